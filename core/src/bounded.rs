@@ -1,0 +1,211 @@
+//! Collections that a peer cannot make grow for ever.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use thiserror::Error;
+
+/// A collection is at its limit and refused what was new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[error(
+    "the limit of {limit} entries is reached: raise it in the config, or remove an entry first"
+)]
+pub struct Full {
+    /// How many entries are allowed.
+    pub limit: usize,
+}
+
+/// A sorted map with a limit. Look-up takes O(log n); insertion moves the entries behind it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BoundedMap<K, V> {
+    entries: Vec<(K, V)>,
+    limit: usize,
+}
+
+impl<K: Ord, V> BoundedMap<K, V> {
+    /// An empty map of at most `limit` entries.
+    #[must_use]
+    pub const fn new(limit: usize) -> Self {
+        Self {
+            entries: Vec::new(),
+            limit,
+        }
+    }
+
+    /// Puts `value` at `key` and returns what was there.
+    ///
+    /// # Errors
+    /// [`Full`] when `key` is new and the limit is reached; nothing changed.
+    pub fn insert(&mut self, key: K, value: V) -> Result<Option<V>, Full> {
+        match self.position(&key) {
+            Ok(at) => Ok(self
+                .entries
+                .get_mut(at)
+                .map(|(_, old)| core::mem::replace(old, value))),
+            Err(_) if self.entries.len() >= self.limit => Err(Full { limit: self.limit }),
+            Err(at) => {
+                self.entries.insert(at, (key, value));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Takes out what is at `key`.
+    pub fn remove(&mut self, key: &K) -> Option<V> {
+        let at = self.position(key).ok()?;
+        Some(self.entries.remove(at).1)
+    }
+
+    /// Removes the entries that `keep` does not want.
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
+        self.entries.retain_mut(|(key, value)| keep(key, value));
+    }
+
+    /// What is at `key`.
+    #[must_use]
+    pub fn get(&self, key: &K) -> Option<&V> {
+        let at = self.position(key).ok()?;
+        self.entries.get(at).map(|(_, value)| value)
+    }
+
+    /// What is at `key`, to change.
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        let at = self.position(key).ok()?;
+        self.entries.get_mut(at).map(|(_, value)| value)
+    }
+
+    /// Whether there is something at `key`.
+    #[must_use]
+    pub fn contains(&self, key: &K) -> bool {
+        self.position(key).is_ok()
+    }
+
+    /// All entries by key.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
+        self.entries.iter().map(|(key, value)| (key, value))
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// How many there may be.
+    #[must_use]
+    pub const fn limit(&self) -> usize {
+        self.limit
+    }
+
+    fn position(&self, key: &K) -> Result<usize, usize> {
+        self.entries.binary_search_by(|(other, _)| other.cmp(key))
+    }
+}
+
+/// A first-in, first-out queue with a limit. Every operation takes O(1).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BoundedQueue<T> {
+    items: VecDeque<T>,
+    limit: usize,
+}
+
+impl<T> BoundedQueue<T> {
+    /// An empty queue of at most `limit` items.
+    #[must_use]
+    pub const fn new(limit: usize) -> Self {
+        Self {
+            items: VecDeque::new(),
+            limit,
+        }
+    }
+
+    /// Appends `item`.
+    ///
+    /// # Errors
+    /// [`Full`] when the limit is reached; nothing changed.
+    pub fn push(&mut self, item: T) -> Result<(), Full> {
+        if self.items.len() >= self.limit {
+            return Err(Full { limit: self.limit });
+        }
+        self.items.push_back(item);
+        Ok(())
+    }
+
+    /// Appends `item`, and gives up the oldest one where there is no room. Returns what was given
+    /// up: the oldest item, or `item` itself when the limit is 0.
+    pub fn push_over(&mut self, item: T) -> Option<T> {
+        if self.limit == 0 {
+            return Some(item);
+        }
+        let oldest = if self.items.len() >= self.limit {
+            self.items.pop_front()
+        } else {
+            None
+        };
+        self.items.push_back(item);
+        oldest
+    }
+
+    /// Takes out the oldest item.
+    pub fn pop(&mut self) -> Option<T> {
+        self.items.pop_front()
+    }
+
+    /// Removes the items that `keep` does not want.
+    pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
+        self.items.retain(keep);
+    }
+
+    /// The items, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
+        self.items.iter()
+    }
+
+    /// How many items there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_map_refuses_new_keys_and_still_replaces() {
+        let mut map = BoundedMap::new(2);
+        assert_eq!(map.insert(2, 'b'), Ok(None));
+        assert_eq!(map.insert(1, 'a'), Ok(None));
+        assert_eq!(map.insert(3, 'c'), Err(Full { limit: 2 }));
+        assert_eq!(map.insert(2, 'B'), Ok(Some('b')));
+        assert_eq!(map.remove(&1), Some('a'));
+        assert_eq!(map.insert(3, 'c'), Ok(None));
+        assert!(map.iter().eq([(&2, &'B'), (&3, &'c')]));
+    }
+
+    #[test]
+    fn a_full_queue_refuses_or_gives_up_the_oldest() {
+        let mut queue = BoundedQueue::new(2);
+        assert_eq!((queue.push(1), queue.push(2)), (Ok(()), Ok(())));
+        assert_eq!(queue.push(3), Err(Full { limit: 2 }));
+        assert_eq!(queue.push_over(3), Some(1));
+        assert_eq!(
+            (queue.pop(), queue.pop(), queue.pop()),
+            (Some(2), Some(3), None)
+        );
+        assert_eq!(BoundedQueue::new(0).push_over(4), Some(4));
+    }
+}

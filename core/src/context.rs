@@ -1,0 +1,156 @@
+//! What a machine is lent for one step.
+
+use alloc::vec::{Drain, Vec};
+use core::fmt;
+
+use crate::{Choose, Effect, Machine, Member, Ratio, Span, Time, Weights};
+
+/// Where a step's effects gather. The caller owns it and reuses it, so that a step allocates
+/// nothing once it has grown.
+pub struct Outbox<M: Machine> {
+    effects: Vec<Effect<M>>,
+    timers: Vec<(M::Timer, Option<Span>)>,
+}
+
+impl<M: Machine> Outbox<M> {
+    /// An empty outbox.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            effects: Vec::new(),
+            timers: Vec::new(),
+        }
+    }
+
+    /// The effects in the order in which they were asked for.
+    #[must_use]
+    pub fn effects(&self) -> &[Effect<M>] {
+        &self.effects
+    }
+
+    /// The timers in the order in which they were armed (with how long from now) or disarmed
+    /// (`None`). The last word on a tag counts.
+    #[must_use]
+    pub fn timers(&self) -> &[(M::Timer, Option<Span>)] {
+        &self.timers
+    }
+
+    /// Whether nothing was asked for.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.effects.is_empty() && self.timers.is_empty()
+    }
+
+    /// Takes the effects out.
+    pub fn drain_effects(&mut self) -> Drain<'_, Effect<M>> {
+        self.effects.drain(..)
+    }
+
+    /// Takes the timers out.
+    pub fn drain_timers(&mut self) -> Drain<'_, (M::Timer, Option<Span>)> {
+        self.timers.drain(..)
+    }
+
+    /// Forgets everything, keeps the memory.
+    pub fn clear(&mut self) {
+        self.effects.clear();
+        self.timers.clear();
+    }
+}
+
+impl<M: Machine> Default for Outbox<M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<M: Machine> fmt::Debug for Outbox<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbox")
+            .field("effects", &self.effects)
+            .field("timers", &self.timers)
+            .finish()
+    }
+}
+
+/// One step's time, choices and outbox.
+pub struct Context<'a, M: Machine> {
+    now: Time,
+    choices: &'a mut dyn Choose,
+    outbox: &'a mut Outbox<M>,
+}
+
+impl<'a, M: Machine> Context<'a, M> {
+    /// A context for one step. Hosts get theirs from a [`Driver`](crate::Driver).
+    pub fn new(now: Time, choices: &'a mut dyn Choose, outbox: &'a mut Outbox<M>) -> Self {
+        Self {
+            now,
+            choices,
+            outbox,
+        }
+    }
+
+    /// The time of this step.
+    #[must_use]
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// A choice: a number below `bound`, all equally likely; 0 when `bound` is 0 or 1.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.choices.below(bound)
+    }
+
+    /// A choice: whether something of this probability happens.
+    pub fn chance(&mut self, ratio: Ratio) -> bool {
+        self.choices.chance(ratio)
+    }
+
+    /// A choice among weighted outcomes; `None` when all weights are 0.
+    pub fn weighted(&mut self, weights: &dyn Weights) -> Option<usize> {
+        self.choices.weighted(weights)
+    }
+
+    /// Sends to one peer, best effort.
+    pub fn send(&mut self, to: Member, message: M::Message) {
+        self.outbox.effects.push(Effect::Send { to, message });
+    }
+
+    /// Sends to everyone the host can reach at once, best effort.
+    pub fn multicast(&mut self, message: M::Message) {
+        self.outbox.effects.push(Effect::Multicast { message });
+    }
+
+    /// Tells the application.
+    pub fn event(&mut self, event: M::Event) {
+        self.outbox.effects.push(Effect::Event(event));
+    }
+
+    /// Arms `timer` to tick `after` this step; an armed one is moved.
+    pub fn arm(&mut self, timer: M::Timer, after: Span) {
+        self.outbox.timers.push((timer, Some(after)));
+    }
+
+    /// Disarms `timer`, if it is armed.
+    pub fn disarm(&mut self, timer: M::Timer) {
+        self.outbox.timers.push((timer, None));
+    }
+
+    /// The same step for an inner machine.
+    pub(crate) fn inner<'b, I: Machine>(&'b mut self, outbox: &'b mut Outbox<I>) -> Context<'b, I> {
+        Context {
+            now: self.now,
+            choices: self.choices,
+            outbox,
+        }
+    }
+}
+
+impl<M: Machine> fmt::Debug for Context<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("now", &self.now)
+            .field("outbox", &self.outbox)
+            .finish_non_exhaustive()
+    }
+}

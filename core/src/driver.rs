@@ -1,0 +1,161 @@
+//! Runs one machine for a host.
+
+use crate::timers::Timers;
+use crate::{Choose, Context, Effect, Input, Machine, Outbox, Span, Time};
+
+/// Owns a machine, its outbox and its timers: all that a host touches.
+///
+/// A host has three duties:
+/// 1. on a message, a membership change or a command, call [`step`](Self::step);
+/// 2. when [`deadline`](Self::deadline) has come, call [`expire`](Self::expire);
+/// 3. carry out the effects that both hand over, in order.
+///
+/// Time never steps back: a `now` that lies before an earlier one counts as the earlier one.
+/// Steps allocate nothing once the outbox has grown to its working size and up to eleven timers
+/// are armed.
+#[derive(Debug)]
+pub struct Driver<M: Machine> {
+    machine: M,
+    outbox: Outbox<M>,
+    timers: Timers<M::Timer>,
+    now: Time,
+    refused_ticks: u64,
+}
+
+impl<M: Machine> Driver<M> {
+    /// Runs `machine`, with no timer armed.
+    #[must_use]
+    pub const fn new(machine: M) -> Self {
+        Self {
+            machine,
+            outbox: Outbox::new(),
+            timers: Timers::new(),
+            now: Time::ZERO,
+            refused_ticks: 0,
+        }
+    }
+
+    /// Takes one step and hands its effects to `carry_out`, in order.
+    ///
+    /// # Errors
+    /// When the machine refuses the input. Then nothing changed and there are no effects; debug
+    /// builds check that.
+    pub fn step<C: Choose>(
+        &mut self,
+        now: Time,
+        choices: &mut C,
+        input: Input<M>,
+        carry_out: impl FnMut(Effect<M>),
+    ) -> Result<(), M::Reject> {
+        self.with(
+            now,
+            choices,
+            |machine, cx| machine.handle(input, cx),
+            carry_out,
+        )
+    }
+
+    /// Takes one step through one of the machine's own methods, as in
+    /// `driver.with(now, rng, |camera, cx| camera.enter(cx), send)`.
+    ///
+    /// # Errors
+    /// When the method refuses. Then nothing changed and there are no effects; debug builds check
+    /// that.
+    pub fn with<C: Choose, T, E>(
+        &mut self,
+        now: Time,
+        choices: &mut C,
+        call: impl FnOnce(&mut M, &mut Context<'_, M>) -> Result<T, E>,
+        mut carry_out: impl FnMut(Effect<M>),
+    ) -> Result<T, E> {
+        self.now = self.now.max(now);
+        #[cfg(debug_assertions)]
+        let before = self.machine.clone();
+        let mut cx = Context::new(self.now, choices, &mut self.outbox);
+        let outcome = call(&mut self.machine, &mut cx);
+        if outcome.is_err() {
+            #[cfg(debug_assertions)]
+            {
+                debug_assert!(
+                    self.machine == before,
+                    "a refused input changed the machine"
+                );
+                debug_assert!(self.outbox.is_empty(), "a refused input had effects");
+            }
+            self.outbox.clear();
+            return outcome;
+        }
+        for (timer, after) in self.outbox.drain_timers() {
+            match after {
+                Some(after) => self.timers.arm(timer, self.now + after),
+                None => self.timers.disarm(timer),
+            }
+        }
+        for effect in self.outbox.drain_effects() {
+            carry_out(effect);
+        }
+        outcome
+    }
+
+    /// Ticks every timer that is due, earliest first, and hands the effects to `carry_out`.
+    /// Returns how many ticked.
+    ///
+    /// A timer that a tick arms anew waits for the next call even when it is due already, so a
+    /// call always ends. A tick that the machine refuses is counted, see
+    /// [`refused_ticks`](Self::refused_ticks).
+    pub fn expire<C: Choose>(
+        &mut self,
+        now: Time,
+        choices: &mut C,
+        mut carry_out: impl FnMut(Effect<M>),
+    ) -> usize {
+        self.now = self.now.max(now);
+        let horizon = self.timers.horizon();
+        let mut ticked = 0;
+        while let Some(timer) = self.timers.pop_due(self.now, horizon) {
+            ticked += 1;
+            if self
+                .step(self.now, choices, Input::Tick(timer), &mut carry_out)
+                .is_err()
+            {
+                self.refused_ticks += 1;
+            }
+        }
+        ticked
+    }
+
+    /// When the next timer is due; `None` when none is armed.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Time> {
+        self.timers.earliest()
+    }
+
+    /// How long from `now` until the next timer is due.
+    #[must_use]
+    pub fn wait(&self, now: Time) -> Option<Span> {
+        self.deadline().map(|at| at.since(now))
+    }
+
+    /// The machine, to read from.
+    #[must_use]
+    pub const fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    /// The armed timers with their due times, by tag.
+    pub fn timers(&self) -> impl Iterator<Item = (M::Timer, Time)> + '_ {
+        self.timers.tags()
+    }
+
+    /// How many ticks the machine has refused: 0 unless it has a defect.
+    #[must_use]
+    pub const fn refused_ticks(&self) -> u64 {
+        self.refused_ticks
+    }
+
+    /// Gives the machine back, for instance to save it. The timers are lost.
+    #[must_use]
+    pub fn into_machine(self) -> M {
+        self.machine
+    }
+}

@@ -1,0 +1,125 @@
+//! The contract between a protocol and whoever runs it.
+
+use core::fmt::Debug;
+use core::hash::Hash;
+
+use crate::{Context, Delta, Member};
+
+/// A protocol as a pure state machine.
+///
+/// It does nothing by itself: a host feeds it [`Input`]s and carries out the [`Effect`]s it put
+/// into the outbox of its [`Context`]. The same inputs, times and choices give the same effects,
+/// on every platform.
+///
+/// The state holds no absolute time: timers are tags, and the [`Driver`](crate::Driver) knows when
+/// each is due. It is compared and hashed by the model checker, so what is not part of the state
+/// (counters, reused buffers) is wrapped in [`Untracked`](crate::Untracked).
+pub trait Machine: Clone + Eq + Hash + Debug {
+    /// What peers exchange.
+    type Message: Clone + Eq + Ord + Hash + Debug;
+    /// Tags of the timers that it arms; at most one timer a tag is armed at a time.
+    type Timer: Copy + Ord + Hash + Debug;
+    /// What the application asks.
+    type Command: Clone + Eq + Hash + Debug;
+    /// What the application is told.
+    type Event: Clone + Eq + Hash + Debug;
+    /// Why an input was refused: a bad command, or a peer that misbehaves.
+    type Reject: Clone + Eq + Debug;
+
+    /// Takes one step.
+    ///
+    /// # Errors
+    /// When the input is refused. Then nothing changed and nothing was put into the outbox.
+    fn handle(
+        &mut self,
+        input: Input<Self>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Self::Reject>;
+}
+
+/// What can happen to a machine.
+#[derive(Debug)]
+pub enum Input<M: Machine> {
+    /// A peer's message arrived. Hosts pass on who sent it, as authentic as their transport is.
+    Message {
+        /// Who sent it, in which life.
+        from: Member,
+        /// What it said.
+        message: M::Message,
+    },
+    /// An armed timer is due, and is no longer armed.
+    Tick(M::Timer),
+    /// The membership service learned something.
+    Membership(Delta),
+    /// The application asks.
+    Command(M::Command),
+}
+
+/// What a machine wants done. Hosts carry effects out in the order they come.
+#[derive(Debug)]
+pub enum Effect<M: Machine> {
+    /// Send to one peer, best effort.
+    Send {
+        /// The receiver.
+        to: Member,
+        /// What to send.
+        message: M::Message,
+    },
+    /// Send to everyone that can be reached at once, best effort. A host without multicast sends
+    /// to each member.
+    Multicast {
+        /// What to send.
+        message: M::Message,
+    },
+    /// Tell the application.
+    Event(M::Event),
+}
+
+// Derives would ask that the machine itself be Clone, Eq and so on in each of its parts.
+impl<M: Machine> Clone for Input<M> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Message { from, message } => Self::Message {
+                from: *from,
+                message: message.clone(),
+            },
+            Self::Tick(timer) => Self::Tick(*timer),
+            Self::Membership(delta) => Self::Membership(*delta),
+            Self::Command(command) => Self::Command(command.clone()),
+        }
+    }
+}
+
+impl<M: Machine> Clone for Effect<M> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Send { to, message } => Self::Send {
+                to: *to,
+                message: message.clone(),
+            },
+            Self::Multicast { message } => Self::Multicast {
+                message: message.clone(),
+            },
+            Self::Event(event) => Self::Event(event.clone()),
+        }
+    }
+}
+
+impl<M: Machine> PartialEq for Effect<M> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Send { to, message },
+                Self::Send {
+                    to: other_to,
+                    message: other_message,
+                },
+            ) => to == other_to && message == other_message,
+            (Self::Multicast { message }, Self::Multicast { message: other }) => message == other,
+            (Self::Event(event), Self::Event(other)) => event == other,
+            (Self::Send { .. } | Self::Multicast { .. } | Self::Event(_), _) => false,
+        }
+    }
+}
+
+impl<M: Machine> Eq for Effect<M> {}

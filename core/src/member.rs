@@ -1,0 +1,189 @@
+//! Who takes part: identifiers, lives of a node, and what is learned about them.
+
+use core::cmp::Ordering;
+use core::fmt;
+
+/// A node's address for life, 64 bits wide like an EUI-64.
+///
+/// Any value is valid. Two nodes with the same id at the same time are a configuration error that
+/// no protocol can repair; the membership crate counts it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct NodeId(pub u64);
+
+/// One life of a node: it changes when, and only when, the node restarts and forgets.
+///
+/// Incarnations are compared by serial number arithmetic (RFC 1982), so they may wrap:
+/// [`newer_than`](Self::newer_than) holds while two lives are less than 2^31 apart. That is why
+/// there is no `<` on this type.
+///
+/// ```
+/// use selvedge_core::Incarnation;
+/// assert!(Incarnation(0).newer_than(Incarnation(u32::MAX)));
+/// assert!(!Incarnation(7).newer_than(Incarnation(7)));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Incarnation(pub u32);
+
+impl Incarnation {
+    /// The life after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+
+    /// Whether this life began after `other`.
+    #[must_use]
+    pub const fn newer_than(self, other: Self) -> bool {
+        serial_newer(self.0, other.0)
+    }
+}
+
+/// Serial number comparison (RFC 1982) of two 32-bit counters that may wrap.
+#[must_use]
+pub const fn serial_newer(a: u32, b: u32) -> bool {
+    let ahead = a.wrapping_sub(b);
+    ahead != 0 && ahead < 1 << 31
+}
+
+/// One life of one node: the identity that every protocol uses.
+///
+/// Two values with one id and different incarnations are different members: what the former
+/// promised, the latter does not remember.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Member {
+    /// The node.
+    pub id: NodeId,
+    /// Which of its lives.
+    pub incarnation: Incarnation,
+}
+
+impl Member {
+    /// The member with this id in this incarnation.
+    #[must_use]
+    pub const fn new(id: u64, incarnation: u32) -> Self {
+        Self {
+            id: NodeId(id),
+            incarnation: Incarnation(incarnation),
+        }
+    }
+
+    /// Whether this is a later life of the same node.
+    #[must_use]
+    pub fn supersedes(self, other: Self) -> bool {
+        self.id == other.id && self.incarnation.newer_than(other.incarnation)
+    }
+}
+
+/// Storage order, for sorted collections: by id, then by the incarnation's bare number. It says
+/// nothing about age; for that there is [`Member::supersedes`].
+impl Ord for Member {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.id, self.incarnation.0).cmp(&(other.id, other.incarnation.0))
+    }
+}
+
+impl PartialOrd for Member {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Debug for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "n{}", self.0)
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl fmt::Debug for Incarnation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}{:?}", self.id, self.incarnation)
+    }
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.id, self.incarnation.0)
+    }
+}
+
+/// What the membership service learned about one member.
+///
+/// Protocols must stay safe when `Suspected` and `Failed` are wrong, in any order, at any moment.
+/// Only `Left` and `Confirmed` are certain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Delta {
+    /// It is here, and was not on the list.
+    Joined(Member),
+    /// It may have failed; it has time to refute.
+    Suspected(Member),
+    /// It was suspected or declared failed, and said that it is alive.
+    Refuted(Member),
+    /// It was declared failed. It may be alive.
+    Failed(Member),
+    /// It said good-bye. This life never comes back.
+    Left(Member),
+    /// This life is certainly over: a newer incarnation was seen, or an operator said so.
+    Confirmed(Member),
+}
+
+impl Delta {
+    /// Whom it is about.
+    #[must_use]
+    pub const fn member(self) -> Member {
+        match self {
+            Self::Joined(member)
+            | Self::Suspected(member)
+            | Self::Refuted(member)
+            | Self::Failed(member)
+            | Self::Left(member)
+            | Self::Confirmed(member) => member,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn incarnations_wrap() {
+        assert!(Incarnation(1).newer_than(Incarnation(0)));
+        assert!(!Incarnation(0).newer_than(Incarnation(1)));
+        assert!(
+            Incarnation(u32::MAX)
+                .next()
+                .newer_than(Incarnation(u32::MAX))
+        );
+        assert!(Incarnation(5).newer_than(Incarnation(u32::MAX - 5)));
+        // Exactly half the circle apart, neither is newer.
+        assert!(!Incarnation(1 << 31).newer_than(Incarnation(0)));
+        assert!(!Incarnation(0).newer_than(Incarnation(1 << 31)));
+    }
+
+    #[test]
+    fn only_a_later_life_of_the_same_node_supersedes() {
+        assert!(Member::new(1, 2).supersedes(Member::new(1, 1)));
+        assert!(!Member::new(2, 2).supersedes(Member::new(1, 1)));
+        assert!(!Member::new(1, 1).supersedes(Member::new(1, 1)));
+    }
+}

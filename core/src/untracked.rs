@@ -1,0 +1,37 @@
+//! What a machine carries that is not part of its state.
+
+use core::hash::{Hash, Hasher};
+use core::ops::{Deref, DerefMut};
+
+/// A value that comparison and hashing of a machine pass over: counters and reused buffers.
+///
+/// Nothing that decides what a machine does may be in here, or a model checker would take two
+/// different states for one.
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Untracked<T>(pub T);
+
+impl<T> PartialEq for Untracked<T> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<T> Eq for Untracked<T> {}
+
+impl<T> Hash for Untracked<T> {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl<T> Deref for Untracked<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Untracked<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}

@@ -1,0 +1,66 @@
+//! What hosts put around a message, and how long it becomes.
+//!
+//! A frame is [`VERSION`], the protocol's kind, and then the [`Envelope`] in postcard's encoding.
+//! Machines that keep a byte budget add up lengths with the functions here, so that they need no
+//! encoder; tests hold the two together.
+
+use crate::Member;
+
+/// The version of the frame format. Frames of another version are dropped and counted.
+pub const VERSION: u8 = 1;
+
+/// How many bytes stand before the envelope: version and kind.
+pub const HEADER_LEN: usize = 2;
+
+/// The longest encoding of a [`Member`]: ten bytes of id and five of incarnation.
+pub const MEMBER_MAX_LEN: usize = 15;
+
+/// A message with its sender.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Envelope<T> {
+    /// Who sent it, in which life.
+    pub from: Member,
+    /// What it says.
+    pub message: T,
+}
+
+/// The length of an unsigned integer in LEB128, as postcard writes it: 1 to 10 bytes.
+#[must_use]
+pub const fn varint_len(value: u64) -> usize {
+    let bits = 64 - (value | 1).leading_zeros() as usize;
+    bits.div_ceil(7)
+}
+
+/// The length of an encoded member.
+#[must_use]
+pub const fn member_len(member: Member) -> usize {
+    varint_len(member.id.0) + varint_len(member.incarnation.0 as u64)
+}
+
+/// The length of a byte string with its length in front.
+#[must_use]
+pub const fn bytes_len(count: usize) -> usize {
+    varint_len(count as u64) + count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_grow_every_seven_bits() {
+        for (value, len) in [
+            (0, 1),
+            (127, 1),
+            (128, 2),
+            (16_383, 2),
+            (16_384, 3),
+            (u64::MAX, 10),
+        ] {
+            assert_eq!(varint_len(value), len, "{value}");
+        }
+        assert_eq!(member_len(Member::new(u64::MAX, u32::MAX)), MEMBER_MAX_LEN);
+        assert_eq!(bytes_len(128), 130);
+    }
+}

@@ -1,0 +1,1 @@
+//! Runs many machines together.
