@@ -1,0 +1,305 @@
+//! What can be set, with units, ranges and where the values come from.
+
+use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
+use selvedge_core::{Ratio, Span};
+use thiserror::Error;
+
+use crate::message::RECORD_MAX_LEN;
+
+/// The settings of one node. Checked once, by [`Membership::new`](crate::Membership::new) and by
+/// [`Command::Configure`](crate::Command::Configure).
+///
+/// Times count in microseconds ([`Span`]) or in protocol periods, as each field says. Nodes of one
+/// mesh may differ in everything but should share `period`, `suspicion` and `frame_budget`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Config {
+    /// The protocol period: one probe is sent in each. Above `probe_timeout`. Default 1 s
+    /// (thesis, section 4.1.1: 20 units).
+    pub period: Span,
+    /// Each period is longer by a random time below this, so that nodes do not fall into step.
+    /// At most `period`. Default 100 ms; zero switches it off.
+    pub jitter: Span,
+    /// How long to wait for the direct acknowledgement before asking relays: above the longest
+    /// usual round trip, below `period`. Default 300 ms.
+    pub probe_timeout: Span,
+    /// How many relays are asked to probe a silent target: 0 to 16. Default 3 (thesis).
+    pub relays: u8,
+    /// How probe targets are chosen. Default [`Selection::BoundedMix`] with every 8th in turn.
+    pub selection: Selection,
+    /// The exponent m of the weight 1/r^m: 0 (uniform, which is SWIM) to 8. Default 3 (thesis).
+    pub exponent: u8,
+    /// The distance, in the host's unit, at and below which all members weigh the same: from 1.
+    /// With hop counts 1; with centimetres the shortest distance that matters. Default 1.
+    pub unit_distance: u32,
+    /// The distance of a member that the host has not told: from 1. Default 1.
+    pub default_distance: u32,
+    /// Members at this distance or nearer are 1-hop neighbours and hear UNLUCKY reports.
+    /// Default 1.
+    pub neighbour_distance: u32,
+    /// How long a suspect may refute. Default 3 ceil(ln(N + 1)) periods.
+    pub suspicion: SuspicionLength,
+    /// After how many failed probes in a row a suspicion is told to others: 1 (at once, as in
+    /// SWIM) or 2 (our default). The suspect's time runs from the first one in both cases.
+    pub publish_after: u8,
+    /// An update is sent this often times ceil(ln(N + 1)): 1 to 32. Default 3.
+    pub retransmit_factor: u8,
+    /// Active feedback (thesis, 3.2.1); `None` switches it off.
+    pub active: Option<ActiveFeedback>,
+    /// Passive feedback (thesis, 3.2.2); `None` switches it off.
+    pub passive: Option<PassiveFeedback>,
+    /// How far our own timeouts stretch when we are the slow one: the factor is 1 to 1 + this.
+    /// 0 switches it off. Default 2.
+    pub stretch_limit: u8,
+    /// After how many probes with another digest in a row two nodes compare their lists; 0
+    /// switches that off. Default 4.
+    pub sync_after: u8,
+    /// A seed or a dead member is probed every so many periods, for ever; 0 switches that off. A
+    /// node that knows nobody does so every period. Default 5.
+    pub reconnect_every: u16,
+    /// For how many periods a leaving node says good-bye: from 1. Default 4.
+    pub farewell_periods: u16,
+    /// The longest frame in bytes, header and sender included: from 96. Default 1,400.
+    pub frame_budget: u16,
+    /// The longest metadata in bytes: up to what fits a frame. Default 32.
+    pub metadata_limit: u16,
+    /// How many nodes may be remembered, dead ones included. Default 4,096.
+    pub member_limit: u32,
+    /// How many updates may wait to be passed on. Default 256.
+    pub gossip_limit: u16,
+    /// The longest application broadcast in bytes: up to what fits a frame. Default 512.
+    pub broadcast_len: u16,
+    /// How many broadcasts may wait to be passed on; eight times as many are remembered, so that
+    /// each is delivered once. Default 32.
+    pub broadcast_limit: u16,
+    /// How many dead members are remembered. Default 256.
+    pub tombstone_limit: u16,
+    /// For how many periods a dead member is remembered; 0 is for ever. Must outlast the time in
+    /// which the slowest node removes a dead member by itself. Default 2,000.
+    pub tombstone_periods: u16,
+    /// Where the counts of suspicions and missed probes of a member stop: 0 to 255. Default 255.
+    pub health_limit: u8,
+}
+
+/// How probe targets are chosen; the weights are 1/r^m in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Selection {
+    /// By weight, nothing else: the thesis' rule. No bound on the time between two probes of one
+    /// member.
+    Plain,
+    /// The thesis' bag: draw by weight, take the smallest weight off what was drawn, refill when
+    /// all is gone. The bound is nearly empty in practice: thousands of periods.
+    TimeBounded,
+    /// One probe in `every` goes through the list in turn, the others are drawn by weight: every
+    /// pinger probes every member within N times `every` periods. `every` is from 1 (round robin).
+    BoundedMix {
+        /// Every how many probes one is taken in turn.
+        every: u16,
+    },
+}
+
+/// How long a suspect may refute, in periods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum SuspicionLength {
+    /// So many periods, from 1 (thesis, section 4.1.1: 8).
+    Fixed(u16),
+    /// So many times ceil(ln(N + 1)) periods, from 1, with N the number of live members.
+    PerLog(u16),
+}
+
+/// Active feedback: a node that is seldom probed says so to its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ActiveFeedback {
+    /// The weight alpha of a new interval in the average, as 1 in so many: from 1. Default 8
+    /// (thesis: 0.125).
+    pub smoothing: u8,
+    /// ACTIVE_TIMEOUT in periods: from 1. Default 4 (thesis: 80 units of 20).
+    pub timeout: u16,
+}
+
+/// Passive feedback: now and then the probe goes to a member that was silent for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct PassiveFeedback {
+    /// p_passive, the probability of a check in a period. Default 1 in 10 (thesis).
+    pub chance: Ratio,
+    /// PASSIVE_TIMEOUT in periods: 1 to 32,767. Default 20 (thesis: 400 units of 20).
+    pub timeout: u16,
+}
+
+impl Default for ActiveFeedback {
+    fn default() -> Self {
+        Self {
+            smoothing: 8,
+            timeout: 4,
+        }
+    }
+}
+
+impl Default for PassiveFeedback {
+    fn default() -> Self {
+        Self {
+            chance: Ratio::new(1, 10),
+            timeout: 20,
+        }
+    }
+}
+
+impl Default for Config {
+    /// For IP networks: a period of one second, frames of 1,400 bytes.
+    fn default() -> Self {
+        Self {
+            period: Span::secs(1),
+            jitter: Span::millis(100),
+            probe_timeout: Span::millis(300),
+            relays: 3,
+            selection: Selection::BoundedMix { every: 8 },
+            exponent: 3,
+            unit_distance: 1,
+            default_distance: 1,
+            neighbour_distance: 1,
+            suspicion: SuspicionLength::PerLog(3),
+            publish_after: 2,
+            retransmit_factor: 3,
+            active: Some(ActiveFeedback::default()),
+            passive: Some(PassiveFeedback::default()),
+            stretch_limit: 2,
+            sync_after: 4,
+            reconnect_every: 5,
+            farewell_periods: 4,
+            frame_budget: 1_400,
+            metadata_limit: 32,
+            member_limit: 4_096,
+            gossip_limit: 256,
+            broadcast_len: 512,
+            broadcast_limit: 32,
+            tombstone_limit: 256,
+            tombstone_periods: 2_000,
+            health_limit: 255,
+        }
+    }
+}
+
+impl Config {
+    /// For 802.15.4 radios: frames of 127 bytes, short metadata and broadcasts, small tables.
+    #[must_use]
+    pub fn radio() -> Self {
+        Self {
+            frame_budget: 127,
+            metadata_limit: 16,
+            broadcast_len: 48,
+            broadcast_limit: 8,
+            member_limit: 512,
+            gossip_limit: 64,
+            tombstone_limit: 64,
+            ..Self::default()
+        }
+    }
+
+    /// The thesis' setting (section 4.1.1) with 1 unit = 1 ms: period 20 plus 0 to 2, suspicion
+    /// 160, three relays, plain choice with m = 3, both feedbacks, suspicions told at once, no
+    /// stretching. Joining, syncing and reconnecting, on which the thesis is silent, are ours.
+    #[must_use]
+    pub fn thesis() -> Self {
+        Self {
+            period: Span::millis(20),
+            jitter: Span::millis(2),
+            probe_timeout: Span::millis(8),
+            selection: Selection::Plain,
+            suspicion: SuspicionLength::Fixed(8),
+            publish_after: 1,
+            stretch_limit: 0,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if self.probe_timeout == Span::ZERO || self.probe_timeout >= self.period {
+            return Err(ConfigError::ProbeTimeout {
+                probe_timeout: self.probe_timeout,
+                period: self.period,
+            });
+        }
+        let in_range = |name, value: u64, low: u64, high: u64| {
+            if (low..=high).contains(&value) {
+                Ok(())
+            } else {
+                Err(ConfigError::Range {
+                    name,
+                    value,
+                    low,
+                    high,
+                })
+            }
+        };
+        let (suspicion, most) = match self.suspicion {
+            SuspicionLength::Fixed(periods) => (periods, u16::MAX),
+            // ceil(ln) is below 64.
+            SuspicionLength::PerLog(factor) => (factor, u16::MAX / 64),
+        };
+        let every = match self.selection {
+            Selection::BoundedMix { every } => every,
+            Selection::Plain | Selection::TimeBounded => 1,
+        };
+        let (smoothing, active) = self
+            .active
+            .map_or((1, 1), |active| (active.smoothing, active.timeout));
+        let passive = self.passive.map_or(1, |passive| passive.timeout);
+        in_range("jitter", self.jitter.0, 0, self.period.0)?;
+        in_range("relays", self.relays.into(), 0, 16)?;
+        in_range("exponent", self.exponent.into(), 0, 8)?;
+        in_range("unit_distance", self.unit_distance.into(), 1, u32::MAX.into())?;
+        in_range("default_distance", self.default_distance.into(), 1, u32::MAX.into())?;
+        in_range("suspicion", suspicion.into(), 1, most.into())?;
+        in_range("selection.every", every.into(), 1, u16::MAX.into())?;
+        in_range("active.smoothing", smoothing.into(), 1, u8::MAX.into())?;
+        in_range("active.timeout", active.into(), 1, 1 << 14)?;
+        in_range("passive.timeout", passive.into(), 1, (1 << 15) - 1)?;
+        in_range("publish_after", self.publish_after.into(), 1, 2)?;
+        in_range("retransmit_factor", self.retransmit_factor.into(), 1, 32)?;
+        in_range("farewell_periods", self.farewell_periods.into(), 1, u16::MAX.into())?;
+        in_range("frame_budget", self.frame_budget.into(), 96, u16::MAX.into())?;
+        in_range("metadata_limit", self.metadata_limit.into(), 0, self.longest_payload())?;
+        in_range("broadcast_len", self.broadcast_len.into(), 0, self.longest_payload())?;
+        in_range("member_limit", self.member_limit.into(), 2, 1 << 24)?;
+        in_range("gossip_limit", self.gossip_limit.into(), 1, u16::MAX.into())?;
+        in_range("tombstone_limit", self.tombstone_limit.into(), 1, u16::MAX.into())
+    }
+
+    /// What remains of a frame for the variable part of one record or one broadcast.
+    fn longest_payload(&self) -> u64 {
+        // Header, sender, the longest body, both list lengths and the record's fixed part.
+        let fixed = HEADER_LEN + MEMBER_MAX_LEN + crate::message::BODY_MAX_LEN + 4 + RECORD_MAX_LEN;
+        u64::from(self.frame_budget).saturating_sub(fixed as u64)
+    }
+}
+
+/// Settings that cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum ConfigError {
+    /// The direct probe must end inside its period.
+    #[error(
+        "probe_timeout is {probe_timeout:?} and period {period:?}: set probe_timeout above zero and below the period"
+    )]
+    ProbeTimeout {
+        /// What was asked.
+        probe_timeout: Span,
+        /// What it has to stay below.
+        period: Span,
+    },
+    /// A number is outside its range.
+    #[error("{name} is {value}: set it to at least {low} and at most {high}")]
+    Range {
+        /// Which setting.
+        name: &'static str,
+        /// What was asked.
+        value: u64,
+        /// The least that works.
+        low: u64,
+        /// The most that works.
+        high: u64,
+    },
+}

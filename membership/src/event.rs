@@ -1,0 +1,163 @@
+//! What the application is told, what it may ask, and the errors.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use selvedge_core::{Delta, Full, Member, NodeId};
+use thiserror::Error;
+
+use crate::{Config, ConfigError, Metadata};
+
+/// What the application may ask.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// Join the mesh through these seeds, or begin one where there are none.
+    ///
+    /// A seed's id may be a stand-in that only the host can resolve to an address: whoever answers
+    /// is learned under its true id. At most 16 are kept.
+    Join {
+        /// Whom to ask.
+        seeds: Vec<NodeId>,
+    },
+    /// Say good-bye for [`Config::farewell_periods`], then stop.
+    Leave,
+    /// Replace what is said about this node to all others, at most [`Config::metadata_limit`]
+    /// bytes. May be given before joining.
+    SetMetadata(Metadata),
+    /// Tell how far away a member is, in the host's unit, from 1. A rejoin keeps it.
+    SetDistance {
+        /// Which node; it must be on the list.
+        id: NodeId,
+        /// How far, see [`Config::unit_distance`].
+        distance: u32,
+    },
+    /// Send some bytes to everyone, at most [`Config::broadcast_len`] of them.
+    Broadcast(Box<[u8]>),
+    /// Change the settings while running.
+    Configure(Box<Config>),
+    /// An operator's word that this life is over.
+    Confirm(Member),
+}
+
+/// What the application is told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// This is who we are from now on. It comes when we are in, and again should we have to take
+    /// a later incarnation because somebody remembers one; hosts with stable storage keep it.
+    Identity(Member),
+    /// The list changed.
+    Membership(Delta),
+    /// A member's metadata is new or changed; read it with
+    /// [`Membership::metadata`](crate::Membership::metadata).
+    Metadata(Member),
+    /// A broadcast arrived, our own excepted.
+    Broadcast {
+        /// Who sent it.
+        origin: Member,
+        /// Its bytes.
+        payload: Box<[u8]>,
+    },
+    /// We have left. The machine is idle until it is told to join again.
+    Left,
+}
+
+/// Tags of the timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer {
+    /// The protocol period is over.
+    Period,
+    /// The direct acknowledgement is overdue.
+    Probe,
+    /// A suspect's time is over.
+    Suspicion(NodeId),
+}
+
+/// Why an input was refused. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum Reject {
+    /// The node takes no part in a mesh.
+    #[error("this node is in no mesh: give the command Join first")]
+    NotJoined,
+    /// The node takes part already.
+    #[error("this node joins or has joined already: give the command Leave first")]
+    AlreadyJoined,
+    /// The metadata is too long.
+    #[error("the metadata has {len} bytes and {limit} are allowed: shorten it or raise metadata_limit")]
+    MetadataTooLong {
+        /// How long it is.
+        len: usize,
+        /// How long it may be.
+        limit: usize,
+    },
+    /// The broadcast is too long.
+    #[error("the broadcast has {len} bytes and {limit} are allowed: shorten it or raise broadcast_len")]
+    BroadcastTooLong {
+        /// How long it is.
+        len: usize,
+        /// How long it may be.
+        limit: usize,
+    },
+    /// Too many broadcasts wait.
+    #[error("too many broadcasts wait: {0}")]
+    BroadcastsFull(#[from] Full),
+    /// That node is not on the list.
+    #[error("node {0} is not on the list: wait for its Joined event")]
+    UnknownMember(NodeId),
+    /// A distance of zero has no weight.
+    #[error("the distance of node {0} is 0: give at least 1")]
+    ZeroDistance(NodeId),
+    /// The settings cannot work.
+    #[error("the settings were not taken: {0}")]
+    Config(#[from] ConfigError),
+    /// A node cannot be confirmed dead by itself.
+    #[error("node {0} is this node: to stop it give the command Leave")]
+    OwnMember(NodeId),
+    /// A peer sent what no sound peer sends; the host counts it.
+    #[error("a peer misbehaves: {0}")]
+    Peer(#[from] Misbehaviour),
+    /// This machine makes membership deltas and takes none.
+    #[error("membership deltas come from this machine: feed them to the other protocols")]
+    MembershipInput,
+    /// A timer ticked that is not armed: the host's defect.
+    #[error("the timer {0:?} ticked and is not armed: run the machine with a Driver")]
+    UnexpectedTick(Timer),
+}
+
+/// What a peer did wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum Misbehaviour {
+    /// Two nodes have one id, or a frame of ours came back.
+    #[error("node {0} has our own id: give every node its own")]
+    OurId(NodeId),
+    /// Metadata longer than we allow.
+    #[error("metadata of {len} bytes about node {about} and {limit} are allowed")]
+    MetadataTooLong {
+        /// About whom.
+        about: NodeId,
+        /// How long it is.
+        len: usize,
+        /// How long it may be.
+        limit: usize,
+    },
+    /// A broadcast longer than we allow.
+    #[error("a broadcast of {len} bytes from node {origin} and {limit} are allowed")]
+    BroadcastTooLong {
+        /// Who is said to have sent it.
+        origin: NodeId,
+        /// How long it is.
+        len: usize,
+        /// How long it may be.
+        limit: usize,
+    },
+    /// More on a message's back than any frame can hold.
+    #[error("{len} bytes in a frame and {limit} are allowed")]
+    FrameTooLong {
+        /// How long it is.
+        len: usize,
+        /// How long it may be.
+        limit: usize,
+    },
+    /// A range that ends before it begins.
+    #[error("a range of records that ends before it begins")]
+    EmptyRange,
+}

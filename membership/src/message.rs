@@ -1,0 +1,323 @@
+//! What travels; nothing else does.
+//!
+//! Every message carries updates ([`Record`]s) and application broadcasts on its back, as many as
+//! fit the frame budget.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use selvedge_core::Member;
+use selvedge_core::wire::{HEADER_LEN, bytes_len, member_len, varint_len};
+use smallvec::SmallVec;
+
+/// The protocol's kind in a frame header.
+pub const KIND: u8 = 1;
+
+/// How many parts a list is cut into for comparison, by the leading bits of the hashed id.
+pub(crate) const BUCKETS: usize = 32;
+
+/// The longest [`Body`] that has to leave room for a payload: [`Body::Records`], a tag, three keys
+/// and a flag. ([`Body::Digests`] is longer and travels alone.)
+pub(crate) const BODY_MAX_LEN: usize = 1 + 10 + 10 + 11 + 1;
+
+/// The longest record without its metadata: member, revision, tag, length of metadata.
+pub(crate) const RECORD_MAX_LEN: usize = 15 + 5 + 1 + 2;
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Message {
+    /// What it is for.
+    pub body: Body,
+    /// Updates about members. In [`Body::Welcome`] and [`Body::Records`] a page of the sender's
+    /// list, else news.
+    pub records: Records,
+    /// Application broadcasts.
+    pub broadcasts: Broadcasts,
+}
+
+/// What a message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Body {
+    /// Are you there? Answered by [`Body::Ack`].
+    Ping {
+        /// The sender's digest of its list of live members.
+        digest: Digest,
+        /// For whom a relay asks, if it does.
+        origin: Option<Member>,
+    },
+    /// I am here.
+    Ack {
+        /// As in the ping.
+        origin: Option<Member>,
+    },
+    /// Probe `target` for me. Answered by [`Body::RelayedAck`] when `target` answers the relay.
+    PingRequest {
+        /// Whom to probe.
+        target: Member,
+    },
+    /// A relay's word that `target` is there.
+    RelayedAck {
+        /// Who answered.
+        target: Member,
+    },
+    /// The sender is seldom probed (thesis, 3.2.1).
+    Unlucky,
+    /// The sender wants to join; its own record is on board.
+    Join,
+    /// You are in; on board is the first page of the list.
+    Welcome {
+        /// Who is in: the joiner as the sender recorded it.
+        you: Member,
+        /// Where the next page begins, if there is one.
+        next: Option<Key>,
+    },
+    /// Your id is taken by this life: choose a later incarnation.
+    Known {
+        /// The life that is on record.
+        life: Member,
+    },
+    /// Our digests differ: here are mine, a bucket each.
+    Digests {
+        /// By the leading bits of the hashed id.
+        buckets: [Digest; BUCKETS],
+    },
+    /// Send me your records of this range of hashed ids.
+    Pull {
+        /// From here on.
+        first: Key,
+        /// Up to here, inclusive.
+        last: Key,
+    },
+    /// A page of the sender's records of a range of hashed ids.
+    Records {
+        /// From here on.
+        first: Key,
+        /// Up to here, inclusive.
+        last: Key,
+        /// Where the next page begins, if this one does not reach `last`.
+        next: Option<Key>,
+        /// Whether the sender wants the receiver's records of that range, where they differ.
+        exchange: bool,
+    },
+    /// Good-bye: the sender's own record on board says that it left.
+    Farewell,
+}
+
+/// A short hash of a list of live members: equal lists have equal digests, and different ones
+/// differ but for one in 65,536.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Digest(pub [u8; 2]);
+
+/// A hashed id: lists are ordered and cut into pages by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Key(pub u64);
+
+/// What is said about one member.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Record {
+    /// About whom.
+    pub member: Member,
+    /// How often that member has changed what is said about it, within this life. Only it raises
+    /// the number: to refute, or to change its metadata. Compared by serial number arithmetic.
+    pub revision: u32,
+    /// What is claimed.
+    pub claim: Claim,
+}
+
+/// What a record claims, from the weakest to the strongest at equal revision.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Claim {
+    /// It is here, with this metadata.
+    Alive(Metadata),
+    /// It may have failed, and may refute.
+    Suspect,
+    /// It is declared failed. It may still refute.
+    Failed,
+    /// It said good-bye: final for this life.
+    Left,
+}
+
+/// An application broadcast.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Broadcast {
+    /// Who broadcast it.
+    pub origin: Member,
+    /// Its number among the origin's broadcasts.
+    pub number: u32,
+    /// The application's bytes.
+    pub payload: Box<[u8]>,
+}
+
+/// The application's bytes about a member; empty when it gave none.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Metadata(pub Box<[u8]>);
+
+/// Updates on a message's back; up to three need no allocation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Records(pub SmallVec<[Record; 3]>);
+
+/// Broadcasts on a message's back.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Broadcasts(pub Vec<Broadcast>);
+
+impl Message {
+    /// A message with nothing on its back.
+    #[must_use]
+    pub fn bare(body: Body) -> Self {
+        Self {
+            body,
+            records: Records::default(),
+            broadcasts: Broadcasts::default(),
+        }
+    }
+
+    /// The length in bytes of the whole frame that a host makes of this message: header, sender
+    /// and message in postcard's encoding. O(records and broadcasts on board).
+    #[must_use]
+    pub fn frame_len(&self, from: Member) -> usize {
+        let records: usize = self.records.0.iter().map(Record::wire_len).sum();
+        let broadcasts: usize = self.broadcasts.0.iter().map(Broadcast::wire_len).sum();
+        HEADER_LEN
+            + member_len(from)
+            + self.body.wire_len()
+            + varint_len(self.records.0.len() as u64)
+            + records
+            + varint_len(self.broadcasts.0.len() as u64)
+            + broadcasts
+    }
+}
+
+impl Body {
+    pub(crate) const fn wire_len(&self) -> usize {
+        1 + match self {
+            Self::Ping { origin, .. } => 2 + optional_member_len(*origin),
+            Self::Ack { origin } => optional_member_len(*origin),
+            Self::PingRequest { target: member }
+            | Self::RelayedAck { target: member }
+            | Self::Known { life: member } => member_len(*member),
+            Self::Unlucky | Self::Join | Self::Farewell => 0,
+            Self::Welcome { you, next } => member_len(*you) + optional_key_len(*next),
+            Self::Digests { .. } => 2 * BUCKETS,
+            Self::Pull { first, last } => varint_len(first.0) + varint_len(last.0),
+            Self::Records {
+                first, last, next, ..
+            } => varint_len(first.0) + varint_len(last.0) + optional_key_len(*next) + 1,
+        }
+    }
+}
+
+impl Record {
+    pub(crate) fn wire_len(&self) -> usize {
+        let claim = match &self.claim {
+            Claim::Alive(metadata) => 1 + bytes_len(metadata.0.len()),
+            Claim::Suspect | Claim::Failed | Claim::Left => 1,
+        };
+        member_len(self.member) + varint_len(u64::from(self.revision)) + claim
+    }
+}
+
+impl Broadcast {
+    pub(crate) fn wire_len(&self) -> usize {
+        member_len(self.origin)
+            + varint_len(u64::from(self.number))
+            + bytes_len(self.payload.len())
+    }
+}
+
+const fn optional_member_len(member: Option<Member>) -> usize {
+    match member {
+        Some(member) => 1 + member_len(member),
+        None => 1,
+    }
+}
+
+const fn optional_key_len(key: Option<Key>) -> usize {
+    match key {
+        Some(key) => 1 + varint_len(key.0),
+        None => 1,
+    }
+}
+
+#[cfg(feature = "serde")]
+mod encoding {
+    //! Lists are read item by item: a length that a hostile frame merely claims reserves nothing.
+
+    use core::fmt;
+    use core::marker::PhantomData;
+
+    use serde::de::{SeqAccess, Visitor};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Broadcast, Broadcasts, Metadata, Record, Records};
+    use alloc::vec::Vec;
+    use smallvec::SmallVec;
+
+    struct Items<C, T>(PhantomData<(C, T)>);
+
+    impl<'de, T: Deserialize<'de>, C: Default + Extend<T>> Visitor<'de> for Items<C, T> {
+        type Value = C;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<C, A::Error> {
+            let mut list = C::default();
+            while let Some(item) = items.next_element()? {
+                list.extend(Some(item));
+            }
+            Ok(list)
+        }
+    }
+
+    fn list<'de, C: Default + Extend<T>, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<C, D::Error> {
+        deserializer.deserialize_seq(Items(PhantomData))
+    }
+
+    impl<'de> Deserialize<'de> for Records {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            list::<SmallVec<[Record; 3]>, Record, D>(deserializer).map(Self)
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Broadcasts {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            list::<Vec<Broadcast>, Broadcast, D>(deserializer).map(Self)
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Metadata {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            list::<Vec<u8>, u8, D>(deserializer).map(|bytes| Self(bytes.into_boxed_slice()))
+        }
+    }
+
+    impl Serialize for Records {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            self.0.as_slice().serialize(serializer)
+        }
+    }
+
+    impl Serialize for Broadcasts {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            self.0.as_slice().serialize(serializer)
+        }
+    }
+
+    impl Serialize for Metadata {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            self.0.as_ref().serialize(serializer)
+        }
+    }
+}
