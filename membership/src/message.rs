@@ -154,6 +154,7 @@ pub struct Broadcast {
     /// Its number among the origin's broadcasts.
     pub number: u32,
     /// The application's bytes.
+    #[cfg_attr(feature = "serde", serde(with = "encoding::bytes"))]
     pub payload: Box<[u8]>,
 }
 
@@ -297,9 +298,29 @@ mod encoding {
         }
     }
 
+    pub(super) mod bytes {
+        use alloc::boxed::Box;
+        use alloc::vec::Vec;
+
+        use serde::{Deserializer, Serialize, Serializer};
+
+        pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Box<[u8]>, D::Error> {
+            super::list::<Vec<u8>, u8, D>(deserializer).map(Vec::into_boxed_slice)
+        }
+
+        pub(in super::super) fn serialize<S: Serializer>(
+            bytes: &[u8],
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            bytes.serialize(serializer)
+        }
+    }
+
     impl<'de> Deserialize<'de> for Metadata {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            list::<Vec<u8>, u8, D>(deserializer).map(|bytes| Self(bytes.into_boxed_slice()))
+            bytes::deserialize(deserializer).map(Self)
         }
     }
 
