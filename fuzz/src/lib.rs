@@ -1,0 +1,21 @@
+//! Fuzz targets as plain functions.
+//!
+//! A target takes bytes and panics when a promise is broken. It runs in two ways:
+//!
+//! - under libFuzzer, for hours: `cargo +nightly fuzz run decode --features libfuzzer`;
+//! - in `cargo test -p selvedge-fuzz`, on stable Rust: over the committed corpus
+//!   (`fuzz/corpus/<target>/`) and over inputs made from a fixed seed.
+//!
+//! A new target is a function here, a line in [`TARGETS`], a file in `fuzz_targets/` with its
+//! `[[bin]]` in `Cargo.toml`, and seeds in [`seeds`]. A test holds these together.
+
+#![forbid(unsafe_code)]
+
+mod decode;
+mod seeds;
+
+pub use decode::decode;
+pub use seeds::{Seed, seeds};
+
+/// Every target with its name, which is also the name of its binary and of its corpus.
+pub const TARGETS: &[(&str, fn(&[u8]))] = &[("decode", decode)];

@@ -1,0 +1,143 @@
+//! Every target over its corpus and over inputs from a fixed seed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use selvedge_fuzz::{TARGETS, seeds};
+
+const SEED: u64 = 0x5e1f_ed6e;
+const MADE: usize = 5_000;
+const LONGEST: u64 = 512;
+
+#[test]
+fn targets_hold_on_their_corpora() {
+    for &(name, target) in TARGETS {
+        let corpus = corpus(name);
+        for (file, input) in &corpus {
+            run(&format!("fuzz/corpus/{name}/{file}"), target, input);
+        }
+        println!("{name}: {} inputs of the corpus", corpus.len());
+    }
+}
+
+#[test]
+fn targets_hold_on_made_inputs() {
+    println!("seed {SEED:#x}, {MADE} inputs a target");
+    for &(name, target) in TARGETS {
+        let mut rng = ChaCha8Rng::seed_from_u64(SEED);
+        let corpus: Vec<Vec<u8>> = corpus(name).into_values().collect();
+        for number in 0..MADE {
+            let input = if number % 4 == 0 {
+                noise(&mut rng)
+            } else {
+                mutated(&corpus, &mut rng)
+            };
+            run(
+                &format!("{name}, seed {SEED:#x}, input {number}"),
+                target,
+                &input,
+            );
+        }
+    }
+}
+
+#[test]
+fn committed_seeds_are_those_of_the_generator() {
+    for seed in seeds() {
+        let path = root()
+            .join("corpus")
+            .join(seed.target)
+            .join(format!("seed-{}", seed.name));
+        let committed = fs::read(&path).unwrap_or_default();
+        assert_eq!(
+            committed,
+            seed.bytes,
+            "{}: run cargo run -p selvedge-fuzz --bin seeds, and ask why the format changed",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn every_binary_is_a_target_and_has_seeds() {
+    let mut binaries: Vec<String> = files(&root().join("fuzz_targets"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    binaries.sort();
+    let mut targets: Vec<&str> = TARGETS.iter().map(|&(name, _)| name).collect();
+    targets.sort_unstable();
+    assert_eq!(binaries, targets, "fuzz_targets/ and TARGETS differ");
+    for target in targets {
+        assert!(
+            seeds().any(|seed| seed.target == target),
+            "{target} has no seed"
+        );
+    }
+}
+
+/// Runs `target`, and on a panic says on which input.
+fn run(name: &str, target: fn(&[u8]), input: &[u8]) {
+    if catch_unwind(|| target(input)).is_err() {
+        panic!("{name} breaks it: {input:02x?}");
+    }
+}
+
+/// The committed inputs by file name. A target without any is a mistake.
+fn corpus(target: &str) -> BTreeMap<String, Vec<u8>> {
+    let directory = root().join("corpus").join(target);
+    let corpus: BTreeMap<_, _> = files(&directory)
+        .map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read(&path).unwrap())
+        })
+        .collect();
+    assert!(!corpus.is_empty(), "{} is empty", directory.display());
+    corpus
+}
+
+fn files(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(directory)
+        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
+        .map(|entry| entry.unwrap().path())
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn noise(rng: &mut ChaCha8Rng) -> Vec<u8> {
+    let mut bytes = vec![0; below(rng, LONGEST)];
+    rng.fill_bytes(&mut bytes);
+    bytes
+}
+
+/// One input of the corpus with one to four bytes changed, taken out, put in, or the tail of
+/// another one behind it.
+fn mutated(corpus: &[Vec<u8>], rng: &mut ChaCha8Rng) -> Vec<u8> {
+    let mut bytes = corpus[below(rng, corpus.len() as u64)].clone();
+    for _ in 0..=below(rng, 4) {
+        let at = below(rng, bytes.len() as u64 + 1);
+        let value = rng.next_u64().to_le_bytes()[0];
+        match below(rng, 4) {
+            0 if at < bytes.len() => bytes[at] = value,
+            1 if at < bytes.len() => drop(bytes.remove(at)),
+            2 => {
+                let other = &corpus[below(rng, corpus.len() as u64)];
+                let tail = &other[below(rng, other.len() as u64 + 1)..];
+                bytes.truncate(at);
+                bytes.extend_from_slice(tail);
+            }
+            _ => bytes.insert(at, value),
+        }
+    }
+    bytes
+}
+
+/// Near enough to uniform to choose test inputs by.
+fn below(rng: &mut ChaCha8Rng, bound: u64) -> usize {
+    usize::try_from(rng.next_u64() % bound.max(1)).unwrap()
+}

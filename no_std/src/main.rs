@@ -1,0 +1,115 @@
+//! A program without std that uses every crate.
+//!
+//! `cargo check` of a `no_std` crate passes on a host even when one of its dependencies uses std.
+//! Linking does not: std brings a panic handler, and a program has room for one. So this program
+//! brings its own, and links only while nothing below it pulls std in.
+//!
+//! How to build it, and what a failure looks like, stands in CONTRIBUTING.md.
+
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+use alloc::vec::Vec;
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::UnsafeCell;
+use core::ffi::{c_char, c_int};
+use core::panic::PanicInfo;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use selvedge_core::{Choose, NodeId, Ratio, Sha256Sortition, Sortition, WeightTree, Weights};
+use selvedge_membership::Config;
+
+/// What the C library's start code calls. Returns 0 when every crate did its work.
+#[unsafe(no_mangle)]
+extern "C" fn main(_count: c_int, _arguments: *const *const c_char) -> c_int {
+    let parts = [core_works(), membership_works()];
+    c_int::from(!parts.into_iter().all(|works| works))
+}
+
+fn core_works() -> bool {
+    let mut tree = WeightTree::with_capacity(3);
+    let ids: Vec<NodeId> = (1..=3).map(NodeId).collect();
+    for id in &ids {
+        tree.push(id.0);
+    }
+    let drawn = Steps(0).weighted(&tree);
+    let first = ids
+        .iter()
+        .min_by_key(|&&id| Sha256Sortition.rank(b"draw", id));
+    drawn.is_some() && first.is_some()
+}
+
+fn membership_works() -> bool {
+    Config::radio().frame_budget == 127 && Config::default() != Config::thesis()
+}
+
+/// Choices that count upwards; a device takes them from its generator.
+struct Steps(u64);
+
+impl Choose for Steps {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 += 1;
+        self.0.checked_rem(bound).unwrap_or_default()
+    }
+
+    fn chance(&mut self, ratio: Ratio) -> bool {
+        self.below(ratio.denominator.into()) < u64::from(ratio.numerator)
+    }
+
+    fn weighted(&mut self, weights: &dyn Weights) -> Option<usize> {
+        match weights.total() {
+            0 => None,
+            total => Some(weights.locate(self.below(total))),
+        }
+    }
+}
+
+#[panic_handler]
+fn panic(_: &PanicInfo<'_>) -> ! {
+    loop {
+        core::hint::spin_loop();
+    }
+}
+
+#[global_allocator]
+static HEAP: Heap = Heap {
+    bytes: UnsafeCell::new([0; HEAP_LEN]),
+    used: AtomicUsize::new(0),
+};
+
+const HEAP_LEN: usize = 1 << 20;
+
+/// Hands out memory once and takes none back: enough for a program that ends.
+struct Heap {
+    bytes: UnsafeCell<[u8; HEAP_LEN]>,
+    used: AtomicUsize,
+}
+
+// SAFETY: `used` only grows, and atomically, so no two callers get the same bytes.
+unsafe impl Sync for Heap {}
+
+// SAFETY: each range handed out lies inside `bytes`, is aligned as asked and is never handed out
+// again.
+unsafe impl GlobalAlloc for Heap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let base = self.bytes.get().cast::<u8>();
+        let mut start = 0;
+        let taken = self
+            .used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+                let address = base.addr() + used;
+                start = used + (address.next_multiple_of(layout.align()) - address);
+                let end = start.checked_add(layout.size())?;
+                (end <= HEAP_LEN).then_some(end)
+            });
+        match taken {
+            // SAFETY: `start` is at most `HEAP_LEN`.
+            Ok(_) => unsafe { base.add(start) },
+            Err(_) => core::ptr::null_mut(),
+        }
+    }
+
+    unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
+}
