@@ -17,5 +17,17 @@ mod seeds;
 pub use decode::decode;
 pub use seeds::{Seed, seeds};
 
-/// Every target with its name, which is also the name of its binary and of its corpus.
-pub const TARGETS: &[(&str, fn(&[u8]))] = &[("decode", decode)];
+/// A function that takes bytes and panics when a promise is broken.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// The name, also of its binary and of its corpus.
+    pub name: &'static str,
+    /// What it does with an input.
+    pub run: fn(&[u8]),
+}
+
+/// Every target.
+pub const TARGETS: &[Target] = &[Target {
+    name: "decode",
+    run: decode,
+}];
