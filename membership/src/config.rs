@@ -251,8 +251,18 @@ impl Config {
         in_range("jitter", self.jitter.0, 0, self.period.0)?;
         in_range("relays", self.relays.into(), 0, 16)?;
         in_range("exponent", self.exponent.into(), 0, 8)?;
-        in_range("unit_distance", self.unit_distance.into(), 1, u32::MAX.into())?;
-        in_range("default_distance", self.default_distance.into(), 1, u32::MAX.into())?;
+        in_range(
+            "unit_distance",
+            self.unit_distance.into(),
+            1,
+            u32::MAX.into(),
+        )?;
+        in_range(
+            "default_distance",
+            self.default_distance.into(),
+            1,
+            u32::MAX.into(),
+        )?;
         in_range("suspicion", suspicion.into(), 1, most.into())?;
         in_range("selection.every", every.into(), 1, u16::MAX.into())?;
         in_range("active.smoothing", smoothing.into(), 1, u8::MAX.into())?;
@@ -260,13 +270,38 @@ impl Config {
         in_range("passive.timeout", passive.into(), 1, (1 << 15) - 1)?;
         in_range("publish_after", self.publish_after.into(), 1, 2)?;
         in_range("retransmit_factor", self.retransmit_factor.into(), 1, 32)?;
-        in_range("farewell_periods", self.farewell_periods.into(), 1, u16::MAX.into())?;
-        in_range("frame_budget", self.frame_budget.into(), 96, u16::MAX.into())?;
-        in_range("metadata_limit", self.metadata_limit.into(), 0, self.longest_payload())?;
-        in_range("broadcast_len", self.broadcast_len.into(), 0, self.longest_payload())?;
+        in_range(
+            "farewell_periods",
+            self.farewell_periods.into(),
+            1,
+            u16::MAX.into(),
+        )?;
+        in_range(
+            "frame_budget",
+            self.frame_budget.into(),
+            96,
+            u16::MAX.into(),
+        )?;
+        in_range(
+            "metadata_limit",
+            self.metadata_limit.into(),
+            0,
+            self.longest_payload(),
+        )?;
+        in_range(
+            "broadcast_len",
+            self.broadcast_len.into(),
+            0,
+            self.longest_payload(),
+        )?;
         in_range("member_limit", self.member_limit.into(), 2, 1 << 24)?;
         in_range("gossip_limit", self.gossip_limit.into(), 1, u16::MAX.into())?;
-        in_range("tombstone_limit", self.tombstone_limit.into(), 1, u16::MAX.into())
+        in_range(
+            "tombstone_limit",
+            self.tombstone_limit.into(),
+            1,
+            u16::MAX.into(),
+        )
     }
 
     /// What remains of a frame for the variable part of one record or one broadcast.

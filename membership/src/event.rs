@@ -82,7 +82,9 @@ pub enum Reject {
     #[error("this node joins or has joined already: give the command Leave first")]
     AlreadyJoined,
     /// The metadata is too long.
-    #[error("the metadata has {len} bytes and {limit} are allowed: shorten it or raise metadata_limit")]
+    #[error(
+        "the metadata has {len} bytes and {limit} are allowed: shorten it or raise metadata_limit"
+    )]
     MetadataTooLong {
         /// How long it is.
         len: usize,
@@ -90,7 +92,9 @@ pub enum Reject {
         limit: usize,
     },
     /// The broadcast is too long.
-    #[error("the broadcast has {len} bytes and {limit} are allowed: shorten it or raise broadcast_len")]
+    #[error(
+        "the broadcast has {len} bytes and {limit} are allowed: shorten it or raise broadcast_len"
+    )]
     BroadcastTooLong {
         /// How long it is.
         len: usize,

@@ -228,9 +228,7 @@ impl Record {
 
 impl Broadcast {
     pub(crate) fn wire_len(&self) -> usize {
-        member_len(self.origin)
-            + varint_len(u64::from(self.number))
-            + bytes_len(self.payload.len())
+        member_len(self.origin) + varint_len(u64::from(self.number)) + bytes_len(self.payload.len())
     }
 }
 

@@ -1,0 +1,161 @@
+//! What waits to be passed on: news about members, and the application's broadcasts.
+//!
+//! Both travel on the back of other messages, a bounded number of times each, newest first and
+//! then in turn.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+use selvedge_core::{BoundedQueue, Full, Member, NodeId};
+
+use crate::list::MemberList;
+use crate::message::{Broadcast, Message};
+
+/// Members that there is news about. The record itself is read from the list when it is sent, so
+/// what travels is never older than what we know.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct News {
+    queue: VecDeque<(NodeId, u16)>,
+    limit: usize,
+}
+
+impl News {
+    pub(crate) const fn new(limit: usize) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            limit,
+        }
+    }
+
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Puts news about `id` in front of the queue. Says whether something had to be given up for
+    /// it. O(limit).
+    pub(crate) fn add(&mut self, id: NodeId) -> bool {
+        self.queue.retain(|&(other, _)| other != id);
+        self.queue.push_front((id, 0));
+        let full = self.queue.len() > self.limit;
+        self.queue.truncate(self.limit);
+        full
+    }
+
+    /// Puts as many records on board as fit into `room` bytes; each goes `copies` times in all.
+    /// Returns the room that is left. O(records on board).
+    pub(crate) fn load(
+        &mut self,
+        message: &mut Message,
+        mut room: usize,
+        copies: u16,
+        list: &MemberList,
+    ) -> usize {
+        for _ in 0..self.queue.len() {
+            let Some((id, sent)) = self.queue.pop_front() else {
+                break;
+            };
+            let Some(record) = list.find(id).and_then(|slot| list.record(slot)) else {
+                continue;
+            };
+            let len = record.wire_len();
+            if len > room {
+                self.queue.push_front((id, sent));
+                break;
+            }
+            room -= len;
+            if !message.records.0.contains(&record) {
+                message.records.0.push(record);
+            }
+            if sent + 1 < copies {
+                self.queue.push_back((id, sent + 1));
+            }
+        }
+        room
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.queue.clear();
+    }
+}
+
+/// The application's broadcasts on their way, and which ones were seen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Broadcaster {
+    queue: VecDeque<(Broadcast, u16)>,
+    seen: BoundedQueue<(Member, u32)>,
+    limit: usize,
+    next_number: u32,
+}
+
+impl Broadcaster {
+    pub(crate) const fn new(limit: usize) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            seen: BoundedQueue::new(limit.saturating_mul(8)),
+            limit,
+            next_number: 0,
+        }
+    }
+
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Starts a broadcast of our own.
+    pub(crate) fn start(&mut self, origin: Member, payload: Box<[u8]>) -> Result<(), Full> {
+        if self.queue.len() >= self.limit {
+            return Err(Full { limit: self.limit });
+        }
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        self.seen.push_over((origin, number));
+        self.queue.push_front((
+            Broadcast {
+                origin,
+                number,
+                payload,
+            },
+            0,
+        ));
+        Ok(())
+    }
+
+    /// Takes in a broadcast. Says whether it is new to us, and whether another had to be given up
+    /// for passing it on. O(limit).
+    pub(crate) fn receive(&mut self, broadcast: &Broadcast) -> (bool, bool) {
+        let id = (broadcast.origin, broadcast.number);
+        if self.limit == 0 || self.seen.iter().any(|&seen| seen == id) {
+            return (false, false);
+        }
+        self.seen.push_over(id);
+        self.queue.push_front((broadcast.clone(), 0));
+        let full = self.queue.len() > self.limit;
+        self.queue.truncate(self.limit);
+        (true, full)
+    }
+
+    /// Puts as many broadcasts on board as fit into `room` bytes; each goes `copies` times in all.
+    pub(crate) fn load(&mut self, message: &mut Message, mut room: usize, copies: u16) {
+        for _ in 0..self.queue.len() {
+            let Some((broadcast, sent)) = self.queue.pop_front() else {
+                break;
+            };
+            let len = broadcast.wire_len();
+            if len > room {
+                self.queue.push_front((broadcast, sent));
+                break;
+            }
+            room -= len;
+            if sent + 1 < copies {
+                message.broadcasts.0.push(broadcast.clone());
+                self.queue.push_back((broadcast, sent + 1));
+            } else {
+                message.broadcasts.0.push(broadcast);
+            }
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.queue.clear();
+    }
+}

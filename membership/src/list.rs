@@ -1,0 +1,474 @@
+//! The member list: who is known, how likely each is probed, and a digest of it all.
+//!
+//! Members live in slots that do not move, so that the weight trees can stay beside them. A sorted
+//! index of hashed ids finds a slot in O(log N) and cuts the list into the ranges that two nodes
+//! compare. Only insertion and removal move index entries, 12 bytes a member behind the place.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
+
+use selvedge_core::{Full, Incarnation, Member, NodeId, WeightTree, Weights};
+
+use crate::message::{BUCKETS, Claim, Digest, Key, Metadata, Record};
+
+/// What we hold of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Standing {
+    Alive,
+    /// Our own probe failed once; nobody else knows.
+    Doubted,
+    /// Another list says that it failed, ours that it lives: we ask it ourselves.
+    Hearsay,
+    Suspect,
+    Failed,
+    Left,
+}
+
+impl Standing {
+    pub(crate) const fn is_live(self) -> bool {
+        matches!(
+            self,
+            Self::Alive | Self::Doubted | Self::Hearsay | Self::Suspect
+        )
+    }
+
+    /// Whether its suspicion timer is armed.
+    pub(crate) const fn is_timed(self) -> bool {
+        matches!(self, Self::Doubted | Self::Hearsay | Self::Suspect)
+    }
+}
+
+/// One member: 24 bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Entry {
+    id: NodeId,
+    incarnation: Incarnation,
+    pub(crate) revision: u32,
+    /// The period of the last contact; of its end, once it is not live.
+    pub(crate) stamp: u16,
+    pub(crate) standing: Standing,
+    pub(crate) suspicions: u8,
+    pub(crate) missed: u8,
+    pub(crate) neighbour: bool,
+}
+
+impl Entry {
+    pub(crate) const fn member(&self) -> Member {
+        Member {
+            id: self.id,
+            incarnation: self.incarnation,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct MemberList {
+    /// By slot, like the three that follow. A vacant slot's entry is stale and weighs nothing.
+    entries: Vec<Entry>,
+    metadata: Vec<Metadata>,
+    /// How likely each live member is probed; 0 for us and for the dead.
+    weights: WeightTree,
+    /// What a member weighs whenever it is live.
+    own_weights: Vec<u64>,
+    /// What remains in the time-bounded bag; empty where that is not used.
+    bag: WeightTree,
+    vacant: Vec<u32>,
+    /// Hashed ids in order, and the slot of each.
+    keys: Vec<Key>,
+    slots: Vec<u32>,
+    live: usize,
+    buckets: [u64; BUCKETS],
+    /// Members that are not live, oldest first, with the stamp of their end.
+    tombstones: VecDeque<(NodeId, u16)>,
+    limit: usize,
+}
+
+/// A bijection that spreads ids evenly (the finaliser of SplitMix64).
+pub(crate) const fn key(id: NodeId) -> Key {
+    Key(mix(id.0))
+}
+
+const fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+const fn bucket_of(key: Key) -> usize {
+    (key.0 >> (64 - BUCKETS.ilog2())) as usize
+}
+
+/// The range of hashed ids in a bucket, both ends inclusive.
+pub(crate) const fn bucket_range(bucket: usize) -> (Key, Key) {
+    let width = 64 - BUCKETS.ilog2();
+    let first = (bucket as u64) << width;
+    (Key(first), Key(first | (u64::MAX >> BUCKETS.ilog2())))
+}
+
+impl MemberList {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            entries: Vec::new(),
+            metadata: Vec::new(),
+            weights: WeightTree::default(),
+            own_weights: Vec::new(),
+            bag: WeightTree::default(),
+            vacant: Vec::new(),
+            keys: Vec::new(),
+            slots: Vec::new(),
+            live: 0,
+            buckets: [0; BUCKETS],
+            tombstones: VecDeque::new(),
+            limit,
+        }
+    }
+
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Adds a member that is not on the list, alive. O(log N) and the move of the index.
+    pub(crate) fn insert(
+        &mut self,
+        member: Member,
+        revision: u32,
+        metadata: Metadata,
+        weight: u64,
+        stamp: u16,
+    ) -> Result<usize, Full> {
+        if self.keys.len() >= self.limit {
+            return Err(Full { limit: self.limit });
+        }
+        let entry = Entry {
+            id: member.id,
+            incarnation: member.incarnation,
+            revision,
+            stamp,
+            standing: Standing::Alive,
+            suspicions: 0,
+            missed: 0,
+            neighbour: false,
+        };
+        let slot = match self.vacant.pop() {
+            Some(slot) => slot as usize,
+            None => self.entries.len(),
+        };
+        if let Some(place) = self.entries.get_mut(slot) {
+            *place = entry;
+        } else {
+            self.entries.push(entry);
+            self.weights.push(0);
+        }
+        self.metadata
+            .resize_with(self.entries.len(), Metadata::default);
+        self.own_weights.resize(self.entries.len(), 0);
+        if let Some(place) = self.metadata.get_mut(slot) {
+            *place = metadata;
+        }
+        if let Some(place) = self.own_weights.get_mut(slot) {
+            *place = weight;
+        }
+        let key = key(member.id);
+        let at = self.keys.partition_point(|&other| other < key);
+        self.keys.insert(at, key);
+        self.slots.insert(at, slot as u32);
+        self.weights.set(slot, weight);
+        self.add_to_bag(slot, weight);
+        self.live += 1;
+        self.toggle_digest(slot);
+        Ok(slot)
+    }
+
+    /// The slot of a node. O(log N).
+    pub(crate) fn find(&self, id: NodeId) -> Option<usize> {
+        let at = self.keys.binary_search(&key(id)).ok()?;
+        self.slots.get(at).map(|&slot| slot as usize)
+    }
+
+    pub(crate) fn entry(&self, slot: usize) -> Option<&Entry> {
+        self.entries.get(slot)
+    }
+
+    /// The entry, for what neither digest nor weight depends on: stamp, health, neighbourhood.
+    pub(crate) fn note(&mut self, slot: usize, change: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = self.entries.get_mut(slot) {
+            change(entry);
+        }
+    }
+
+    pub(crate) fn metadata(&self, slot: usize) -> Option<&Metadata> {
+        self.metadata.get(slot)
+    }
+
+    pub(crate) fn record(&self, slot: usize) -> Option<Record> {
+        let entry = self.entries.get(slot)?;
+        let claim = match entry.standing {
+            Standing::Alive | Standing::Doubted | Standing::Hearsay => {
+                Claim::Alive(self.metadata.get(slot)?.clone())
+            }
+            Standing::Suspect => Claim::Suspect,
+            Standing::Failed => Claim::Failed,
+            Standing::Left => Claim::Left,
+        };
+        Some(Record {
+            member: entry.member(),
+            revision: entry.revision,
+            claim,
+        })
+    }
+
+    /// Changes standing and revision. A member that is no longer live weighs nothing and gets a
+    /// tombstone stamped `stamp`. O(log N).
+    pub(crate) fn set_standing(
+        &mut self,
+        slot: usize,
+        standing: Standing,
+        revision: u32,
+        stamp: u16,
+    ) {
+        let Some(was) = self.entries.get(slot).map(|entry| entry.standing) else {
+            return;
+        };
+        self.toggle_digest(slot);
+        if let Some(entry) = self.entries.get_mut(slot) {
+            entry.standing = standing;
+            entry.revision = revision;
+            if was.is_live() != standing.is_live() {
+                entry.stamp = stamp;
+            }
+            if was.is_live() && !standing.is_live() {
+                let id = entry.id;
+                self.live -= 1;
+                self.tombstones.push_back((id, stamp));
+                self.weights.set(slot, 0);
+                self.bag.set(slot, 0);
+            } else if !was.is_live() && standing.is_live() {
+                self.live += 1;
+                let weight = self.own_weight(slot);
+                self.weights.set(slot, weight);
+                self.add_to_bag(slot, weight);
+            }
+        }
+        self.toggle_digest(slot);
+    }
+
+    /// Replaces a life by a later one of the same node, alive; distance and neighbourhood stay.
+    pub(crate) fn supersede(
+        &mut self,
+        slot: usize,
+        incarnation: Incarnation,
+        revision: u32,
+        metadata: Metadata,
+        stamp: u16,
+    ) {
+        // Through the standing first, so that weight, digest and count follow.
+        self.set_standing(slot, Standing::Alive, revision, stamp);
+        self.toggle_digest(slot);
+        if let Some(entry) = self.entries.get_mut(slot) {
+            entry.incarnation = incarnation;
+            entry.stamp = stamp;
+            entry.suspicions = 0;
+            entry.missed = 0;
+        }
+        self.toggle_digest(slot);
+        self.set_metadata(slot, metadata);
+    }
+
+    pub(crate) fn set_metadata(&mut self, slot: usize, metadata: Metadata) {
+        if let Some(place) = self.metadata.get_mut(slot) {
+            *place = metadata;
+        }
+    }
+
+    /// Forgets one dead member: the oldest, if there are more than `limit` of them or it ended at
+    /// least `age` periods ago (0: never). Says who. O(log N) and the move of the index.
+    pub(crate) fn bury(&mut self, now: u16, limit: usize, age: u16) -> Option<NodeId> {
+        loop {
+            let &(id, stamp) = self.tombstones.front()?;
+            let overdue = age > 0 && now.wrapping_sub(stamp) >= age;
+            if !overdue && self.tombstones.len() <= limit {
+                return None;
+            }
+            self.tombstones.pop_front();
+            if let Some(slot) = self.find(id)
+                && let Some(entry) = self.entries.get(slot)
+                && !entry.standing.is_live()
+                && entry.stamp == stamp
+            {
+                self.remove(slot, id);
+                return Some(id);
+            }
+        }
+    }
+
+    fn remove(&mut self, slot: usize, id: NodeId) {
+        if let Ok(at) = self.keys.binary_search(&key(id)) {
+            self.keys.remove(at);
+            self.slots.remove(at);
+        }
+        self.set_metadata(slot, Metadata::default());
+        self.vacant.push(slot as u32);
+    }
+
+    /// The dead, oldest first; some may have come back since.
+    pub(crate) fn dead(&self, nth: usize) -> Option<Member> {
+        let &(id, _) = self.tombstones.get(nth)?;
+        let entry = self.entry(self.find(id)?)?;
+        (entry.standing == Standing::Failed).then(|| entry.member())
+    }
+
+    pub(crate) fn tombstones(&self) -> usize {
+        self.tombstones.len()
+    }
+
+    /// How many members are not declared failed or left.
+    pub(crate) const fn live(&self) -> usize {
+        self.live
+    }
+
+    /// All slots in use from the hashed id `first` on, with their keys.
+    pub(crate) fn from_key(&self, first: Key) -> impl Iterator<Item = (Key, usize)> + '_ {
+        let at = self.keys.partition_point(|&key| key < first);
+        let keys = self.keys.iter().skip(at);
+        let slots = self.slots.iter().skip(at);
+        keys.zip(slots).map(|(&key, &slot)| (key, slot as usize))
+    }
+
+    pub(crate) fn digest(&self) -> Digest {
+        shorten(self.buckets.iter().fold(0, |all, bucket| all ^ bucket))
+    }
+
+    pub(crate) fn bucket_digests(&self) -> [Digest; BUCKETS] {
+        self.buckets.map(shorten)
+    }
+
+    /// Adds the member to its bucket's digest, or takes it out again; nothing for the dead.
+    fn toggle_digest(&mut self, slot: usize) {
+        let Some(entry) = self.entries.get(slot) else {
+            return;
+        };
+        if !entry.standing.is_live() {
+            return;
+        }
+        let key = key(entry.id);
+        let version = u64::from(entry.incarnation.0) << 32 | u64::from(entry.revision);
+        if let Some(bucket) = self.buckets.get_mut(bucket_of(key)) {
+            *bucket ^= mix(key.0 ^ mix(version));
+        }
+    }
+
+    pub(crate) const fn weights(&self) -> &WeightTree {
+        &self.weights
+    }
+
+    pub(crate) fn own_weight(&self, slot: usize) -> u64 {
+        self.own_weights.get(slot).copied().unwrap_or_default()
+    }
+
+    /// Sets what a member weighs from now on, whenever it is live. O(log N).
+    pub(crate) fn set_own_weight(&mut self, slot: usize, weight: u64) {
+        if let Some(place) = self.own_weights.get_mut(slot) {
+            *place = weight;
+            if self
+                .entries
+                .get(slot)
+                .is_some_and(|entry| entry.standing.is_live())
+            {
+                self.weights.set(slot, weight);
+            }
+        }
+    }
+
+    /// Hides a member from draws, or shows it again, without changing what it weighs.
+    pub(crate) fn hide(&mut self, slot: usize) {
+        self.weights.set(slot, 0);
+    }
+
+    pub(crate) fn show(&mut self, slot: usize) {
+        let weight = self.own_weight(slot);
+        self.weights.set(slot, weight);
+    }
+
+    pub(crate) const fn bag(&self) -> &WeightTree {
+        &self.bag
+    }
+
+    /// Takes `amount` off what the bag holds of a member.
+    pub(crate) fn take_from_bag(&mut self, slot: usize, amount: u64) {
+        let rest = self.bag.weight(slot).saturating_sub(amount);
+        self.bag.set(slot, rest);
+    }
+
+    /// Fills the bag with the weights of all live members. O(N log N).
+    pub(crate) fn fill_bag(&mut self) {
+        self.bag = WeightTree::with_capacity(self.entries.len());
+        for slot in 0..self.entries.len() {
+            self.bag.push(self.weights.weight(slot));
+        }
+    }
+
+    fn add_to_bag(&mut self, slot: usize, weight: u64) {
+        if self.bag.is_empty() {
+            return;
+        }
+        while self.bag.len() <= slot {
+            self.bag.push(0);
+        }
+        self.bag.set(slot, weight);
+    }
+
+    /// The slots of all known members, in the order of hashed ids.
+    pub(crate) fn all(&self) -> impl Iterator<Item = usize> + '_ {
+        self.slots.iter().map(|&slot| slot as usize)
+    }
+
+    pub(crate) fn keys_len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(crate) fn nth(&self, nth: usize) -> Option<usize> {
+        self.slots.get(nth).map(|&slot| slot as usize)
+    }
+
+    fn canonical(&self) -> impl Iterator<Item = (&Entry, Option<&Metadata>, u64, u64)> {
+        self.all().filter_map(|slot| {
+            let entry = self.entries.get(slot)?;
+            Some((
+                entry,
+                self.metadata.get(slot),
+                self.own_weight(slot),
+                self.bag.weight(slot),
+            ))
+        })
+    }
+}
+
+const fn shorten(digest: u64) -> Digest {
+    Digest([(digest >> 8) as u8, digest as u8])
+}
+
+// Which slot a member got depends on the past and changes nothing that can happen, so two lists
+// are equal when they hold the same members; what is derived from those is left out.
+impl PartialEq for MemberList {
+    fn eq(&self, other: &Self) -> bool {
+        self.limit == other.limit
+            && self.tombstones == other.tombstones
+            && self.keys == other.keys
+            && self.canonical().eq(other.canonical())
+    }
+}
+
+impl Eq for MemberList {}
+
+impl Hash for MemberList {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.limit.hash(state);
+        self.tombstones.hash(state);
+        self.keys.len().hash(state);
+        for member in self.canonical() {
+            member.hash(state);
+        }
+    }
+}

@@ -1,0 +1,519 @@
+//! The state, and where each input goes.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use selvedge_core::wire::HEADER_LEN;
+use selvedge_core::{BoundedQueue, Context, Delta, Input, Machine, Member, NodeId, Untracked};
+
+use crate::feedback::SelfMonitor;
+use crate::gossip::{Broadcaster, News};
+use crate::list::{Entry, MemberList, Standing};
+use crate::message::{Body, Broadcast, Key, Message, Metadata};
+use crate::probe::Probe;
+use crate::suspicion::Source;
+use crate::target::{Turn, weight};
+use crate::{
+    Command, Config, ConfigError, Counters, Event, MemberView, Misbehaviour, Reject, Selection,
+    Timer,
+};
+
+/// Where a node stands in the life of its own membership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// In no mesh.
+    Idle,
+    /// Asking seeds to be let in.
+    Joining,
+    /// In the mesh.
+    Joined,
+    /// Saying good-bye.
+    Leaving,
+}
+
+/// One node of Medley-F. See the [crate's page](crate) for what it promises.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Membership {
+    pub(crate) config: Box<Config>,
+    pub(crate) me: Member,
+    pub(crate) phase: Phase,
+    pub(crate) seeds: Vec<NodeId>,
+    pub(crate) list: MemberList,
+    pub(crate) news: News,
+    pub(crate) broadcaster: Broadcaster,
+    /// Counts periods, for ages only; stands still where no age matters.
+    pub(crate) period: u16,
+    pub(crate) probe: Option<Probe>,
+    pub(crate) turn: Turn,
+    pub(crate) bag_step: u64,
+    /// How far our own timeouts are stretched.
+    pub(crate) stretch: u8,
+    pub(crate) monitor: SelfMonitor,
+    /// Whose UNLUCKY reports wait for the end of the period.
+    pub(crate) unlucky: BoundedQueue<NodeId>,
+    /// Probes in a row that showed another digest than ours.
+    pub(crate) disagreements: u8,
+    /// From which key on we still fetch the list that a joiner gets.
+    pub(crate) fetch: Option<Key>,
+    pub(crate) until_reconnect: u16,
+    pub(crate) farewells: u16,
+    pub(crate) counters: Untracked<Counters>,
+}
+
+impl Membership {
+    /// The longest list of seeds that is kept.
+    pub(crate) const SEED_LIMIT: usize = 16;
+
+    /// A node that is in no mesh yet; give it [`Command::Join`].
+    ///
+    /// The incarnation of `me` should be one that this node never had: the one that it stored
+    /// last plus one, else seconds of a clock that never runs backwards, else a random number.
+    /// Should someone remember a later one, the node takes one later still and says so with
+    /// [`Event::Identity`].
+    ///
+    /// # Errors
+    /// When the settings cannot work.
+    pub fn new(me: Member, config: Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        let mut machine = Self {
+            me,
+            phase: Phase::Idle,
+            seeds: Vec::new(),
+            list: MemberList::new(config.member_limit as usize),
+            news: News::new(config.gossip_limit.into()),
+            broadcaster: Broadcaster::new(config.broadcast_limit.into()),
+            period: 0,
+            probe: None,
+            turn: Turn::default(),
+            bag_step: 1,
+            stretch: 0,
+            monitor: SelfMonitor::default(),
+            unlucky: BoundedQueue::new(8),
+            disagreements: 0,
+            fetch: None,
+            until_reconnect: 0,
+            farewells: 0,
+            counters: Untracked::default(),
+            config: Box::new(config),
+        };
+        machine.enlist_self(Metadata::default());
+        Ok(machine)
+    }
+
+    /// Who we are. It changes when [`Event::Identity`] says so.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// Where we stand.
+    #[must_use]
+    pub const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// How many members are not declared failed or left, this node included. O(1).
+    #[must_use]
+    pub const fn live(&self) -> usize {
+        self.list.live()
+    }
+
+    /// All known members, this node and the remembered dead included, in an order that is the same
+    /// on every node. O(1) a member.
+    pub fn members(&self) -> impl Iterator<Item = MemberView<'_>> {
+        self.list.all().filter_map(|slot| self.view(slot))
+    }
+
+    /// What is known of a node. O(log N).
+    #[must_use]
+    pub fn member(&self, id: NodeId) -> Option<MemberView<'_>> {
+        self.view(self.list.find(id)?)
+    }
+
+    /// A node's metadata. O(log N).
+    #[must_use]
+    pub fn metadata(&self, id: NodeId) -> Option<&[u8]> {
+        Some(&self.list.metadata(self.list.find(id)?)?.0)
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn view(&self, slot: usize) -> Option<MemberView<'_>> {
+        let metadata = self.list.metadata(slot)?;
+        let entry = self.list.entry(slot)?;
+        Some(MemberView::new(
+            entry,
+            &metadata.0,
+            self.list.weights(),
+            slot,
+        ))
+    }
+
+    /// Puts this node on its own, empty list.
+    pub(crate) fn enlist_self(&mut self, metadata: Metadata) {
+        // A list with a limit of at least two has room for its first entry.
+        let _first = self.list.insert(self.me, 0, metadata, 0, self.period);
+    }
+
+    pub(crate) fn own_slot(&self) -> Option<usize> {
+        self.list.find(self.me.id)
+    }
+
+    pub(crate) fn default_weight(&self) -> u64 {
+        weight(
+            self.config.default_distance,
+            self.config.unit_distance,
+            self.config.exponent,
+        )
+    }
+
+    /// How often an update is passed on, and how long suspicions last, grow with this:
+    /// ceil(ln(N + 1)).
+    pub(crate) fn log_live(&self) -> u16 {
+        // The largest integers whose logarithm is at most 0, 1, 2, ..
+        const STEPS: [usize; 15] = [
+            1, 2, 7, 20, 54, 148, 403, 1_096, 2_980, 8_103, 22_026, 59_874, 162_754, 442_413,
+            1_202_604,
+        ];
+        STEPS.partition_point(|&step| step < self.list.live() + 1) as u16
+    }
+
+    pub(crate) fn copies(&self) -> u16 {
+        u16::from(self.config.retransmit_factor) * self.log_live()
+    }
+
+    pub(crate) fn tell_delta(cx: &mut Context<'_, Self>, delta: Delta) {
+        cx.event(Event::Membership(delta));
+    }
+
+    /// Sends `body` with as much news on its back as the frame holds. What is said about the
+    /// receiver comes first, so that it can refute.
+    pub(crate) fn tell(&mut self, to: Member, body: Body, cx: &mut Context<'_, Self>) {
+        let mut message = Message::bare(body);
+        let mut room = self.room(&message);
+        if let Some(slot) = self.list.find(to.id)
+            && let Some(entry) = self.list.entry(slot)
+            && matches!(
+                entry.standing,
+                Standing::Suspect | Standing::Failed | Standing::Left
+            )
+            && let Some(record) = self.list.record(slot)
+            && record.wire_len() <= room
+        {
+            room -= record.wire_len();
+            message.records.0.push(record);
+        }
+        let copies = self.copies();
+        room = self.news.load(&mut message, room, copies, &self.list);
+        self.broadcaster.load(&mut message, room, copies);
+        cx.send(to, message);
+    }
+
+    /// How many bytes may go on a message's back.
+    pub(crate) fn room(&self, message: &Message) -> usize {
+        // The lengths of both lists may need two bytes more than those of empty lists.
+        let fixed = message.frame_len(self.me) + 4;
+        usize::from(self.config.frame_budget).saturating_sub(fixed)
+    }
+
+    fn receive(
+        &mut self,
+        from: Member,
+        message: Message,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        if self.phase == Phase::Idle {
+            return Err(Reject::NotJoined);
+        }
+        self.vet(from, &message)?;
+        let Message {
+            body,
+            records,
+            broadcasts,
+        } = message;
+        if self.phase == Phase::Joining {
+            return self.receive_while_joining(from, body, records, cx);
+        }
+        if matches!(body, Body::Join) {
+            self.admit(from, records, cx);
+            return Ok(());
+        }
+        let known = self
+            .list
+            .find(from.id)
+            .and_then(|slot| self.list.entry(slot));
+        let (known, has_left) = match known {
+            Some(entry) => (Some(entry.member()), entry.standing == Standing::Left),
+            None => (None, false),
+        };
+        let is_over = known.is_some_and(|known| known.supersedes(from))
+            || (has_left && known == Some(from) && !matches!(body, Body::Farewell));
+        if is_over {
+            self.counters.stale_senders += 1;
+            // A former life's frames may come late, or its heir may not know of us yet. Only a
+            // question is answered, so that two answers cannot chase each other.
+            if let (Some(life), true) = (known, body.is_question()) {
+                self.tell(from, Body::Known { life }, cx);
+            }
+            return Ok(());
+        }
+        if known == Some(from) {
+            self.heard_from(from, cx);
+        }
+        let source = match body {
+            Body::Welcome { .. } => Source::Page,
+            Body::Records { .. } if self.is_fetched(&body) => Source::Fetched,
+            Body::Records { .. } => Source::Page,
+            Body::Ping { .. }
+            | Body::Ack { .. }
+            | Body::PingRequest { .. }
+            | Body::RelayedAck { .. }
+            | Body::Unlucky
+            | Body::Join
+            | Body::Known { .. }
+            | Body::Digests { .. }
+            | Body::Pull { .. }
+            | Body::Farewell => Source::News,
+        };
+        for record in records.0 {
+            self.merge(record, source, cx);
+        }
+        for broadcast in broadcasts.0 {
+            self.deliver(broadcast, cx);
+        }
+        self.meet(from, &body, cx);
+        self.answer(from, body, cx);
+        Ok(())
+    }
+
+    /// Refuses what no sound peer sends, before anything changes.
+    fn vet(&self, from: Member, message: &Message) -> Result<(), Misbehaviour> {
+        if from.id == self.me.id {
+            return Err(Misbehaviour::OurId(from.id));
+        }
+        let len = HEADER_LEN.max(message.frame_len(from));
+        let limit = usize::from(self.config.frame_budget);
+        if len > limit {
+            return Err(Misbehaviour::FrameTooLong { len, limit });
+        }
+        let limit = usize::from(self.config.metadata_limit);
+        for record in &message.records.0 {
+            if let crate::Claim::Alive(metadata) = &record.claim
+                && metadata.0.len() > limit
+            {
+                return Err(Misbehaviour::MetadataTooLong {
+                    about: record.member.id,
+                    len: metadata.0.len(),
+                    limit,
+                });
+            }
+        }
+        let limit = usize::from(self.config.broadcast_len);
+        for broadcast in &message.broadcasts.0 {
+            if broadcast.payload.len() > limit {
+                return Err(Misbehaviour::BroadcastTooLong {
+                    origin: broadcast.origin.id,
+                    len: broadcast.payload.len(),
+                    limit,
+                });
+            }
+        }
+        match message.body {
+            Body::Pull { first, last } | Body::Records { first, last, .. } if last < first => {
+                Err(Misbehaviour::EmptyRange)
+            }
+            Body::Ping { .. }
+            | Body::Ack { .. }
+            | Body::PingRequest { .. }
+            | Body::RelayedAck { .. }
+            | Body::Unlucky
+            | Body::Join
+            | Body::Welcome { .. }
+            | Body::Known { .. }
+            | Body::Digests { .. }
+            | Body::Pull { .. }
+            | Body::Records { .. }
+            | Body::Farewell => Ok(()),
+        }
+    }
+
+    fn answer(&mut self, from: Member, body: Body, cx: &mut Context<'_, Self>) {
+        match body {
+            Body::Ping { digest, origin } => {
+                self.monitor.pinged(self.config.active);
+                self.tell(from, Body::Ack { origin }, cx);
+                self.compare_digests(from, digest, cx);
+            }
+            Body::Ack { origin: None } => {}
+            Body::Ack {
+                origin: Some(origin),
+            } => self.tell(origin, Body::RelayedAck { target: from }, cx),
+            Body::PingRequest { target } => self.relay(from, target, cx),
+            Body::RelayedAck { target } => self.heard_from(target, cx),
+            Body::Unlucky => self.hear_unlucky(from),
+            Body::Known { life } => self.learn_of_heir(life, cx),
+            Body::Digests { buckets } => self.send_differences(from, &buckets, cx),
+            Body::Pull { first, last } => self.send_page(from, first, last, false, cx),
+            Body::Records { next, .. } if self.is_fetched(&body) => {
+                self.fetch_next(from, next, cx);
+            }
+            Body::Records {
+                first,
+                last,
+                next,
+                exchange,
+            } => self.take_page(from, (first, last), next, exchange, cx),
+            Body::Join | Body::Welcome { .. } | Body::Farewell => {}
+        }
+    }
+
+    fn deliver(&mut self, broadcast: Broadcast, cx: &mut Context<'_, Self>) {
+        if broadcast.origin.id == self.me.id {
+            return;
+        }
+        let (is_new, is_full) = self.broadcaster.receive(&broadcast);
+        self.counters.broadcasts_dropped += u64::from(is_full);
+        if is_new {
+            cx.event(Event::Broadcast {
+                origin: broadcast.origin,
+                payload: broadcast.payload,
+            });
+        }
+    }
+
+    /// Sends some bytes to everyone; they travel on other messages' backs and arrive at every
+    /// member that is reachable with high probability, at most once.
+    ///
+    /// # Errors
+    /// [`Reject::NotJoined`], [`Reject::BroadcastTooLong`], [`Reject::BroadcastsFull`].
+    pub fn broadcast(&mut self, payload: Box<[u8]>) -> Result<(), Reject> {
+        if self.phase != Phase::Joined {
+            return Err(Reject::NotJoined);
+        }
+        let (len, limit) = (payload.len(), usize::from(self.config.broadcast_len));
+        if len > limit {
+            return Err(Reject::BroadcastTooLong { len, limit });
+        }
+        Ok(self.broadcaster.start(self.me, payload)?)
+    }
+
+    /// Replaces what is said about this node to all others.
+    ///
+    /// # Errors
+    /// [`Reject::MetadataTooLong`].
+    pub fn set_metadata(&mut self, metadata: Metadata) -> Result<(), Reject> {
+        let (len, limit) = (metadata.0.len(), usize::from(self.config.metadata_limit));
+        if len > limit {
+            return Err(Reject::MetadataTooLong { len, limit });
+        }
+        if let Some(slot) = self.own_slot() {
+            self.list.set_metadata(slot, metadata);
+            if self.phase == Phase::Joined {
+                self.raise_revision(None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells how far away a member is. It weighs 1/r^m from now on, whatever feedback changed.
+    /// O(log N).
+    ///
+    /// # Errors
+    /// [`Reject::UnknownMember`], [`Reject::ZeroDistance`], [`Reject::OwnMember`].
+    pub fn set_distance(&mut self, id: NodeId, distance: u32) -> Result<(), Reject> {
+        if distance == 0 {
+            return Err(Reject::ZeroDistance(id));
+        }
+        if id == self.me.id {
+            return Err(Reject::OwnMember(id));
+        }
+        let slot = self.list.find(id).ok_or(Reject::UnknownMember(id))?;
+        let weight = weight(distance, self.config.unit_distance, self.config.exponent);
+        self.list.set_own_weight(slot, weight);
+        let is_neighbour = distance <= self.config.neighbour_distance;
+        self.list.note(slot, |entry| entry.neighbour = is_neighbour);
+        Ok(())
+    }
+
+    /// Changes the settings while running. Another exponent or unit takes effect for distances
+    /// told from then on; smaller limits shrink tables as their entries go.
+    ///
+    /// # Errors
+    /// [`Reject::Config`] when they cannot work.
+    pub fn configure(
+        &mut self,
+        config: Box<Config>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        config.check()?;
+        let was_mix = matches!(self.config.selection, Selection::BoundedMix { .. });
+        self.config = config;
+        self.list.set_limit(self.config.member_limit as usize);
+        self.news.set_limit(self.config.gossip_limit.into());
+        self.broadcaster
+            .set_limit(self.config.broadcast_limit.into());
+        let is_mix = matches!(self.config.selection, Selection::BoundedMix { .. });
+        if was_mix != is_mix {
+            self.turn.clear();
+        }
+        if is_mix && !was_mix {
+            let others: Vec<NodeId> = self.members().map(|view| view.member.id).collect();
+            for id in others {
+                self.turn.enter(id, cx);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Machine for Membership {
+    type Message = Message;
+    type Timer = Timer;
+    type Command = Command;
+    type Event = Event;
+    type Reject = Reject;
+
+    fn handle(
+        &mut self,
+        input: Input<Self>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Self::Reject> {
+        match input {
+            Input::Message { from, message } => self.receive(from, message, cx),
+            Input::Tick(Timer::Period) => self.end_period(cx),
+            Input::Tick(Timer::Probe) => self.ask_relays(cx),
+            Input::Tick(Timer::Suspicion(id)) => self.end_suspicion(id, cx),
+            Input::Membership(_) => Err(Reject::MembershipInput),
+            Input::Command(command) => match command {
+                Command::Join { seeds } => self.join(seeds, cx),
+                Command::Leave => self.leave(cx),
+                Command::SetMetadata(metadata) => self.set_metadata(metadata),
+                Command::SetDistance { id, distance } => self.set_distance(id, distance),
+                Command::Broadcast(payload) => self.broadcast(payload),
+                Command::Configure(config) => self.configure(config, cx),
+                Command::Confirm(member) => self.confirm(member, cx),
+            },
+        }
+    }
+}
+
+impl Entry {
+    pub(crate) const fn status(&self) -> crate::Status {
+        match self.standing {
+            Standing::Alive | Standing::Doubted | Standing::Hearsay => crate::Status::Alive,
+            Standing::Suspect => crate::Status::Suspect,
+            Standing::Failed => crate::Status::Failed,
+            Standing::Left => crate::Status::Left,
+        }
+    }
+}

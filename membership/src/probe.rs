@@ -1,0 +1,202 @@
+//! Probing: one target a period, directly and then through relays.
+
+use selvedge_core::{Context, Member, Span, Weights};
+
+use crate::list::Standing;
+use crate::message::{Body, Message};
+use crate::{Membership, Phase, Reject, Timer};
+
+/// The probe of this period.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Probe {
+    pub(crate) target: Member,
+    pub(crate) answered: bool,
+}
+
+impl Membership {
+    /// The period is over: judge its probe, keep house, begin the next one.
+    pub(crate) fn end_period(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match self.phase {
+            Phase::Idle => return Err(Reject::UnexpectedTick(Timer::Period)),
+            Phase::Joining => self.ask_seeds(cx),
+            Phase::Joined => {
+                self.judge_probe(cx);
+                self.keep_house(cx);
+                self.begin_probe(cx);
+                self.reconnect(cx);
+            }
+            Phase::Leaving => {
+                if self.say_farewell(cx) {
+                    return Ok(());
+                }
+            }
+        }
+        self.arm_period(cx);
+        Ok(())
+    }
+
+    pub(crate) fn arm_period(&mut self, cx: &mut Context<'_, Self>) {
+        let jitter = Span(cx.below(self.config.jitter.0));
+        let stretched = self.config.period * (u64::from(self.stretch) + 1);
+        cx.arm(Timer::Period, stretched + jitter);
+    }
+
+    /// A probe that found no answer makes its target suspect.
+    fn judge_probe(&mut self, cx: &mut Context<'_, Self>) {
+        let Some(probe) = self.probe.take() else {
+            return;
+        };
+        cx.disarm(Timer::Probe);
+        if probe.answered {
+            self.stretch = self.stretch.saturating_sub(1);
+            return;
+        }
+        self.counters.failed_probes += 1;
+        self.stretch = (self.stretch + 1).min(self.config.stretch_limit);
+        self.doubt(probe.target, cx);
+    }
+
+    /// What needs doing once a period, away from any message.
+    fn keep_house(&mut self, cx: &mut Context<'_, Self>) {
+        if self.config.passive.is_some() || self.config.tombstone_periods > 0 {
+            self.period = self.period.wrapping_add(1);
+            self.refresh_stamp();
+        }
+        let (limit, age) = (self.config.tombstone_limit, self.config.tombstone_periods);
+        while let Some(id) = self.list.bury(self.period, limit.into(), age) {
+            self.turn.leave(id);
+        }
+        self.heed_unlucky();
+        self.monitor_self(cx);
+        self.fetch_again(cx);
+    }
+
+    /// Keeps one member's age from wrapping: in 65,536 periods every member of a list up to that
+    /// size has its turn, and an age beyond the passive timeout needs no precision.
+    fn refresh_stamp(&mut self) {
+        let slot = usize::from(self.period);
+        let now = self.period;
+        if self.list.weights().weight(slot) > 0 {
+            self.list.note(slot, |entry| {
+                if now.wrapping_sub(entry.stamp) > 1 << 15 {
+                    entry.stamp = now.wrapping_sub(1 << 15);
+                }
+            });
+        }
+    }
+
+    fn begin_probe(&mut self, cx: &mut Context<'_, Self>) {
+        let Some(target) = self.choose_target(cx) else {
+            return;
+        };
+        self.counters.probes += 1;
+        self.probe = Some(Probe {
+            target,
+            answered: false,
+        });
+        self.ping(target, cx);
+        if self.config.relays > 0 {
+            let stretched = self.config.probe_timeout * (u64::from(self.stretch) + 1);
+            cx.arm(Timer::Probe, stretched);
+        }
+    }
+
+    pub(crate) fn ping(&mut self, target: Member, cx: &mut Context<'_, Self>) {
+        let digest = self.list.digest();
+        let origin = None;
+        self.tell(target, Body::Ping { digest, origin }, cx);
+    }
+
+    /// The direct acknowledgement is overdue: ask relays.
+    pub(crate) fn ask_relays(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let Some(Probe {
+            target,
+            answered: false,
+        }) = self.probe
+        else {
+            return Err(Reject::UnexpectedTick(Timer::Probe));
+        };
+        self.request_pings(target, cx);
+        Ok(())
+    }
+
+    pub(crate) fn request_pings(&mut self, target: Member, cx: &mut Context<'_, Self>) {
+        self.draw_relays(
+            self.config.relays,
+            Some(target.id),
+            cx,
+            |machine, relay, cx| {
+                machine.tell(relay, Body::PingRequest { target }, cx);
+            },
+        );
+    }
+
+    /// Probes `target` for `origin`, without keeping anything: the target's answer says for whom.
+    pub(crate) fn relay(&mut self, origin: Member, target: Member, cx: &mut Context<'_, Self>) {
+        if target.id == self.me.id {
+            self.tell(origin, Body::Ack { origin: None }, cx);
+            return;
+        }
+        let digest = self.list.digest();
+        let origin = Some(origin);
+        self.tell(target, Body::Ping { digest, origin }, cx);
+    }
+
+    /// A sign of life of this very life. It answers the probe, and settles what only we doubted;
+    /// a suspicion that others know of needs the suspect's own word.
+    pub(crate) fn heard_from(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        let Some(slot) = self.list.find(member.id) else {
+            return;
+        };
+        let Some(entry) = self.list.entry(slot) else {
+            return;
+        };
+        if entry.member() != member || !entry.standing.is_live() {
+            return;
+        }
+        let (standing, revision) = (entry.standing, entry.revision);
+        let now = self.period;
+        self.list.note(slot, |entry| entry.stamp = now);
+        if matches!(standing, Standing::Doubted | Standing::Hearsay) {
+            self.list.set_standing(slot, Standing::Alive, revision, now);
+            cx.disarm(Timer::Suspicion(member.id));
+        }
+        if let Some(probe) = &mut self.probe
+            && probe.target == member
+            && !probe.answered
+        {
+            probe.answered = true;
+            cx.disarm(Timer::Probe);
+        }
+    }
+
+    /// After a message of someone we do not know (or know in a former life only), ask who it is.
+    pub(crate) fn meet(&mut self, from: Member, body: &Body, cx: &mut Context<'_, Self>) {
+        let known = self
+            .list
+            .find(from.id)
+            .and_then(|slot| self.list.entry(slot));
+        if known.is_some_and(|entry| !from.supersedes(entry.member())) {
+            return;
+        }
+        self.counters.unknown_senders += 1;
+        if body.is_question() {
+            let key = crate::list::key(from.id);
+            let pull = Body::Pull {
+                first: key,
+                last: key,
+            };
+            cx.send(from, Message::bare(pull));
+        }
+    }
+}
+
+impl Body {
+    /// Whether it asks for an answer. Only questions may be answered by a question.
+    pub(crate) const fn is_question(&self) -> bool {
+        matches!(
+            self,
+            Self::Ping { .. } | Self::PingRequest { .. } | Self::Join
+        )
+    }
+}

@@ -1,0 +1,443 @@
+//! Suspicion, failure and refutation: how records become the list.
+
+use selvedge_core::{Context, Delta, Incarnation, Member, NodeId, Span, serial_newer};
+
+use crate::list::Standing;
+use crate::message::{Claim, Metadata, Record};
+use crate::{Event, Membership, Phase, Reject, Selection, SuspicionLength, Timer};
+
+/// How a record reached us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// As news on a message's back.
+    News,
+    /// In a comparison of lists, so it may be old.
+    Page,
+    /// In the list that a joiner fetches: old, and no news to anyone but us.
+    Fetched,
+}
+
+impl Membership {
+    /// Our probe of `target` found no answer.
+    pub(crate) fn doubt(&mut self, target: Member, cx: &mut Context<'_, Self>) {
+        let Some(slot) = self.list.find(target.id) else {
+            return;
+        };
+        let Some(entry) = self.list.entry(slot) else {
+            return;
+        };
+        if entry.member() != target || entry.standing != Standing::Alive {
+            return;
+        }
+        let revision = entry.revision;
+        let limit = self.config.health_limit;
+        self.list.note(slot, |entry| {
+            entry.missed = entry.missed.saturating_add(1).min(limit);
+        });
+        if self.config.publish_after <= 1 {
+            self.suspect(slot, target, revision, self.suspicion_periods(), cx);
+        } else {
+            self.list
+                .set_standing(slot, Standing::Doubted, revision, self.period);
+            self.verify(target, cx);
+        }
+    }
+
+    /// Asks a member itself, directly and through relays, and waits a period for the answer.
+    fn verify(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        cx.arm(Timer::Suspicion(member.id), self.config.period);
+        self.ping(member, cx);
+        self.request_pings(member, cx);
+    }
+
+    /// From here on others know of the suspicion; the suspect is told first.
+    fn suspect(
+        &mut self,
+        slot: usize,
+        member: Member,
+        revision: u32,
+        periods: u16,
+        cx: &mut Context<'_, Self>,
+    ) {
+        self.counters.suspicions += 1;
+        self.enter_suspicion(slot, member, revision, periods, cx);
+        self.ping(member, cx);
+    }
+
+    fn enter_suspicion(
+        &mut self,
+        slot: usize,
+        member: Member,
+        revision: u32,
+        periods: u16,
+        cx: &mut Context<'_, Self>,
+    ) {
+        self.list
+            .set_standing(slot, Standing::Suspect, revision, self.period);
+        let limit = self.config.health_limit;
+        self.list.note(slot, |entry| {
+            entry.suspicions = entry.suspicions.saturating_add(1).min(limit);
+        });
+        self.add_news(member.id);
+        let time = Span(self.config.period.0.saturating_mul(periods.into()));
+        cx.arm(Timer::Suspicion(member.id), time);
+        Self::tell_delta(cx, Delta::Suspected(member));
+    }
+
+    /// A suspect's time is over.
+    pub(crate) fn end_suspicion(
+        &mut self,
+        id: NodeId,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let unexpected = Reject::UnexpectedTick(Timer::Suspicion(id));
+        let slot = self.list.find(id).ok_or(unexpected)?;
+        let entry = self.list.entry(slot).ok_or(unexpected)?;
+        let (member, revision) = (entry.member(), entry.revision);
+        match entry.standing {
+            Standing::Doubted if self.suspicion_periods() > 1 => {
+                let periods = self.suspicion_periods() - 1;
+                self.suspect(slot, member, revision, periods, cx);
+            }
+            Standing::Doubted | Standing::Hearsay | Standing::Suspect => {
+                self.counters.failures += 1;
+                self.declare(slot, Standing::Failed, revision, cx);
+            }
+            Standing::Alive | Standing::Failed | Standing::Left => return Err(unexpected),
+        }
+        Ok(())
+    }
+
+    fn suspicion_periods(&self) -> u16 {
+        match self.config.suspicion {
+            SuspicionLength::Fixed(periods) => periods,
+            SuspicionLength::PerLog(factor) => factor * self.log_live(),
+        }
+    }
+
+    /// Ends a member's presence.
+    fn declare(
+        &mut self,
+        slot: usize,
+        standing: Standing,
+        revision: u32,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let Some(entry) = self.list.entry(slot) else {
+            return;
+        };
+        let member = entry.member();
+        if entry.standing.is_timed() {
+            cx.disarm(Timer::Suspicion(member.id));
+        }
+        self.list
+            .set_standing(slot, standing, revision, self.period);
+        self.add_news(member.id);
+        self.drop_probe_of(member.id, cx);
+        Self::tell_delta(
+            cx,
+            match standing {
+                Standing::Left => Delta::Left(member),
+                Standing::Alive
+                | Standing::Doubted
+                | Standing::Hearsay
+                | Standing::Suspect
+                | Standing::Failed => Delta::Failed(member),
+            },
+        );
+    }
+
+    /// An operator's word that a life is over. Others hear that it left, which is as final.
+    ///
+    /// # Errors
+    /// [`Reject::UnknownMember`], [`Reject::OwnMember`].
+    pub fn confirm(&mut self, member: Member, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        if member.id == self.me.id {
+            return Err(Reject::OwnMember(member.id));
+        }
+        let unknown = Reject::UnknownMember(member.id);
+        let slot = self.list.find(member.id).ok_or(unknown)?;
+        let entry = self.list.entry(slot).ok_or(unknown)?;
+        if entry.member() != member {
+            return Err(unknown);
+        }
+        if entry.standing == Standing::Left {
+            return Ok(());
+        }
+        let revision = entry.revision;
+        if entry.standing.is_timed() {
+            cx.disarm(Timer::Suspicion(member.id));
+        }
+        self.list
+            .set_standing(slot, Standing::Left, revision, self.period);
+        self.add_news(member.id);
+        self.drop_probe_of(member.id, cx);
+        Self::tell_delta(cx, Delta::Confirmed(member));
+        Ok(())
+    }
+
+    /// Takes in what someone says about a member.
+    pub(crate) fn merge(&mut self, record: Record, source: Source, cx: &mut Context<'_, Self>) {
+        let member = record.member;
+        if member.id == self.me.id {
+            self.hear_about_self(&record, cx);
+            return;
+        }
+        let Some(slot) = self.list.find(member.id) else {
+            self.enlist(record, source, cx);
+            return;
+        };
+        let Some(entry) = self.list.entry(slot) else {
+            return;
+        };
+        let (known, standing, revision) = (entry.member(), entry.standing, entry.revision);
+        if member.supersedes(known) {
+            self.supersede(slot, known, standing, record, cx);
+            return;
+        }
+        if member != known || standing == Standing::Left {
+            return;
+        }
+        let is_newer = serial_newer(record.revision, revision);
+        let is_equal = record.revision == revision;
+        match record.claim {
+            Claim::Left => self.declare(slot, Standing::Left, record.revision, cx),
+            Claim::Alive(metadata) if is_newer => {
+                self.revive(slot, standing, record.revision, metadata, cx);
+            }
+            Claim::Suspect
+                if is_newer
+                    || (is_equal
+                        && matches!(
+                            standing,
+                            Standing::Alive | Standing::Doubted | Standing::Hearsay
+                        )) =>
+            {
+                if standing == Standing::Failed {
+                    Self::tell_delta(cx, Delta::Refuted(member));
+                }
+                let periods = self.suspicion_periods();
+                self.enter_suspicion(slot, member, record.revision, periods, cx);
+            }
+            Claim::Failed if is_newer || (is_equal && standing.is_live()) => {
+                if source != Source::News && matches!(standing, Standing::Alive | Standing::Doubted)
+                {
+                    // The other list may be the one that is behind. Ask the member itself.
+                    self.list
+                        .set_standing(slot, Standing::Hearsay, record.revision, self.period);
+                    self.verify(member, cx);
+                } else if standing == Standing::Failed {
+                    self.list
+                        .set_standing(slot, standing, record.revision, self.period);
+                    self.add_news(member.id);
+                } else {
+                    self.declare(slot, Standing::Failed, record.revision, cx);
+                }
+            }
+            Claim::Alive(_) | Claim::Suspect | Claim::Failed => {}
+        }
+    }
+
+    /// A member says that it lives, or has changed its metadata.
+    fn revive(
+        &mut self,
+        slot: usize,
+        standing: Standing,
+        revision: u32,
+        metadata: Metadata,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let Some(member) = self.list.entry(slot).map(crate::list::Entry::member) else {
+            return;
+        };
+        if standing.is_timed() {
+            cx.disarm(Timer::Suspicion(member.id));
+        }
+        self.list
+            .set_standing(slot, Standing::Alive, revision, self.period);
+        self.add_news(member.id);
+        if matches!(standing, Standing::Suspect | Standing::Failed) {
+            Self::tell_delta(cx, Delta::Refuted(member));
+        }
+        if self.list.metadata(slot) != Some(&metadata) {
+            self.list.set_metadata(slot, metadata);
+            cx.event(Event::Metadata(member));
+        }
+    }
+
+    /// A later life of a node that we know.
+    fn supersede(
+        &mut self,
+        slot: usize,
+        known: Member,
+        standing: Standing,
+        record: Record,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if standing.is_timed() {
+            cx.disarm(Timer::Suspicion(known.id));
+        }
+        self.drop_probe_of(known.id, cx);
+        let Record {
+            member,
+            revision,
+            claim,
+        } = record;
+        let (claimed, metadata) = split(claim);
+        self.list
+            .supersede(slot, member.incarnation, revision, metadata, self.period);
+        if standing != Standing::Left {
+            Self::tell_delta(cx, Delta::Confirmed(known));
+        }
+        self.add_news(member.id);
+        self.settle_newcomer(slot, member, revision, claimed, cx);
+    }
+
+    /// A node that is not on the list.
+    fn enlist(&mut self, record: Record, source: Source, cx: &mut Context<'_, Self>) {
+        let Record {
+            member,
+            revision,
+            claim,
+        } = record;
+        let (claimed, metadata) = split(claim);
+        let weight = self.default_weight();
+        let Ok(slot) = self
+            .list
+            .insert(member, revision, metadata, weight, self.period)
+        else {
+            self.counters.list_full += 1;
+            return;
+        };
+        let is_neighbour = self.config.default_distance <= self.config.neighbour_distance;
+        self.list.note(slot, |entry| entry.neighbour = is_neighbour);
+        if matches!(self.config.selection, Selection::BoundedMix { .. }) {
+            self.turn.enter(member.id, cx);
+        }
+        if source != Source::Fetched {
+            self.add_news(member.id);
+        }
+        self.settle_newcomer(slot, member, revision, claimed, cx);
+    }
+
+    /// Gives a life that was just entered as alive the standing that is claimed for it. One that
+    /// is over is remembered and not reported: it was never here.
+    fn settle_newcomer(
+        &mut self,
+        slot: usize,
+        member: Member,
+        revision: u32,
+        claimed: Standing,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if !claimed.is_live() {
+            self.list.set_standing(slot, claimed, revision, self.period);
+            return;
+        }
+        Self::tell_delta(cx, Delta::Joined(member));
+        if self
+            .list
+            .metadata(slot)
+            .is_some_and(|metadata| !metadata.0.is_empty())
+        {
+            cx.event(Event::Metadata(member));
+        }
+        if claimed == Standing::Suspect {
+            let periods = self.suspicion_periods();
+            self.enter_suspicion(slot, member, revision, periods, cx);
+        }
+    }
+
+    fn drop_probe_of(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        if self
+            .probe
+            .as_ref()
+            .is_some_and(|probe| probe.target.id == id)
+        {
+            self.probe = None;
+            cx.disarm(Timer::Probe);
+        }
+    }
+
+    /// What others say about us: wrong whenever it is not what we said last.
+    fn hear_about_self(&mut self, record: &Record, cx: &mut Context<'_, Self>) {
+        if self.phase != Phase::Joined {
+            return;
+        }
+        let life = record.member.incarnation;
+        if life.newer_than(self.me.incarnation) {
+            self.take_identity(life.next(), cx);
+            return;
+        }
+        if life != self.me.incarnation {
+            return;
+        }
+        let Some(own) = self.own_slot().and_then(|slot| self.list.entry(slot)) else {
+            return;
+        };
+        let is_ours = !serial_newer(record.revision, own.revision);
+        match record.claim {
+            // Nobody but us may say so; it was another life under our number, or an operator.
+            Claim::Left => self.take_identity(life.next(), cx),
+            // We never said that: another life had our number.
+            Claim::Alive(_) if !is_ours => self.take_identity(life.next(), cx),
+            Claim::Suspect | Claim::Failed if !is_ours || record.revision == own.revision => {
+                self.counters.refutations += 1;
+                self.stretch = (self.stretch + 1).min(self.config.stretch_limit);
+                self.raise_revision(Some(record.revision));
+            }
+            Claim::Alive(_) | Claim::Suspect | Claim::Failed => {}
+        }
+    }
+
+    /// Says anew that we live, above our last word and above `heard`.
+    pub(crate) fn raise_revision(&mut self, heard: Option<u32>) {
+        let Some(slot) = self.own_slot() else {
+            return;
+        };
+        let Some(own) = self.list.entry(slot).map(|entry| entry.revision) else {
+            return;
+        };
+        let above = match heard {
+            Some(heard) if serial_newer(heard, own) => heard,
+            Some(_) | None => own,
+        };
+        self.list
+            .set_standing(slot, Standing::Alive, above.wrapping_add(1), self.period);
+        self.add_news(self.me.id);
+    }
+
+    /// Goes on under a later incarnation.
+    pub(crate) fn take_identity(&mut self, incarnation: Incarnation, cx: &mut Context<'_, Self>) {
+        self.counters.identity_changes += 1;
+        self.me.incarnation = incarnation;
+        if let Some(slot) = self.own_slot() {
+            let metadata = self.list.metadata(slot).cloned().unwrap_or_default();
+            self.list
+                .supersede(slot, incarnation, 0, metadata, self.period);
+            self.hide_self(slot);
+        }
+        if self.phase == Phase::Joined {
+            self.add_news(self.me.id);
+            cx.event(Event::Identity(self.me));
+        }
+    }
+
+    fn hide_self(&mut self, slot: usize) {
+        // We weigh nothing, whatever was done to our entry.
+        self.list.set_own_weight(slot, 0);
+    }
+
+    pub(crate) fn add_news(&mut self, id: NodeId) {
+        self.counters.news_dropped += u64::from(self.news.add(id));
+    }
+}
+
+fn split(claim: Claim) -> (Standing, Metadata) {
+    match claim {
+        Claim::Alive(metadata) => (Standing::Alive, metadata),
+        Claim::Suspect => (Standing::Suspect, Metadata::default()),
+        Claim::Failed => (Standing::Failed, Metadata::default()),
+        Claim::Left => (Standing::Left, Metadata::default()),
+    }
+}

@@ -1,0 +1,128 @@
+//! Comparing whole lists: a two-byte digest on every probe, and pages where lists stay different.
+
+use selvedge_core::{Context, Member};
+
+use crate::list::bucket_range;
+use crate::message::{BUCKETS, Body, Digest, Key, Message};
+use crate::{Membership, Phase};
+
+/// How many differing buckets are sent in answer to one message: bounds what a question can cause.
+const BUCKETS_AT_ONCE: usize = 4;
+
+impl Membership {
+    /// A probe showed its sender's digest. Lists differ while news travels; only when they stay
+    /// different are they compared.
+    pub(crate) fn compare_digests(
+        &mut self,
+        from: Member,
+        digest: Digest,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if self.config.sync_after == 0 || self.phase != Phase::Joined || self.fetch.is_some() {
+            return;
+        }
+        if digest == self.list.digest() {
+            self.disagreements = 0;
+            return;
+        }
+        self.disagreements = self.disagreements.saturating_add(1);
+        if self.disagreements >= self.config.sync_after {
+            self.disagreements = 0;
+            self.counters.syncs += 1;
+            let buckets = self.list.bucket_digests();
+            cx.send(from, Message::bare(Body::Digests { buckets }));
+        }
+    }
+
+    /// Sends our records of some of the buckets that differ, and asks for theirs.
+    pub(crate) fn send_differences(
+        &mut self,
+        to: Member,
+        theirs: &[Digest; BUCKETS],
+        cx: &mut Context<'_, Self>,
+    ) {
+        if self.phase != Phase::Joined {
+            return;
+        }
+        let ours = self.list.bucket_digests();
+        // Not always the same ones first: with lists of long buckets each turn fits only some.
+        let start = usize::from(self.period);
+        let differing = (0..BUCKETS)
+            .map(|nth| (start + nth) % BUCKETS)
+            .filter(|&bucket| ours.get(bucket) != theirs.get(bucket));
+        for bucket in differing.take(BUCKETS_AT_ONCE) {
+            let (first, last) = bucket_range(bucket);
+            self.send_page(to, first, last, true, cx);
+        }
+    }
+
+    /// Sends a page of our records of a range.
+    pub(crate) fn send_page(
+        &mut self,
+        to: Member,
+        first: Key,
+        last: Key,
+        exchange: bool,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let page = |next| Body::Records {
+            first,
+            last,
+            next,
+            exchange,
+        };
+        self.send_list(to, (first, last), page, cx);
+    }
+
+    /// Fills one frame with our records from `first` to `last`; `page` makes the body, given where
+    /// the next page begins. O(records in the frame + log N).
+    pub(crate) fn send_list(
+        &mut self,
+        to: Member,
+        (first, last): (Key, Key),
+        page: impl Fn(Option<Key>) -> Body,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let mut message = Message::bare(page(Some(last)));
+        let mut room = self.room(&message);
+        let mut next = None;
+        for (key, slot) in self.list.from_key(first) {
+            if key > last {
+                break;
+            }
+            let Some(record) = self.list.record(slot) else {
+                continue;
+            };
+            let len = record.wire_len();
+            // A record that fits no frame (metadata from a time of larger budgets) is passed over.
+            if len > room && !message.records.0.is_empty() {
+                next = Some(key);
+                break;
+            }
+            if len <= room {
+                room -= len;
+                message.records.0.push(record);
+            }
+        }
+        message.body = page(next);
+        cx.send(to, message);
+    }
+
+    /// A page came; its records are merged already.
+    pub(crate) fn take_page(
+        &mut self,
+        from: Member,
+        (first, last): (Key, Key),
+        next: Option<Key>,
+        exchange: bool,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if exchange {
+            self.send_page(from, first, last, false, cx);
+        }
+        if let Some(next) = next.filter(|&next| next > first && next <= last) {
+            let first = next;
+            cx.send(from, Message::bare(Body::Pull { first, last }));
+        }
+    }
+}

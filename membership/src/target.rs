@@ -1,0 +1,179 @@
+//! Whom to probe: by weight 1/r^m, by the thesis' bag, or a bounded mix of weight and turn.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Member, NodeId, Weights};
+
+use crate::list::MemberList;
+use crate::{Membership, Selection};
+
+/// The weight of the unit distance: far above 1, so that distant members keep some precision.
+const UNIT_WEIGHT: u64 = 1 << 40;
+
+/// The weight of a member at `distance`, (unit / distance)^exponent of the largest; from 1.
+pub(crate) fn weight(distance: u32, unit: u32, exponent: u8) -> u64 {
+    let distance = u128::from(distance.max(unit).max(1));
+    let mut weight = u128::from(UNIT_WEIGHT);
+    for _ in 0..exponent {
+        weight = weight * u128::from(unit) / distance;
+    }
+    u64::try_from(weight).unwrap_or(UNIT_WEIGHT).max(1)
+}
+
+/// The part of [`Selection::BoundedMix`] that goes through the list in turn. Members enter at a
+/// random place and keep it, so nobody waits longer than one round.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Turn {
+    order: Vec<NodeId>,
+    next: usize,
+    /// Probes since the last one in turn.
+    since: u16,
+}
+
+impl Turn {
+    /// Lets a new member in, at a random place.
+    pub(crate) fn enter(&mut self, id: NodeId, cx: &mut Context<'_, Membership>) {
+        let place = cx.below(self.order.len() as u64 + 1) as usize;
+        self.order.push(id);
+        let last = self.order.len() - 1;
+        self.order.swap(place, last);
+    }
+
+    /// Takes a forgotten member out. O(N), and never on the way of a message.
+    pub(crate) fn leave(&mut self, id: NodeId) {
+        if let Some(place) = self.order.iter().position(|&other| other == id) {
+            self.order.remove(place);
+            if place < self.next {
+                self.next -= 1;
+            }
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The next member in turn that can be probed; dead ones are passed over.
+    fn draw(&mut self, list: &MemberList) -> Option<usize> {
+        for _ in 0..self.order.len() {
+            if self.next >= self.order.len() {
+                self.next = 0;
+            }
+            let &id = self.order.get(self.next)?;
+            self.next += 1;
+            if let Some(slot) = list.find(id)
+                && list.weights().weight(slot) > 0
+            {
+                return Some(slot);
+            }
+        }
+        None
+    }
+}
+
+impl Membership {
+    /// The target of the next probe; `None` when nobody is there.
+    pub(crate) fn choose_target(&mut self, cx: &mut Context<'_, Self>) -> Option<Member> {
+        let slot = match self.choose_silent(cx) {
+            Some(slot) => Some(slot),
+            None => match self.config.selection {
+                Selection::Plain => cx.weighted(self.list.weights()),
+                Selection::TimeBounded => self.choose_from_bag(cx),
+                Selection::BoundedMix { every } => {
+                    self.turn.since += 1;
+                    if self.turn.since >= every {
+                        self.turn.since = 0;
+                        self.turn.draw(&self.list)
+                    } else {
+                        cx.weighted(self.list.weights())
+                    }
+                }
+            },
+        }?;
+        Some(self.list.entry(slot)?.member())
+    }
+
+    /// The thesis' bag: what was drawn loses the smallest weight; when all is gone, all returns.
+    fn choose_from_bag(&mut self, cx: &mut Context<'_, Self>) -> Option<usize> {
+        if self.list.bag().total() == 0 {
+            self.list.fill_bag();
+            self.bag_step = self
+                .list
+                .all()
+                .map(|slot| self.list.bag().weight(slot))
+                .filter(|&weight| weight > 0)
+                .min()
+                .unwrap_or(1);
+        }
+        let slot = cx.weighted(self.list.bag())?;
+        self.list.take_from_bag(slot, self.bag_step);
+        Some(slot)
+    }
+
+    /// Passive feedback: now and then a member that was silent for long. One pass over the list
+    /// in one of 1 / p_passive periods.
+    fn choose_silent(&mut self, cx: &mut Context<'_, Self>) -> Option<usize> {
+        let passive = self.config.passive?;
+        if !cx.chance(passive.chance) {
+            return None;
+        }
+        let now = self.period;
+        let is_silent = |slot: &usize| {
+            self.list.weights().weight(*slot) > 0
+                && self
+                    .list
+                    .entry(*slot)
+                    .is_some_and(|entry| now.wrapping_sub(entry.stamp) > passive.timeout)
+        };
+        let silent = self.list.all().filter(is_silent).count();
+        if silent == 0 {
+            return None;
+        }
+        let chosen = cx.below(silent as u64) as usize;
+        self.list.all().filter(is_silent).nth(chosen)
+    }
+
+    /// Calls `visit` for up to `count` members other than `except`, drawn by weight without
+    /// replacement. O(count log N).
+    pub(crate) fn draw_relays(
+        &mut self,
+        count: u8,
+        except: Option<NodeId>,
+        cx: &mut Context<'_, Self>,
+        mut visit: impl FnMut(&mut Self, Member, &mut Context<'_, Self>),
+    ) {
+        let mut hidden = [usize::MAX; 17];
+        let mut places = hidden.iter_mut();
+        if let Some(slot) = except.and_then(|id| self.list.find(id))
+            && self.list.weights().weight(slot) > 0
+            && let Some(place) = places.next()
+        {
+            *place = slot;
+            self.list.hide(slot);
+        }
+        for place in places.take(count.into()) {
+            let Some(slot) = cx.weighted(self.list.weights()) else {
+                break;
+            };
+            *place = slot;
+            self.list.hide(slot);
+        }
+        let first = usize::from(hidden.first().is_some_and(|&slot| {
+            self.list
+                .entry(slot)
+                .is_some_and(|entry| Some(entry.member().id) == except)
+        }));
+        for &slot in hidden.iter().take_while(|&&slot| slot != usize::MAX) {
+            self.list.show(slot);
+        }
+        for &slot in hidden
+            .iter()
+            .skip(first)
+            .take_while(|&&slot| slot != usize::MAX)
+        {
+            if let Some(member) = self.list.entry(slot).map(crate::list::Entry::member) {
+                visit(self, member, cx);
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What an application reads: members, health, counters.
+
+use selvedge_core::{Member, WeightTree, Weights};
+
+use crate::list::Entry;
+
+/// How a member is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// It is here.
+    Alive,
+    /// It may have failed, and may refute.
+    Suspect,
+    /// It was declared failed.
+    Failed,
+    /// It said good-bye.
+    Left,
+}
+
+impl Status {
+    /// Whether the member counts as present: alive or suspected.
+    #[must_use]
+    pub const fn is_live(self) -> bool {
+        matches!(self, Self::Alive | Self::Suspect)
+    }
+}
+
+/// What is known of one member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberView<'a> {
+    /// Who it is.
+    pub member: Member,
+    /// How it is listed.
+    pub status: Status,
+    /// How often it changed what is said about it, in this life.
+    pub revision: u32,
+    /// The application's bytes about it.
+    pub metadata: &'a [u8],
+    /// How often we saw it suspected in this life, up to [`Config::health_limit`](crate::Config::health_limit).
+    pub suspicions: u8,
+    /// How often it missed a whole probe of ours, up to the same limit.
+    pub missed: u8,
+    weight: u64,
+    total: u64,
+}
+
+impl<'a> MemberView<'a> {
+    pub(crate) fn new(
+        entry: &Entry,
+        metadata: &'a [u8],
+        weights: &WeightTree,
+        slot: usize,
+    ) -> Self {
+        Self {
+            member: entry.member(),
+            status: entry.status(),
+            revision: entry.revision,
+            metadata,
+            suspicions: entry.suspicions,
+            missed: entry.missed,
+            weight: weights.weight(slot),
+            total: weights.total(),
+        }
+    }
+
+    /// The probability that a spatial draw takes this member, as weight and total of all weights.
+    #[must_use]
+    pub const fn share(&self) -> (u64, u64) {
+        (self.weight, self.total)
+    }
+}
+
+/// What happened so far. Counters never go back, and are no part of the protocol's state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Counters {
+    /// Probes begun.
+    pub probes: u64,
+    /// Probes that found no answer, relays included.
+    pub failed_probes: u64,
+    /// Suspicions of ours that were told to others.
+    pub suspicions: u64,
+    /// Members that we declared failed by ourselves.
+    pub failures: u64,
+    /// Times we refuted what was said about us.
+    pub refutations: u64,
+    /// Later incarnations that we had to take.
+    pub identity_changes: u64,
+    /// Messages of lives that are over.
+    pub stale_senders: u64,
+    /// Messages of nodes that were not on the list.
+    pub unknown_senders: u64,
+    /// Members that found no room on the list.
+    pub list_full: u64,
+    /// News that were given up for newer ones.
+    pub news_dropped: u64,
+    /// Broadcasts that were given up for newer ones.
+    pub broadcasts_dropped: u64,
+    /// UNLUCKY reports that we sent.
+    pub unlucky_sent: u64,
+    /// UNLUCKY reports that we acted on.
+    pub unlucky_heeded: u64,
+    /// UNLUCKY reports for which there was no room.
+    pub unlucky_dropped: u64,
+    /// Comparisons of whole lists that we began.
+    pub syncs: u64,
+    /// Probes of seeds and of the dead.
+    pub reconnects: u64,
+}
