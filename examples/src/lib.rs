@@ -1,1 +1,10 @@
-//! Hosts.
+//! Hosts for the Selvedge protocols over real transports, and what the `selvedge` command does.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::std_instead_of_core,
+    clippy::std_instead_of_alloc,
+    reason = "hosts have the standard library"
+)]
+
+pub mod udp;

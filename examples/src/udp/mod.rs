@@ -1,0 +1,21 @@
+//! A host for the membership protocol over UDP, on tokio.
+//!
+//! One task a node owns the [`Driver`](selvedge_core::Driver), the socket, the [`Directory`] and
+//! the generator; there are no locks. Whoever started it holds a [`Host`] and reads [`Seen`] events
+//! from a channel. Any datagram may come: what is no frame is dropped and counted ([`Traffic`]).
+//!
+//! A node announces its address as its metadata ([`address`]), so that members learn of one
+//! another's address together with their existence.
+
+pub mod address;
+mod clock;
+mod directory;
+mod frame;
+mod traffic;
+mod weather;
+
+pub use clock::Clock;
+pub use directory::{Directory, MAX_NODE_ID};
+pub use frame::{FrameError, decode, encode};
+pub use traffic::{Counter, Traffic, TrafficReport};
+pub use weather::Weather;

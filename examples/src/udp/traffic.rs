@@ -1,0 +1,100 @@
+//! What a host counts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// Counters of one host, shared between its task and whoever watches it.
+        #[derive(Debug, Default)]
+        pub struct Traffic { $($(#[$doc])* pub $name: Counter,)* }
+
+        /// The counters at one moment.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+        pub struct TrafficReport { $($(#[$doc])* pub $name: u64,)* }
+
+        impl Traffic {
+            /// Reads all counters.
+            #[must_use]
+            pub fn report(&self) -> TrafficReport {
+                TrafficReport { $($name: self.$name.get(),)* }
+            }
+        }
+
+        impl core::ops::Add for TrafficReport {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self { $($name: self.$name.saturating_add(other.$name),)* }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Datagrams handed to the network, those that the weather then lost included.
+    sent,
+    /// Their bytes, without the UDP and IP headers.
+    sent_bytes,
+    /// Datagrams that arrived and that the weather let through.
+    received,
+    /// Their bytes.
+    received_bytes,
+    /// Datagrams that the weather lost on arrival.
+    lost,
+    /// Datagrams that a cut held back.
+    held_back,
+    /// Datagrams dropped: longer than the frame budget.
+    oversize,
+    /// Datagrams dropped: another version of the frame format.
+    wrong_version,
+    /// Datagrams dropped: another protocol.
+    wrong_kind,
+    /// Datagrams dropped: no frame.
+    malformed,
+    /// Messages that the machine refused.
+    refused,
+    /// Messages not sent: nobody knows where the receiver is.
+    unknown_destination,
+    /// Messages not sent: longer than the frame budget, which is the machine's defect.
+    too_long,
+    /// Sends and receives that the operating system refused.
+    network_errors,
+    /// Events that nobody read in time.
+    events_lost,
+    /// Ticks that the machine refused, which is its defect.
+    refused_ticks,
+}
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set(&self, count: u64) {
+        self.0.store(count, Ordering::Relaxed);
+    }
+
+    /// Reads it.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl TrafficReport {
+    /// Datagrams and messages dropped because somebody made them wrong. Loss, cuts and members
+    /// whose address has not arrived yet are not among them.
+    #[must_use]
+    pub const fn faulty(&self) -> u64 {
+        self.oversize
+            + self.wrong_version
+            + self.wrong_kind
+            + self.malformed
+            + self.refused
+            + self.too_long
+            + self.refused_ticks
+    }
+}
