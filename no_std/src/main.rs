@@ -4,7 +4,7 @@
 //! Linking does not: std brings a panic handler, and a program has room for one. So this program
 //! brings its own, and links only while nothing below it pulls std in.
 //!
-//! How to build it, and what a failure looks like, stands in CONTRIBUTING.md.
+//! What a failure looks like stands in CONTRIBUTING.md.
 
 #![no_std]
 #![no_main]
@@ -18,8 +18,11 @@ use core::ffi::{c_char, c_int};
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use selvedge_core::{Choose, NodeId, Ratio, Sha256Sortition, Sortition, WeightTree, Weights};
-use selvedge_membership::Config;
+use selvedge_core::{
+    Choose, Driver, Effect, Input, Member, NodeId, Ratio, Sha256Sortition, Sortition, Time,
+    WeightTree, Weights,
+};
+use selvedge_membership::{Command, Config, Membership};
 
 /// What the C library's start code calls. Returns 0 when every crate did its work.
 #[unsafe(no_mangle)]
@@ -41,8 +44,38 @@ fn core_works() -> bool {
     drawn.is_some() && first.is_some()
 }
 
+/// A node asks a seed to be let in, and the seed answers.
 fn membership_works() -> bool {
-    Config::radio().frame_budget == 127 && Config::default() != Config::thesis()
+    let (joiner, seed) = (Member::new(1, 1), Member::new(2, 1));
+    let mut choices = Steps(0);
+    let mut node = |me, seeds| {
+        let mut driver = Driver::new(Membership::new(me, Config::radio()).ok()?);
+        let join = Input::Command(Command::Join { seeds });
+        let mut sent = Vec::new();
+        driver
+            .step(Time::ZERO, &mut choices, join, |effect| sent.push(effect))
+            .ok()?;
+        Some((driver, sent))
+    };
+    let (Some((mut seed, _)), Some((_, asked))) =
+        (node(seed, Vec::new()), node(joiner, [seed.id].into()))
+    else {
+        return false;
+    };
+    let mut answered = false;
+    for effect in asked {
+        if let Effect::Send { message, .. } = effect {
+            let input = Input::Message {
+                from: joiner,
+                message,
+            };
+            let taken = seed.step(Time::ZERO, &mut Steps(0), input, |effect| {
+                answered |= matches!(effect, Effect::Send { to, .. } if to == joiner);
+            });
+            answered &= taken.is_ok();
+        }
+    }
+    answered
 }
 
 /// Choices that count upwards; a device takes them from its generator.
