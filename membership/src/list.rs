@@ -329,7 +329,7 @@ impl MemberList {
     }
 
     /// All slots in use from the hashed id `first` on, with their keys.
-    pub(crate) fn from_key(&self, first: Key) -> impl Iterator<Item = (Key, usize)> + '_ {
+    pub(crate) fn starting_at(&self, first: Key) -> impl Iterator<Item = (Key, usize)> + '_ {
         let at = self.keys.partition_point(|&key| key < first);
         let keys = self.keys.iter().skip(at);
         let slots = self.slots.iter().skip(at);

@@ -86,7 +86,7 @@ impl Membership {
         let mut message = Message::bare(page(Some(last)));
         let mut room = self.room(&message);
         let mut next = None;
-        for (key, slot) in self.list.from_key(first) {
+        for (key, slot) in self.list.starting_at(first) {
             if key > last {
                 break;
             }
