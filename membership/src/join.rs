@@ -29,6 +29,7 @@ impl Membership {
             self.enter_mesh(cx);
         } else {
             self.phase = Phase::Joining;
+            self.waited = false;
             self.ask_seeds(cx);
         }
         self.arm_period(cx);
@@ -90,6 +91,14 @@ impl Membership {
                     self.take_identity(life.incarnation.next(), cx);
                     self.ask_to_join(from, cx);
                 }
+                Ok(())
+            }
+            // Two nodes that are each other's seeds would wait for ever: who was not answered for a
+            // whole period and is asked itself begins a mesh. Should there be another one, the
+            // seeds are probed for ever, and meshes that meet grow together.
+            Body::Join if self.waited => {
+                self.enter_mesh(cx);
+                self.admit(from, records, cx);
                 Ok(())
             }
             Body::Welcome { .. }
@@ -273,7 +282,7 @@ impl Membership {
         }
     }
 
-    fn fetch_from(&self, member: Member, cx: &mut Context<'_, Self>) {
+    pub(crate) fn fetch_from(&self, member: Member, cx: &mut Context<'_, Self>) {
         if let Some(first) = self.fetch {
             let last = Key(u64::MAX);
             cx.send(member, Message::bare(Body::Pull { first, last }));

@@ -9,7 +9,7 @@ use selvedge_core::{BoundedQueue, Context, Delta, Input, Machine, Member, NodeId
 use crate::feedback::SelfMonitor;
 use crate::gossip::{Broadcaster, News};
 use crate::list::{Entry, MemberList, Standing};
-use crate::message::{Body, Broadcast, Key, Message, Metadata};
+use crate::message::{Body, Broadcast, Claim, Key, Message, Metadata, Record};
 use crate::probe::Probe;
 use crate::suspicion::Source;
 use crate::target::{Turn, weight};
@@ -38,6 +38,8 @@ pub struct Membership {
     pub(crate) me: Member,
     pub(crate) phase: Phase,
     pub(crate) seeds: Vec<NodeId>,
+    /// While joining: whether a whole period went by without an answer.
+    pub(crate) waited: bool,
     pub(crate) list: MemberList,
     pub(crate) news: News,
     pub(crate) broadcaster: Broadcaster,
@@ -79,6 +81,7 @@ impl Membership {
             me,
             phase: Phase::Idle,
             seeds: Vec::new(),
+            waited: false,
             list: MemberList::new(config.member_limit as usize),
             news: News::new(config.gossip_limit.into()),
             broadcaster: Broadcaster::new(config.broadcast_limit.into()),
@@ -201,13 +204,7 @@ impl Membership {
     pub(crate) fn tell(&mut self, to: Member, body: Body, cx: &mut Context<'_, Self>) {
         let mut message = Message::bare(body);
         let mut room = self.room(&message);
-        if let Some(slot) = self.list.find(to.id)
-            && let Some(entry) = self.list.entry(slot)
-            && matches!(
-                entry.standing,
-                Standing::Suspect | Standing::Failed | Standing::Left
-            )
-            && let Some(record) = self.list.record(slot)
+        if let Some(record) = self.claim_to_refute(to.id)
             && record.wire_len() <= room
         {
             room -= record.wire_len();
@@ -217,6 +214,20 @@ impl Membership {
         room = self.news.load(&mut message, room, copies, &self.list);
         self.broadcaster.load(&mut message, room, copies);
         cx.send(to, message);
+    }
+
+    /// What is said about a member that it should hear, to refute it.
+    fn claim_to_refute(&self, id: NodeId) -> Option<Record> {
+        let slot = self.list.find(id)?;
+        let record = self.list.record(slot)?;
+        match self.list.entry(slot)?.standing {
+            Standing::Alive | Standing::Doubted => None,
+            Standing::Hearsay => Some(Record {
+                claim: Claim::Failed,
+                ..record
+            }),
+            Standing::Suspect | Standing::Failed | Standing::Left => Some(record),
+        }
     }
 
     /// How many bytes may go on a message's back.
@@ -308,7 +319,7 @@ impl Membership {
         }
         let limit = usize::from(self.config.metadata_limit);
         for record in &message.records.0 {
-            if let crate::Claim::Alive(metadata) = &record.claim
+            if let Claim::Alive(metadata) = &record.claim
                 && metadata.0.len() > limit
             {
                 return Err(Misbehaviour::MetadataTooLong {
@@ -373,7 +384,13 @@ impl Membership {
                 next,
                 exchange,
             } => self.take_page(from, (first, last), next, exchange, cx),
-            Body::Join | Body::Welcome { .. } | Body::Farewell => {}
+            Body::Welcome { you, next } => {
+                if you == self.me && self.fetch.is_none() {
+                    self.fetch = next;
+                    self.fetch_from(from, cx);
+                }
+            }
+            Body::Join | Body::Farewell => {}
         }
     }
 

@@ -18,7 +18,10 @@ impl Membership {
     pub(crate) fn end_period(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         match self.phase {
             Phase::Idle => return Err(Reject::UnexpectedTick(Timer::Period)),
-            Phase::Joining => self.ask_seeds(cx),
+            Phase::Joining => {
+                self.waited = true;
+                self.ask_seeds(cx);
+            }
             Phase::Joined => {
                 self.judge_probe(cx);
                 self.keep_house(cx);
