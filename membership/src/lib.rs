@@ -1,4 +1,91 @@
-//! Medley-F: who is here.
+//! Medley-F: who is here, known to everyone, found out by pinging nearby members.
+//!
+//! Each node keeps a list of all members. Once a period it pings one of them, near ones more often
+//! than far ones (weight 1/r^m), asks relays when the answer does not come, suspects who stays
+//! silent, and passes news on the back of its messages. Nodes that are seldom pinged are noticed
+//! by themselves (active feedback) and by others (passive feedback). The protocol is that of the
+//! thesis "Churn-tolerant leader election on weakly-consistent membership" (J. Wang, 2023),
+//! chapters 3 and 4, on top of SWIM; where the thesis is silent or its rule does not hold up, the
+//! rule here is said in `docs/errata.md`.
+//!
+//! # What is promised
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | a crashed member is removed by every live member | it can be reached by no message; each live member gets messages through now and then |
+//! | no live member pings any one member less often than once in N times `every` periods | [`Selection::BoundedMix`], no change of members meanwhile |
+//! | a live member that can talk is never stuck as suspect or failed: it hears of it and refutes | messages get through in both directions now and then |
+//! | a refuted suspicion never acts, and every suspicion ends, however it was learned | timers tick (the driver's work) |
+//! | a member that left stays left until it comes back in a new incarnation | its tombstone outlives the news about it: [`Config::tombstone_periods`], [`Config::tombstone_limit`] |
+//! | incarnations and revisions never go back | fewer than 2^31 of them between two contacts |
+//! | a restarted node is never taken for its former life | it starts under an incarnation that it never had; a number that is too low is noticed, an equal one only while somebody remembers the former life |
+//! | parts that were cut off from each other, and nodes that lost everyone, find back | a seed or a remembered dead member is reachable; [`Config::reconnect_every`] is not 0 |
+//! | no frame is longer than [`Config::frame_budget`] | |
+//! | memory is bounded, whatever peers send; nothing panics | about 80 bytes for each of [`Config::member_limit`] members, and metadata |
+//! | handling a message takes O(log N) and what is on its back | |
+//!
+//! What is *not* promised: a member that is declared failed may be alive (the network decides), and
+//! two nodes' lists may differ at any moment. Protocols above must stay safe under both; they learn
+//! of changes as [`Delta`](selvedge_core::Delta)s.
+//!
+//! # The life of a member on another's list
+//!
+//! ```text
+//!              probe failed            asked again, still silent       time is over
+//!   ┌───────┐ ───────────────> ┌─────────┐ ───────────────> ┌─────────┐ ─────────> ┌────────┐
+//!   │ alive │                  │ doubted │                  │ suspect │            │ failed │
+//!   └───────┘ <─────────────── └─────────┘                  └─────────┘            └────────┘
+//!       ^      any sign of life   (only we know)                 │  told to all         │
+//!       └────────────────────────────────────────────────────────┴───────────────────────┘
+//!                          its own word, with a higher revision
+//!
+//!   from anywhere:  good-bye ──> left;   a newer incarnation ──> that life is over for certain
+//! ```
+//!
+//! A member's *incarnation* is one life: it changes only when the node restarts and forgets, or
+//! must give way to a life that somebody remembers. Within a life the member alone raises its
+//! *revision*, to refute or to change its metadata. So a false suspicion does not change who it is.
+//!
+//! # Two nodes, by hand
+//!
+//! ```
+//! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
+//! use selvedge_core::{Driver, Effect, Input, Member, NodeId, Time};
+//! use selvedge_membership::{Command, Config, Membership};
+//!
+//! let mut rng = ChaCha8Rng::seed_from_u64(1);
+//! let mut alice = Driver::new(Membership::new(Member::new(1, 0), Config::default())?);
+//! let mut bob = Driver::new(Membership::new(Member::new(2, 0), Config::default())?);
+//!
+//! // Alice begins a mesh; Bob asks her to let him in.
+//! let begin = Input::Command(Command::Join { seeds: vec![] });
+//! alice.step(Time::ZERO, &mut rng, begin, |_| ())?;
+//! let mut wire = Vec::new();
+//! let join = Input::Command(Command::Join { seeds: vec![NodeId(1)] });
+//! bob.step(Time::ZERO, &mut rng, join, |effect| wire.push((bob_to_alice(), effect)))?;
+//!
+//! // Carry messages until the wire is empty.
+//! while let Some(((from, to_alice), effect)) = wire.pop() {
+//!     let Effect::Send { message, .. } = effect else { continue };
+//!     let input = Input::Message { from, message };
+//!     if to_alice {
+//!         alice.step(Time::ZERO, &mut rng, input, |effect| wire.push((alice_to_bob(), effect)))?;
+//!     } else {
+//!         bob.step(Time::ZERO, &mut rng, input, |effect| wire.push((bob_to_alice(), effect)))?;
+//!     }
+//! }
+//! assert_eq!((alice.machine().live(), bob.machine().live()), (2, 2));
+//!
+//! # fn bob_to_alice() -> (Member, bool) { (Member::new(2, 0), true) }
+//! # fn alice_to_bob() -> (Member, bool) { (Member::new(1, 0), false) }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Features
+//!
+//! `serde` for messages, settings and counters (hosts need it for the wire); `std`; `arbitrary`;
+//! `check` for the promises as properties of the model checker and the published rules that break
+//! them.
 
 #![no_std]
 #![forbid(unsafe_code)]
