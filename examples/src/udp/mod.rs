@@ -11,11 +11,14 @@ pub mod address;
 mod clock;
 mod directory;
 mod frame;
+mod host;
+mod task;
 mod traffic;
 mod weather;
 
 pub use clock::Clock;
 pub use directory::{Directory, MAX_NODE_ID};
 pub use frame::{FrameError, decode, encode};
+pub use host::{Host, HostError, Known, Refused, Seen, Setup};
 pub use traffic::{Counter, Traffic, TrafficReport};
 pub use weather::Weather;

@@ -6,24 +6,39 @@ macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
         /// Counters of one host, shared between its task and whoever watches it.
         #[derive(Debug, Default)]
-        pub struct Traffic { $($(#[$doc])* pub $name: Counter,)* }
+        pub struct Traffic {
+            $($(#[$doc])* pub $name: Counter,)*
+            /// The longest datagram sent, in bytes.
+            pub longest: Counter,
+        }
 
         /// The counters at one moment.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-        pub struct TrafficReport { $($(#[$doc])* pub $name: u64,)* }
+        pub struct TrafficReport {
+            $($(#[$doc])* pub $name: u64,)*
+            /// The longest datagram sent, in bytes.
+            pub longest: u64,
+        }
 
         impl Traffic {
             /// Reads all counters.
             #[must_use]
             pub fn report(&self) -> TrafficReport {
-                TrafficReport { $($name: self.$name.get(),)* }
+                TrafficReport {
+                    $($name: self.$name.get(),)*
+                    longest: self.longest.get(),
+                }
             }
         }
 
         impl core::ops::Add for TrafficReport {
             type Output = Self;
+            /// What both counted together.
             fn add(self, other: Self) -> Self {
-                Self { $($name: self.$name.saturating_add(other.$name),)* }
+                Self {
+                    $($name: self.$name.saturating_add(other.$name),)*
+                    longest: self.longest.max(other.longest),
+                }
             }
         }
     };
@@ -50,8 +65,10 @@ counters! {
     wrong_kind,
     /// Datagrams dropped: no frame.
     malformed,
-    /// Messages that the machine refused.
+    /// Messages that the machine refused because their sender misbehaves.
     refused,
+    /// Messages that came before the node was in, or after it left.
+    untimely,
     /// Messages not sent: nobody knows where the receiver is.
     unknown_destination,
     /// Messages not sent: longer than the frame budget, which is the machine's defect.
@@ -64,7 +81,7 @@ counters! {
     refused_ticks,
 }
 
-/// A number that only grows.
+/// A number that only grows. One task writes it, anyone may read it.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -73,8 +90,8 @@ impl Counter {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
-    pub(crate) fn set(&self, count: u64) {
-        self.0.store(count, Ordering::Relaxed);
+    pub(crate) fn raise_to(&self, count: u64) {
+        self.0.fetch_max(count, Ordering::Relaxed);
     }
 
     /// Reads it.

@@ -1,0 +1,268 @@
+//! Starting, asking and stopping one node.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use chacha20::ChaCha12Rng;
+use rand_core::SeedableRng;
+use selvedge_core::{Driver, Member, NodeId, Time};
+use selvedge_membership::{
+    Command, Config, ConfigError, Event, Membership, Metadata, Reject, Status,
+};
+use thiserror::Error;
+use tokio::net::UdpSocket;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+use super::task::{Request, Task};
+use super::{Clock, Directory, MAX_NODE_ID, Traffic, Weather, address};
+
+/// How many requests may wait for a node.
+const REQUESTS: usize = 64;
+
+/// What a node needs to start.
+#[derive(Debug)]
+pub struct Setup {
+    /// Who it is. A node without memory starts with incarnation 0; should somebody remember it,
+    /// the protocol takes the next one.
+    pub me: Member,
+    /// Where it listens; port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// Where others reach it, if that is not where it listens.
+    pub advertise: Option<SocketAddr>,
+    /// Whom it asks for the mesh; nobody to begin one. Its own address is passed over.
+    pub seeds: Vec<SocketAddr>,
+    /// The protocol's settings.
+    pub config: Config,
+    /// What its choices are drawn from; `None` takes the system's entropy.
+    pub seed: Option<u64>,
+    /// Its clock. Shared, if the times of several nodes are to be compared.
+    pub clock: Clock,
+    /// What gets lost.
+    pub weather: watch::Receiver<Weather>,
+    /// Where its events go. An event that finds no room is lost and counted: a reader that sleeps
+    /// must neither stop the protocol nor fill the memory.
+    pub events: mpsc::Sender<Seen>,
+}
+
+/// One event of one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// When, by the node's clock.
+    pub at: Time,
+    /// Who was told.
+    pub node: NodeId,
+    /// What it was told.
+    pub event: Event,
+}
+
+/// A line of a node's member list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Who.
+    pub member: Member,
+    /// What the node thinks of it.
+    pub status: Status,
+    /// Where the node sends to reach it.
+    pub address: Option<SocketAddr>,
+}
+
+/// Why a node did not start.
+#[derive(Debug, Error)]
+pub enum HostError {
+    /// The address cannot be listened at.
+    #[error("cannot listen at {address}: {source}: choose a free port and an address of this host")]
+    Listen {
+        /// What was asked.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The id is among those that stand in for seeds.
+    #[error("the id {id} is reserved: give one up to {MAX_NODE_ID}")]
+    Id {
+        /// What was asked.
+        id: NodeId,
+    },
+    /// Others cannot send to that address.
+    #[error(
+        "nobody can send to {address}: advertise the address and port at which others reach this host"
+    )]
+    Advertise {
+        /// What was asked.
+        address: SocketAddr,
+    },
+    /// The settings cannot work.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The machine refused to begin.
+    #[error(transparent)]
+    Refused(#[from] Reject),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers ({0}): give a seed")]
+    Entropy(getrandom::Error),
+}
+
+/// Why a request to a running node failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refused {
+    /// The machine said no.
+    #[error(transparent)]
+    Reject(#[from] Reject),
+    /// The node has left or was killed.
+    #[error("the node has stopped: start it anew")]
+    Stopped,
+}
+
+/// A running node. Dropping it kills the node, as a crash would.
+#[derive(Debug)]
+pub struct Host {
+    id: NodeId,
+    address: SocketAddr,
+    traffic: Arc<Traffic>,
+    requests: mpsc::Sender<Request>,
+    task: JoinHandle<()>,
+}
+
+impl Host {
+    /// Binds the socket and begins to join.
+    ///
+    /// # Errors
+    /// When the address, the id or the settings cannot be used. Nothing runs then.
+    pub async fn start(setup: Setup) -> Result<Self, HostError> {
+        let id = setup.me.id;
+        if id > MAX_NODE_ID {
+            return Err(HostError::Id { id });
+        }
+        if let Some(address) = setup
+            .advertise
+            .filter(|&address| !address::reachable(address))
+        {
+            return Err(HostError::Advertise { address });
+        }
+        let rng = generator(setup.seed)?;
+        let machine = Membership::new(setup.me, setup.config.clone())?;
+        let listen = |source| HostError::Listen {
+            address: setup.listen,
+            source,
+        };
+        let socket = UdpSocket::bind(setup.listen).await.map_err(listen)?;
+        let local = socket.local_addr().map_err(listen)?;
+        let announced = setup.advertise.unwrap_or(local);
+        let mut seeds = setup.seeds;
+        seeds.retain(|&seed| seed != local && seed != announced);
+
+        let traffic = Arc::new(Traffic::default());
+        let (requests, inbox) = mpsc::channel(REQUESTS);
+        let limit = usize::try_from(setup.config.member_limit).unwrap_or(usize::MAX);
+        let mut task = Task {
+            driver: Driver::new(machine),
+            socket,
+            local,
+            directory: Directory::new(limit, &seeds),
+            rng,
+            budget: setup.config.frame_budget.into(),
+            clock: setup.clock,
+            weather: setup.weather,
+            traffic: Arc::clone(&traffic),
+            events: setup.events,
+            inbox,
+            effects: Vec::new(),
+            frame: Vec::new(),
+            left: false,
+        };
+        if address::reachable(announced) {
+            task.command(Command::SetMetadata(Metadata(address::to_metadata(
+                announced,
+            ))))?;
+        }
+        let seeds = Directory::stand_ins(&seeds).collect();
+        task.command(Command::Join { seeds })?;
+        Ok(Self {
+            id,
+            address: local,
+            traffic,
+            requests,
+            task: tokio::spawn(task.run()),
+        })
+    }
+
+    /// Its id.
+    #[must_use]
+    pub const fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it counts. The counters outlive the node.
+    #[must_use]
+    pub fn traffic(&self) -> Arc<Traffic> {
+        Arc::clone(&self.traffic)
+    }
+
+    /// Its member list, itself included.
+    ///
+    /// # Errors
+    /// When the node has stopped.
+    pub async fn members(&self) -> Result<Vec<Known>, Refused> {
+        let (answer, list) = oneshot::channel();
+        self.ask(Request::Members(answer)).await?;
+        list.await.map_err(|_| Refused::Stopped)
+    }
+
+    /// Gives the machine a command.
+    ///
+    /// # Errors
+    /// When the machine refuses it, or the node has stopped.
+    pub async fn command(&self, command: Command) -> Result<(), Refused> {
+        let (answer, outcome) = oneshot::channel();
+        self.ask(Request::Command(command, answer)).await?;
+        Ok(outcome.await.map_err(|_| Refused::Stopped)??)
+    }
+
+    /// Says good-bye to the others and returns when that is done.
+    ///
+    /// # Errors
+    /// When the machine refuses, for instance because it has not joined. The node is stopped in
+    /// any case.
+    pub async fn leave(mut self) -> Result<(), Refused> {
+        self.command(Command::Leave).await?;
+        // The task ends by itself; that it was cancelled instead is impossible while we hold it.
+        let _ended = (&mut self.task).await.is_ok();
+        Ok(())
+    }
+
+    /// Stops at once and says nothing, as in a crash. The port is free when this returns.
+    pub async fn kill(mut self) {
+        self.task.abort();
+        let _cancelled = (&mut self.task).await.is_err();
+    }
+
+    async fn ask(&self, request: Request) -> Result<(), Refused> {
+        self.requests
+            .send(request)
+            .await
+            .map_err(|_| Refused::Stopped)
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn generator(seed: Option<u64>) -> Result<ChaCha12Rng, HostError> {
+    if let Some(seed) = seed {
+        return Ok(ChaCha12Rng::seed_from_u64(seed));
+    }
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(HostError::Entropy)?;
+    Ok(ChaCha12Rng::from_seed(bytes))
+}

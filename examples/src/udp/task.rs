@@ -1,0 +1,246 @@
+//! The task that runs one node: step, expire, carry out.
+
+use core::future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use chacha20::ChaCha12Rng;
+use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId};
+use selvedge_membership::{Command, Event, KIND, Membership, Message, Reject};
+use tokio::net::UdpSocket;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::sleep_until;
+
+use super::{Clock, Directory, FrameError, Known, Seen, Traffic, Weather, address, decode, encode};
+
+/// How many datagrams that wait already are heard before a timer is obeyed.
+const BURST: usize = 64;
+
+/// What a [`Host`](super::Host) asks of its task.
+#[derive(Debug)]
+pub(crate) enum Request {
+    Command(Command, oneshot::Sender<Result<(), Reject>>),
+    Members(oneshot::Sender<Vec<Known>>),
+}
+
+pub(crate) struct Task {
+    pub(crate) driver: Driver<Membership>,
+    pub(crate) socket: UdpSocket,
+    pub(crate) local: SocketAddr,
+    pub(crate) directory: Directory,
+    pub(crate) rng: ChaCha12Rng,
+    pub(crate) budget: usize,
+    pub(crate) clock: Clock,
+    pub(crate) weather: watch::Receiver<Weather>,
+    pub(crate) traffic: Arc<Traffic>,
+    pub(crate) events: mpsc::Sender<Seen>,
+    pub(crate) inbox: mpsc::Receiver<Request>,
+    /// Effects of the last step, until they are carried out.
+    pub(crate) effects: Vec<Effect<Membership>>,
+    /// The frame that is being written.
+    pub(crate) frame: Vec<u8>,
+    pub(crate) left: bool,
+}
+
+impl Task {
+    /// Runs until the node has left or its [`Host`](super::Host) is gone.
+    pub(crate) async fn run(mut self) {
+        // One byte more than a frame may have shows that a datagram is too long.
+        let mut buffer = vec![0; self.budget.saturating_add(1)];
+        self.carry_out(None).await;
+        while !self.left {
+            let deadline = self.driver.deadline().map(|at| self.clock.instant(at));
+            let due = async {
+                match deadline {
+                    Some(at) => sleep_until(at).await,
+                    None => future::pending().await,
+                }
+            };
+            tokio::select! {
+                request = self.inbox.recv() => match request {
+                    Some(request) => self.answer(request).await,
+                    None => return,
+                },
+                received = self.socket.recv_from(&mut buffer) => {
+                    self.receive(received, &buffer).await;
+                }
+                () = due => self.expire(&mut buffer).await,
+            }
+        }
+    }
+
+    /// Gives the machine a command; its effects wait for [`carry_out`](Self::carry_out).
+    pub(crate) fn command(&mut self, command: Command) -> Result<(), Reject> {
+        let effects = &mut self.effects;
+        self.driver.step(
+            self.clock.now(),
+            &mut self.rng,
+            Input::Command(command),
+            |effect| effects.push(effect),
+        )
+    }
+
+    async fn answer(&mut self, request: Request) {
+        match request {
+            Request::Command(command, answer) => {
+                let outcome = self.command(command);
+                self.carry_out(None).await;
+                // Nobody may wait for the answer any more.
+                let _heard = answer.send(outcome).is_ok();
+            }
+            Request::Members(answer) => {
+                let list = self.driver.machine().members().map(|view| Known {
+                    member: view.member,
+                    status: view.status,
+                    address: self.directory.get(view.member.id),
+                });
+                let _heard = answer.send(list.collect()).is_ok();
+            }
+        }
+    }
+
+    async fn expire(&mut self, buffer: &mut [u8]) {
+        // On a busy machine answers may lie in the socket for longer than a timer takes. Hear
+        // them before judging the silence, but not for ever.
+        for _ in 0..BURST {
+            match self.socket.try_recv_from(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                received => self.receive(received, buffer).await,
+            }
+        }
+        let effects = &mut self.effects;
+        self.driver
+            .expire(self.clock.now(), &mut self.rng, |effect| {
+                effects.push(effect)
+            });
+        self.traffic
+            .refused_ticks
+            .raise_to(self.driver.refused_ticks());
+        self.carry_out(None).await;
+    }
+
+    async fn receive(&mut self, received: io::Result<(usize, SocketAddr)>, buffer: &[u8]) {
+        let Ok((len, source)) = received else {
+            // For instance that an earlier datagram found nobody. Nothing to do about it.
+            self.traffic.network_errors.add(1);
+            return;
+        };
+        if self.weather.borrow().loses(&mut self.rng) {
+            self.traffic.lost.add(1);
+            return;
+        }
+        self.traffic.received.add(1);
+        self.traffic.received_bytes.add(len as u64);
+        let bytes = buffer.get(..len).unwrap_or_default();
+        match decode::<Message>(KIND, bytes, self.budget) {
+            Ok(envelope) => self.deliver(envelope.from, envelope.message, source).await,
+            Err(FrameError::Oversize { .. }) => self.traffic.oversize.add(1),
+            Err(FrameError::Version { .. }) => self.traffic.wrong_version.add(1),
+            Err(FrameError::Kind { .. }) => self.traffic.wrong_kind.add(1),
+            Err(FrameError::Malformed) => self.traffic.malformed.add(1),
+        }
+    }
+
+    async fn deliver(&mut self, from: Member, message: Message, source: SocketAddr) {
+        let effects = &mut self.effects;
+        let taken = self.driver.step(
+            self.clock.now(),
+            &mut self.rng,
+            Input::Message { from, message },
+            |effect| effects.push(effect),
+        );
+        match taken {
+            Ok(()) => {}
+            Err(Reject::NotJoined) => return self.traffic.untimely.add(1),
+            Err(_) => return self.traffic.refused.add(1),
+        }
+        let machine = self.driver.machine();
+        if machine
+            .member(from.id)
+            .is_some_and(|view| view.member == from)
+        {
+            self.directory
+                .hear(from, source, |id| machine.member(id).is_some());
+        }
+        self.carry_out(Some((from.id, source))).await;
+    }
+
+    /// Carries out the effects of the last step, in order. An answer to the sender of a datagram
+    /// goes to where that came from, even if the sender is not on the list (yet).
+    async fn carry_out(&mut self, sender: Option<(NodeId, SocketAddr)>) {
+        let mut effects = core::mem::take(&mut self.effects);
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Send { to, message } => {
+                    let reply = sender.filter(|&(id, _)| id == to.id);
+                    let address = match reply {
+                        Some((_, source)) => Some(source),
+                        None => self.directory.get(to.id),
+                    };
+                    self.send(address, &message).await;
+                }
+                Effect::Multicast { message } => {
+                    let me = self.driver.machine().me().id;
+                    let others: Vec<_> = (self.driver.machine().members())
+                        .map(|view| view.member.id)
+                        .filter(|&id| id != me)
+                        .map(|id| self.directory.get(id))
+                        .collect();
+                    for address in others {
+                        self.send(address, &message).await;
+                    }
+                }
+                Effect::Event(event) => self.tell(event),
+            }
+        }
+        self.effects = effects;
+    }
+
+    async fn send(&mut self, address: Option<SocketAddr>, message: &Message) {
+        let Some(address) = address else {
+            self.traffic.unknown_destination.add(1);
+            return;
+        };
+        let from = self.driver.machine().me();
+        if encode(KIND, from, message, self.budget, &mut self.frame).is_err() {
+            self.traffic.too_long.add(1);
+            return;
+        }
+        if !self.weather.borrow().passes(self.local, address) {
+            self.traffic.held_back.add(1);
+            return;
+        }
+        match self.socket.send_to(&self.frame, address).await {
+            Ok(len) => {
+                self.traffic.sent.add(1);
+                self.traffic.sent_bytes.add(len as u64);
+                self.traffic.longest.raise_to(len as u64);
+            }
+            Err(_) => self.traffic.network_errors.add(1),
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        match &event {
+            Event::Metadata(member) | Event::Membership(Delta::Joined(member)) => {
+                let machine = self.driver.machine();
+                let announced = machine.metadata(member.id).and_then(address::from_metadata);
+                if let Some(address) = announced {
+                    self.directory
+                        .announce(*member, address, |id| machine.member(id).is_some());
+                }
+            }
+            Event::Left => self.left = true,
+            Event::Identity(_) | Event::Membership(_) | Event::Broadcast { .. } => {}
+        }
+        let seen = Seen {
+            at: self.clock.now(),
+            node: self.driver.machine().me().id,
+            event,
+        };
+        if self.events.try_send(seen).is_err() {
+            self.traffic.events_lost.add(1);
+        }
+    }
+}
