@@ -42,12 +42,16 @@ impl SelfMonitor {
     }
 
     /// A period is over. Says whether we are unlucky and have to report it.
-    fn end_period(&mut self, active: ActiveFeedback) -> bool {
+    fn end_period(&mut self, active: ActiveFeedback, on_arrival_only: bool) -> bool {
         self.gap = self.gap.saturating_add(1);
         self.quiet = self.quiet.saturating_sub(1);
         // The average moves only when a probe comes, so a node that none reaches would never
         // notice: the running gap counts as if it ended now.
-        let interval = self.averaged(active);
+        let interval = if on_arrival_only {
+            self.interval
+        } else {
+            self.averaged(active)
+        };
         if self.quiet > 0 || interval <= u32::from(active.timeout) * PERIOD {
             return false;
         }
@@ -73,7 +77,8 @@ impl Membership {
         let Some(active) = self.config.active else {
             return;
         };
-        if !self.monitor.end_period(active) {
+        let on_arrival_only = self.rules.average_on_arrival();
+        if !self.monitor.end_period(active, on_arrival_only) {
             return;
         }
         self.counters.unlucky_sent += 1;

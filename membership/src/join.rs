@@ -129,6 +129,7 @@ impl Membership {
             .map(crate::list::Entry::member);
         if let Some(life) = known
             && !from.supersedes(life)
+            && !self.rules.former_life_is_welcome()
         {
             cx.send(from, Message::bare(Body::Known { life }));
             return;

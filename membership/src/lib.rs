@@ -103,6 +103,7 @@ mod list;
 mod machine;
 mod message;
 mod probe;
+mod published;
 mod suspicion;
 mod sync;
 mod target;
@@ -116,4 +117,6 @@ pub use machine::{Membership, Phase};
 pub use message::{
     Body, Broadcast, Broadcasts, Claim, Digest, KIND, Key, Message, Metadata, Record, Records,
 };
+#[cfg(feature = "check")]
+pub use published::Published;
 pub use view::{Counters, MemberView, Status};

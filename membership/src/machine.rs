@@ -11,6 +11,7 @@ use crate::gossip::{Broadcaster, News};
 use crate::list::{Entry, MemberList, Standing};
 use crate::message::{Body, Broadcast, Claim, Key, Message, Metadata, Record};
 use crate::probe::Probe;
+use crate::published::Rules;
 use crate::suspicion::Source;
 use crate::target::{Turn, weight};
 use crate::{
@@ -35,6 +36,7 @@ pub enum Phase {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Membership {
     pub(crate) config: Box<Config>,
+    pub(crate) rules: Rules,
     pub(crate) me: Member,
     pub(crate) phase: Phase,
     pub(crate) seeds: Vec<NodeId>,
@@ -78,6 +80,7 @@ impl Membership {
     pub fn new(me: Member, config: Config) -> Result<Self, ConfigError> {
         config.check()?;
         let mut machine = Self {
+            rules: Rules::default(),
             me,
             phase: Phase::Idle,
             seeds: Vec::new(),
@@ -100,6 +103,21 @@ impl Membership {
             config: Box::new(config),
         };
         machine.enlist_self(Metadata::default());
+        Ok(machine)
+    }
+
+    /// A node that follows a rule which does not hold up, for tests and comparison.
+    ///
+    /// # Errors
+    /// When the settings cannot work.
+    #[cfg(feature = "check")]
+    pub fn published(
+        me: Member,
+        config: Config,
+        rule: crate::Published,
+    ) -> Result<Self, ConfigError> {
+        let mut machine = Self::new(me, config)?;
+        machine.rules.published = Some(rule);
         Ok(machine)
     }
 

@@ -99,6 +99,9 @@ impl Membership {
                 let periods = self.suspicion_periods() - 1;
                 self.suspect(slot, member, revision, periods, cx);
             }
+            Standing::Alive if self.rules.refuted_timer_acts() => {
+                self.declare(slot, Standing::Failed, revision, cx);
+            }
             Standing::Doubted | Standing::Hearsay | Standing::Suspect => {
                 self.counters.failures += 1;
                 self.declare(slot, Standing::Failed, revision, cx);
@@ -202,6 +205,8 @@ impl Membership {
         let is_equal = record.revision == revision;
         match record.claim {
             Claim::Left => self.declare(slot, Standing::Left, record.revision, cx),
+            Claim::Alive(_) | Claim::Suspect
+                if standing == Standing::Failed && self.rules.failure_is_final() => {}
             Claim::Alive(metadata) if is_newer => {
                 self.revive(slot, standing, record.revision, metadata, cx);
             }
@@ -218,6 +223,9 @@ impl Membership {
                 }
                 let periods = self.suspicion_periods();
                 self.enter_suspicion(slot, member, record.revision, periods, cx);
+                if self.rules.no_timer_for_news() {
+                    cx.disarm(Timer::Suspicion(member.id));
+                }
             }
             Claim::Failed if is_newer || (is_equal && standing.is_live()) => {
                 if source != Source::News && matches!(standing, Standing::Alive | Standing::Doubted)
