@@ -1,1 +1,5 @@
 //! Runs many machines together.
+
+extern crate alloc;
+
+pub mod check;

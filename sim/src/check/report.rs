@@ -1,0 +1,246 @@
+//! What a check found.
+
+use core::fmt;
+
+use thiserror::Error;
+
+use super::Trace;
+
+/// Whose rules the machines followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Rules {
+    /// Those that this project ships.
+    #[default]
+    Ours,
+    /// Those of the paper to the letter, where they differ.
+    Published,
+}
+
+impl fmt::Display for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ours => "ours",
+            Self::Published => "published",
+        })
+    }
+}
+
+/// What a check should find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Every property holds, and there are exactly so many unique states.
+    Holds {
+        /// Unique states.
+        states: usize,
+    },
+    /// A property breaks, and the shortest way there has so many steps.
+    Breaks {
+        /// Steps after the initial state.
+        steps: usize,
+    },
+}
+
+/// What was found about one property.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Every reachable state was visited, and it holds.
+    Holds,
+    /// It breaks; this is a shortest way there.
+    Breaks {
+        /// From an initial state to where it breaks.
+        trace: Trace,
+    },
+    /// The search did not get through, so nothing is known.
+    Truncated {
+        /// What was in the way.
+        why: Incomplete,
+    },
+}
+
+/// Why a search did not visit every reachable state. It is no pass.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Incomplete {
+    /// Too many states.
+    #[error("more than {limit} states: bound the scenario more tightly, or raise Limits::states")]
+    States {
+        /// How many were allowed.
+        limit: usize,
+    },
+    /// More transitions than can be numbered.
+    #[error(
+        "more than 2^32 transitions: bound the scenario more tightly, or check progress apart in a smaller one"
+    )]
+    Transitions,
+    /// The model's boundary cut something off.
+    #[error("the boundary was met: bound commands, ticks or faults instead, or widen it")]
+    Boundary,
+    /// Too many sequences of choices in one step.
+    #[error(
+        "a step of node {node} has more than {limit} sequences of choices: let it choose among fewer outcomes, or raise Limits::choices"
+    )]
+    Choices {
+        /// Whose step.
+        node: usize,
+        /// How many were allowed.
+        limit: usize,
+    },
+    /// A step that goes on choosing.
+    #[error("a step of node {node} went on choosing: bound the loop that draws")]
+    Endless {
+        /// Whose step.
+        node: usize,
+    },
+    /// A machine that hides state, or asks someone else.
+    #[error(
+        "a step of node {node} chose differently after the same answers: let it depend on its state and input alone, and keep in Untracked nothing that decides"
+    )]
+    Unrepeatable {
+        /// Whose step.
+        node: usize,
+    },
+    /// A machine that breaks the contract.
+    #[error(
+        "node {node} refused an input and yet changed, or had effects: check first, change later"
+    )]
+    RefusedAndChanged {
+        /// Which node.
+        node: usize,
+    },
+    /// A life that did not begin.
+    #[error("node {node} refused to start: {reject}")]
+    Start {
+        /// Which node.
+        node: usize,
+        /// What it said.
+        reject: String,
+    },
+    /// The model names a node that it does not have.
+    #[error("{asked} names node {node}, but there are {nodes}, counted from 0")]
+    NoSuchNode {
+        /// Which part of the model.
+        asked: &'static str,
+        /// The node it names.
+        node: usize,
+        /// How many there are.
+        nodes: usize,
+    },
+    /// More than 64 deltas for one node.
+    #[error("node {node} has {deltas} deltas listed: list at most 64")]
+    Deltas {
+        /// Which node.
+        node: usize,
+        /// How many are listed.
+        deltas: usize,
+    },
+    /// Restarts are allowed, but nobody says what a restarted machine looks like.
+    #[error("the bounds allow restarts: say with Model::restart what comes back")]
+    NoRestart,
+    /// There is no property to check.
+    #[error("the model has no property: add one with always, sometimes, progress or never_rejects")]
+    NoProperty,
+    /// Another property broke, and the search ended there.
+    #[error("the search ended when {property:?} broke: check this one by itself")]
+    OtherBroke {
+        /// The one that broke.
+        property: &'static str,
+    },
+    /// The caller stopped it.
+    #[error("stopped by the caller")]
+    Stopped,
+}
+
+/// What a check found about one property, in a form for people and for files.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The scenario's name; empty when a model was run by itself.
+    pub name: String,
+    /// The property's name.
+    pub property: &'static str,
+    /// Whose rules.
+    pub rules: Rules,
+    /// Nodes, commands and bounds in words.
+    pub bounds: String,
+    /// Whether every reachable state was visited.
+    pub complete: bool,
+    /// Unique states that were visited.
+    pub states: usize,
+    /// What was found.
+    pub outcome: Outcome,
+    /// The steps of the counterexample, or, when there is none, of the longest of all shortest
+    /// ways to a state.
+    pub steps: usize,
+    /// What should have been found, if somebody said.
+    pub expected: Option<Expected>,
+}
+
+impl Report {
+    /// Whether the outcome is the expected one, to the state and to the step; without an
+    /// expectation, whether the property holds. A truncated run never is.
+    #[must_use]
+    pub fn as_expected(&self) -> bool {
+        match (&self.outcome, self.expected) {
+            (Outcome::Truncated { .. }, _)
+            | (Outcome::Holds, Some(Expected::Breaks { .. }))
+            | (Outcome::Breaks { .. }, Some(Expected::Holds { .. }) | None) => false,
+            (Outcome::Holds, None) => self.complete,
+            (Outcome::Holds, Some(Expected::Holds { states })) => {
+                self.complete && self.states == states
+            }
+            (Outcome::Breaks { .. }, Some(Expected::Breaks { steps })) => self.steps == steps,
+        }
+    }
+
+    /// `holds`, `breaks` or `truncated`.
+    #[must_use]
+    pub const fn outcome_name(&self) -> &'static str {
+        match self.outcome {
+            Outcome::Holds => "holds",
+            Outcome::Breaks { .. } => "breaks",
+            Outcome::Truncated { .. } => "truncated",
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.name.is_empty() {
+            write!(f, "{}: ", self.name)?;
+        }
+        let Self {
+            property,
+            rules,
+            bounds,
+            states,
+            steps,
+            ..
+        } = self;
+        write!(f, "{property} ({rules}; {bounds}) ")?;
+        match &self.outcome {
+            Outcome::Holds => write!(f, "holds in all {states} states, {steps} steps deep")?,
+            Outcome::Breaks { .. } => write!(f, "breaks after {steps} steps")?,
+            Outcome::Truncated { why } => write!(f, "is unknown after {states} states: {why}")?,
+        }
+        if let (Some(expected), false) = (self.expected, self.as_expected()) {
+            match expected {
+                Expected::Holds { states } => write!(f, "; expected: holds in {states} states")?,
+                Expected::Breaks { steps } => write!(f, "; expected: breaks after {steps} steps")?,
+            }
+        }
+        if let Outcome::Breaks { trace } = &self.outcome {
+            write!(f, "\n{trace}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A check that did not find what it should.
+#[derive(Clone, Error)]
+#[error("{0}")]
+pub struct Surprise(pub Box<Report>);
+
+// What `unwrap` and a test's `?` show: the trace, not the fields.
+impl fmt::Debug for Surprise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}

@@ -1,0 +1,131 @@
+//! From a search to what is reported about each property.
+
+use core::ops::ControlFlow;
+
+use selvedge_core::Machine;
+
+use super::explore::{End, Search};
+use super::property::Kind;
+use super::{Incomplete, Limits, Model, Observer, Outcome, Report, Rules, Surprise, Trace};
+
+impl<M: Machine, O: Observer<M>> Model<M, O> {
+    /// Checks every property and reports on each, in the order in which they were added.
+    ///
+    /// The search ends when the first one breaks; then nothing is known about the others. The
+    /// counterexample is a shortest one; for progress, a shortest way to a state from which the
+    /// goal is out of reach.
+    #[must_use]
+    pub fn check(&self, limits: &Limits) -> Vec<Report> {
+        self.check_with(limits, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`check`](Self::check); `news` hears now and then how many states were found, and may
+    /// stop the search.
+    #[must_use]
+    pub fn check_with(
+        &self,
+        limits: &Limits,
+        news: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Vec<Report> {
+        let search = self.search(limits, news);
+        let complete = matches!(search.end, End::Complete);
+        let reversed = (complete && !search.marks.is_empty()).then(|| search.edges.reversed());
+        let report = |at: usize, property: &'static str, kind: Option<&Kind<M, O>>| {
+            let outcome = match &search.end {
+                End::Truncated(why) => Outcome::Truncated { why: why.clone() },
+                End::Broke { property, state } if *property == at => Outcome::Breaks {
+                    trace: self.tell(&search, *state, None, limits),
+                },
+                End::Refused {
+                    property,
+                    state,
+                    by,
+                } if *property == at => Outcome::Breaks {
+                    trace: self.tell(&search, *state, Some(*by), limits),
+                },
+                End::Broke { property, .. } | End::Refused { property, .. } => {
+                    let property = self
+                        .properties
+                        .get(*property)
+                        .map_or("", |other| other.name);
+                    let why = Incomplete::OtherBroke { property };
+                    Outcome::Truncated { why }
+                }
+                End::Complete => match kind {
+                    Some(Kind::Sometimes(_)) if search.met.get(at) != Some(&true) => {
+                        let end = "in no reachable state is it true".to_owned();
+                        let trace = Trace {
+                            end,
+                            ..Trace::default()
+                        };
+                        Outcome::Breaks { trace }
+                    }
+                    Some(Kind::Progress { .. }) => {
+                        let marks = search.marks.iter().find(|(of, _)| *of == at);
+                        let stuck = reversed
+                            .as_ref()
+                            .zip(marks)
+                            .and_then(|(reversed, (_, marks))| reversed.stuck(marks));
+                        match stuck {
+                            Some(state) => {
+                                let mut trace = self.tell(&search, state, None, limits);
+                                trace.end = format!("from here, {property:?} is out of reach");
+                                Outcome::Breaks { trace }
+                            }
+                            None => Outcome::Holds,
+                        }
+                    }
+                    Some(Kind::Always(_) | Kind::Sometimes(_) | Kind::NeverRejects) | None => {
+                        Outcome::Holds
+                    }
+                },
+            };
+            self.report(property, outcome, &search)
+        };
+        if self.properties.is_empty() {
+            return vec![report(0, "", None)];
+        }
+        let properties = self.properties.iter().enumerate();
+        properties
+            .map(|(at, property)| report(at, property.name, Some(&property.kind)))
+            .collect()
+    }
+
+    /// How many unique states there are, if every property holds in a complete run within the
+    /// default limits.
+    ///
+    /// # Errors
+    /// The first property that breaks, or that a truncated run leaves open. It shows the trace.
+    pub fn verify(&self) -> Result<usize, Surprise> {
+        let mut states = 0;
+        let reports = self.check(&Limits::default());
+        // What broke says more than what was left open by it.
+        let broke = |report: &Report| matches!(report.outcome, Outcome::Breaks { .. });
+        let at = reports.iter().position(broke).unwrap_or(0);
+        for report in reports.into_iter().skip(at) {
+            if !report.as_expected() {
+                return Err(Surprise(Box::new(report)));
+            }
+            states = report.states;
+        }
+        Ok(states)
+    }
+
+    fn report(&self, property: &'static str, outcome: Outcome, search: &Search) -> Report {
+        let steps = match &outcome {
+            Outcome::Breaks { trace } => trace.steps.len(),
+            Outcome::Holds | Outcome::Truncated { .. } => search.depth,
+        };
+        Report {
+            name: String::new(),
+            property,
+            rules: Rules::Ours,
+            bounds: self.describe(),
+            complete: matches!(search.end, End::Complete),
+            states: search.states(),
+            outcome,
+            steps,
+            expected: None,
+        }
+    }
+}

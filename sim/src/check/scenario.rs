@@ -1,0 +1,122 @@
+//! Named checks with the outcome they should have: what a protocol crate exports.
+
+use core::fmt;
+use core::ops::ControlFlow;
+
+use selvedge_core::Machine;
+
+use super::{Expected, Limits, Model, Observer, Report, Rules, Surprise};
+
+type Run = dyn Fn(&Limits, &mut dyn FnMut(usize) -> ControlFlow<()>) -> Vec<Report> + Send + Sync;
+
+/// A model with a name and the outcome that it should have. Scenarios of different machines go
+/// into one list.
+///
+/// The list is run by tests, by the `selvedge check` command, and by whoever composes the
+/// machines in another way and wants to know that the parts hold.
+pub struct Scenario {
+    name: String,
+    rules: Rules,
+    deep: bool,
+    expected: Expected,
+    run: Box<Run>,
+}
+
+impl Scenario {
+    /// A scenario that is to have this outcome. `model` is called when it is run.
+    pub fn new<M, O>(
+        name: impl Into<String>,
+        expected: Expected,
+        model: impl Fn() -> Model<M, O> + Send + Sync + 'static,
+    ) -> Self
+    where
+        M: Machine + 'static,
+        O: Observer<M> + 'static,
+    {
+        Self {
+            name: name.into(),
+            rules: Rules::Ours,
+            deep: false,
+            expected,
+            run: Box::new(move |limits, news| model().check_with(limits, news)),
+        }
+    }
+
+    /// It runs the paper's rules to the letter.
+    #[must_use]
+    pub const fn published(mut self) -> Self {
+        self.rules = Rules::Published;
+        self
+    }
+
+    /// It takes more than a few seconds, so it is run only when that is asked for.
+    #[must_use]
+    pub const fn deep(mut self) -> Self {
+        self.deep = true;
+        self
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whose rules it runs.
+    #[must_use]
+    pub const fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// Whether it takes long.
+    #[must_use]
+    pub const fn is_deep(&self) -> bool {
+        self.deep
+    }
+
+    /// What it should find.
+    #[must_use]
+    pub const fn expected(&self) -> Expected {
+        self.expected
+    }
+
+    /// Runs it and reports on each of its properties. `news` hears now and then how many states
+    /// were found, and may stop the search.
+    #[must_use]
+    pub fn run(
+        &self,
+        limits: &Limits,
+        news: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Vec<Report> {
+        let mut reports = (self.run)(limits, news);
+        for report in &mut reports {
+            report.name.clone_from(&self.name);
+            report.rules = self.rules;
+            report.expected = Some(self.expected);
+        }
+        reports
+    }
+
+    /// Runs it within the default limits.
+    ///
+    /// # Errors
+    /// The first report that is not as expected. It shows the trace.
+    pub fn verify(&self) -> Result<Vec<Report>, Surprise> {
+        let reports = self.run(&Limits::default(), &mut |_| ControlFlow::Continue(()));
+        match reports.iter().find(|report| !report.as_expected()) {
+            Some(report) => Err(Surprise(Box::new(report.clone()))),
+            None => Ok(reports),
+        }
+    }
+}
+
+impl fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scenario")
+            .field("name", &self.name)
+            .field("rules", &self.rules)
+            .field("deep", &self.deep)
+            .field("expected", &self.expected)
+            .finish_non_exhaustive()
+    }
+}

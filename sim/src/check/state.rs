@@ -1,0 +1,258 @@
+//! What a whole mesh looks like at one moment.
+
+use alloc::sync::Arc;
+use core::cmp::Ordering;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+
+use selvedge_core::{Machine, Member, NodeId};
+
+use super::Bounds;
+use super::fingerprint::Fingerprint;
+
+/// A node of the mesh under check: a machine, and what its host keeps for it.
+///
+/// It never changes: a step makes a new one. So its fingerprint is computed once.
+#[derive(Clone)]
+pub struct Node<M: Machine> {
+    machine: M,
+    member: Member,
+    pub(super) host: Host<M::Timer>,
+    fingerprint: Fingerprint,
+}
+
+/// What surrounds the machine in a node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Host<T> {
+    pub(super) up: bool,
+    pub(super) life: u32,
+    /// Armed timers, sorted.
+    pub(super) timers: Vec<T>,
+    /// How many of the listed commands were carried out.
+    pub(super) issued: u32,
+    /// Which of the listed deltas were delivered, one bit each.
+    pub(super) told: u64,
+}
+
+impl<M: Machine> Node<M> {
+    pub(super) fn new(machine: M, member: Member, host: Host<M::Timer>) -> Self {
+        let fingerprint = Fingerprint::of(&(&machine, member, &host));
+        Self {
+            machine,
+            member,
+            host,
+            fingerprint,
+        }
+    }
+
+    /// The machine. Of a node that is down: what remains of it.
+    #[must_use]
+    pub const fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    /// Who it says it is.
+    #[must_use]
+    pub const fn member(&self) -> Member {
+        self.member
+    }
+
+    /// Whether it runs.
+    #[must_use]
+    pub const fn is_up(&self) -> bool {
+        self.host.up
+    }
+
+    /// Which life this is: 0 at first, one more with each restart.
+    #[must_use]
+    pub const fn life(&self) -> u32 {
+        self.host.life
+    }
+
+    /// The armed timers, sorted.
+    #[must_use]
+    pub fn timers(&self) -> &[M::Timer] {
+        &self.host.timers
+    }
+
+    /// How many of the commands in the model's list for this node were carried out.
+    #[must_use]
+    pub const fn issued(&self) -> u32 {
+        self.host.issued
+    }
+}
+
+impl<M: Machine> PartialEq for Node<M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.fingerprint == other.fingerprint
+            && self.member == other.member
+            && self.host == other.host
+            && self.machine == other.machine
+    }
+}
+
+impl<M: Machine> Eq for Node<M> {}
+
+impl<M: Machine> Hash for Node<M> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.fingerprint.hash(hasher);
+    }
+}
+
+impl<M: Machine> fmt::Debug for Node<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.host.up {
+            f.write_str("down, ")?;
+        }
+        self.machine.fmt(f)?;
+        if !self.host.timers.is_empty() {
+            write!(f, ", armed {:?}", self.host.timers)?;
+        }
+        Ok(())
+    }
+}
+
+/// A message on its way.
+#[derive(Clone)]
+pub struct Letter<M: Machine> {
+    from: Member,
+    to: NodeId,
+    message: M::Message,
+    fingerprint: Fingerprint,
+}
+
+impl<M: Machine> Letter<M> {
+    pub(super) fn new(from: Member, to: NodeId, message: M::Message) -> Self {
+        let fingerprint = Fingerprint::of(&(from, to, &message));
+        Self {
+            from,
+            to,
+            message,
+            fingerprint,
+        }
+    }
+
+    /// Who sent it, as it called itself then.
+    #[must_use]
+    pub const fn from(&self) -> Member {
+        self.from
+    }
+
+    /// To which node; whichever life the node is in gets it.
+    #[must_use]
+    pub const fn to(&self) -> NodeId {
+        self.to
+    }
+
+    /// What it says.
+    #[must_use]
+    pub const fn message(&self) -> &M::Message {
+        &self.message
+    }
+}
+
+impl<M: Machine> PartialEq for Letter<M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<M: Machine> Eq for Letter<M> {}
+
+impl<M: Machine> Ord for Letter<M> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.to, self.from, &self.message).cmp(&(other.to, other.from, &other.message))
+    }
+}
+
+impl<M: Machine> PartialOrd for Letter<M> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<M: Machine> Hash for Letter<M> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.fingerprint.hash(hasher);
+    }
+}
+
+impl<M: Machine> fmt::Debug for Letter<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} from {:?} to {:?}",
+            self.message, self.from, self.to
+        )
+    }
+}
+
+/// The whole mesh at one moment: nodes, messages in flight, what may still happen, and the
+/// [`Observer`](super::Observer). Conditions of properties read it.
+///
+/// Cloning is cheap: nodes and messages are shared.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State<M: Machine, O = ()> {
+    pub(super) nodes: Vec<Arc<Node<M>>>,
+    /// Sorted; equal ones stand next to each other.
+    pub(super) letters: Vec<Arc<Letter<M>>>,
+    pub(super) left: Bounds,
+    pub(super) observer: O,
+}
+
+impl<M: Machine, O> State<M, O> {
+    /// All nodes in the model's order, up or down.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Node<M>> + '_ {
+        self.nodes.iter().map(AsRef::as_ref)
+    }
+
+    /// One node, by its place in the model's list.
+    #[must_use]
+    pub fn node(&self, index: usize) -> Option<&Node<M>> {
+        self.nodes.get(index).map(AsRef::as_ref)
+    }
+
+    /// The machines of the nodes that are up.
+    pub fn machines(&self) -> impl Iterator<Item = &M> + '_ {
+        self.nodes().filter(|node| node.is_up()).map(Node::machine)
+    }
+
+    /// The messages in flight, sorted by receiver, sender and content; two copies come twice.
+    pub fn letters(&self) -> impl ExactSizeIterator<Item = &Letter<M>> + '_ {
+        self.letters.iter().map(AsRef::as_ref)
+    }
+
+    /// What is left of the bounds.
+    #[must_use]
+    pub const fn left(&self) -> &Bounds {
+        &self.left
+    }
+
+    /// What the observer has seen.
+    #[must_use]
+    pub const fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// The place of the node with this id.
+    #[must_use]
+    pub fn position(&self, id: NodeId) -> Option<usize> {
+        self.nodes.iter().position(|node| node.member().id == id)
+    }
+
+    /// Whether a message is on its way to a node that is up.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.letters().any(|letter| {
+            self.position(letter.to())
+                .and_then(|index| self.node(index))
+                .is_some_and(Node::is_up)
+        })
+    }
+
+    pub(super) fn post(&mut self, letter: Letter<M>) {
+        let letter = Arc::new(letter);
+        let at = self.letters.partition_point(|other| *other <= letter);
+        self.letters.insert(at, letter);
+    }
+}

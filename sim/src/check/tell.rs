@@ -1,0 +1,166 @@
+//! Walks a counterexample again and tells it.
+
+use selvedge_core::{Effect, Machine};
+
+use super::explore::Search;
+use super::step::{Scratch, Transition};
+use super::{Action, Limits, Model, Node, Observer, State, Trace, TraceStep};
+
+impl<M: Machine, O: Observer<M>> Model<M, O> {
+    /// The way to a state, and one more step out of it if `last` says which.
+    pub(super) fn tell(
+        &self,
+        search: &Search,
+        state: u32,
+        last: Option<u32>,
+        limits: &Limits,
+    ) -> Trace {
+        let mut trace = Trace::default();
+        let mut scratch = Scratch::new(limits.choices, true);
+        let (start, mut way) = search.way(state);
+        way.extend(last);
+        let Ok(initial) = self.initial(&mut scratch) else {
+            return trace;
+        };
+        let Some(mut state) = initial.into_iter().nth(start) else {
+            return trace;
+        };
+        trace.start = state.nodes().map(|node| self.picture(node)).collect();
+        for by in way {
+            let Some(found) = self.transition(&state, by, &mut scratch) else {
+                return trace;
+            };
+            trace.steps.push(self.step(&state, &found));
+            state = found.next;
+        }
+        trace.end = match last {
+            Some(_) => "it was refused".to_owned(),
+            None => "here it breaks".to_owned(),
+        };
+        trace
+    }
+
+    fn transition(
+        &self,
+        state: &State<M, O>,
+        by: u32,
+        scratch: &mut Scratch<M>,
+    ) -> Option<Transition<M, O>> {
+        let mut number = 0;
+        let mut wanted = None;
+        // The same search found this transition here before, so it cannot fail before it.
+        let _complete = self.successors(state, scratch, &mut |found| {
+            if number == by {
+                wanted = Some(found);
+            }
+            number += 1;
+            Ok(())
+        });
+        wanted
+    }
+
+    fn step(&self, before: &State<M, O>, found: &Transition<M, O>) -> TraceStep {
+        let mut effects: Vec<String> = found.effects.iter().map(tell_effect).collect();
+        if let Some(reject) = &found.refused {
+            effects.push(format!("refused: {reject:?}"));
+        }
+        let actor = self.actor(before, found.action);
+        let after = actor
+            .and_then(|index| Some((before.node(index)?, found.next.node(index)?)))
+            .filter(|(before, after)| before != after);
+        TraceStep {
+            what: self.describe_action(before, found.action),
+            choices: found
+                .choices
+                .iter()
+                .map(|choice| format!("{choice:?}"))
+                .collect(),
+            effects,
+            after: after.map_or_else(String::new, |(_, after)| self.picture(after)),
+        }
+    }
+
+    /// Whose state an action changes.
+    fn actor(&self, state: &State<M, O>, action: Action<M::Timer>) -> Option<usize> {
+        match action {
+            Action::Deliver { letter, .. } => {
+                let letter = state.letters().nth(letter)?;
+                state.position(letter.to())
+            }
+            Action::Drop { .. } | Action::Miss { .. } => None,
+            Action::Tick { node, .. }
+            | Action::Command { node }
+            | Action::Tell { node, .. }
+            | Action::Crash { node }
+            | Action::Restart { node } => Some(node),
+        }
+    }
+
+    /// An action in words.
+    pub(super) fn describe_action(&self, state: &State<M, O>, action: Action<M::Timer>) -> String {
+        let name = |index: usize| {
+            state
+                .node(index)
+                .map_or_else(String::new, |node| format!("{:?}", node.member()))
+        };
+        let letter = |at: usize| {
+            state
+                .letters()
+                .nth(at)
+                .map_or_else(String::new, |letter| format!("{letter:?}"))
+        };
+        match action {
+            Action::Deliver {
+                letter: at,
+                again: false,
+            } => format!("{} arrives", letter(at)),
+            Action::Deliver {
+                letter: at,
+                again: true,
+            } => {
+                format!("{} arrives, and a copy stays on its way", letter(at))
+            }
+            Action::Drop { letter: at } => format!("{} is lost", letter(at)),
+            Action::Miss { letter: at } => format!("{} finds nobody there", letter(at)),
+            Action::Tick { node, timer } => format!("timer {timer:?} fires at {}", name(node)),
+            Action::Command { node } => {
+                let command = state.node(node).and_then(|at| self.next_command(node, at));
+                match command {
+                    Some(command) => format!("{} is asked to {command:?}", name(node)),
+                    None => format!("{} is asked for nothing", name(node)),
+                }
+            }
+            Action::Tell { node, delta } => {
+                let delta = self.deltas.get(node).and_then(|deltas| deltas.get(delta));
+                match delta {
+                    Some(delta) => format!("{} is told {delta:?}", name(node)),
+                    None => format!("{} is told nothing", name(node)),
+                }
+            }
+            Action::Crash { node } => format!("{} crashes", name(node)),
+            Action::Restart { node } => format!("{} restarts", name(node)),
+        }
+    }
+
+    fn picture(&self, node: &Node<M>) -> String {
+        match &self.show {
+            None => format!("{:?} = {node:?}", node.member()),
+            Some(show) => {
+                let down = if node.is_up() { "" } else { "down, " };
+                let mut text = format!("{:?} = {down}{}", node.member(), show(node.machine()));
+                if !node.timers().is_empty() {
+                    text.push_str(&format!(", armed {:?}", node.timers()));
+                }
+                text
+            }
+        }
+    }
+}
+
+fn tell_effect<M: Machine>(effect: &Effect<M>) -> String {
+    match effect {
+        Effect::Send { to, message } => format!("sends {message:?} to {to:?}"),
+        Effect::Multicast { message } => format!("sends {message:?} to all it can reach"),
+        Effect::Event(event) => format!("tells {event:?}"),
+    }
+}
