@@ -93,6 +93,11 @@ impl Membership {
                 }
                 Ok(())
             }
+            // A member of the mesh probes us, perhaps as its seed: it can let us in as well.
+            Body::Ping { .. } | Body::PingRequest { .. } => {
+                self.ask_to_join(from, cx);
+                Ok(())
+            }
             // Two nodes that are each other's seeds would wait for ever: who was not answered for a
             // whole period and is asked itself begins a mesh. Should there be another one, the
             // seeds are probed for ever, and meshes that meet grow together.
@@ -103,9 +108,7 @@ impl Membership {
             }
             Body::Welcome { .. }
             | Body::Known { .. }
-            | Body::Ping { .. }
             | Body::Ack { .. }
-            | Body::PingRequest { .. }
             | Body::RelayedAck { .. }
             | Body::Unlucky
             | Body::Join

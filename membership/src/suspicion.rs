@@ -394,7 +394,10 @@ impl Membership {
                 self.stretch = (self.stretch + 1).min(self.config.stretch_limit);
                 self.raise_revision(Some(record.revision));
             }
-            Claim::Alive(_) | Claim::Suspect | Claim::Failed => {}
+            // Refuted before; who says it now has missed our word, and nobody may be passing it on
+            // any more.
+            Claim::Suspect | Claim::Failed => self.add_news(self.me.id),
+            Claim::Alive(_) => {}
         }
     }
 

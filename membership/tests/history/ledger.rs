@@ -1,0 +1,175 @@
+//! What was seen, and the promises about it.
+
+use std::collections::BTreeMap;
+
+use selvedge_core::{Delta, Incarnation, Member, NodeId, Span, Time};
+use selvedge_membership::Event;
+
+use super::{LATEST, after, periods};
+
+/// A crash, and who found out when.
+struct Crash {
+    at: Time,
+    victim: Member,
+    /// Who listed it as live then.
+    witnesses: Vec<usize>,
+    learned: BTreeMap<usize, Time>,
+}
+
+pub(super) struct Ledger {
+    crashes: Vec<Crash>,
+    /// Since when each node is up and has taken part, without a break.
+    present_since: Vec<Option<Time>>,
+    /// Ends of presence: node, from, to.
+    presences: Vec<(usize, Time, Time)>,
+    /// Changes of the network's shape.
+    disturbances: Vec<Time>,
+    identity: Vec<Option<Incarnation>>,
+    left: Vec<Vec<Member>>,
+    /// The last life of each node that each node was told of.
+    lives: Vec<BTreeMap<NodeId, Incarnation>>,
+    now: Time,
+}
+
+impl Ledger {
+    pub(super) fn new(nodes: usize, _period: Span) -> Self {
+        Self {
+            crashes: Vec::new(),
+            present_since: vec![None; nodes],
+            presences: Vec::new(),
+            disturbances: Vec::new(),
+            identity: vec![None; nodes],
+            left: vec![Vec::new(); nodes],
+            lives: vec![BTreeMap::new(); nodes],
+            now: Time::ZERO,
+        }
+    }
+
+    pub(super) fn event(&mut self, at: Time, node: usize, event: &Event) {
+        self.now = at;
+        match event {
+            Event::Identity(me) => {
+                if let Some(before) = self.identity[node] {
+                    assert!(
+                        me.incarnation.newer_than(before),
+                        "node {node} went from incarnation {before:?} back to {:?}",
+                        me.incarnation
+                    );
+                }
+                self.identity[node] = Some(me.incarnation);
+                self.present_since[node].get_or_insert(at);
+            }
+            Event::Membership(delta) => self.delta(at, node, *delta),
+            Event::Metadata(_) | Event::Broadcast { .. } | Event::Left => {}
+        }
+    }
+
+    fn delta(&mut self, at: Time, node: usize, delta: Delta) {
+        match delta {
+            Delta::Left(member) => self.left[node].push(member),
+            Delta::Joined(member) | Delta::Refuted(member) => assert!(
+                !self.left[node].contains(&member),
+                "{member:?} left and came back at node {node}"
+            ),
+            Delta::Suspected(_) | Delta::Failed(_) | Delta::Confirmed(_) => {}
+        }
+        if let Delta::Joined(Member { id, incarnation }) = delta
+            && let Some(before) = self.lives[node].insert(id, incarnation)
+        {
+            assert!(
+                !before.newer_than(incarnation),
+                "node {node} was told of {before:?} of node {id}, and then of {incarnation:?}"
+            );
+        }
+        if matches!(
+            delta,
+            Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_)
+        ) {
+            for crash in &mut self.crashes {
+                if crash.victim == delta.member() && crash.at <= at {
+                    crash.learned.entry(node).or_insert(at);
+                }
+            }
+        }
+    }
+
+    pub(super) fn crashed(
+        &mut self,
+        at: Time,
+        node: usize,
+        victim: Option<Member>,
+        witnesses: Vec<usize>,
+    ) {
+        self.now = at;
+        self.departed(node);
+        if let Some(victim) = victim {
+            self.crashes.push(Crash {
+                at,
+                victim,
+                witnesses,
+                learned: BTreeMap::new(),
+            });
+        }
+    }
+
+    pub(super) fn departed(&mut self, node: usize) {
+        if let Some(since) = self.present_since[node].take() {
+            self.presences.push((node, since, self.now));
+        }
+    }
+
+    /// The node begins anew and knows nothing of what it knew.
+    pub(super) fn arrived(&mut self, node: usize) {
+        self.identity[node] = None;
+        self.left[node].clear();
+        self.lives[node].clear();
+    }
+
+    pub(super) fn disturbed(&mut self, at: Time) {
+        self.disturbances.push(at);
+    }
+
+    pub(super) fn end(&mut self, at: Time) {
+        self.now = at;
+        for node in 0..self.present_since.len() {
+            self.departed(node);
+        }
+    }
+
+    /// Whoever was there from before the crash until the deadline has learned of it by then. The
+    /// network must have kept its shape meanwhile: who is cut off cannot be told.
+    pub(super) fn check_dissemination(&self) -> u64 {
+        let mut judged = 0;
+        for crash in &self.crashes {
+            let Some(first) = crash.learned.values().min().copied() else {
+                continue;
+            };
+            let deadline = after(first, LATEST);
+            let is_undisturbed = !self
+                .disturbances
+                .iter()
+                .any(|&at| crash.at <= after(at, 60) && at <= deadline);
+            if !is_undisturbed {
+                continue;
+            }
+            judged += 1;
+            for &(node, from, to) in &self.presences {
+                let was_there =
+                    from <= crash.at && deadline <= to && crash.witnesses.contains(&node);
+                if !was_there {
+                    continue;
+                }
+                let learned = crash.learned.get(&node).copied();
+                assert!(
+                    learned.is_some_and(|at| at <= deadline),
+                    "{:?} crashed at {:?}, was first detected at {first:?}, and node {node} \
+                     learned of it {:?} periods later",
+                    crash.victim,
+                    crash.at,
+                    learned.map(|at| periods(at.since(first))),
+                );
+            }
+        }
+        judged
+    }
+}
