@@ -2,4 +2,6 @@
 
 extern crate alloc;
 
-pub mod check;
+mod histories;
+
+pub use histories::histories;
