@@ -2,6 +2,8 @@
 
 extern crate alloc;
 
+pub mod check;
 mod histories;
+pub mod network;
 
 pub use histories::histories;

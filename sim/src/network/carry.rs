@@ -1,0 +1,203 @@
+//! Effects are carried out: messages travel, events are kept.
+
+use selvedge_core::{Effect, Input, Machine, Member};
+
+use super::link::Fate;
+use super::routes::Route;
+use super::{Happened, Loss, Network, Pending, What};
+
+/// A copy of a message that will arrive, unless its receiver cannot be reached then.
+pub(super) struct Parcel<M: Machine> {
+    from: Member,
+    from_node: usize,
+    to: usize,
+    bytes: u64,
+    message: M::Message,
+}
+
+impl<M: Machine> Network<M> {
+    /// Carries out what the last step of `node` put into the outbox.
+    pub(super) fn carry(&mut self, node: usize) {
+        if let Some(identity) = self.identity
+            && let Some(slot) = self.nodes.get_mut(node)
+        {
+            slot.member = identity(slot.driver.machine());
+        }
+        let mut effects = core::mem::take(&mut self.effects);
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Send { to, message } => self.send(node, to, message),
+                Effect::Multicast { message } => self.multicast(node, &message),
+                Effect::Event(event) => self.tell(node, event),
+            }
+        }
+        self.effects = effects;
+    }
+
+    fn send(&mut self, from_node: usize, to: Member, message: M::Message) {
+        let what = What::Sent {
+            to: Some(to),
+            message: &message,
+        };
+        self.tracer.line(self.now, Some(from_node), what);
+        let bytes = (self.size)(&message) as u64;
+        let from = self.count_sent(from_node, bytes);
+        self.counters.sent += 1;
+        let receiver = self.by_id.get(&to.id).copied();
+        let route = receiver.and_then(|to| {
+            self.routes
+                .route(&self.topology, &self.radio, from_node, to)
+        });
+        let (Some(to), Some(route)) = (receiver, route) else {
+            self.lose(from_node, receiver, Loss::NoPath);
+            return;
+        };
+        let parcel: Parcel<M> = Parcel {
+            from,
+            from_node,
+            to,
+            bytes,
+            message,
+        };
+        if self.rng_chance_of_duplicate() {
+            self.counters.duplicated += 1;
+            let copy = Parcel {
+                message: parcel.message.clone(),
+                ..parcel
+            };
+            self.dispatch(copy, route, route.hops);
+        }
+        self.dispatch(parcel, route, route.hops);
+    }
+
+    fn multicast(&mut self, from_node: usize, message: &M::Message) {
+        let what = What::Sent { to: None, message };
+        self.tracer.line(self.now, Some(from_node), what);
+        let bytes = (self.size)(message) as u64;
+        let from = self.count_sent(from_node, bytes);
+        self.counters.multicasts += 1;
+        add(&mut self.counters.hop_bytes, bytes);
+        let mut neighbours = core::mem::take(&mut self.neighbours);
+        neighbours.extend(self.topology.neighbours(from_node));
+        let sharers = u32::try_from(neighbours.len()).unwrap_or(u32::MAX);
+        for to in neighbours.drain(..) {
+            // A place that no node has taken yet, or one beyond a partition, hears nothing.
+            if to >= self.nodes.len() || !self.radio.same_side(from_node, to) {
+                continue;
+            }
+            self.counters.sent += 1;
+            let copies = 1 + u8::from(self.rng_chance_of_duplicate());
+            self.counters.duplicated += u64::from(copies) - 1;
+            for _ in 0..copies {
+                let parcel: Parcel<M> = Parcel {
+                    from,
+                    from_node,
+                    to,
+                    bytes,
+                    message: message.clone(),
+                };
+                self.dispatch(parcel, Route { hops: 1, sharers }, 0);
+            }
+        }
+        self.neighbours = neighbours;
+    }
+
+    /// Lets one copy travel; at most `transmissions` hops of it are counted in bytes.
+    fn dispatch(&mut self, parcel: Parcel<M>, route: Route, transmissions: u16) {
+        let fate = self.link.travel(route, parcel.bytes, &mut self.rng);
+        let travelled = match fate {
+            Fate::Arrives { .. } => route.hops,
+            Fate::Lost { hop } => hop,
+        };
+        let transmitted = parcel
+            .bytes
+            .saturating_mul(u64::from(travelled.min(transmissions)));
+        add(&mut self.counters.hop_bytes, transmitted);
+        match fate {
+            Fate::Arrives { after } => {
+                self.in_flight += 1;
+                self.queue.push(self.now + after, Pending::Parcel(parcel));
+            }
+            Fate::Lost { .. } => self.lose(parcel.from_node, Some(parcel.to), Loss::Hop),
+        }
+    }
+
+    pub(super) fn arrive(&mut self, parcel: Parcel<M>) -> Happened {
+        self.in_flight -= 1;
+        let node = parcel.to;
+        if let Some(why) = self.obstacle(&parcel) {
+            self.lose(node, Some(node), why);
+            return Happened::Lost { node, why };
+        }
+        let what = What::Got {
+            from: parcel.from,
+            message: &parcel.message,
+        };
+        self.tracer.line(self.now, Some(node), what);
+        self.counters.delivered += 1;
+        if let Some(slot) = self.nodes.get_mut(node) {
+            slot.counters.received += 1;
+            add(&mut slot.counters.bytes_received, parcel.bytes);
+        }
+        let input = Input::Message {
+            from: parcel.from,
+            message: parcel.message,
+        };
+        // A rejection is counted and traced; a network has nobody to tell it to.
+        drop(self.feed(node, input));
+        Happened::Delivered { node }
+    }
+
+    fn obstacle(&self, parcel: &Parcel<M>) -> Option<Loss> {
+        if !self.radio.same_side(parcel.from_node, parcel.to) {
+            return Some(Loss::Partition);
+        }
+        if !self.radio.is_up(parcel.to) {
+            return Some(Loss::Down);
+        }
+        let awake = self
+            .nodes
+            .get(parcel.to)
+            .is_some_and(|slot| slot.is_awake(self.now));
+        (!awake).then_some(Loss::Asleep)
+    }
+
+    fn lose(&mut self, node: usize, to: Option<usize>, why: Loss) {
+        self.counters.count_loss(why);
+        self.tracer
+            .line(self.now, Some(node), What::Lost { to, why });
+    }
+
+    fn tell(&mut self, node: usize, event: M::Event) {
+        self.tracer.line(self.now, Some(node), What::Event(&event));
+        if let Some(delta) = self.learned.and_then(|learned| learned(&event))
+            && let Some(slot) = self.nodes.get(node)
+        {
+            self.membership.push(self.now, slot.member.id, delta);
+        }
+        if self.keep_events {
+            self.events.push((self.now, node, event));
+        }
+    }
+
+    /// Counts at the sender; returns who that is.
+    fn count_sent(&mut self, node: usize, bytes: u64) -> Member {
+        add(&mut self.counters.bytes, bytes);
+        let Some(slot) = self.nodes.get_mut(node) else {
+            return Member::default();
+        };
+        slot.counters.sent += 1;
+        add(&mut slot.counters.bytes_sent, bytes);
+        slot.member
+    }
+
+    fn rng_chance_of_duplicate(&mut self) -> bool {
+        use selvedge_core::Choose as _;
+        self.rng.chance(self.link.duplicate)
+    }
+}
+
+/// Sizes come from a user's function, so sums of them may be anything.
+const fn add(sum: &mut u64, bytes: u64) {
+    *sum = sum.saturating_add(bytes);
+}

@@ -1,0 +1,150 @@
+//! What goes wrong when a test says so.
+
+use selvedge_core::{Machine, Member, Time};
+
+use super::{DutyCycle, Network, NetworkError, Point, What};
+
+impl<M: Machine> Network<M> {
+    /// Cuts the network into these groups; nodes that no group names are a group of their own.
+    /// Nothing passes from one to another, not even what is on its way. An earlier partition is
+    /// replaced.
+    ///
+    /// # Errors
+    /// [`NetworkError::NoSuchNode`], or [`NetworkError::TwoGroups`] for a node in two groups.
+    pub fn partition<G: AsRef<[usize]>>(&mut self, groups: &[G]) -> Result<(), NetworkError> {
+        self.radio.side = self.sides(groups)?;
+        self.routes.invalidate();
+        self.tracer
+            .line(self.now, None, What::Partitioned(groups.len()));
+        Ok(())
+    }
+
+    /// Takes all partitions away.
+    pub fn heal(&mut self) {
+        self.radio.side.fill(0);
+        self.routes.invalidate();
+        self.tracer.line(self.now, None, What::Healed);
+    }
+
+    /// The node stops at once and loses its timers. It gets nothing and, unless
+    /// [`Relays::All`](super::Relays) was chosen, relays nothing. Its machine can still be read with
+    /// [`machine`](Self::machine), so that a restart can take from it what was in stable storage.
+    /// Returns whether it was up.
+    ///
+    /// # Errors
+    /// [`NetworkError::NoSuchNode`].
+    pub fn crash(&mut self, node: usize) -> Result<bool, NetworkError> {
+        self.checked(node)?;
+        if !self.radio.is_up(node) {
+            return Ok(false);
+        }
+        self.set_up(node, false);
+        self.alarms.set(node, None);
+        if let Some(slot) = self.nodes.get_mut(node) {
+            slot.crash();
+        }
+        self.tracer.line(self.now, Some(node), What::Crashed);
+        Ok(true)
+    }
+
+    /// The node begins its next life as `member`, running `machine`, with no timer armed. A node
+    /// that is up crashes first. Its generator goes on where it was, so no life repeats another's
+    /// draws.
+    ///
+    /// With stable storage, build `machine` from the old one, which [`machine`](Self::machine)
+    /// still shows; without, build it from nothing, and give `member` the next incarnation.
+    ///
+    /// # Errors
+    /// [`NetworkError::NoSuchNode`], or [`NetworkError::OtherId`] when `member` has another id than
+    /// the node.
+    pub fn restart(&mut self, node: usize, member: Member, machine: M) -> Result<(), NetworkError> {
+        self.check_restart(node, member)?;
+        self.crash(node)?;
+        if let Some(slot) = self.nodes.get_mut(node) {
+            slot.restart(member, machine);
+        }
+        self.set_up(node, true);
+        self.tracer
+            .line(self.now, Some(node), What::Started(member));
+        Ok(())
+    }
+
+    /// Lets the node sleep through a part of every period, or (`None`) never.
+    ///
+    /// # Errors
+    /// [`NetworkError::NoSuchNode`], or [`NetworkError::NeverAwake`] for a cycle without length or
+    /// without a moment awake.
+    pub fn set_duty_cycle(
+        &mut self,
+        node: usize,
+        cycle: Option<DutyCycle>,
+    ) -> Result<(), NetworkError> {
+        self.checked(node)?;
+        if let Some(cycle) = cycle {
+            cycle.check()?;
+        }
+        if let Some(slot) = self.nodes.get_mut(node) {
+            slot.duty = cycle;
+            self.alarms.set(node, slot.alarm(self.now));
+        }
+        Ok(())
+    }
+
+    /// Moves the node, and gives it the neighbours of its new place. Takes O(nodes), and makes
+    /// all routes void.
+    ///
+    /// # Errors
+    /// [`NetworkError::NoSuchNode`], or [`NetworkError::Topology`] when the topology has no places.
+    pub fn move_to(&mut self, node: usize, place: Point) -> Result<(), NetworkError> {
+        self.checked(node)?;
+        self.topology.move_to(node, place)?;
+        self.routes.invalidate();
+        self.tracer.line(self.now, Some(node), What::Moved);
+        Ok(())
+    }
+
+    /// Lets `now` be the time from which everything else is counted: for tests that shift the
+    /// epoch. Only before the first node is added; returns whether it was.
+    pub fn start_at(&mut self, now: Time) -> bool {
+        if self.nodes.is_empty() {
+            self.now = now;
+        }
+        self.nodes.is_empty()
+    }
+
+    pub(super) fn check_restart(&self, node: usize, member: Member) -> Result<(), NetworkError> {
+        self.checked(node)?;
+        match self.nodes.get(node) {
+            Some(slot) if slot.member.id != member.id => Err(NetworkError::OtherId {
+                node,
+                expected: slot.member.id,
+                found: member.id,
+            }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    pub(super) fn check_place(&self, node: usize) -> Result<(), NetworkError> {
+        self.checked(node)?;
+        if self.topology.point(node).is_none() {
+            let nodes = self.topology.len();
+            return Err(super::TopologyError::NoPlace { node, nodes }.into());
+        }
+        Ok(())
+    }
+
+    /// The side of each node: 0 for those that no group names.
+    pub(super) fn sides<G: AsRef<[usize]>>(&self, groups: &[G]) -> Result<Vec<u32>, NetworkError> {
+        let mut sides = vec![0; self.topology.len()];
+        for (group, side) in groups.iter().zip(1..) {
+            for &node in group.as_ref() {
+                self.checked(node)?;
+                match sides.get_mut(node) {
+                    Some(unnamed @ &mut 0) => *unnamed = side,
+                    Some(_) | None => return Err(NetworkError::TwoGroups { node }),
+                }
+            }
+        }
+        Ok(sides)
+    }
+}

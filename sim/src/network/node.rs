@@ -1,0 +1,75 @@
+//! One node: a driven machine, its generator, and what was counted.
+
+use chacha20::ChaCha8Rng;
+use rand_core::SeedableRng;
+use selvedge_core::{Driver, Machine, Member, Time};
+
+use super::{DutyCycle, NodeCounters};
+
+pub(super) struct Node<M: Machine> {
+    pub(super) member: Member,
+    pub(super) driver: Driver<M>,
+    pub(super) rng: ChaCha8Rng,
+    pub(super) duty: Option<DutyCycle>,
+    pub(super) lives: u32,
+    pub(super) counters: NodeCounters,
+    pub(super) last_reject: Option<M::Reject>,
+    /// Ticks refused in former lives: a driver counts its own only.
+    refused_before: u64,
+}
+
+/// The generator of a node, or (stream 0) of the network: one key, a stream for each, so that what
+/// one draws never disturbs another.
+pub(super) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(stream);
+    rng
+}
+
+impl<M: Machine> Node<M> {
+    pub(super) fn new(member: Member, machine: M, rng: ChaCha8Rng) -> Self {
+        Self {
+            member,
+            driver: Driver::new(machine),
+            rng,
+            duty: None,
+            lives: 1,
+            counters: NodeCounters::default(),
+            last_reject: None,
+            refused_before: 0,
+        }
+    }
+
+    pub(super) fn is_awake(&self, at: Time) -> bool {
+        self.duty.is_none_or(|duty| duty.is_awake(at))
+    }
+
+    /// When its timers are to be looked after: not before `from`, and not while it sleeps.
+    pub(super) fn alarm(&self, from: Time) -> Option<Time> {
+        let due = self.driver.deadline()?.max(from);
+        Some(self.duty.map_or(due, |duty| duty.awake_from(due)))
+    }
+
+    /// Forgets the timers, keeps the machine to be looked at.
+    pub(super) fn crash(&mut self) {
+        self.replace(self.driver.machine().clone());
+    }
+
+    pub(super) fn restart(&mut self, member: Member, machine: M) {
+        self.replace(machine);
+        self.member = member;
+        self.lives = self.lives.saturating_add(1);
+    }
+
+    pub(super) fn counters(&self) -> NodeCounters {
+        NodeCounters {
+            rejected_ticks: self.refused_before + self.driver.refused_ticks(),
+            ..self.counters
+        }
+    }
+
+    fn replace(&mut self, machine: M) {
+        self.refused_before += self.driver.refused_ticks();
+        self.driver = Driver::new(machine);
+    }
+}

@@ -1,0 +1,151 @@
+//! What happens when: messages and actions in a heap, and one alarm a node.
+
+use alloc::collections::{BTreeSet, BinaryHeap};
+use core::cmp::Reverse;
+
+use selvedge_core::Time;
+
+/// First by time, then first come. Push and pop take O(log n). Items lie in slots that are used
+/// again, so that the heap moves small keys only.
+#[derive(Clone, Debug)]
+pub(super) struct Queue<T> {
+    heap: BinaryHeap<Reverse<(Time, u64, usize)>>,
+    slots: Vec<Option<T>>,
+    free: Vec<usize>,
+    pushed: u64,
+}
+
+impl<T> Queue<T> {
+    pub(super) const fn new() -> Self {
+        Self {
+            heap: BinaryHeap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            pushed: 0,
+        }
+    }
+
+    pub(super) fn push(&mut self, at: Time, item: T) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = Some(item);
+        }
+        self.heap.push(Reverse((at, self.pushed, slot)));
+        self.pushed += 1;
+    }
+
+    pub(super) fn next_at(&self) -> Option<Time> {
+        self.heap.peek().map(|Reverse((at, _, _))| *at)
+    }
+
+    pub(super) fn pop(&mut self) -> Option<(Time, T)> {
+        let Reverse((at, _, slot)) = self.heap.pop()?;
+        self.free.push(slot);
+        Some((at, self.slots.get_mut(slot)?.take()?))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.heap.len()
+    }
+}
+
+/// When each node wants to be woken: never more than one entry a node, so that moved timers leave
+/// nothing behind. Every change takes O(log nodes).
+#[derive(Clone, Debug)]
+pub(super) struct Alarms {
+    due: BTreeSet<(Time, usize)>,
+    set: Vec<Option<Time>>,
+}
+
+impl Alarms {
+    pub(super) fn new(nodes: usize) -> Self {
+        Self {
+            due: BTreeSet::new(),
+            set: vec![None; nodes],
+        }
+    }
+
+    /// Moves the alarm of `node`, or takes it away.
+    pub(super) fn set(&mut self, node: usize, at: Option<Time>) {
+        let Some(old) = self.set.get_mut(node) else {
+            return;
+        };
+        if *old == at {
+            return;
+        }
+        if let Some(old) = *old {
+            self.due.remove(&(old, node));
+        }
+        if let Some(at) = at {
+            self.due.insert((at, node));
+        }
+        *old = at;
+    }
+
+    pub(super) fn next_at(&self) -> Option<Time> {
+        self.due.first().map(|&(at, _)| at)
+    }
+
+    pub(super) fn pop(&mut self) -> Option<(Time, usize)> {
+        let (at, node) = self.due.pop_first()?;
+        if let Some(old) = self.set.get_mut(node) {
+            *old = None;
+        }
+        Some((at, node))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.due.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn comes_out_by_time_then_by_arrival(times in proptest::collection::vec(0_u64..8, 0..60)) {
+            let mut queue = Queue::new();
+            for (index, &at) in times.iter().enumerate() {
+                queue.push(Time(at), index);
+            }
+            let mut expected: Vec<(Time, usize)> = times.iter().map(|&at| Time(at)).zip(0..).collect();
+            expected.sort();
+            let got: Vec<_> = core::iter::from_fn(|| queue.pop()).collect();
+            prop_assert_eq!(got, expected);
+        }
+    }
+
+    #[test]
+    fn slots_are_used_again() {
+        let mut queue = Queue::new();
+        for round in 0..1_000 {
+            queue.push(Time(round), round);
+            queue.push(Time(round), round);
+            queue.pop();
+            queue.pop();
+        }
+        assert_eq!(
+            (queue.slots.len(), queue.free.len(), queue.len()),
+            (2, 2, 0)
+        );
+    }
+
+    #[test]
+    fn a_moved_alarm_leaves_nothing_behind() {
+        let mut alarms = Alarms::new(2);
+        for at in 0..1_000 {
+            alarms.set(0, Some(Time(1_000 - at)));
+            alarms.set(1, Some(Time(at)));
+        }
+        assert_eq!(alarms.len(), 2);
+        assert_eq!(alarms.pop(), Some((Time(1), 0)));
+        alarms.set(1, None);
+        assert_eq!((alarms.next_at(), alarms.len()), (None, 0));
+    }
+}

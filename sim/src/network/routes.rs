@@ -1,0 +1,171 @@
+//! Shortest paths, searched when first needed and kept until something moves.
+
+use super::Topology;
+
+/// Which nodes pass on messages of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Relays {
+    /// Those that are up: a crash breaks the paths through a node, and the network finds others.
+    /// Every crash and restart makes the searches void, at O(nodes + edges) for each sender's next
+    /// message.
+    #[default]
+    Live,
+    /// All, those that are down or not added yet included, as if radio and processor of a node
+    /// failed apart. Cheaper under much churn: routes last until nodes move.
+    All,
+}
+
+/// What decides who reaches whom, beside the topology.
+#[derive(Clone, Debug)]
+pub(super) struct Radio {
+    pub(super) relays: Relays,
+    pub(super) up: Vec<bool>,
+    /// The side of a partition each node is on.
+    pub(super) side: Vec<u32>,
+}
+
+impl Radio {
+    pub(super) fn new(nodes: usize) -> Self {
+        Self {
+            relays: Relays::default(),
+            up: vec![false; nodes],
+            side: vec![0; nodes],
+        }
+    }
+
+    pub(super) fn is_up(&self, node: usize) -> bool {
+        self.up.get(node).copied().unwrap_or(false)
+    }
+
+    pub(super) fn same_side(&self, a: usize, b: usize) -> bool {
+        self.side.get(a) == self.side.get(b)
+    }
+
+    fn relays(&self, node: usize) -> bool {
+        self.relays == Relays::All || self.is_up(node)
+    }
+}
+
+/// A shortest path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Route {
+    pub(super) hops: u16,
+    /// The neighbours of the sender and of each relay, summed: what shares the bandwidth.
+    pub(super) sharers: u32,
+}
+
+/// The paths of every sender that has asked: 6 bytes a pair, so 25 MB when each of 2,048 nodes
+/// has.
+#[derive(Clone, Debug)]
+pub(super) struct Routes {
+    version: u64,
+    rows: Vec<Row>,
+    queue: Vec<u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Row {
+    version: u64,
+    hops: Vec<u16>,
+    sharers: Vec<u32>,
+}
+
+const UNREACHED: u16 = u16::MAX;
+
+impl Routes {
+    pub(super) fn new(nodes: usize) -> Self {
+        Self {
+            version: 1,
+            rows: vec![Row::default(); nodes],
+            queue: Vec::new(),
+        }
+    }
+
+    /// Makes all searches void.
+    pub(super) const fn invalidate(&mut self) {
+        self.version += 1;
+    }
+
+    /// The path from `a` to `b`. The ends need not be up; relays between must be able to relay,
+    /// and all be on one side.
+    pub(super) fn route(
+        &mut self,
+        topology: &Topology,
+        radio: &Radio,
+        a: usize,
+        b: usize,
+    ) -> Option<Route> {
+        if a.max(b) >= topology.len() || !radio.same_side(a, b) {
+            return None;
+        }
+        if a == b {
+            return Some(Route {
+                hops: 0,
+                sharers: 0,
+            });
+        }
+        if topology.is_full_mesh() {
+            return Some(Route {
+                hops: 1,
+                sharers: count(topology.degree(a)),
+            });
+        }
+        let row = self.rows.get_mut(a)?;
+        if row.version != self.version {
+            row.search(topology, radio, a, &mut self.queue);
+            row.version = self.version;
+        }
+        let hops = *row.hops.get(b)?;
+        (hops != UNREACHED).then_some(Route {
+            hops,
+            sharers: row.sharers.get(b).copied().unwrap_or_default(),
+        })
+    }
+}
+
+impl Row {
+    /// Breadth first. Of several shortest paths the one whose relays were found first counts, and
+    /// neighbours are in order of index: the same on every platform.
+    fn search(&mut self, topology: &Topology, radio: &Radio, from: usize, queue: &mut Vec<u32>) {
+        self.hops.clear();
+        self.hops.resize(topology.len(), UNREACHED);
+        self.sharers.clear();
+        self.sharers.resize(topology.len(), 0);
+        if let Some(start) = self.hops.get_mut(from) {
+            *start = 0;
+        }
+        queue.clear();
+        queue.push(count(from));
+        let mut next = 0;
+        while let Some(&node) = queue.get(next) {
+            next += 1;
+            let node = node as usize;
+            if node != from && !radio.relays(node) {
+                continue;
+            }
+            let hops = self.hops.get(node).copied().unwrap_or(UNREACHED) + 1;
+            let sharers = self
+                .sharers
+                .get(node)
+                .copied()
+                .unwrap_or_default()
+                .saturating_add(count(topology.degree(node)));
+            for other in topology.neighbours(node) {
+                if !radio.same_side(node, other) {
+                    continue;
+                }
+                if let (Some(unseen @ &mut UNREACHED), Some(sum)) =
+                    (self.hops.get_mut(other), self.sharers.get_mut(other))
+                {
+                    *unseen = hops;
+                    *sum = sharers;
+                    queue.push(count(other));
+                }
+            }
+        }
+    }
+}
+
+fn count(nodes: usize) -> u32 {
+    u32::try_from(nodes).unwrap_or(u32::MAX)
+}
