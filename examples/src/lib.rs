@@ -7,4 +7,6 @@
     reason = "hosts have the standard library"
 )]
 
+pub mod demo;
+pub mod term;
 pub mod udp;

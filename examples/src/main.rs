@@ -1,2 +1,50 @@
-//! The selvedge command.
-fn main() {}
+//! The `selvedge` command.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::std_instead_of_core,
+    clippy::std_instead_of_alloc,
+    reason = "hosts have the standard library"
+)]
+
+mod cli;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Coordination protocols for meshes that churn: watch them run, run one node, check them.
+#[derive(Debug, Parser)]
+#[command(name = "selvedge", version, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Without a command, the demo runs.
+    #[command(flatten)]
+    demo: cli::demo::Demo,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a live mesh on this machine for a quarter of a minute, and judge it (the default)
+    Demo(cli::demo::Demo),
+    /// Run one real node; several of them, in terminals or on hosts, form a mesh
+    Node(cli::node::Node),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        None => arguments.demo.run(),
+        Some(Command::Demo(demo)) => demo.run(),
+        Some(Command::Node(node)) => node.run(),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("selvedge: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `selvedge demo`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use selvedge_core::Span;
+use selvedge_examples::demo::{Narrator, Options, Outcome, Plan, page, run, write_table};
+use selvedge_examples::term::Colour;
+
+use super::{Failure, entropy, runtime};
+
+/// Real sockets and real time: nodes join, lose 5 of 100 packets, crash, leave, restart, are cut
+/// off and heal. A table says what was promised and what was seen, and a page shows it. The exit
+/// status is 0 if every promise held.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// How many nodes
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(Plan::MIN_NODES..=Plan::MAX_NODES))]
+    nodes: u64,
+    /// What parts, losses and choices are drawn from; random without it. Runs with one seed are
+    /// alike but never the same, for time is real
+    #[arg(long)]
+    seed: Option<u64>,
+    /// The protocol period in milliseconds; all other times are in proportion
+    #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(50..=5_000))]
+    period: u64,
+    /// Where to write the page with the timeline
+    #[arg(long, value_name = "FILE", default_value = "selvedge-demo.html")]
+    out: PathBuf,
+    /// Write the table as JSON to the standard output; what happens is told on the standard error
+    #[arg(long)]
+    json: bool,
+}
+
+impl Demo {
+    pub(crate) fn run(self) -> Result<bool, Failure> {
+        let seed = match self.seed {
+            Some(seed) => seed,
+            // A short one, to be typed again.
+            None => entropy()? % 10_000,
+        };
+        // Fail before the run, not after it.
+        self.write("")?;
+        let options = Options {
+            nodes: self.nodes,
+            seed,
+            period: Span::millis(self.period),
+        };
+        let outcome = if self.json {
+            let narrator = Narrator::new(io::stderr(), Colour::on(&io::stderr()));
+            runtime()?.block_on(run(options, narrator))?
+        } else {
+            let narrator = Narrator::new(io::stdout(), Colour::on(&io::stdout()));
+            runtime()?.block_on(run(options, narrator))?
+        };
+        self.write(&page(&outcome, seed))?;
+        self.report(&outcome, seed).map_err(Failure::Output)?;
+        Ok(outcome.held())
+    }
+
+    fn report(&self, outcome: &Outcome, seed: u64) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer_pretty(&mut out, &outcome.table)?;
+            return writeln!(out);
+        }
+        write_table(&mut out, Colour::on(&io::stdout()), outcome)?;
+        let page = self.out.display();
+        writeln!(out, "seed {seed}; the timeline is in {page}")
+    }
+
+    fn write(&self, page: &str) -> Result<(), Failure> {
+        fs::write(&self.out, page).map_err(|source| Failure::Write {
+            path: self.out.clone(),
+            source,
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! The subcommands. Each runs to its end and says whether all that it checked held.
+
+pub(crate) mod demo;
+pub(crate) mod node;
+
+use std::io;
+use std::path::PathBuf;
+
+use selvedge_examples::udp::{HostError, Refused};
+use thiserror::Error;
+
+/// What ended a command early. One line says what was asked, what went wrong, and the mend.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    /// A node did not start.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// A node did not do as it was told.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The asynchronous runtime did not start.
+    #[error("cannot start the runtime: {0}: see whether this process may open more files")]
+    Runtime(io::Error),
+    /// A file cannot be written.
+    #[error("cannot write {}: {source}: choose another place with --out", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    /// The terminal is gone.
+    #[error("cannot write to the standard output: {0}: run it with an open one")]
+    Output(io::Error),
+    /// A name does not resolve.
+    #[error("cannot find {name}: {source}: check the name, or give an address like 192.0.2.1:7001")]
+    Resolve { name: String, source: io::Error },
+    /// Signals cannot be waited for.
+    #[error("cannot wait for Ctrl-C: {0}: run it in another environment")]
+    Signal(io::Error),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers: {0}: give --seed (demo) or --id (node)")]
+    Entropy(getrandom::Error),
+}
+
+/// A runtime on this thread: the protocol needs no more.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::Runtime)
+}
+
+/// A random number of the system.
+pub(crate) fn entropy() -> Result<u64, Failure> {
+    getrandom::u64().map_err(Failure::Entropy)
+}

@@ -1,0 +1,24 @@
+//! `selvedge demo`: a live mesh on loopback, in real time, that is put through a script of
+//! misfortunes and judged by what it promised.
+
+mod history;
+mod narrator;
+mod page;
+mod plan;
+mod promises;
+mod run;
+mod stage;
+mod svg;
+mod table;
+mod trace;
+
+pub use history::{Opinion, Stretch, histories};
+pub use narrator::Narrator;
+pub use page::page;
+pub use plan::{Bound, Bounds, LOSS, Plan, Times};
+pub use promises::{Evidence, Promise, judge};
+pub use run::{Options, Outcome, run};
+pub use stage::Stage;
+pub use svg::timeline;
+pub use table::write_table;
+pub use trace::{Belief, Fact, Mark, Trace, Views};

@@ -1,0 +1,269 @@
+//! Tells what happens as it happens, in few lines.
+
+use std::io::Write;
+
+use selvedge_core::{Delta, NodeId, Time};
+use selvedge_membership::Event;
+
+use super::plan::{Plan, seconds};
+use super::trace::{Belief, Fact, Mark, Views};
+use crate::term::Colour;
+
+/// Writes a line for every turn of events, not for every event.
+pub struct Narrator<W> {
+    out: W,
+    colour: Colour,
+    /// What is awaited: to be announced once it is true for all.
+    awaited: Vec<Awaited>,
+    progress: Option<(usize, usize)>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Awaited {
+    what: What,
+    node: NodeId,
+    since: Time,
+    first: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Failure,
+    Farewell,
+    Return,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Joining,
+    Quiet,
+    Cut,
+    Healing,
+}
+
+impl<W: Write> Narrator<W> {
+    /// A narrator that writes to `out`.
+    pub const fn new(out: W, colour: Colour) -> Self {
+        Self {
+            out,
+            colour,
+            awaited: Vec::new(),
+            progress: None,
+            phase: Phase::Joining,
+        }
+    }
+
+    /// Writes one line. A terminal that is gone is no reason to stop.
+    pub fn say(&mut self, at: Time, line: &str) {
+        let time = self.colour.dim(&format!("+{:05.2}s", seconds(at)));
+        let _written = writeln!(self.out, "{time}  {line}").is_ok();
+    }
+
+    /// Takes note of an entry of the trace, with the lists as they are after it.
+    pub fn note(&mut self, plan: &Plan, views: &Views, mark: &Mark) {
+        match mark {
+            Mark::Fact(at, fact) => self.happened(plan, views, *at, *fact),
+            Mark::Seen(seen) => {
+                if let Event::Membership(delta) = seen.event {
+                    self.told(plan, views, seen.at, seen.node, delta);
+                }
+                self.settle(plan, views, seen.at);
+            }
+        }
+    }
+
+    /// Says how far things have come, if they have moved. To be called now and then.
+    pub fn progress(&mut self, plan: &Plan, views: &Views, at: Time) {
+        let (right, up) = views.right();
+        match self.phase {
+            Phase::Quiet => {}
+            Phase::Cut => {
+                let (gone, pairs) = across(plan, views);
+                if self.progress.replace((gone, pairs)) != Some((gone, pairs)) {
+                    let line = format!("across the cut {gone} of {pairs} links are declared dead");
+                    self.say(at, &line);
+                }
+            }
+            Phase::Joining | Phase::Healing => {
+                if self.progress.replace((right, up)) != Some((right, up)) && right < up {
+                    self.say(
+                        at,
+                        &format!("{up} nodes are up, {right} of them list them all"),
+                    );
+                }
+            }
+        }
+    }
+
+    fn happened(&mut self, plan: &Plan, views: &Views, at: Time, fact: Fact) {
+        match fact {
+            Fact::Started(node) if node.0 == plan.restarting && self.phase != Phase::Joining => {
+                self.say(at, &format!("node {node} is back and remembers nothing"));
+                self.wait(What::Return, node, at);
+            }
+            Fact::Started(_) => {}
+            Fact::Crashed(node) if node.0 == plan.restarting => {
+                let line = self.colour.bad(&format!("node {node} goes down"));
+                self.say(at, &line);
+            }
+            Fact::Crashed(node) => {
+                let line = self.colour.bad(&format!("node {node} crashes"));
+                self.say(at, &line);
+                self.wait(What::Failure, node, at);
+            }
+            Fact::Leaving(node) => {
+                self.say(at, &format!("node {node} says good-bye"));
+                self.wait(What::Farewell, node, at);
+            }
+            Fact::Cut => {
+                let line = format!("nodes {} are cut off", list(&plan.cut_off));
+                let line = self.colour.bad(&line);
+                self.say(at, &line);
+                self.turn_to(Phase::Cut);
+            }
+            Fact::Healed => {
+                let (right, up) = views.right();
+                let line = format!("the cut heals: {right} of {up} lists equal the truth");
+                self.say(at, &line);
+                self.turn_to(Phase::Healing);
+            }
+        }
+    }
+
+    fn turn_to(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.progress = None;
+    }
+
+    fn wait(&mut self, what: What, node: NodeId, since: Time) {
+        self.awaited.push(Awaited {
+            what,
+            node,
+            since,
+            first: None,
+        });
+    }
+
+    fn told(&mut self, plan: &Plan, views: &Views, at: Time, observer: NodeId, delta: Delta) {
+        let Delta::Failed(member) = delta else {
+            return;
+        };
+        if views.life(member.id) == Some(member) {
+            let apart = plan.is_cut_off(observer.0) != plan.is_cut_off(member.id.0);
+            if !apart && self.phase != Phase::Healing {
+                let line = format!("node {observer} wrongly declares node {} failed", member.id);
+                let line = self.colour.bad(&line);
+                self.say(at, &line);
+            }
+            return;
+        }
+        let node = member.id;
+        let awaited =
+            (self.awaited.iter_mut()).find(|it| it.node == node && it.what == What::Failure);
+        if let Some(it) = awaited
+            && it.first.is_none()
+        {
+            it.first = Some(at);
+            let took = seconds(Time::ZERO + at.since(it.since));
+            let line = format!(
+                "node {observer} is the first to detect the crash of node {node}, after {took:.2} s"
+            );
+            self.say(at, &line);
+        }
+    }
+
+    /// Announces what has become true for all.
+    fn settle(&mut self, plan: &Plan, views: &Views, at: Time) {
+        let (done, waiting): (Vec<_>, Vec<_>) = self
+            .awaited
+            .drain(..)
+            .partition(|it| it.is_known_to_all(views));
+        self.awaited = waiting;
+        for it in done {
+            let others = others(views, it.node).count();
+            let took = seconds(Time::ZERO + at.since(it.first.unwrap_or(it.since)));
+            let node = it.node;
+            let line = match it.what {
+                What::Failure => format!(
+                    "all {others} others know that node {node} has failed, {took:.2} s after the first"
+                ),
+                What::Farewell => {
+                    format!("all {others} others know that node {node} has left, after {took:.2} s")
+                }
+                What::Return => format!(
+                    "all {others} others know the new life of node {node}, after {took:.2} s"
+                ),
+            };
+            let line = self.colour.good(&line);
+            self.say(at, &line);
+        }
+        let (right, up) = views.right();
+        let is_awaited = match self.phase {
+            Phase::Joining => up as u64 == plan.nodes,
+            Phase::Healing => true,
+            Phase::Quiet | Phase::Cut => false,
+        };
+        if right < up || !is_awaited {
+            return;
+        }
+        let line = match self.phase {
+            Phase::Joining => format!("all {up} nodes see all {up}"),
+            Phase::Healing | Phase::Quiet | Phase::Cut => {
+                format!("all {up} lists equal the truth again")
+            }
+        };
+        let line = self.colour.good(&line);
+        self.say(at, &line);
+        self.turn_to(Phase::Quiet);
+    }
+}
+
+impl Awaited {
+    fn is_known_to_all(&self, views: &Views) -> bool {
+        others(views, self.node).all(|observer| {
+            let belief = views.belief(observer, self.node);
+            match self.what {
+                What::Failure => belief.is_none_or(|(_, belief)| belief == Belief::Failed),
+                What::Farewell => belief.is_none_or(|(_, belief)| belief == Belief::Left),
+                What::Return => {
+                    let life = views.life(self.node);
+                    life.is_some() && belief.map(|(member, _)| member) == life
+                }
+            }
+        })
+    }
+}
+
+/// The nodes that are in the mesh, `node` excepted.
+fn others(views: &Views, node: NodeId) -> impl Iterator<Item = NodeId> {
+    views
+        .up()
+        .filter(move |&(other, _)| other != node && views.life(other).is_some())
+        .map(|(other, _)| other)
+}
+
+/// How many ordered pairs across the cut there are, and in how many one thinks the other dead.
+fn across(plan: &Plan, views: &Views) -> (usize, usize) {
+    let (mut gone, mut pairs) = (0, 0);
+    for (observer, _) in views.up() {
+        for (subject, life) in views.up() {
+            if plan.is_cut_off(observer.0) != plan.is_cut_off(subject.0) && life.is_some() {
+                pairs += 1;
+                let belief = views.belief(observer, subject);
+                gone += usize::from(belief.is_none_or(|(_, belief)| belief == Belief::Failed));
+            }
+        }
+    }
+    (gone, pairs)
+}
+
+/// "3, 5 and 7".
+pub(crate) fn list(nodes: &[u64]) -> String {
+    let words: Vec<String> = nodes.iter().map(u64::to_string).collect();
+    match words.split_last() {
+        None => String::new(),
+        Some((last, [])) => last.clone(),
+        Some((last, most)) => format!("{} and {last}", most.join(", ")),
+    }
+}

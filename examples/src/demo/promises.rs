@@ -1,0 +1,339 @@
+//! What was promised, and what was seen.
+
+use std::collections::BTreeMap;
+
+use selvedge_core::{Delta, Member, NodeId, Span, Time};
+use selvedge_membership::Event;
+use serde::Serialize;
+
+use super::plan::{Bound, Plan, seconds};
+use super::trace::{Fact, Mark, Trace, Views};
+use crate::udp::TrafficReport;
+
+/// One row of the table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Promise {
+    /// A short name for programs.
+    pub id: String,
+    /// What is promised.
+    pub promise: String,
+    /// In which unit.
+    pub unit: &'static str,
+    /// How much is allowed at most.
+    pub limit: f64,
+    /// How much was seen; nothing when it never came true.
+    pub seen: Option<f64>,
+    /// Whether it came true within the limit.
+    pub held: bool,
+    /// Where the limit comes from, and what is worth knowing about the figure.
+    pub why: String,
+}
+
+/// What the judge looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    /// What was to happen.
+    pub plan: &'a Plan,
+    /// What happened.
+    pub trace: &'a Trace,
+    /// What all hosts counted.
+    pub traffic: TrafficReport,
+    /// How many of the nodes that are up in the end list something else than they told.
+    pub odd_lists: usize,
+}
+
+/// Judges all promises.
+#[must_use]
+pub fn judge(evidence: &Evidence<'_>) -> Vec<Promise> {
+    let plan = evidence.plan;
+    let facts = Facts::gather(plan, evidence.trace);
+    let mut table = vec![facts.joined(plan)];
+    for node in plan.crashing {
+        table.extend(facts.crash(plan, NodeId(node)));
+    }
+    table.push(facts.removals(plan));
+    table.push(facts.leave(plan));
+    table.push(facts.restart(plan));
+    table.push(facts.healed(plan, evidence.odd_lists));
+    table.extend(wire(plan, evidence.traffic));
+    table
+}
+
+/// When who learned what.
+#[derive(Debug, Default)]
+struct Facts {
+    complete: Option<Time>,
+    down: BTreeMap<NodeId, Time>,
+    left: Option<Time>,
+    back: Option<Time>,
+    healed: Option<Time>,
+    right_since: Option<Time>,
+    /// Who learned when that a life is over (crash), gone (leave) or here (restart).
+    ends: BTreeMap<NodeId, BTreeMap<NodeId, Time>>,
+    farewells: BTreeMap<NodeId, Time>,
+    returns: BTreeMap<NodeId, Time>,
+    leaver_failed: usize,
+    false_removals: usize,
+    excused_removals: usize,
+}
+
+impl Facts {
+    fn gather(plan: &Plan, trace: &Trace) -> Self {
+        let mut facts = Self::default();
+        let mut views = Views::default();
+        let mut lives = BTreeMap::new();
+        for mark in trace.iter() {
+            match mark {
+                Mark::Fact(at, fact) => facts.happened(plan, *at, *fact),
+                Mark::Seen(seen) => {
+                    if let Event::Membership(delta) = seen.event {
+                        facts.told(plan, &views, &lives, seen.at, seen.node, delta);
+                    }
+                }
+            }
+            views.apply(mark);
+            for (node, life) in views.up() {
+                lives.extend(life.map(|life| (node, life)));
+            }
+            facts.look(plan, &views, mark.at());
+        }
+        facts
+    }
+
+    fn happened(&mut self, plan: &Plan, at: Time, fact: Fact) {
+        match fact {
+            Fact::Started(node) if self.down.contains_key(&node) => self.back = Some(at),
+            Fact::Crashed(node) => {
+                self.down.insert(node, at);
+            }
+            Fact::Leaving(node) if node.0 == plan.leaving => self.left = Some(at),
+            Fact::Healed => self.healed = Some(at),
+            Fact::Started(_) | Fact::Leaving(_) | Fact::Cut => {}
+        }
+    }
+
+    /// `lives` are the last known lives, of nodes that are down as well.
+    fn told(
+        &mut self,
+        plan: &Plan,
+        views: &Views,
+        lives: &BTreeMap<NodeId, Member>,
+        at: Time,
+        observer: NodeId,
+        delta: Delta,
+    ) {
+        let member = delta.member();
+        let ends = matches!(delta, Delta::Failed(_) | Delta::Confirmed(_));
+        if ends && views.life(member.id) == Some(member) {
+            let apart = plan.is_cut_off(observer.0) != plan.is_cut_off(member.id.0);
+            let excused = (at >= plan.times.cut && at < plan.times.heal && apart)
+                || (at >= plan.times.heal && at < plan.times.settled);
+            self.excused_removals += usize::from(excused);
+            self.false_removals += usize::from(!excused);
+        }
+        if ends && self.down.contains_key(&member.id) && lives.get(&member.id) == Some(&member) {
+            let learned = self.ends.entry(member.id).or_default();
+            learned.entry(observer).or_insert(at);
+        }
+        if member.id.0 == plan.leaving && self.left.is_some() {
+            self.leaver_failed += usize::from(ends);
+            if matches!(delta, Delta::Left(_)) {
+                self.farewells.entry(observer).or_insert(at);
+            }
+        }
+        let is_newer = lives
+            .get(&member.id)
+            .is_some_and(|life| *life == member || member.supersedes(*life));
+        if member.id.0 == plan.restarting
+            && self.back.is_some()
+            && matches!(delta, Delta::Joined(_))
+            && member.incarnation.0 > 0
+            && is_newer
+        {
+            self.returns.entry(observer).or_insert(at);
+        }
+    }
+
+    fn look(&mut self, plan: &Plan, views: &Views, at: Time) {
+        let (right, up) = views.right();
+        let all = right == up;
+        if all && up as u64 == plan.nodes && self.complete.is_none() {
+            self.complete = Some(at);
+        }
+        if self.healed.is_some() {
+            self.right_since = all.then(|| self.right_since.unwrap_or(at));
+        }
+    }
+
+    fn joined(&self, plan: &Plan) -> Promise {
+        let promise = format!("all {0} nodes see all {0}", plan.nodes);
+        let bound = &plan.bounds.join;
+        timed("join", promise, bound, Some(Time::ZERO), self.complete)
+    }
+
+    fn crash(&self, plan: &Plan, node: NodeId) -> [Promise; 2] {
+        let none = BTreeMap::new();
+        let learned = self.ends.get(&node).unwrap_or(&none);
+        let down = self.down.get(&node).copied();
+        let first = learned.values().min().copied();
+        let promise = format!("the crash of node {node} is detected");
+        let id = format!("detect-{node}");
+        let detect = timed(&id, promise, &plan.bounds.detect, down, first);
+        let promise = format!("then all others learn of the crash of node {node}");
+        let id = format!("spread-{node}");
+        [
+            detect,
+            spread(&id, promise, plan, &plan.bounds.spread, first, learned),
+        ]
+    }
+
+    fn removals(&self, plan: &Plan) -> Promise {
+        Promise {
+            id: "false-removals".into(),
+            promise: "live nodes declared failed by nodes that can reach them".into(),
+            unit: "removals",
+            limit: 0.0,
+            seen: Some(float(self.false_removals)),
+            held: self.false_removals == 0,
+            why: format!(
+                "not counted: {} across the cut, or after it before {:.1} s, when its suspicions have ended",
+                self.excused_removals,
+                seconds(plan.times.settled)
+            ),
+        }
+    }
+
+    fn leave(&self, plan: &Plan) -> Promise {
+        let promise = format!(
+            "all learn that node {} left, none that it failed",
+            plan.leaving
+        );
+        let learned = &self.farewells;
+        let bound = &plan.bounds.spread;
+        let mut row = spread("leave", promise, plan, bound, self.left, learned);
+        if self.leaver_failed > 0 {
+            row.held = false;
+            row.why = format!("declared failed {} times; {}", self.leaver_failed, row.why);
+        }
+        row
+    }
+
+    fn restart(&self, plan: &Plan) -> Promise {
+        let promise = format!(
+            "node {}, restarted without memory, is back in a new life",
+            plan.restarting
+        );
+        let bound = &plan.bounds.back;
+        spread("restart", promise, plan, bound, self.back, &self.returns)
+    }
+
+    fn healed(&self, plan: &Plan, odd_lists: usize) -> Promise {
+        let promise = "after healing all lists equal the truth again".to_owned();
+        let bound = &plan.bounds.heal;
+        let mut row = timed("heal", promise, bound, self.healed, self.right_since);
+        if odd_lists > 0 {
+            row.held = false;
+            row.why = format!(
+                "{odd_lists} nodes list something else than they told; {}",
+                row.why
+            );
+        }
+        row
+    }
+}
+
+fn wire(plan: &Plan, traffic: TrafficReport) -> [Promise; 2] {
+    let budget = plan.config.frame_budget;
+    let faulty = traffic.faulty();
+    [
+        Promise {
+            id: "frame".into(),
+            promise: "the longest frame is within its budget".into(),
+            unit: "bytes",
+            limit: f64::from(budget),
+            seen: Some(big(traffic.longest)),
+            held: traffic.longest <= u64::from(budget),
+            why: format!(
+                "frame_budget of the settings; {} frames were sent",
+                traffic.sent
+            ),
+        },
+        Promise {
+            id: "faulty".into(),
+            promise: "frames malformed, misaddressed or refused, events lost".into(),
+            unit: "frames",
+            limit: 0.0,
+            seen: Some(big(faulty + traffic.events_lost)),
+            held: faulty + traffic.events_lost == 0,
+            why: format!(
+                "{} frames got lost on purpose, {} met the cut, {} came before their receiver was in or after it left",
+                traffic.lost, traffic.held_back, traffic.untimely
+            ),
+        },
+    ]
+}
+
+fn timed(
+    id: &str,
+    promise: String,
+    bound: &Bound,
+    from: Option<Time>,
+    seen: Option<Time>,
+) -> Promise {
+    let took = from.zip(seen).map(|(from, seen)| seen.since(from));
+    Promise {
+        id: id.to_owned(),
+        promise,
+        unit: "s",
+        limit: span(bound.span),
+        seen: took.map(span),
+        held: took.is_some_and(|took| took <= bound.span),
+        why: bound.why.clone(),
+    }
+}
+
+/// The time until the last of those that stay up learned something. Who is cut off meanwhile has
+/// until the lists are right again, and does not count for the figure.
+fn spread(
+    id: &str,
+    promise: String,
+    plan: &Plan,
+    bound: &Bound,
+    from: Option<Time>,
+    learned: &BTreeMap<NodeId, Time>,
+) -> Promise {
+    let mut row = timed(id, promise, bound, from, from);
+    let Some(from) = from else {
+        return row;
+    };
+    let mut last = Some(from);
+    for node in (1..=plan.nodes).filter(|&node| plan.stays(node)) {
+        let when = learned.get(&NodeId(node)).copied();
+        let is_excused = plan.is_cut_off(node)
+            && from + bound.span > plan.times.cut
+            && when.is_none_or(|when| when >= plan.times.cut);
+        let until = if is_excused {
+            plan.times.heal + plan.bounds.heal.span
+        } else {
+            from + bound.span
+        };
+        row.held &= when.is_some_and(|when| when <= until);
+        if !is_excused {
+            last = last.zip(when).map(|(last, when)| last.max(when));
+        }
+    }
+    row.seen = last.map(|last| span(last.since(from)));
+    row
+}
+
+fn span(span: Span) -> f64 {
+    core::time::Duration::from(span).as_secs_f64()
+}
+
+fn float(count: usize) -> f64 {
+    big(count as u64)
+}
+
+fn big(count: u64) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}

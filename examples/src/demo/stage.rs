@@ -1,0 +1,133 @@
+//! The real nodes of a demo: sockets on loopback, started, killed and cut off by the script.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use selvedge_core::{Member, NodeId, Time};
+use tokio::sync::{mpsc, watch};
+
+use super::plan::{LOSS, Plan};
+use crate::udp::{Clock, Host, HostError, Seen, Setup, Traffic, TrafficReport, Weather};
+
+/// How many events may wait for the narrator: all of a long demo.
+const EVENTS: usize = 1 << 16;
+
+/// All nodes, and the weather between them.
+#[derive(Debug)]
+pub struct Stage {
+    clock: Clock,
+    seed: u64,
+    hosts: BTreeMap<NodeId, Host>,
+    addresses: BTreeMap<NodeId, SocketAddr>,
+    traffic: Vec<Arc<Traffic>>,
+    weather: watch::Sender<Weather>,
+    events: mpsc::Sender<Seen>,
+}
+
+impl Stage {
+    /// An empty stage, and the events of the nodes that will be on it.
+    #[must_use]
+    pub fn new(seed: u64) -> (Self, mpsc::Receiver<Seen>) {
+        let (events, seen) = mpsc::channel(EVENTS);
+        let stage = Self {
+            clock: Clock::start(),
+            seed,
+            hosts: BTreeMap::new(),
+            addresses: BTreeMap::new(),
+            traffic: Vec::new(),
+            weather: watch::Sender::new(Weather::lossy(LOSS)),
+            events,
+        };
+        (stage, seen)
+    }
+
+    /// The clock of all nodes.
+    #[must_use]
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// How late it is.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Starts a node that remembers nothing; a former life's address is used again.
+    ///
+    /// # Errors
+    /// When there is no socket for it.
+    pub async fn start(&mut self, plan: &Plan, node: NodeId) -> Result<(), HostError> {
+        let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let listen = self.addresses.get(&node).copied().unwrap_or(anywhere);
+        // The first node begins the mesh; the others ask those seeds that are there already.
+        let seeds = [NodeId(1), NodeId(2)].map(|seed| self.addresses.get(&seed).copied());
+        self.seed = self.seed.wrapping_add(1);
+        let host = Host::start(Setup {
+            me: Member {
+                id: node,
+                ..Member::default()
+            },
+            listen,
+            advertise: None,
+            seeds: seeds.into_iter().flatten().collect(),
+            config: plan.config.clone(),
+            seed: Some(self.seed),
+            clock: self.clock,
+            weather: self.weather.subscribe(),
+            events: self.events.clone(),
+        })
+        .await?;
+        self.addresses.insert(node, host.address());
+        self.traffic.push(host.traffic());
+        self.hosts.insert(node, host);
+        Ok(())
+    }
+
+    /// Kills a node.
+    pub async fn crash(&mut self, node: NodeId) {
+        if let Some(host) = self.hosts.remove(&node) {
+            host.kill().await;
+        }
+    }
+
+    /// Lets a node say good-bye, and does not wait for it.
+    pub fn leave(&mut self, node: NodeId) {
+        if let Some(host) = self.hosts.remove(&node) {
+            // Should the machine refuse, the table shows it: nobody hears that the node left.
+            tokio::spawn(async move { host.leave().await.is_ok() });
+        }
+    }
+
+    /// Cuts these nodes off from the others; nobody to heal.
+    pub fn cut_off(&self, nodes: &[u64]) {
+        let addresses = nodes.iter().map(|&node| self.addresses.get(&NodeId(node)));
+        let cut_off: BTreeSet<SocketAddr> = addresses.flatten().copied().collect();
+        self.weather
+            .send_modify(|weather| weather.cut_off = cut_off);
+    }
+
+    /// What all nodes counted together, the dead included.
+    #[must_use]
+    pub fn traffic(&self) -> TrafficReport {
+        let reports = self.traffic.iter().map(|traffic| traffic.report());
+        reports.fold(TrafficReport::default(), |sum, report| sum + report)
+    }
+
+    /// The lists of all nodes that are up and stay: whom each takes for alive, itself not included.
+    pub async fn lists(&self) -> BTreeMap<NodeId, Option<BTreeMap<NodeId, Member>>> {
+        let mut lists = BTreeMap::new();
+        for (&node, host) in &self.hosts {
+            let list = host.members().await.ok();
+            let live = list.map(|list| {
+                list.iter()
+                    .filter(|known| known.status.is_live() && known.member.id != node)
+                    .map(|known| (known.member.id, known.member))
+                    .collect()
+            });
+            lists.insert(node, live);
+        }
+        lists
+    }
+}

@@ -1,0 +1,44 @@
+//! Colour for people who watch, none for files and pipes.
+
+use std::io::IsTerminal;
+
+/// Whether to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Colour(bool);
+
+impl Colour {
+    /// Plain text.
+    pub const NEVER: Self = Self(false);
+
+    /// Colour if `stream` is a terminal and nobody asked for none (see no-color.org).
+    #[must_use]
+    pub fn on(stream: &impl IsTerminal) -> Self {
+        Self(stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty()))
+    }
+
+    /// Less important.
+    #[must_use]
+    pub fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    /// As it should be.
+    #[must_use]
+    pub fn good(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    /// A misfortune.
+    #[must_use]
+    pub fn bad(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.0 {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}
