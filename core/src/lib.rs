@@ -84,6 +84,7 @@
 //! ```
 
 #![no_std]
+#![forbid(unsafe_code)]
 
 extern crate alloc;
 #[cfg(feature = "std")]

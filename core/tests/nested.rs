@@ -1,0 +1,238 @@
+//! A machine made of two: what becomes of the inner ones' effects, timers and refusals, and that
+//! none of it allocates.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use chacha20::ChaCha8Rng;
+use rand_core::SeedableRng;
+use selvedge_core::{Context, Driver, Effect, Input, Machine, Member, Nested, Span, Time};
+
+/// The system's allocator, counting for each thread, so that tests do not see each other.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+#[allow(unsafe_code, reason = "an allocator cannot be written without")]
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller keeps GlobalAlloc's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: `pointer` came from `alloc` above, so from the system's allocator.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static GLOBAL: Counting = Counting;
+
+const PEER: Member = Member::new(9, 0);
+
+/// Counts what it gets. Above its limit it refuses.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Counter {
+    count: u32,
+    limit: u32,
+}
+
+impl Machine for Counter {
+    type Message = u32;
+    type Timer = u8;
+    type Command = ();
+    type Event = u32;
+    type Reject = &'static str;
+
+    fn handle(
+        &mut self,
+        input: Input<Self>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Self::Reject> {
+        if self.count >= self.limit {
+            // What a machine must not do: the nest shall clean up after it all the same.
+            cx.send(PEER, u32::MAX);
+            cx.arm(0, Span::ZERO);
+            return Err("enough");
+        }
+        self.count += 1;
+        match input {
+            Input::Tick(timer) => cx.event(1_000 + u32::from(timer)),
+            Input::Message { .. } | Input::Membership(_) | Input::Command(()) => {
+                cx.event(self.count);
+                cx.send(PEER, self.count);
+                cx.arm(1, Span::secs(1));
+                cx.multicast(self.count + 100);
+                cx.disarm(2);
+                cx.event(self.count + 200);
+                cx.arm(2, Span::secs(2));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Two counters. A message or command goes to both, and what the left one tells comes first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Pair {
+    left: Nested<Counter>,
+    right: Nested<Counter>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Side {
+    Left,
+    Right,
+}
+
+use Side::{Left, Right};
+
+impl Pair {
+    fn new(left: u32, right: u32) -> Self {
+        let counter = |limit| Nested::new(Counter { count: 0, limit });
+        Self {
+            left: counter(left),
+            right: counter(right),
+        }
+    }
+
+    fn counts(&self) -> (u32, u32) {
+        (self.left.machine().count, self.right.machine().count)
+    }
+}
+
+impl Machine for Pair {
+    type Message = (Side, u32);
+    type Timer = (Side, u8);
+    type Command = Side;
+    type Event = (Side, u32);
+    type Reject = &'static str;
+
+    fn handle(
+        &mut self,
+        input: Input<Self>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Self::Reject> {
+        let (side, input) = match input {
+            Input::Message {
+                from,
+                message: (side, message),
+            } => (side, Input::Message { from, message }),
+            Input::Tick((side, timer)) => (side, Input::Tick(timer)),
+            Input::Command(side) => (side, Input::Command(())),
+            Input::Membership(_) => return Err("has no list"),
+        };
+        let inner = match side {
+            Left => &mut self.left,
+            Right => &mut self.right,
+        };
+        inner.step(
+            cx,
+            input,
+            |message| (side, message),
+            |timer| (side, timer),
+            |event, cx| cx.event((side, event)),
+        )
+    }
+}
+
+fn rng() -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(0)
+}
+
+fn effects(driver: &mut Driver<Pair>, side: Side) -> Vec<Effect<Pair>> {
+    let mut seen = Vec::new();
+    driver
+        .step(Time::ZERO, &mut rng(), Input::Command(side), |effect| {
+            seen.push(effect)
+        })
+        .unwrap();
+    seen
+}
+
+#[test]
+fn inner_effects_keep_their_order() {
+    let mut driver = Driver::new(Pair::new(9, 9));
+    for side in [Left, Right] {
+        let expected = [
+            Effect::Event((side, 1)),
+            Effect::Send {
+                to: PEER,
+                message: (side, 1),
+            },
+            Effect::Multicast {
+                message: (side, 101),
+            },
+            Effect::Event((side, 201)),
+        ];
+        assert_eq!(effects(&mut driver, side), expected);
+    }
+}
+
+#[test]
+fn inner_timers_tick_at_their_own_machine() {
+    let mut driver = Driver::new(Pair::new(9, 9));
+    effects(&mut driver, Left);
+    effects(&mut driver, Right);
+    let armed: Vec<_> = driver.timers().collect();
+    let at = |secs| Time::ZERO + Span::secs(secs);
+    assert_eq!(
+        armed,
+        [
+            ((Left, 1), at(1)),
+            ((Left, 2), at(2)),
+            ((Right, 1), at(1)),
+            ((Right, 2), at(2))
+        ]
+    );
+    let mut ticked = Vec::new();
+    driver.expire(at(2), &mut rng(), |effect| ticked.push(effect));
+    let expected = [(Left, 1_001), (Right, 1_001), (Left, 1_002), (Right, 1_002)];
+    assert_eq!(ticked, expected.map(Effect::Event));
+    assert_eq!(driver.machine().counts(), (3, 3));
+}
+
+#[test]
+fn an_inner_refusal_leaves_everything_as_it_was() {
+    let mut driver = Driver::new(Pair::new(1, 9));
+    effects(&mut driver, Left);
+    let before = driver.machine().clone();
+    let timers: Vec<_> = driver.timers().collect();
+    let mut seen = 0;
+    let refused = driver.step(Time::ZERO, &mut rng(), Input::Command(Left), |_| seen += 1);
+    assert_eq!((refused, seen), (Err("enough"), 0));
+    assert_eq!(driver.machine(), &before);
+    assert_eq!(driver.timers().collect::<Vec<_>>(), timers);
+    // Nothing of the refused step comes out of the next one.
+    assert_eq!(effects(&mut driver, Right).len(), 4);
+    assert_eq!(driver.timers().count(), 4);
+}
+
+#[test]
+fn nothing_is_allocated_in_steady_state() {
+    let mut driver = Driver::new(Pair::new(u32::MAX, u32::MAX));
+    let mut rng = rng();
+    let mut now = Time::ZERO;
+    let mut work = |rounds: u32| {
+        for round in 0..rounds {
+            now = now + Span::secs(1);
+            for side in [Left, Right] {
+                let input = Input::Message {
+                    from: PEER,
+                    message: (side, round),
+                };
+                driver.step(now, &mut rng, input, |_| ()).unwrap();
+            }
+            driver.expire(now, &mut rng, |_| ());
+        }
+    };
+    work(10);
+    let before = ALLOCATIONS.with(Cell::get);
+    work(1_000);
+    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+}
