@@ -94,6 +94,8 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[cfg(feature = "check")]
+pub mod check;
 mod config;
 mod event;
 mod feedback;

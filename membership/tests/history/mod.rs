@@ -218,6 +218,8 @@ impl History {
     fn settle(&mut self) {
         self.ledger.disturbed(self.network.now());
         self.network.heal();
+        // Who is leaving shall be gone.
+        self.pass(PERIOD * 20);
         for node in 0..self.network.len() {
             // A seed must be there to be found by those that know nobody else.
             if !self.network.is_up(node) {

@@ -1,0 +1,83 @@
+//! What is promised, as conditions on a whole mesh.
+
+use selvedge_core::Member;
+use selvedge_sim::check::{Model, Node, State};
+
+use super::Witness;
+use crate::{Membership, Phase, Timer};
+
+type Mesh = State<Membership, Witness>;
+
+/// Adds all promises to a model.
+#[must_use]
+pub fn promised(model: Model<Membership, Witness>) -> Model<Membership, Witness> {
+    model
+        .always(
+            "a suspicion has a timer, and nothing else has",
+            every_suspicion_is_timed,
+        )
+        .always("no life is used twice", |mesh| !mesh.observer().reused)
+        .always("incarnations never go back", |mesh| {
+            !mesh.observer().went_back
+        })
+        .always("who left stays left", |mesh| !mesh.observer().came_back)
+        .progress(
+            "a crashed member can be removed everywhere",
+            the_dead_are_gone,
+        )
+        .progress(
+            "a live member is never stuck as suspect or failed",
+            the_living_are_listed,
+        )
+        .progress("all lists can become the truth", |mesh| {
+            the_dead_are_gone(mesh) && the_living_are_listed(mesh)
+        })
+}
+
+fn every_suspicion_is_timed(mesh: &Mesh) -> bool {
+    mesh.nodes().filter(|node| node.is_up()).all(|node| {
+        let list = &node.machine().list;
+        let timed = list
+            .all()
+            .filter_map(|slot| list.entry(slot))
+            .filter(|entry| entry.standing.is_timed());
+        let mut suspects: alloc::vec::Vec<_> = timed.map(|entry| entry.member().id).collect();
+        suspects.sort_unstable();
+        let timers = node.timers().iter().filter_map(|timer| match timer {
+            Timer::Suspicion(id) => Some(*id),
+            Timer::Period | Timer::Probe => None,
+        });
+        timers.eq(suspects)
+    })
+}
+
+/// The members that are here: up, and in the mesh.
+fn truth(mesh: &Mesh) -> impl Iterator<Item = Member> {
+    mesh.machines()
+        .filter(|machine| machine.phase() == Phase::Joined)
+        .map(Membership::me)
+}
+
+/// Nobody lists a life that is over.
+fn the_dead_are_gone(mesh: &Mesh) -> bool {
+    mesh.machines().all(|machine| {
+        let mut live = machine.members().filter(|view| view.status.is_live());
+        live.all(|view| {
+            view.member == machine.me() || truth(mesh).any(|member| member == view.member)
+        })
+    })
+}
+
+/// Whoever takes part lists all that do, as alive and trusted; who is up and wants in, is in.
+fn the_living_are_listed(mesh: &Mesh) -> bool {
+    let is_content = |node: &Node<Membership>| match node.machine().phase() {
+        Phase::Joined => truth(mesh).all(|member| {
+            node.machine()
+                .member(member.id)
+                .is_some_and(|view| view.member == member && view.status == crate::Status::Alive)
+        }),
+        Phase::Joining => false,
+        Phase::Idle | Phase::Leaving => true,
+    };
+    mesh.nodes().filter(|node| node.is_up()).all(is_content)
+}

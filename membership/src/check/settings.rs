@@ -1,0 +1,142 @@
+//! Small meshes to begin with.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Incarnation, Member, NodeId, Span};
+use selvedge_sim::check::{Bounds, Model};
+
+use super::Witness;
+use crate::machine::Phase;
+use crate::message::Metadata;
+use crate::{Config, Membership, Published, Reject, Selection, SuspicionLength};
+
+/// Settings under which a mesh has finitely many states.
+#[must_use]
+pub fn tight() -> Config {
+    Config {
+        period: Span::secs(1),
+        jitter: Span::ZERO,
+        probe_timeout: Span::millis(500),
+        relays: 1,
+        selection: Selection::Plain,
+        exponent: 0,
+        suspicion: SuspicionLength::Fixed(2),
+        publish_after: 1,
+        retransmit_factor: 1,
+        active: None,
+        passive: None,
+        stretch_limit: 0,
+        sync_after: 0,
+        reconnect_every: 1,
+        farewell_periods: 1,
+        tombstone_periods: 0,
+        health_limit: 0,
+        ..Config::default()
+    }
+}
+
+/// How a mesh begins, and what comes back after a crash.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// How many of them know each other from the start; the others join through the first one.
+    pub meshed: usize,
+    /// The settings of all.
+    pub config: Config,
+    /// The rule to break, if one is.
+    pub rule: Option<Published>,
+    /// Under which incarnation a node comes back, counted from its last one: 1 is with memory, 0
+    /// and below without.
+    pub comeback: i32,
+    /// What may go wrong.
+    pub bounds: Bounds,
+}
+
+impl Start {
+    /// So many nodes that know each other, under [`tight`] settings and our rules.
+    #[must_use]
+    pub fn meshed(nodes: usize, bounds: Bounds) -> Self {
+        Self {
+            nodes,
+            meshed: nodes,
+            config: tight(),
+            rule: None,
+            comeback: 1,
+            bounds,
+        }
+    }
+
+    fn member(node: usize) -> Member {
+        Member::new(node as u64, 5)
+    }
+
+    fn machine(&self, member: Member) -> Option<Membership> {
+        let made = match self.rule {
+            Some(rule) => Membership::published(member, self.config.clone(), rule),
+            None => Membership::new(member, self.config.clone()),
+        };
+        made.ok()
+    }
+
+    fn first_life(&self, node: usize) -> Option<Membership> {
+        let mut machine = self.machine(Self::member(node))?;
+        if node < self.meshed {
+            let others = (0..self.meshed).filter(|&other| other != node);
+            machine.begin_meshed(others.map(Self::member));
+        }
+        Some(machine)
+    }
+}
+
+impl Membership {
+    /// Puts this node into a mesh with `others`, as if they had always known each other.
+    fn begin_meshed(&mut self, others: impl Iterator<Item = Member>) {
+        self.phase = Phase::Joined;
+        for other in others {
+            let weight = self.default_weight();
+            if self
+                .list
+                .insert(other, 0, Metadata::default(), weight, 0)
+                .is_err()
+            {
+                self.counters.list_full += 1;
+            }
+        }
+    }
+
+    fn begin_life(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        if self.phase == Phase::Joined {
+            self.arm_period(cx);
+            return Ok(());
+        }
+        // Everybody's seed is the first node; its own is the second.
+        let seed = NodeId(u64::from(self.me.id == NodeId(0)));
+        self.join(Vec::from([seed]), cx)
+    }
+}
+
+/// A model of a mesh, without properties yet.
+#[must_use]
+pub fn mesh(start: &Start) -> Model<Membership, Witness> {
+    let machines: Vec<_> = (0..start.nodes)
+        .filter_map(|node| start.first_life(node))
+        .collect();
+    let again = start.clone();
+    Model::observed(machines, Membership::me, Witness::new(start.nodes))
+        .bounds(start.bounds)
+        .start(|_, _, machine, cx| machine.begin_life(cx))
+        .restart(move |_, _, remains: &Membership| {
+            let step = again.comeback.cast_unsigned();
+            let member = Member {
+                id: remains.me.id,
+                incarnation: Incarnation(remains.me.incarnation.0.wrapping_add(step)),
+            };
+            again.machine(member).unwrap_or_else(|| remains.clone())
+        })
+        // A crashed node's list is of no use to anyone.
+        .remains({
+            let blank = start.clone();
+            move |machine| blank.machine(machine.me).unwrap_or_else(|| machine.clone())
+        })
+}

@@ -1,0 +1,90 @@
+//! What a promise about the past needs to know of it.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_core::{Delta, Incarnation, Member, NodeId};
+use selvedge_sim::check::Observer;
+
+use crate::{Event, Membership};
+
+/// Remembers who used which identity, and what each node was told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Witness {
+    /// By node: under which identities its lives so far took part, the present one last.
+    identities: Vec<Vec<Member>>,
+    /// By observer and node: the last life that was told of, and whether it has left.
+    told: Vec<Vec<(NodeId, Incarnation, bool)>>,
+    pub(super) reused: bool,
+    pub(super) went_back: bool,
+    pub(super) came_back: bool,
+}
+
+impl Witness {
+    /// A witness of so many nodes.
+    #[must_use]
+    pub fn new(nodes: usize) -> Self {
+        Self {
+            identities: vec![Vec::new(); nodes],
+            told: vec![Vec::new(); nodes],
+            reused: false,
+            went_back: false,
+            came_back: false,
+        }
+    }
+
+    fn identity(&mut self, node: usize, me: Member) {
+        let Some(used) = self.identities.get_mut(node) else {
+            return;
+        };
+        self.reused |= used.contains(&me);
+        self.went_back |= used.iter().any(|former| former.supersedes(me));
+        used.push(me);
+    }
+
+    fn joined(&mut self, node: usize, member: Member) {
+        let Some(told) = self.told.get_mut(node) else {
+            return;
+        };
+        let known = told.iter_mut().find(|(id, ..)| *id == member.id);
+        let Some((_, incarnation, has_left)) = known else {
+            told.push((member.id, member.incarnation, false));
+            told.sort_unstable_by_key(|&(id, ..)| id);
+            return;
+        };
+        self.went_back |= incarnation.newer_than(member.incarnation);
+        self.came_back |= *has_left && *incarnation == member.incarnation;
+        *incarnation = member.incarnation;
+        *has_left = false;
+    }
+
+    fn left(&mut self, node: usize, member: Member) {
+        self.joined(node, member);
+        let told = self.told.get_mut(node).into_iter().flatten();
+        for (_, _, has_left) in told.filter(|(id, ..)| *id == member.id) {
+            *has_left = true;
+        }
+    }
+}
+
+impl Observer<Membership> for Witness {
+    fn event(&mut self, node: usize, event: &Event) {
+        match event {
+            Event::Identity(me) => self.identity(node, *me),
+            Event::Membership(Delta::Joined(member) | Delta::Refuted(member)) => {
+                self.joined(node, *member);
+            }
+            Event::Membership(Delta::Left(member)) => self.left(node, *member),
+            Event::Membership(Delta::Suspected(_) | Delta::Failed(_) | Delta::Confirmed(_))
+            | Event::Metadata(_)
+            | Event::Broadcast { .. }
+            | Event::Left => {}
+        }
+    }
+
+    fn crashed(&mut self, node: usize) {
+        if let Some(told) = self.told.get_mut(node) {
+            told.clear();
+        }
+    }
+}
