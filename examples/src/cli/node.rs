@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::time::UNIX_EPOCH;
 
 use clap::Args;
-use selvedge_core::{Delta, Member, NodeId, Ratio, Span};
+use selvedge_core::{Delta, Incarnation, Member, NodeId, Ratio, Span};
 use selvedge_examples::term::Colour;
 use selvedge_examples::udp::{Clock, Host, MAX_NODE_ID, Seen, Setup, Weather};
 use selvedge_membership::{Config, Event};
@@ -71,8 +72,10 @@ impl Node {
         let (events, mut seen) = mpsc::channel(EVENTS);
         let clock = Clock::start();
         let host = Host::start(Setup {
-            // A node that restarts under its --id need not remember its last life: the others do.
-            me: Member::new(id.0, 0),
+            me: Member {
+                id,
+                incarnation: life(),
+            },
             listen: self.listen,
             advertise: self.advertise,
             seeds,
@@ -123,6 +126,14 @@ impl Node {
     }
 }
 
+/// A life that this node did not have before: the seconds of the system's clock. Should that run
+/// backwards between two starts under one id, the others remember and the node takes a later one.
+#[allow(clippy::cast_possible_truncation, reason = "incarnations may wrap")]
+fn life() -> Incarnation {
+    let seconds = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
+    Incarnation(seconds as u32)
+}
+
 async fn others(host: &Host) -> Result<usize, Failure> {
     let list = host.members().await?;
     let live = list.iter().filter(|known| known.status.is_live()).count();
@@ -153,10 +164,10 @@ impl Log {
 
     fn event(&mut self, seen: &Seen) -> Result<(), Failure> {
         let line = match &seen.event {
-            Event::Identity(me) => format!("in the mesh as {me}"),
+            Event::Identity(me) => format!("in the mesh as node {}", me.id),
             Event::Membership(delta) => self.delta(*delta),
             Event::Broadcast { origin, payload } => {
-                format!("{} bytes from {origin}", payload.len())
+                format!("{} bytes from node {}", payload.len(), origin.id)
             }
             Event::Metadata(_) | Event::Left => return Ok(()),
         };
@@ -171,14 +182,15 @@ impl Log {
             Delta::Suspected(_) => true,
         };
         let count = self.here.len() + 1;
-        let line = match delta {
-            Delta::Joined(_) => format!("{member} joined: {count} are here"),
-            Delta::Suspected(_) => format!("{member} may have failed"),
-            Delta::Refuted(_) => format!("{member} is alive after all: {count} are here"),
-            Delta::Failed(_) => format!("{member} failed: {count} are here"),
-            Delta::Left(_) => format!("{member} left: {count} are here"),
-            Delta::Confirmed(_) => format!("{member} is over: {count} are here"),
+        let what = match delta {
+            Delta::Joined(_) => "joined",
+            Delta::Suspected(_) => "may have failed",
+            Delta::Refuted(_) => "is alive after all",
+            Delta::Failed(_) => "failed",
+            Delta::Left(_) => "left",
+            Delta::Confirmed(_) => "ended its former life",
         };
+        let line = format!("node {} {what}: {count} here", member.id);
         match delta {
             Delta::Joined(_) | Delta::Refuted(_) => self.colour.good(&line),
             Delta::Failed(_) | Delta::Suspected(_) => self.colour.bad(&line),

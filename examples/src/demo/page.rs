@@ -115,7 +115,7 @@ svg .tick, svg .axis { fill: var(--soft); }
 .grid { stroke: var(--grid); }
 .turn { stroke: var(--soft); stroke-dasharray: 3 3; }
 .alive { fill: var(--alive); } .suspect { fill: var(--suspect); } .failed { fill: var(--failed); } .left { fill: var(--left); }
-.up { fill: var(--ink); }
+.up { fill: var(--ink); } .scroll rect { shape-rendering: crispEdges; }
 .cut { fill: var(--cut); opacity: .10; } .cut-rows { fill: var(--cut); opacity: .22; }
 .mark path { fill: var(--ink); stroke: var(--ground); stroke-width: 1.2; }
 .mark .hollow { fill: var(--ground); stroke: var(--ink); stroke-width: 1.6; }

@@ -260,14 +260,14 @@ fn wire(plan: &Plan, traffic: TrafficReport) -> [Promise; 2] {
         },
         Promise {
             id: "faulty".into(),
-            promise: "frames malformed, misaddressed or refused, events lost".into(),
+            promise: "frames malformed or refused, events lost".into(),
             unit: "frames",
             limit: 0.0,
             seen: Some(big(faulty + traffic.events_lost)),
             held: faulty + traffic.events_lost == 0,
             why: format!(
-                "{} frames got lost on purpose, {} met the cut, {} came before their receiver was in or after it left",
-                traffic.lost, traffic.held_back, traffic.untimely
+                "not counted: {} got lost on purpose, {} met the cut, {} came before their receiver was in or after it left, {} had a receiver whose address was not known yet",
+                traffic.lost, traffic.held_back, traffic.untimely, traffic.unknown_destination
             ),
         },
     ]

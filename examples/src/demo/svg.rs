@@ -231,7 +231,10 @@ fn noticed(svg: &mut String, node: u64, top: f64, history: &[Stretch], scale: Sc
         let opinion = it.opinion;
         opinion.failed + opinion.left > 0 && opinion.alive + opinion.suspect == 0
     };
-    if let Some(first) = history.iter().find(gone) {
+    // A good-bye is heard at once.
+    if let Some(first) = history.iter().find(gone)
+        && first.opinion.failed > 0
+    {
         symbol(
             svg,
             "first",

@@ -62,8 +62,15 @@ pub fn write_table(out: &mut impl Write, colour: Colour, outcome: &Outcome) -> i
         )?;
     }
     writeln!(out, "\nwhere the limits come from")?;
+    let mut reasons: Vec<(String, &str)> = Vec::new();
     for it in &outcome.table {
-        writeln!(out, "  {:15} {}", it.id, colour.dim(&it.why))?;
+        match reasons.iter_mut().find(|(_, why)| *why == it.why) {
+            Some((ids, _)) => *ids = format!("{ids}, {}", it.id),
+            None => reasons.push((it.id.clone(), &it.why)),
+        }
+    }
+    for (ids, why) in reasons {
+        writeln!(out, "  {ids}: {}", colour.dim(why))?;
     }
     writeln!(
         out,

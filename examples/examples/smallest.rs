@@ -1,0 +1,90 @@
+//! The smallest host: one socket, one loop. Type it into two terminals:
+//!
+//! ```text
+//! cargo run --example smallest -p selvedge-examples -- 127.0.0.1:7001
+//! cargo run --example smallest -p selvedge-examples -- 127.0.0.1:7002 127.0.0.1:7001
+//! ```
+
+use core::error::Error;
+use core::net::{Ipv4Addr, SocketAddrV4};
+use std::net::UdpSocket;
+use std::time::{Instant, UNIX_EPOCH};
+
+use chacha20::ChaCha12Rng;
+use rand_core::SeedableRng;
+use selvedge_core::wire::{Envelope, VERSION};
+use selvedge_core::{Driver, Effect, Incarnation, Input, Member, NodeId, Span, Time};
+use selvedge_membership::{Command, Config, KIND, Membership, Message};
+
+#[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
+fn main() -> Result<(), Box<dyn Error>> {
+    let addresses: Vec<SocketAddrV4> = (std::env::args().skip(1))
+        .map(|address| address.parse())
+        .collect::<Result<_, _>>()?;
+    let (&listen, seeds) = addresses
+        .split_first()
+        .ok_or("say where to listen, and then who to join: smallest ADDRESS [SEED..]")?;
+    let socket = UdpSocket::bind(listen)?;
+
+    // A life that this node never had before: the seconds of a clock that does not run backwards.
+    let incarnation = Incarnation(UNIX_EPOCH.elapsed()?.as_secs() as u32);
+    let id = to_id(listen);
+    let machine = Membership::new(Member { id, incarnation }, Config::default())?;
+    let mut driver = Driver::new(machine);
+    let mut rng = ChaCha12Rng::seed_from_u64(getrandom::u64()?);
+    let start = Instant::now();
+    let mut effects = Vec::new();
+    let mut buffer = [0; 1_500];
+
+    let seeds = seeds.iter().copied().map(to_id).collect();
+    let join = Input::Command(Command::Join { seeds });
+    driver.step(Time::ZERO, &mut rng, join, |effect| effects.push(effect))?;
+    loop {
+        // 1. Carry out what the machine wants done, in order.
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Send { to, message } => {
+                    let from = driver.machine().me();
+                    let mut frame = vec![VERSION, KIND];
+                    frame.extend(postcard::to_allocvec(&Envelope { from, message })?);
+                    // Best effort: what gets lost, the protocol makes up for.
+                    socket.send_to(&frame, to_address(to.id)).ok();
+                }
+                Effect::Event(event) => println!("{event:?}"),
+                Effect::Multicast { .. } => {} // Not used by this protocol.
+            }
+        }
+        // 2. When the deadline has come, say so.
+        let now = Time::since_start(start.elapsed());
+        let wait = driver.wait(now);
+        if wait == Some(Span::ZERO) {
+            driver.expire(now, &mut rng, |effect| effects.push(effect));
+            continue;
+        }
+        // 3. Until then, feed in what arrives. Anything may arrive.
+        socket.set_read_timeout(wait.map(Into::into))?;
+        let Ok((len, _)) = socket.recv_from(&mut buffer) else {
+            continue;
+        };
+        let Some([VERSION, KIND, body @ ..]) = buffer.get(..len) else {
+            continue;
+        };
+        if let Ok(Envelope { from, message }) = postcard::from_bytes::<Envelope<Message>>(body) {
+            let now = Time::since_start(start.elapsed());
+            let input = Input::Message { from, message };
+            // A peer that misbehaves is refused, and that is that.
+            driver
+                .step(now, &mut rng, input, |effect| effects.push(effect))
+                .ok();
+        }
+    }
+}
+
+/// With IPv4 the address is the id, so there is nothing to look up.
+fn to_id(address: SocketAddrV4) -> NodeId {
+    NodeId(u64::from(address.ip().to_bits()) << 16 | u64::from(address.port()))
+}
+
+fn to_address(id: NodeId) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::from_bits((id.0 >> 16) as u32), id.0 as u16)
+}

@@ -1,0 +1,178 @@
+//! A host and the datagrams that no host should get.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::std_instead_of_core,
+    reason = "helpers of tests are tests, too"
+)]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use selvedge_core::wire::VERSION;
+use selvedge_core::{Delta, Member, Span};
+use selvedge_examples::udp::{Clock, Host, HostError, MAX_NODE_ID, Seen, Setup, Weather, encode};
+use selvedge_membership::{Body, Config, Event, KIND, Message};
+use tokio::net::UdpSocket;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Bench {
+    weather: watch::Sender<Weather>,
+    events: mpsc::Sender<Seen>,
+    seen: mpsc::Receiver<Seen>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let (events, seen) = mpsc::channel(256);
+        let weather = watch::Sender::new(Weather::fair());
+        Self {
+            weather,
+            events,
+            seen,
+        }
+    }
+
+    fn setup(&self, id: u64, seeds: Vec<SocketAddr>) -> Setup {
+        Setup {
+            me: Member::new(id, 0),
+            listen: "127.0.0.1:0".parse().unwrap(),
+            advertise: None,
+            seeds,
+            config: Config {
+                period: Span::millis(200),
+                jitter: Span::millis(20),
+                probe_timeout: Span::millis(60),
+                ..Config::default()
+            },
+            seed: Some(id),
+            clock: Clock::start(),
+            weather: self.weather.subscribe(),
+            events: self.events.clone(),
+        }
+    }
+
+    async fn start(&self, id: u64, seeds: Vec<SocketAddr>) -> Host {
+        Host::start(self.setup(id, seeds)).await.unwrap()
+    }
+
+    async fn wait_for(&mut self, wanted: impl Fn(&Seen) -> bool) -> Seen {
+        loop {
+            let seen = timeout(PATIENCE, self.seen.recv()).await.unwrap().unwrap();
+            if wanted(&seen) {
+                return seen;
+            }
+        }
+    }
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    let poll = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, poll).await.unwrap();
+}
+
+#[tokio::test]
+async fn bad_datagrams_are_counted_and_the_node_goes_on() {
+    let mut bench = Bench::new();
+    let host = bench.start(1, vec![]).await;
+    let stranger = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let budget = Config::default().frame_budget.into();
+    let mut ours = Vec::new();
+    let join = Message::bare(Body::Join);
+    encode(KIND, Member::new(1, 9), &join, budget, &mut ours).unwrap();
+
+    let datagrams: [&[u8]; 7] = [
+        &[],
+        &[VERSION + 1, KIND, 0],
+        &[VERSION, KIND + 1, 0],
+        &[VERSION, KIND, 0xFF, 0xFF, 0xFF],
+        &ours[..ours.len() - 1],
+        &vec![0; budget + 1],
+        &ours,
+    ];
+    for datagram in datagrams {
+        stranger.send_to(datagram, host.address()).await.unwrap();
+    }
+    let traffic = host.traffic();
+    until(|| traffic.report().received == datagrams.len() as u64).await;
+    let report = traffic.report();
+    assert_eq!(report.malformed, 3);
+    assert_eq!(
+        (report.wrong_version, report.wrong_kind, report.oversize),
+        (1, 1, 1)
+    );
+    // A frame with our own id: somebody else's, or our own come back.
+    assert_eq!((report.refused, report.faulty()), (1, 7));
+
+    let other = bench.start(2, vec![host.address()]).await;
+    bench
+        .wait_for(|seen| seen.node == other.id() && matches!(seen.event, Event::Membership(_)))
+        .await;
+    let known = other.members().await.unwrap();
+    let first = known.iter().find(|known| known.member.id == host.id());
+    assert_eq!(first.unwrap().address, Some(host.address()));
+}
+
+#[tokio::test]
+async fn a_node_behind_a_wildcard_address_is_reached_where_its_datagrams_come_from() {
+    let mut bench = Bench::new();
+    let host = bench.start(1, vec![]).await;
+    let mut setup = bench.setup(2, vec![host.address()]);
+    setup.listen = "0.0.0.0:0".parse().unwrap();
+    let other = Host::start(setup).await.unwrap();
+    bench
+        .wait_for(|seen| seen.node == other.id() && matches!(seen.event, Event::Membership(_)))
+        .await;
+    let seen_at = SocketAddr::from(([127, 0, 0, 1], other.address().port()));
+    let known = host.members().await.unwrap();
+    let second = known.iter().find(|known| known.member.id == other.id());
+    assert_eq!(second.unwrap().address, Some(seen_at));
+}
+
+#[tokio::test]
+async fn a_killed_node_frees_its_port_and_a_departed_one_is_heard_to_leave() {
+    let mut bench = Bench::new();
+    let host = bench.start(1, vec![]).await;
+    let killed = bench.start(2, vec![host.address()]).await;
+    let address = killed.address();
+    killed.kill().await;
+    let mut setup = bench.setup(3, vec![host.address()]);
+    setup.listen = address;
+    let other = Host::start(setup).await.unwrap();
+    bench
+        .wait_for(|seen| seen.node == other.id() && matches!(seen.event, Event::Identity(_)))
+        .await;
+    other.leave().await.unwrap();
+    bench
+        .wait_for(|seen| {
+            seen.node == host.id()
+                && matches!(seen.event, Event::Membership(Delta::Left(who)) if who.id.0 == 3)
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn what_cannot_work_is_refused_at_the_start() {
+    let bench = Bench::new();
+    let reserved = Host::start(bench.setup(MAX_NODE_ID.0 + 1, vec![])).await;
+    assert!(matches!(reserved, Err(HostError::Id { .. })));
+    let mut setup = bench.setup(1, vec![]);
+    setup.advertise = Some("0.0.0.0:7001".parse().unwrap());
+    assert!(matches!(
+        Host::start(setup).await,
+        Err(HostError::Advertise { .. })
+    ));
+    let mut setup = bench.setup(1, vec![]);
+    setup.config.probe_timeout = setup.config.period;
+    assert!(matches!(
+        Host::start(setup).await,
+        Err(HostError::Config(_))
+    ));
+}
