@@ -20,7 +20,7 @@ pub struct Bounds {
     pub deltas: Option<u32>,
     /// Timers that fire; `None` for any number.
     pub ticks: Option<u32>,
-    /// Timers that fire while a message is on its way to a node that is up; `None` for any number.
+    /// Timers that fire while a message is on its way; `None` for any number.
     ///
     /// `Some(0)` says that timeouts are longer than any delivery takes. That keeps the states of
     /// a protocol that retransmits finite. It is a promise of the environment: a property that

@@ -1,5 +1,6 @@
 //! Any machine, checked in every order of events.
 
+mod action;
 mod bounds;
 mod explore;
 mod fingerprint;
@@ -13,10 +14,12 @@ mod scenario;
 mod state;
 mod stateright;
 mod step;
+mod successors;
 mod tell;
 mod trace;
 
 pub use self::stateright::{COMPLETE, Step};
+pub use action::Action;
 pub use bounds::{Bounds, Limits};
 pub use model::Model;
 pub use odometer::{Asked, Choice, Odometer};
@@ -24,5 +27,5 @@ pub use property::Observer;
 pub use report::{Expected, Incomplete, Outcome, Report, Rules, Surprise};
 pub use scenario::Scenario;
 pub use state::{Letter, Node, State};
-pub use step::Action;
+
 pub use trace::{Trace, TraceStep};

@@ -240,14 +240,11 @@ impl<M: Machine, O> State<M, O> {
         self.nodes.iter().position(|node| node.member().id == id)
     }
 
-    /// Whether a message is on its way to a node that is up.
+    /// Whether a message is on its way. One to a node that is down counts too, until it is missed:
+    /// otherwise what others send there would pile up for the node's next life.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        self.letters().any(|letter| {
-            self.position(letter.to())
-                .and_then(|index| self.node(index))
-                .is_some_and(Node::is_up)
-        })
+        !self.letters.is_empty()
     }
 
     pub(super) fn post(&mut self, letter: Letter<M>) {

@@ -67,6 +67,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         let actor = self.actor(before, found.action);
         let after = actor
             .and_then(|index| Some((before.node(index)?, found.next.node(index)?)))
+            .map(|(before, after)| (self.picture(before), self.picture(after)))
             .filter(|(before, after)| before != after);
         TraceStep {
             what: self.describe_action(before, found.action),
@@ -76,7 +77,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                 .map(|choice| format!("{choice:?}"))
                 .collect(),
             effects,
-            after: after.map_or_else(String::new, |(_, after)| self.picture(after)),
+            after: after.map_or_else(String::new, |(_, after)| after),
         }
     }
 

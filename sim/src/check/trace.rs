@@ -22,7 +22,7 @@ pub struct TraceStep {
     pub choices: Vec<String>,
     /// What it sent and told, in order; and whether it refused.
     pub effects: Vec<String>,
-    /// The node afterwards; empty when it is as before.
+    /// The node afterwards; empty when it looks as before.
     pub after: String,
 }
 

@@ -1,0 +1,69 @@
+//! What can happen.
+
+/// Something that can happen in a state. Letters are named by their place in
+/// [`State::letters`], nodes by their place in the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action<T> {
+    /// A letter arrives.
+    Deliver {
+        /// Which letter.
+        letter: usize,
+        /// Whether a copy stays on its way.
+        again: bool,
+    },
+    /// A letter is lost.
+    Drop {
+        /// Which letter.
+        letter: usize,
+    },
+    /// A letter arrives at a node that is down.
+    Miss {
+        /// Which letter.
+        letter: usize,
+    },
+    /// A timer fires.
+    Tick {
+        /// Whose.
+        node: usize,
+        /// Which timer.
+        timer: T,
+    },
+    /// The application asks what is next on its list.
+    Command {
+        /// Whom.
+        node: usize,
+    },
+    /// The membership service tells one of the listed deltas.
+    Tell {
+        /// Whom.
+        node: usize,
+        /// Which of the node's list.
+        delta: usize,
+    },
+    /// A node stops.
+    Crash {
+        /// Which one.
+        node: usize,
+    },
+    /// A node that is down begins its next life.
+    Restart {
+        /// Which one.
+        node: usize,
+    },
+}
+
+impl<T> Action<T> {
+    /// Whether something goes wrong, so that progress must not depend on it.
+    #[must_use]
+    pub const fn is_fault(&self) -> bool {
+        match self {
+            Self::Drop { .. } | Self::Crash { .. } | Self::Deliver { again: true, .. } => true,
+            Self::Deliver { again: false, .. }
+            | Self::Miss { .. }
+            | Self::Tick { .. }
+            | Self::Command { .. }
+            | Self::Tell { .. }
+            | Self::Restart { .. } => false,
+        }
+    }
+}

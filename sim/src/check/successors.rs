@@ -1,0 +1,338 @@
+//! What can happen next, in every state.
+
+use alloc::sync::Arc;
+
+use selvedge_core::{Delta, Input, Machine};
+
+use super::state::Host;
+use super::step::{Attempt, Found, Scratch, Transition, refused_start};
+use super::{Action, Bounds, Letter, Model, Node, Observer, State};
+
+impl<M: Machine, O: Observer<M>> Model<M, O> {
+    /// Hands every transition out of `state` to `sink`, always in the same order.
+    pub(super) fn successors(
+        &self,
+        state: &State<M, O>,
+        scratch: &mut Scratch<M>,
+        sink: &mut dyn FnMut(Transition<M, O>) -> Found,
+    ) -> Found {
+        self.letters(state, scratch, sink)?;
+        let early = state.is_busy();
+        for (index, node) in state.nodes().enumerate() {
+            if node.is_up() {
+                self.ticks(state, index, node, early, scratch, sink)?;
+                self.command(state, index, node, scratch, sink)?;
+                self.deltas_of(state, index, node, scratch, sink)?;
+                self.crash(state, index, node, sink)?;
+            } else {
+                self.come_back(state, index, node, scratch, sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn letters(
+        &self,
+        state: &State<M, O>,
+        scratch: &mut Scratch<M>,
+        sink: &mut dyn FnMut(Transition<M, O>) -> Found,
+    ) -> Found {
+        let mut before: Option<&Arc<Letter<M>>> = None;
+        for (at, letter) in state.letters.iter().enumerate() {
+            // Which of two copies arrives makes no difference.
+            if before.replace(letter) == Some(letter) {
+                continue;
+            }
+            let without = |left: Bounds| {
+                let mut next = state.clone();
+                next.letters.remove(at);
+                next.left = left;
+                next
+            };
+            // Down, or gone under another id.
+            let up = state.position(letter.to()).and_then(|index| {
+                let node = state.node(index).filter(|node| node.is_up())?;
+                Some((index, node))
+            });
+            let Some((index, node)) = up else {
+                sink(plain(Action::Miss { letter: at }, without(state.left)))?;
+                continue;
+            };
+            let mut attempt = Attempt {
+                node: index,
+                action: Action::Deliver {
+                    letter: at,
+                    again: false,
+                },
+                machine: node.machine(),
+                host: &node.host,
+                base: &|| without(state.left),
+                call: &|machine, cx| {
+                    let input = Input::Message {
+                        from: letter.from(),
+                        message: letter.message().clone(),
+                    };
+                    machine.handle(input, cx)
+                },
+            };
+            self.branch(&attempt, scratch, sink)?;
+            if let Some(duplicates) = state.left.duplicates.checked_sub(1) {
+                let base = || {
+                    let mut next = state.clone();
+                    next.left.duplicates = duplicates;
+                    next
+                };
+                attempt.action = Action::Deliver {
+                    letter: at,
+                    again: true,
+                };
+                attempt.base = &base;
+                self.branch(&attempt, scratch, sink)?;
+            }
+            if let Some(drops) = state.left.drops.checked_sub(1) {
+                let left = Bounds {
+                    drops,
+                    ..state.left
+                };
+                sink(plain(Action::Drop { letter: at }, without(left)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn ticks(
+        &self,
+        state: &State<M, O>,
+        index: usize,
+        node: &Node<M>,
+        early: bool,
+        scratch: &mut Scratch<M>,
+        sink: &mut dyn FnMut(Transition<M, O>) -> Found,
+    ) -> Found {
+        let mut left = state.left;
+        if !spend(&mut left.ticks) || early && !spend(&mut left.early_ticks) {
+            return Ok(());
+        }
+        for &timer in node.timers() {
+            let mut host = node.host.clone();
+            host.timers.retain(|&other| other != timer);
+            let attempt = Attempt {
+                node: index,
+                action: Action::Tick { node: index, timer },
+                machine: node.machine(),
+                host: &host,
+                base: &|| with_left(state, left),
+                call: &|machine, cx| machine.handle(Input::Tick(timer), cx),
+            };
+            self.branch(&attempt, scratch, sink)?;
+        }
+        Ok(())
+    }
+
+    fn command(
+        &self,
+        state: &State<M, O>,
+        index: usize,
+        node: &Node<M>,
+        scratch: &mut Scratch<M>,
+        sink: &mut dyn FnMut(Transition<M, O>) -> Found,
+    ) -> Found {
+        let Some(command) = self.next_command(index, node) else {
+            return Ok(());
+        };
+        let mut host = node.host.clone();
+        host.issued += 1;
+        let attempt = Attempt {
+            node: index,
+            action: Action::Command { node: index },
+            machine: node.machine(),
+            host: &host,
+            base: &|| state.clone(),
+            call: &|machine, cx| machine.handle(Input::Command(command.clone()), cx),
+        };
+        self.branch(&attempt, scratch, &mut |found| {
+            // It waits for another time.
+            if found.refused.is_some() {
+                Ok(())
+            } else {
+                sink(found)
+            }
+        })
+    }
+
+    fn deltas_of(
+        &self,
+        state: &State<M, O>,
+        index: usize,
+        node: &Node<M>,
+        scratch: &mut Scratch<M>,
+        sink: &mut dyn FnMut(Transition<M, O>) -> Found,
+    ) -> Found {
+        let mut left = state.left;
+        if !spend(&mut left.deltas) {
+            return Ok(());
+        }
+        let listed = self
+            .deltas
+            .get(index)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        for (which, &delta) in listed.iter().enumerate() {
+            let bit = 1_u64 << (which & 63);
+            if node.host.told & bit != 0 || !self.may_tell(state, index, delta) {
+                continue;
+            }
+            let mut host = node.host.clone();
+            host.told |= bit;
+            let attempt = Attempt {
+                node: index,
+                action: Action::Tell {
+                    node: index,
+                    delta: which,
+                },
+                machine: node.machine(),
+                host: &host,
+                base: &|| with_left(state, left),
+                call: &|machine, cx| machine.handle(Input::Membership(delta), cx),
+            };
+            self.branch(&attempt, scratch, sink)?;
+        }
+        Ok(())
+    }
+
+    fn crash(
+        &self,
+        state: &State<M, O>,
+        index: usize,
+        node: &Node<M>,
+        sink: &mut dyn FnMut(Transition<M, O>) -> Found,
+    ) -> Found {
+        let Some(crashes) = state.left.crashes.checked_sub(1) else {
+            return Ok(());
+        };
+        if self
+            .crash_when
+            .as_ref()
+            .is_some_and(|when| !when(state, index))
+        {
+            return Ok(());
+        }
+        let machine = match &self.remains {
+            Some(remains) => remains(node.machine()),
+            None => node.machine().clone(),
+        };
+        let host = Host {
+            up: false,
+            timers: Vec::new(),
+            ..node.host.clone()
+        };
+        let mut next = state.clone();
+        // Whoever is down keeps the name under which it went down.
+        replace(&mut next, index, Node::new(machine, node.member(), host));
+        next.left.crashes = crashes;
+        next.observer.crashed(index);
+        self.bury(&mut next);
+        sink(plain(Action::Crash { node: index }, next))
+    }
+
+    fn come_back(
+        &self,
+        state: &State<M, O>,
+        index: usize,
+        node: &Node<M>,
+        scratch: &mut Scratch<M>,
+        sink: &mut dyn FnMut(Transition<M, O>) -> Found,
+    ) -> Found {
+        let (Some(restarts), Some(restart)) = (state.left.restarts.checked_sub(1), &self.restart)
+        else {
+            return Ok(());
+        };
+        let life = node.life() + 1;
+        let machine = restart(index, life, node.machine());
+        let host = Host {
+            up: true,
+            life,
+            ..node.host.clone()
+        };
+        let attempt = Attempt {
+            node: index,
+            action: Action::Restart { node: index },
+            machine: &machine,
+            host: &host,
+            base: &|| {
+                let mut next = state.clone();
+                if let Some(slot) = next.nodes.get_mut(index) {
+                    *slot = self.node(index, machine.clone(), host.clone());
+                }
+                next.left.restarts = restarts;
+                next.observer.restarted(index);
+                self.bury(&mut next);
+                next
+            },
+            call: &|machine, cx| match &self.start {
+                Some(start) => start(index, life, machine, cx),
+                None => Ok(()),
+            },
+        };
+        self.branch(&attempt, scratch, &mut |found| match found.refused {
+            Some(reject) => Err(refused_start::<M>(index, &reject)),
+            None => sink(found),
+        })
+    }
+
+    fn may_tell(&self, state: &State<M, O>, index: usize, delta: Delta) -> bool {
+        if let Some(when) = &self.delta_when {
+            return when(state, index, delta);
+        }
+        match delta {
+            Delta::Confirmed(member) => !state
+                .nodes()
+                .any(|node| node.is_up() && node.member() == member),
+            Delta::Joined(_)
+            | Delta::Suspected(_)
+            | Delta::Refuted(_)
+            | Delta::Failed(_)
+            | Delta::Left(_) => true,
+        }
+    }
+
+    pub(super) fn next_command(&self, index: usize, node: &Node<M>) -> Option<&M::Command> {
+        let issued = usize::try_from(node.issued()).ok()?;
+        self.commands.get(index)?.get(issued)
+    }
+}
+
+fn with_left<M: Machine, O: Clone>(state: &State<M, O>, left: Bounds) -> State<M, O> {
+    let mut next = state.clone();
+    next.left = left;
+    next
+}
+
+fn replace<M: Machine, O>(state: &mut State<M, O>, index: usize, node: Node<M>) {
+    if let Some(slot) = state.nodes.get_mut(index) {
+        *slot = Arc::new(node);
+    }
+}
+
+/// A transition without a machine's step.
+const fn plain<M: Machine, O>(action: Action<M::Timer>, next: State<M, O>) -> Transition<M, O> {
+    Transition {
+        action,
+        choices: Vec::new(),
+        next,
+        refused: None,
+        effects: Vec::new(),
+    }
+}
+
+/// Takes one from a budget. `false` when it is used up.
+const fn spend(budget: &mut Option<u32>) -> bool {
+    match budget {
+        None => true,
+        Some(0) => false,
+        Some(left) => {
+            *left -= 1;
+            true
+        }
+    }
+}
