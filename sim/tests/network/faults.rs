@@ -49,6 +49,17 @@ fn a_partition_blocks_and_healing_unblocks() {
 }
 
 #[test]
+fn what_is_sent_under_a_partition_stays_behind_when_it_heals() {
+    let mut network = mesh(3);
+    network.partition(&[[0]]).unwrap();
+    network.command(1, Ask::Shout(1)).unwrap();
+    say(&mut network, 1, 0, 2);
+    network.heal();
+    wait(&mut network);
+    assert_eq!(heard(&mut network), [(2, 1)]);
+}
+
+#[test]
 fn a_partition_cuts_off_what_is_on_its_way() {
     let mut network = mesh(2);
     say(&mut network, 0, 1, 1);

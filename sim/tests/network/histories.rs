@@ -1,4 +1,5 @@
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
 use std::process::Command;
 
 use selvedge_sim::histories;

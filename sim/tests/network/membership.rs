@@ -142,6 +142,22 @@ fn errors_name_the_line_what_was_found_and_what_was_expected() {
 }
 
 #[test]
+fn a_line_may_have_128_bytes_and_no_more() {
+    let error = |bytes: usize| {
+        let text = format!("{HEADER}{}\n", "9".repeat(bytes));
+        MembershipTrace::read(text.as_bytes()).unwrap_err()
+    };
+    assert!(matches!(error(128), Wrong::Fields { line: 2, found: 1 }));
+    assert!(matches!(
+        error(129),
+        Wrong::TooLong {
+            line: 2,
+            limit: 128
+        }
+    ));
+}
+
+#[test]
 fn an_endless_line_is_given_up_early() {
     let endless = BufReader::new(io::repeat(b'1'));
     assert!(matches!(

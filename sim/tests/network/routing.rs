@@ -9,11 +9,11 @@ use crate::machines::{Ask, heard, line, member, quiet};
 fn brute_force(topology: &Topology, passes: impl Fn(usize) -> bool) -> Vec<Vec<Option<u16>>> {
     let n = topology.len();
     let mut hops = vec![vec![None; n]; n];
-    for a in 0..n {
+    for (a, row) in hops.iter_mut().enumerate() {
         for b in topology.neighbours(a) {
-            hops[a][b] = Some(1);
+            row[b] = Some(1);
         }
-        hops[a][a] = Some(0);
+        row[a] = Some(0);
     }
     for via in (0..n).filter(|&via| passes(via)) {
         for a in 0..n {
@@ -247,4 +247,10 @@ fn distances_round_down_and_reach_across_the_whole_area() {
     assert_eq!(topology.distance(0, 2), Some(1));
     // 2^32 - 1 times the root of 2, which does not fit 32 bits.
     assert_eq!(topology.distance(0, 1), Some(6_074_000_998));
+}
+
+#[test]
+fn an_edge_given_twice_counts_once() {
+    let topology = Topology::from_edges(3, &[(0, 2), (0, 1), (1, 0)]).unwrap();
+    assert_eq!(topology.neighbours(0).collect::<Vec<_>>(), [1, 2]);
 }
