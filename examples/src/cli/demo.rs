@@ -11,6 +11,8 @@ use selvedge_examples::term::Colour;
 
 use super::{Failure, entropy, runtime};
 
+/// Run a live mesh on this machine for a quarter of a minute, and judge it (the default)
+///
 /// Real sockets and real time: nodes join, lose 5 of 100 packets, crash, leave, restart, are cut
 /// off and heal. A table says what was promised and what was seen, and a page shows it. The exit
 /// status is 0 if every promise held.

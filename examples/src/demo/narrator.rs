@@ -117,7 +117,7 @@ impl<W: Write> Narrator<W> {
                 self.wait(What::Farewell, node, at);
             }
             Fact::Cut => {
-                let line = format!("nodes {} are cut off", list(&plan.cut_off));
+                let line = format!("{} are cut off", list(&plan.cut_off));
                 let line = self.colour.bad(&line);
                 self.say(at, &line);
                 self.turn_to(Phase::Cut);
@@ -258,12 +258,15 @@ fn across(plan: &Plan, views: &Views) -> (usize, usize) {
     (gone, pairs)
 }
 
-/// "3, 5 and 7".
+/// "nodes 3, 5 and 7", or how many where that would be long.
 pub(crate) fn list(nodes: &[u64]) -> String {
+    if nodes.len() > 8 {
+        return format!("{} nodes", nodes.len());
+    }
     let words: Vec<String> = nodes.iter().map(u64::to_string).collect();
     match words.split_last() {
-        None => String::new(),
-        Some((last, [])) => last.clone(),
-        Some((last, most)) => format!("{} and {last}", most.join(", ")),
+        None => "no nodes".to_owned(),
+        Some((last, [])) => format!("node {last}"),
+        Some((last, most)) => format!("nodes {} and {last}", most.join(", ")),
     }
 }

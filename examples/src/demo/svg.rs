@@ -88,7 +88,7 @@ fn background(svg: &mut String, plan: &Plan, rows: &Rows, scale: Scale) {
         svg,
         format_args!(
             "<rect class=\"cut\" x=\"{cut:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\"/>\n\
-         <rect class=\"cut-rows\" x=\"{cut:.1}\" y=\"{first}\" width=\"{:.1}\" height=\"{:.1}\"><title>nodes {} are cut off</title></rect>\n",
+         <rect class=\"cut-rows\" x=\"{cut:.1}\" y=\"{first}\" width=\"{:.1}\" height=\"{:.1}\"><title>{} are cut off</title></rect>\n",
             heal - cut,
             bottom - TOP,
             heal - cut,

@@ -82,6 +82,8 @@ pub struct Views {
     up: BTreeMap<NodeId, Option<Member>>,
     lists: BTreeMap<NodeId, BTreeMap<NodeId, (Member, Belief)>>,
     departing: BTreeSet<NodeId>,
+    /// Whose lists are right: kept, for it is asked after every event.
+    right: BTreeSet<NodeId>,
 }
 
 impl Views {
@@ -101,6 +103,27 @@ impl Views {
             }
             Mark::Fact(_, Fact::Cut | Fact::Healed) => {}
             Mark::Seen(seen) => self.see(seen),
+        }
+        let observer = match mark {
+            Mark::Seen(seen) if matches!(seen.event, Event::Membership(_)) => Some(seen.node),
+            Mark::Seen(_) | Mark::Fact(..) => None,
+        };
+        match observer {
+            Some(observer) => self.compare(observer),
+            // The truth may have changed.
+            None => {
+                self.right.clear();
+                let staying: Vec<NodeId> = self.staying().map(|(node, _)| node).collect();
+                staying.into_iter().for_each(|node| self.compare(node));
+            }
+        }
+    }
+
+    fn compare(&mut self, observer: NodeId) {
+        if self.is_right(observer) {
+            self.right.insert(observer);
+        } else {
+            self.right.remove(&observer);
         }
     }
 
@@ -145,18 +168,6 @@ impl Views {
         self.lists.get(&observer)?.get(&subject).copied()
     }
 
-    /// Whether `observer` lists exactly the nodes that are up, each in its present life.
-    #[must_use]
-    pub fn is_right(&self, observer: NodeId) -> bool {
-        let Some(list) = self.lists.get(&observer) else {
-            return false;
-        };
-        let truth = self.staying().filter(|&(node, _)| node != observer);
-        truth
-            .map(|(_, life)| life)
-            .eq(live(list).map(|(_, member)| Some(member)))
-    }
-
     /// Whom `observer` lists as alive or suspect, itself not included.
     #[must_use]
     pub fn live_list(&self, observer: NodeId) -> BTreeMap<NodeId, Member> {
@@ -167,9 +178,21 @@ impl Views {
     /// How many of the nodes that are up (and stay) have a right list, and how many there are.
     #[must_use]
     pub fn right(&self) -> (usize, usize) {
-        let staying = || self.staying().map(|(node, _)| node);
-        let right = staying().filter(|&node| self.is_right(node)).count();
-        (right, staying().count())
+        (self.right.len(), self.staying().count())
+    }
+
+    /// Whether `observer` stays and lists exactly the nodes that are up, each in its present life.
+    fn is_right(&self, observer: NodeId) -> bool {
+        let Some(list) = self.lists.get(&observer) else {
+            return false;
+        };
+        if self.departing.contains(&observer) {
+            return false;
+        }
+        let truth = self.staying().filter(|&(node, _)| node != observer);
+        truth
+            .map(|(_, life)| life)
+            .eq(live(list).map(|(_, member)| Some(member)))
     }
 
     fn staying(&self) -> impl Iterator<Item = (NodeId, Option<Member>)> {
