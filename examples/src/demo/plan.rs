@@ -64,6 +64,10 @@ pub struct Times {
 }
 
 /// How long things may take, and why.
+///
+/// They count periods with their full jitter. That a node which missed an answer takes longer ones
+/// for a while (`stretch_limit`) is not counted: before a crash nobody does, and afterwards the
+/// others are many.
 #[derive(Clone, Debug)]
 pub struct Bounds {
     /// From the first start until every node sees all.
@@ -205,9 +209,9 @@ impl Bounds {
         let missed = (1.0 - 1.0 / count(nodes - 1)).powf(count(nodes - 2));
         let first_probe = attempts(missed);
         let detect = bound(
-            first_probe + 2 + suspicion,
+            first_probe + 1 + suspicion,
             format!(
-                "{first_probe} until someone probes it + 1 until the probe ends + 1 to make sure + {suspicion} of suspicion (2 ceil(ln {}))",
+                "{first_probe} until someone probes it + 1 until the probe ends + {suspicion} of suspicion (2 ceil(ln {}))",
                 nodes + 1
             ),
         );

@@ -163,7 +163,8 @@ fn row(svg: &mut String, plan: &Plan, node: u64, top: f64, history: &[Stretch], 
         ),
     );
     for stretch in history {
-        let (x, until) = (scale.x(stretch.from), scale.x(stretch.until));
+        // A little overlap, lest a seam shows between two stretches.
+        let (x, until) = (scale.x(stretch.from), scale.x(stretch.until) + 0.4);
         let opinion = stretch.opinion;
         let others = opinion.others();
         if opinion.unaware < others {
