@@ -1,6 +1,16 @@
 //! A machine made of two: what becomes of the inner ones' effects, timers and refusals, and that
 //! none of it allocates.
 
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::std_instead_of_alloc,
+    clippy::std_instead_of_core,
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test may fail"
+)]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 

@@ -8,5 +8,6 @@
 )]
 
 pub mod demo;
+pub mod ricart_agrawala;
 pub mod term;
 pub mod udp;

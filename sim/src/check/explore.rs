@@ -242,7 +242,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             if search.edges.overflowed() {
                 return Err(End::Truncated(Incomplete::Transitions));
             }
-            if from as usize % NEWS == 0 && news(search.states()).is_break() {
+            if (from as usize).is_multiple_of(NEWS) && news(search.states()).is_break() {
                 return Err(End::Truncated(Incomplete::Stopped));
             }
         }

@@ -112,7 +112,7 @@ impl Hasher for Lanes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use alloc::collections::BTreeSet;
 
     #[test]
     fn small_differences_show() {
