@@ -7,6 +7,7 @@
     reason = "hosts have the standard library"
 )]
 
+pub mod checks;
 pub mod demo;
 pub mod ricart_agrawala;
 pub mod term;

@@ -14,22 +14,21 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 /// Coordination protocols for meshes that churn: watch them run, run one node, check them.
+/// Without a command, the demo runs.
 #[derive(Debug, Parser)]
 #[command(name = "selvedge", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Without a command, the demo runs.
     #[command(flatten)]
     demo: cli::demo::Demo,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a live mesh on this machine for a quarter of a minute, and judge it (the default)
     Demo(cli::demo::Demo),
-    /// Run one real node; several of them, in terminals or on hosts, form a mesh
     Node(cli::node::Node),
+    Check(cli::check::Check),
 }
 
 fn main() -> ExitCode {
@@ -38,13 +37,14 @@ fn main() -> ExitCode {
         None => arguments.demo.run(),
         Some(Command::Demo(demo)) => demo.run(),
         Some(Command::Node(node)) => node.run(),
+        Some(Command::Check(check)) => check.run(),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("selvedge: {error}");
-            ExitCode::FAILURE
+            error.status()
         }
     }
 }

@@ -1,10 +1,13 @@
 //! The subcommands. Each runs to its end and says whether all that it checked held.
 
+pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod node;
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use selvedge_examples::udp::{HostError, Refused};
 use thiserror::Error;
@@ -30,12 +33,39 @@ pub(crate) enum Failure {
     /// A name does not resolve.
     #[error("cannot find {name}: {source}: check the name, or give an address like 192.0.2.1:7001")]
     Resolve { name: String, source: io::Error },
+    /// A seed that cannot be reached from where the node listens.
+    #[error("{name} has no address of the same IP version as {listen}: listen at one that has")]
+    Family { name: String, listen: SocketAddr },
+    /// No list has that name.
+    #[error("there are no checks named {name}: known are {known}")]
+    UnknownCheck { name: String, known: String },
+    /// All scenarios of these lists take long.
+    #[error("there is nothing quick to check: add --deep, or name other lists")]
+    NothingToCheck,
     /// Signals cannot be waited for.
     #[error("cannot wait for Ctrl-C: {0}: run it in another environment")]
     Signal(io::Error),
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}: give --seed (demo) or --id (node)")]
     Entropy(getrandom::Error),
+}
+
+impl Failure {
+    /// The exit status: 2 for a wrong call, as for wrong flags, 1 for what went wrong later.
+    pub(crate) fn status(&self) -> ExitCode {
+        match self {
+            Self::UnknownCheck { .. } | Self::NothingToCheck => ExitCode::from(2),
+            Self::Host(_)
+            | Self::Refused(_)
+            | Self::Runtime(_)
+            | Self::Write { .. }
+            | Self::Output(_)
+            | Self::Resolve { .. }
+            | Self::Family { .. }
+            | Self::Signal(_)
+            | Self::Entropy(_) => ExitCode::FAILURE,
+        }
+    }
 }
 
 /// A runtime on this thread: the protocol needs no more.

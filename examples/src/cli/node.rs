@@ -20,6 +20,8 @@ const EVENTS: usize = 1_024;
 /// After how long without an answer of any seed a line says so.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Run one real node; several of them, in terminals or on hosts, form a mesh
+///
 /// The first node needs no --join; every other one names one or more that run already. Ctrl-C
 /// lets the node say good-bye.
 #[derive(Debug, Args)]
@@ -65,7 +67,16 @@ impl Node {
                 name: name.clone(),
                 source,
             };
-            seeds.extend(lookup_host(name).await.map_err(failure)?);
+            let found = lookup_host(name).await.map_err(failure)?;
+            // A socket of one family cannot send to the other one.
+            let count = seeds.len();
+            seeds.extend(found.filter(|seed| seed.is_ipv4() == self.listen.is_ipv4()));
+            if seeds.len() == count {
+                return Err(Failure::Family {
+                    name: name.clone(),
+                    listen: self.listen,
+                });
+            }
         }
         let period = Span::millis(self.period);
         let weather = watch::Sender::new(Weather::lossy(Ratio::new(self.loss, 100)));

@@ -1,0 +1,90 @@
+//! Runs the command and reads what it says.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::spawn;
+use std::time::Duration;
+
+/// Far longer than anything takes, for machines that do much else.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The command's path.
+pub(crate) const SELVEDGE: &str = env!("CARGO_BIN_EXE_selvedge");
+
+/// Runs the command to its end.
+pub(crate) fn selvedge(arguments: &[&str]) -> Output {
+    Command::new(SELVEDGE).args(arguments).output().unwrap()
+}
+
+/// What a finished command wrote to its standard error.
+pub(crate) fn complaint(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// A running program. It is killed when dropped.
+pub(crate) struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    said: Vec<String>,
+}
+
+impl Running {
+    pub(crate) fn start(program: impl AsRef<Path>, arguments: &[&str]) -> Self {
+        let mut child = Command::new(program.as_ref())
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Self {
+            child,
+            lines,
+            said: Vec::new(),
+        }
+    }
+
+    /// Waits for a line that contains `part`.
+    pub(crate) fn wait_for(&mut self, part: &str) -> String {
+        if let Some(line) = self.said.iter().find(|line| line.contains(part)) {
+            return line.clone();
+        }
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE);
+            let line = line.unwrap_or_else(|_| panic!("no {part:?} in {:#?}", self.said));
+            self.said.push(line.clone());
+            if line.contains(part) {
+                return line;
+            }
+        }
+    }
+
+    /// Presses Ctrl-C and waits for the end.
+    pub(crate) fn interrupt(mut self) -> ExitStatus {
+        let id = self.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-INT", &id])
+                .status()
+                .unwrap()
+                .success()
+        );
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
