@@ -4,10 +4,11 @@
 //! composes membership with other machines. Each scenario explores every order of messages, ticks,
 //! losses, crashes and restarts within its bounds, and every draw of a target or relay.
 //!
-//! The settings are the tightest that keep the number of states finite: no jitter, one relay, a
-//! suspicion of two periods, news that go out a few times. Ages and health are off, for they count
-//! and decide nothing here; feedback only changes how likely a choice is, and here every choice is
-//! made.
+//! The settings are the tightest that keep the number of states finite ([`tight`]): no jitter, one
+//! relay or none, a suspicion of two periods, news that go out a few times. Ages and health are
+//! off, for they count and decide nothing here; feedback only changes how likely a choice is, and
+//! here every choice is made. Timeouts are longer than any delivery, except as often as the bound
+//! on early ticks says: each of these makes a false suspicion, or a second question, possible.
 
 mod promises;
 mod settings;
@@ -16,15 +17,304 @@ mod witness;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use selvedge_sim::check::{Bounds, Expected, Model, Scenario};
+use selvedge_core::NodeId;
+use selvedge_sim::check::{Bounds, Expected, Scenario};
 
-use crate::{Membership, Published};
-pub use promises::promised;
+use crate::{Command, Published};
+pub use promises::{
+    Checked, forward, lists_become_the_truth, never_stuck, promised, removable, timed, used_once,
+};
 pub use settings::{Start, mesh, tight};
 pub use witness::Witness;
 
-/// What is checked, quick ones first.
+/// Timeouts are longer than any delivery.
+const CALM: Bounds = Bounds {
+    drops: 0,
+    duplicates: 0,
+    crashes: 0,
+    restarts: 0,
+    deltas: None,
+    ticks: None,
+    early_ticks: Some(0),
+};
+
+/// What is checked: first ours, which must hold, then the published rules, which must break.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
-    vec![]
+    let mut all = failures();
+    all.extend(lives_and_joins());
+    all.extend(deep());
+    all.extend(published());
+    all
+}
+
+/// Crashes, losses and false suspicions among three nodes that know each other.
+fn failures() -> Vec<Scenario> {
+    let crash = Bounds { crashes: 1, ..CALM };
+    vec![
+        holds("crash", 1_944, Start::meshed(3, crash)),
+        holds(
+            "crash and loss",
+            93_437,
+            Start::meshed(3, Bounds { drops: 1, ..crash }),
+        ),
+        holds("crash and loss, a relay, suspicions told late", 21_746, {
+            let mut start = Start::meshed(3, Bounds { drops: 1, ..crash });
+            start.config.relays = 1;
+            start.config.publish_after = 2;
+            start
+        }),
+        holds("crash, loss and duplicate, suspicions told late", 77_421, {
+            let bounds = Bounds {
+                drops: 1,
+                duplicates: 1,
+                ..crash
+            };
+            let mut start = Start::meshed(3, bounds);
+            start.config.publish_after = 2;
+            start
+        }),
+        holds(
+            "crash and false suspicion",
+            113_207,
+            Start::meshed(
+                3,
+                Bounds {
+                    early_ticks: Some(1),
+                    ..crash
+                },
+            ),
+        ),
+        holds("crash, loss and comparison of lists", 32_030, {
+            let mut start = Start::meshed(3, Bounds { drops: 1, ..crash });
+            start.config.publish_after = 2;
+            start.config.sync_after = 1;
+            start
+        }),
+    ]
+}
+
+/// Joining, leaving and coming back, with and without memory.
+fn lives_and_joins() -> Vec<Scenario> {
+    let back = Bounds {
+        drops: 1,
+        crashes: 1,
+        restarts: 1,
+        ..CALM
+    };
+    let with_comeback = |comeback| Start {
+        comeback,
+        meshed: 1,
+        ..Start::meshed(2, back)
+    };
+    let left = Command::Leave;
+    let again = Command::Join {
+        seeds: vec![NodeId(0)],
+    };
+    vec![
+        holds(
+            "join, crash and comeback with memory",
+            10_166,
+            with_comeback(1),
+        ),
+        holds(
+            "join, crash and comeback under the same number",
+            11_784,
+            with_comeback(0),
+        ),
+        holds(
+            "join, crash and comeback under a lower number",
+            11_602,
+            with_comeback(-1),
+        ),
+        holds(
+            "two nodes that are each other's seeds",
+            396,
+            Start {
+                meshed: 0,
+                ..Start::meshed(2, Bounds { drops: 1, ..CALM })
+            },
+        ),
+        commanded(
+            "leave and loss",
+            115_538,
+            Start::meshed(3, Bounds { drops: 1, ..CALM }),
+            vec![left.clone()],
+        ),
+        commanded(
+            "leave, come back and loss",
+            1_159,
+            Start::meshed(2, Bounds { drops: 1, ..CALM }),
+            vec![left, again],
+        ),
+    ]
+}
+
+/// More of everything, for `--deep`.
+fn deep() -> Vec<Scenario> {
+    let back = Bounds {
+        crashes: 1,
+        restarts: 1,
+        ..CALM
+    };
+    vec![
+        holds(
+            "3 nodes, crash and comeback with memory",
+            111_570,
+            Start::meshed(3, back),
+        )
+        .deep(),
+        holds(
+            "3 nodes, crash and comeback under the same number",
+            148_266,
+            {
+                Start {
+                    comeback: 0,
+                    ..Start::meshed(3, back)
+                }
+            },
+        )
+        .deep(),
+        holds("2 nodes, everything at once", 794_396, {
+            let bounds = Bounds {
+                drops: 1,
+                duplicates: 1,
+                early_ticks: Some(1),
+                ..back
+            };
+            let mut start = Start {
+                comeback: 0,
+                ..Start::meshed(2, bounds)
+            };
+            start.config.publish_after = 2;
+            start.config.sync_after = 1;
+            start
+        })
+        .deep(),
+        holds(
+            "4 nodes, crash",
+            243_388,
+            Start::meshed(4, Bounds { crashes: 1, ..CALM }),
+        )
+        .deep(),
+        holds("4 nodes, crash, suspicions told late", 627_276, {
+            let mut start = Start::meshed(4, Bounds { crashes: 1, ..CALM });
+            start.config.publish_after = 2;
+            start
+        })
+        .deep(),
+        holds("4 nodes, loss, suspicions told late", 180_415, {
+            let mut start = Start::meshed(4, Bounds { drops: 1, ..CALM });
+            start.config.publish_after = 2;
+            start
+        })
+        .deep(),
+    ]
+}
+
+/// Each published rule with the one promise that it breaks, in so many steps; and ours in its
+/// place, which keeps that promise in so many states.
+fn published() -> Vec<Scenario> {
+    let suspicion = Bounds {
+        early_ticks: Some(1),
+        ..CALM
+    };
+    let crash = Bounds {
+        drops: 1,
+        crashes: 1,
+        ..CALM
+    };
+    let back = Bounds {
+        crashes: 1,
+        restarts: 1,
+        ..CALM
+    };
+    let anew = Start {
+        comeback: 0,
+        ..Start::meshed(2, back)
+    };
+    let pairs = [
+        Erratum {
+            name: "a declared failure is final",
+            rule: Published::FailureIsFinal,
+            start: Start::meshed(3, suspicion),
+            promise: never_stuck,
+            steps: 9,
+            states: 26_300,
+        },
+        Erratum {
+            name: "a suspicion learned from others has no timer",
+            rule: Published::NoTimerForNews,
+            start: Start::meshed(3, crash),
+            promise: removable,
+            steps: 8,
+            states: 93_437,
+        },
+        Erratum {
+            name: "the timer of a refuted suspicion still acts",
+            rule: Published::RefutedTimerActs,
+            start: Start::meshed(3, suspicion),
+            promise: timed,
+            steps: 4,
+            states: 26_300,
+        },
+        Erratum {
+            name: "whoever asks is let in under its number",
+            rule: Published::FormerLifeIsWelcome,
+            start: anew,
+            promise: used_once,
+            steps: 4,
+            states: 926,
+        },
+    ];
+    pairs.into_iter().flat_map(Erratum::scenarios).collect()
+}
+
+/// A rule that breaks a promise, and how long it takes.
+struct Erratum {
+    name: &'static str,
+    rule: Published,
+    start: Start,
+    promise: fn(Checked) -> Checked,
+    steps: usize,
+    states: usize,
+}
+
+impl Erratum {
+    fn scenarios(self) -> [Scenario; 2] {
+        let Self {
+            name,
+            rule,
+            start,
+            promise,
+            steps,
+            states,
+        } = self;
+        let theirs = Start {
+            rule: Some(rule),
+            ..start.clone()
+        };
+        [
+            Scenario::new(name, Expected::Breaks { steps }, move || {
+                promise(mesh(&theirs))
+            })
+            .published(),
+            Scenario::new(name, Expected::Holds { states }, move || {
+                promise(mesh(&start))
+            }),
+        ]
+    }
+}
+
+fn holds(name: &str, states: usize, start: Start) -> Scenario {
+    Scenario::new(name, Expected::Holds { states }, move || {
+        promised(mesh(&start))
+    })
+}
+
+/// As [`holds`], with commands for the second node.
+fn commanded(name: &str, states: usize, start: Start, commands: Vec<Command>) -> Scenario {
+    Scenario::new(name, Expected::Holds { states }, move || {
+        promised(mesh(&start).commands(1, commands.clone()))
+    })
 }

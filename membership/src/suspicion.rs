@@ -258,7 +258,7 @@ impl Membership {
         let Some(member) = self.list.entry(slot).map(crate::list::Entry::member) else {
             return;
         };
-        if standing.is_timed() {
+        if standing.is_timed() && !self.rules.refuted_timer_acts() {
             cx.disarm(Timer::Suspicion(member.id));
         }
         self.list

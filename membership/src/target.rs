@@ -31,12 +31,13 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Lets a new member in, at a random place.
+    /// Lets a new member in, at a random place. Moves 8 bytes a member behind it.
     pub(crate) fn enter(&mut self, id: NodeId, cx: &mut Context<'_, Membership>) {
         let place = cx.below(self.order.len() as u64 + 1) as usize;
-        self.order.push(id);
-        let last = self.order.len() - 1;
-        self.order.swap(place, last);
+        self.order.insert(place, id);
+        if place < self.next {
+            self.next += 1;
+        }
     }
 
     /// Takes a forgotten member out. O(N), and never on the way of a message.
@@ -74,23 +75,31 @@ impl Turn {
 impl Membership {
     /// The target of the next probe; `None` when nobody is there.
     pub(crate) fn choose_target(&mut self, cx: &mut Context<'_, Self>) -> Option<Member> {
-        let slot = match self.choose_silent(cx) {
+        // A turn comes when it is due, whatever else a period is for: the bound rests on it.
+        let slot = match self.take_turn() {
             Some(slot) => Some(slot),
-            None => match self.config.selection {
-                Selection::Plain => cx.weighted(self.list.weights()),
-                Selection::TimeBounded => self.choose_from_bag(cx),
-                Selection::BoundedMix { every } => {
-                    self.turn.since += 1;
-                    if self.turn.since >= every {
-                        self.turn.since = 0;
-                        self.turn.draw(&self.list)
-                    } else {
-                        cx.weighted(self.list.weights())
-                    }
+            None => match (self.choose_silent(cx), self.config.selection) {
+                (Some(slot), _) => Some(slot),
+                (None, Selection::TimeBounded) => self.choose_from_bag(cx),
+                (None, Selection::Plain | Selection::BoundedMix { .. }) => {
+                    cx.weighted(self.list.weights())
                 }
             },
         }?;
         Some(self.list.entry(slot)?.member())
+    }
+
+    /// The member whose turn it is, in a period that is for turns.
+    fn take_turn(&mut self) -> Option<usize> {
+        let Selection::BoundedMix { every } = self.config.selection else {
+            return None;
+        };
+        self.turn.since += 1;
+        if self.turn.since < every {
+            return None;
+        }
+        self.turn.since = 0;
+        self.turn.draw(&self.list)
     }
 
     /// The thesis' bag: what was drawn loses the smallest weight; when all is gone, all returns.

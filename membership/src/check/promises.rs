@@ -6,32 +6,65 @@ use selvedge_sim::check::{Model, Node, State};
 use super::Witness;
 use crate::{Membership, Phase, Timer};
 
+/// A mesh under check.
+pub type Checked = Model<Membership, Witness>;
 type Mesh = State<Membership, Witness>;
 
 /// Adds all promises to a model.
 #[must_use]
-pub fn promised(model: Model<Membership, Witness>) -> Model<Membership, Witness> {
+pub fn promised(model: Checked) -> Checked {
+    lists_become_the_truth(never_stuck(removable(forward(used_once(timed(model))))))
+}
+
+/// Safety: every suspicion ends, and a refuted one never acts.
+#[must_use]
+pub fn timed(model: Checked) -> Checked {
+    model.always(
+        "a suspicion has a timer, and nothing else has",
+        every_suspicion_is_timed,
+    )
+}
+
+/// Safety: a restarted node is never taken for its former life.
+#[must_use]
+pub fn used_once(model: Checked) -> Checked {
+    model.always("no life is used twice", |mesh| !mesh.observer().reused)
+}
+
+/// Safety: no list goes back behind what was known of a life.
+#[must_use]
+pub fn forward(model: Checked) -> Checked {
     model
-        .always(
-            "a suspicion has a timer, and nothing else has",
-            every_suspicion_is_timed,
-        )
-        .always("no life is used twice", |mesh| !mesh.observer().reused)
         .always("incarnations never go back", |mesh| {
             !mesh.observer().went_back
         })
         .always("who left stays left", |mesh| !mesh.observer().came_back)
-        .progress(
-            "a crashed member can be removed everywhere",
-            the_dead_are_gone,
-        )
-        .progress(
-            "a live member is never stuck as suspect or failed",
-            the_living_are_listed,
-        )
-        .progress("all lists can become the truth", |mesh| {
-            the_dead_are_gone(mesh) && the_living_are_listed(mesh)
-        })
+}
+
+/// Progress: there is always a way to get rid of the dead.
+#[must_use]
+pub fn removable(model: Checked) -> Checked {
+    model.progress(
+        "a crashed member can be removed everywhere",
+        the_dead_are_gone,
+    )
+}
+
+/// Progress: there is always a way back for the living.
+#[must_use]
+pub fn never_stuck(model: Checked) -> Checked {
+    model.progress(
+        "a live member is never stuck as suspect or failed",
+        the_living_are_listed,
+    )
+}
+
+/// Progress: both at once.
+#[must_use]
+pub fn lists_become_the_truth(model: Checked) -> Checked {
+    model.progress("all lists can become the truth", |mesh| {
+        the_dead_are_gone(mesh) && the_living_are_listed(mesh)
+    })
 }
 
 fn every_suspicion_is_timed(mesh: &Mesh) -> bool {

@@ -1,9 +1,11 @@
 //! Small meshes to begin with.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, Incarnation, Member, NodeId, Span};
-use selvedge_sim::check::{Bounds, Model};
+use selvedge_sim::check::{Bounds, Model, Node, State};
 
 use super::Witness;
 use crate::machine::Phase;
@@ -122,8 +124,10 @@ pub fn mesh(start: &Start) -> Model<Membership, Witness> {
     let machines: Vec<_> = (0..start.nodes)
         .filter_map(|node| start.first_life(node))
         .collect();
+    let meshed: Vec<_> = (0..start.meshed).map(Start::member).collect();
+    let comeback = start.comeback;
     let again = start.clone();
-    Model::observed(machines, Membership::me, Witness::new(start.nodes))
+    Model::observed(machines, Membership::me, Witness::new(start.nodes, &meshed))
         .bounds(start.bounds)
         .start(|_, _, machine, cx| machine.begin_life(cx))
         .restart(move |_, _, remains: &Membership| {
@@ -134,9 +138,43 @@ pub fn mesh(start: &Start) -> Model<Membership, Witness> {
             };
             again.machine(member).unwrap_or_else(|| remains.clone())
         })
+        .show(show)
+        // A number is not used twice, and not gone back behind, while someone remembers it.
+        .crash_when(move |mesh, node| comeback > 0 || is_remembered(mesh, node))
         // A crashed node's list is of no use to anyone.
         .remains({
             let blank = start.clone();
             move |machine| blank.machine(machine.me).unwrap_or_else(|| machine.clone())
         })
+}
+
+/// One line: who it is, and whom it lists as what, with revisions.
+fn show(machine: &Membership) -> String {
+    let mut line = format!("{:?} {:?}:", machine.me(), machine.phase());
+    for slot in machine.list.all() {
+        if let Some(entry) = machine.list.entry(slot) {
+            let (member, standing) = (entry.member(), entry.standing);
+            line += &format!(" {member:?} {standing:?} r{},", entry.revision);
+        }
+    }
+    if let Some(probe) = &machine.probe {
+        let state = if probe.answered {
+            "answered"
+        } else {
+            "waiting"
+        };
+        line += &format!(" probe of {:?} {state}", probe.target.id);
+    }
+    line
+}
+
+/// Whether another node that is up knows this life.
+fn is_remembered(mesh: &State<Membership, Witness>, node: usize) -> bool {
+    let Some(victim) = mesh.node(node).map(Node::member) else {
+        return false;
+    };
+    mesh.machines().any(|other| {
+        let view = other.member(victim.id);
+        other.me().id != victim.id && view.is_some_and(|view| view.member == victim)
+    })
 }

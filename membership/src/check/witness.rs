@@ -21,16 +21,23 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// A witness of so many nodes.
+    /// A witness of so many nodes, of which `meshed` know each other from the start.
     #[must_use]
-    pub fn new(nodes: usize) -> Self {
-        Self {
+    pub fn new(nodes: usize, meshed: &[Member]) -> Self {
+        let mut witness = Self {
             identities: vec![Vec::new(); nodes],
             told: vec![Vec::new(); nodes],
             reused: false,
             went_back: false,
             came_back: false,
+        };
+        for (node, &me) in meshed.iter().enumerate() {
+            witness.identity(node, me);
+            for &other in meshed.iter().filter(|&&other| other != me) {
+                witness.joined(node, other);
+            }
         }
+        witness
     }
 
     fn identity(&mut self, node: usize, me: Member) {
