@@ -323,3 +323,16 @@ mod lies {
         refuse(Order::SendAndRefuse);
     }
 }
+
+/// Release builds do not look, but they do not let the effects out either.
+#[cfg(not(debug_assertions))]
+#[test]
+fn effects_behind_a_refusal_are_thrown_away() {
+    let mut driver = Driver::new(Puppet::default());
+    let mut effects = 0;
+    for (order, refused) in [(Order::SendAndRefuse, true), (Order::Do(Vec::new()), false)] {
+        let outcome = driver.step(Time(0), &mut rng(), Input::Command(order), |_| effects += 1);
+        assert_eq!(outcome.is_err(), refused);
+    }
+    assert_eq!(effects, 0);
+}

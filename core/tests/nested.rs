@@ -45,12 +45,16 @@ static GLOBAL: Counting = Counting;
 
 const PEER: Member = Member::new(9, 0);
 
-/// Counts what it gets. Above its limit it refuses.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// Counts what it gets, and refuses one number.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Counter {
     count: u32,
-    limit: u32,
 }
+
+/// The number that a [`Counter`] refuses.
+const REFUSED: u32 = 13;
+/// The number on which it disarms a timer.
+const DISARM: u32 = 14;
 
 impl Machine for Counter {
     type Message = u32;
@@ -64,14 +68,20 @@ impl Machine for Counter {
         input: Input<Self>,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Self::Reject> {
-        if self.count >= self.limit {
+        if let Input::Message {
+            message: REFUSED, ..
+        } = input
+        {
             // What a machine must not do: the nest shall clean up after it all the same.
             cx.send(PEER, u32::MAX);
             cx.arm(0, Span::ZERO);
-            return Err("enough");
+            return Err("not that one");
         }
         self.count += 1;
         match input {
+            Input::Message {
+                message: DISARM, ..
+            } => cx.disarm(1),
             Input::Tick(timer) => cx.event(1_000 + u32::from(timer)),
             Input::Message { .. } | Input::Membership(_) | Input::Command(()) => {
                 cx.event(self.count);
@@ -103,11 +113,10 @@ enum Side {
 use Side::{Left, Right};
 
 impl Pair {
-    fn new(left: u32, right: u32) -> Self {
-        let counter = |limit| Nested::new(Counter { count: 0, limit });
+    fn new() -> Self {
         Self {
-            left: counter(left),
-            right: counter(right),
+            left: Nested::new(Counter::default()),
+            right: Nested::new(Counter::default()),
         }
     }
 
@@ -165,9 +174,19 @@ fn effects(driver: &mut Driver<Pair>, side: Side) -> Vec<Effect<Pair>> {
     seen
 }
 
+fn send(driver: &mut Driver<Pair>, side: Side, number: u32) -> Result<(), &'static str> {
+    let input = Input::Message {
+        from: PEER,
+        message: (side, number),
+    };
+    driver.step(Time::ZERO, &mut rng(), input, |effect| {
+        panic!("unexpected: {effect:?}");
+    })
+}
+
 #[test]
 fn inner_effects_keep_their_order() {
-    let mut driver = Driver::new(Pair::new(9, 9));
+    let mut driver = Driver::new(Pair::new());
     for side in [Left, Right] {
         let expected = [
             Effect::Event((side, 1)),
@@ -186,7 +205,7 @@ fn inner_effects_keep_their_order() {
 
 #[test]
 fn inner_timers_tick_at_their_own_machine() {
-    let mut driver = Driver::new(Pair::new(9, 9));
+    let mut driver = Driver::new(Pair::new());
     effects(&mut driver, Left);
     effects(&mut driver, Right);
     let armed: Vec<_> = driver.timers().collect();
@@ -208,24 +227,32 @@ fn inner_timers_tick_at_their_own_machine() {
 }
 
 #[test]
-fn an_inner_refusal_leaves_everything_as_it_was() {
-    let mut driver = Driver::new(Pair::new(1, 9));
+fn an_inner_machine_disarms_its_own_timer() {
+    let mut driver = Driver::new(Pair::new());
     effects(&mut driver, Left);
+    effects(&mut driver, Right);
+    send(&mut driver, Left, DISARM).unwrap();
+    let armed: Vec<_> = driver.timers().map(|(timer, _)| timer).collect();
+    assert_eq!(armed, [(Left, 2), (Right, 1), (Right, 2)]);
+}
+
+#[test]
+fn an_inner_refusal_leaves_everything_as_it_was() {
+    let mut driver = Driver::new(Pair::new());
+    let first = effects(&mut driver, Left).len();
     let before = driver.machine().clone();
     let timers: Vec<_> = driver.timers().collect();
-    let mut seen = 0;
-    let refused = driver.step(Time::ZERO, &mut rng(), Input::Command(Left), |_| seen += 1);
-    assert_eq!((refused, seen), (Err("enough"), 0));
+    assert_eq!(send(&mut driver, Left, REFUSED), Err("not that one"));
     assert_eq!(driver.machine(), &before);
     assert_eq!(driver.timers().collect::<Vec<_>>(), timers);
     // Nothing of the refused step comes out of the next one.
-    assert_eq!(effects(&mut driver, Right).len(), 4);
-    assert_eq!(driver.timers().count(), 4);
+    assert_eq!(effects(&mut driver, Left).len(), first);
+    assert_eq!(driver.timers().collect::<Vec<_>>(), timers);
 }
 
 #[test]
 fn nothing_is_allocated_in_steady_state() {
-    let mut driver = Driver::new(Pair::new(u32::MAX, u32::MAX));
+    let mut driver = Driver::new(Pair::new());
     let mut rng = rng();
     let mut now = Time::ZERO;
     let mut work = |rounds: u32| {
@@ -234,7 +261,7 @@ fn nothing_is_allocated_in_steady_state() {
             for side in [Left, Right] {
                 let input = Input::Message {
                     from: PEER,
-                    message: (side, round),
+                    message: (side, round + 20),
                 };
                 driver.step(now, &mut rng, input, |_| ()).unwrap();
             }
