@@ -127,13 +127,19 @@ impl Node {
                 }
             }
         }
-        log.say("saying good-bye")?;
+        log.say("saying good-bye; Ctrl-C again to go at once")?;
         let known = others(&host).await?;
-        host.leave().await?;
+        tokio::select! {
+            left = host.leave() => left?,
+            asked = self::interrupted() => {
+                asked?;
+                return log.say("gone; the others will find out");
+            }
+        }
         while let Ok(event) = seen.try_recv() {
             log.event(&event)?;
         }
-        log.say(&format!("left; {known} others were here"))
+        log.say(&format!("left; others here: {known}"))
     }
 }
 
