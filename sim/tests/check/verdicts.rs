@@ -81,17 +81,28 @@ fn progress_does_not_count_on_faults() {
         drops: 1,
         ..Bounds::default()
     };
-    let rescue = talk()
-        .bounds(drops)
-        .progress("1 alone", |state| !seen(state, 1).contains(&2));
-    assert!(rescue.verify().is_err());
-    // Without 1 and 2 in the list yet, asking is enough.
-    let before = talk().bounds(drops).progress_when(
-        "1 alone, as long as 2 was not asked",
-        |state| state.node(0).unwrap().issued() < 2 && state.left().drops == 1,
-        |state| seen(state, 1) == [1],
+    // Both are on their way. That 2 gets lost would be the only way to read 1 alone.
+    let both = |left: u32| {
+        talk().bounds(drops).progress_when(
+            "1 alone in the end",
+            move |state| state.letters().len() == 2 && state.left().drops >= left,
+            |state| {
+                seen(state, 1) == [1]
+                    && state.letters().len() == 0
+                    && state.node(0).unwrap().issued() == 2
+            },
+        )
+    };
+    assert_eq!(both(1).verify().unwrap_err().0.steps, 2);
+    // Asked of no state, it holds.
+    assert_eq!(
+        both(2).verify().unwrap(),
+        talk()
+            .bounds(drops)
+            .always("true", |_| true)
+            .verify()
+            .unwrap()
     );
-    before.verify().unwrap();
 }
 
 #[test]
