@@ -1,7 +1,7 @@
 //! What can happen.
 
 /// Something that can happen in a state. Letters are named by their place in
-/// [`State::letters`], nodes by their place in the model.
+/// [`State::letters`](super::State::letters), nodes by their place in the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action<T> {
     /// A letter arrives.
