@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 use selvedge_examples::checks::{Finding, LISTS, List, run};
 use selvedge_examples::term::Colour;
-use selvedge_sim::check::{Outcome, Scenario};
+use selvedge_sim::check::{Outcome, Rules, Scenario};
 use tokio::time::Duration;
 
 use super::Failure;
@@ -33,21 +33,34 @@ pub(crate) struct Check {
 
 impl Check {
     pub(crate) fn run(self) -> Result<bool, Failure> {
+        let colour = Colour::on(&io::stdout());
         let mut findings = Vec::new();
         for list in self.lists()? {
             let scenarios = (list.scenarios)();
             let wanted = |it: &&Scenario| self.deep || !it.is_deep();
             for scenario in scenarios.iter().filter(wanted) {
-                findings.extend(patiently(scenario));
+                let found = patiently(scenario);
+                if !self.json {
+                    // At once: the next one may take long.
+                    write_scenario(&mut io::stdout(), colour, &found).map_err(Failure::Output)?;
+                }
+                findings.extend(found);
             }
         }
         if findings.is_empty() {
             // Nothing was checked, so nothing held.
             return Err(Failure::NothingToCheck);
         }
-        let held = findings.iter().all(|it| it.report.as_expected());
-        self.report(&findings).map_err(Failure::Output)?;
-        Ok(held)
+        let mut out = io::stdout().lock();
+        if self.json {
+            let rows: Vec<_> = findings.iter().map(Finding::row).collect();
+            let written = serde_json::to_writer_pretty(&mut out, &rows).map_err(io::Error::from);
+            written.and_then(|()| writeln!(out))
+        } else {
+            write_end(&mut out, colour, &findings)
+        }
+        .map_err(Failure::Output)?;
+        Ok(findings.iter().all(|it| it.report.as_expected()))
     }
 
     fn lists(&self) -> Result<Vec<List>, Failure> {
@@ -67,16 +80,6 @@ impl Check {
         };
         self.names.iter().map(find).collect()
     }
-
-    fn report(&self, findings: &[Finding]) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        if self.json {
-            let rows: Vec<_> = findings.iter().map(Finding::row).collect();
-            serde_json::to_writer_pretty(&mut out, &rows)?;
-            return writeln!(out);
-        }
-        write_table(&mut out, Colour::on(&io::stdout()), findings)
-    }
 }
 
 /// Runs a scenario and says on the standard error how far it is when that takes long.
@@ -90,43 +93,34 @@ fn patiently(scenario: &Scenario) -> Vec<Finding> {
     })
 }
 
-fn write_table(out: &mut impl Write, colour: Colour, findings: &[Finding]) -> io::Result<()> {
-    let header = ["scenario", "property", "rules", "states", "time", "outcome"];
-    let rows: Vec<[String; 5]> = findings
-        .iter()
-        .map(|it| {
-            let report = &it.report;
-            [
-                report.name.clone(),
-                report.property.to_owned(),
-                report.rules.to_string(),
-                report.states.to_string(),
-                format!("{:.2} s", it.took.as_secs_f64()),
-            ]
-        })
-        .collect();
-    let mut widths = [0; 5];
-    for (at, width) in widths.iter_mut().enumerate() {
-        let cells = rows.iter().filter_map(|row| row.get(at));
-        let lengths = cells.map(|cell| cell.chars().count());
-        let title = header.get(at).map_or(0, |title| title.len());
-        *width = lengths.chain([title]).max().unwrap_or_default();
-    }
-    let line = |out: &mut dyn Write, cells: [&str; 6]| {
-        let [name, property, rules, states, time, outcome] = cells;
-        let [a, b, c, d, e] = widths;
-        writeln!(
-            out,
-            "{name:a$}  {property:b$}  {rules:c$}  {states:>d$}  {time:>e$}  {outcome}"
-        )
+/// A scenario with what it cost, and a line for each of its properties.
+fn write_scenario(out: &mut impl Write, colour: Colour, found: &[Finding]) -> io::Result<()> {
+    let Some(first) = found.first() else {
+        return Ok(());
     };
-    line(out, header)?;
-    for (row, finding) in rows.iter().zip(findings) {
-        let [name, property, rules, states, time] = row;
+    let report = &first.report;
+    let rules = match report.rules {
+        Rules::Ours => "our rules",
+        Rules::Published => "published rules",
+    };
+    let cost = format!(
+        "{rules}; {}; {} states in {:.2} s",
+        report.bounds,
+        report.states,
+        first.took.as_secs_f64()
+    );
+    writeln!(out, "{}  {}", report.name, colour.dim(&cost))?;
+    let width = found.iter().map(|it| it.report.property.chars().count());
+    let width = width.max().unwrap_or_default();
+    for finding in found {
         let outcome = outcome(colour, finding);
-        line(out, [name, property, rules, states, time, &outcome])?;
-        writeln!(out, "  {}", colour.dim(&finding.report.bounds))?;
+        writeln!(out, "  {:width$}  {outcome}", finding.report.property)?;
     }
+    Ok(())
+}
+
+/// How what broke broke, and the sum.
+fn write_end(out: &mut impl Write, colour: Colour, findings: &[Finding]) -> io::Result<()> {
     for finding in findings {
         if let Outcome::Breaks { trace } = &finding.report.outcome {
             let report = &finding.report;
@@ -134,7 +128,14 @@ fn write_table(out: &mut impl Write, colour: Colour, findings: &[Finding]) -> io
             writeln!(out, "{trace}")?;
         }
     }
-    Ok(())
+    let expected = findings.iter().filter(|it| it.report.as_expected()).count();
+    let line = format!("{expected} of {} outcomes are as expected", findings.len());
+    let line = if expected == findings.len() {
+        colour.good(&line)
+    } else {
+        colour.bad(&line)
+    };
+    writeln!(out, "\n{line}")
 }
 
 fn outcome(colour: Colour, finding: &Finding) -> String {
