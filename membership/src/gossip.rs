@@ -63,7 +63,8 @@ impl News {
                 break;
             }
             room -= len;
-            if !message.records.0.contains(&record) {
+            // What the receiver is to refute went on board first.
+            if message.records.0.first() != Some(&record) {
                 message.records.0.push(record);
             }
             if sent + 1 < copies {

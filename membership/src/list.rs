@@ -419,6 +419,11 @@ impl MemberList {
         self.bag.set(slot, weight);
     }
 
+    /// How many slots there are, vacant ones included.
+    pub(crate) const fn slots(&self) -> usize {
+        self.entries.len()
+    }
+
     /// The slots of all known members, in the order of hashed ids.
     pub(crate) fn all(&self) -> impl Iterator<Item = usize> + '_ {
         self.slots.iter().map(|&slot| slot as usize)

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, Member, NodeId, Weights};
 
 use crate::list::MemberList;
-use crate::{Membership, Selection};
+use crate::{Membership, PassiveFeedback, Selection};
 
 /// The weight of the unit distance: far above 1, so that distant members keep some precision.
 const UNIT_WEIGHT: u64 = 1 << 40;
@@ -119,27 +119,39 @@ impl Membership {
         Some(slot)
     }
 
-    /// Passive feedback: now and then a member that was silent for long. One pass over the list
-    /// in one of 1 / p_passive periods.
+    /// Passive feedback: now and then a member that was silent for long, any of them alike. Where
+    /// many are, as in a large mesh, a few tries find one; else one pass over the list does, in
+    /// one of 1 / p_passive periods.
     fn choose_silent(&mut self, cx: &mut Context<'_, Self>) -> Option<usize> {
+        const TRIES: u8 = 8;
         let passive = self.config.passive?;
         if !cx.chance(passive.chance) {
             return None;
         }
-        let now = self.period;
-        let is_silent = |slot: &usize| {
-            self.list.weights().weight(*slot) > 0
-                && self
-                    .list
-                    .entry(*slot)
-                    .is_some_and(|entry| now.wrapping_sub(entry.stamp) > passive.timeout)
-        };
-        let silent = self.list.all().filter(is_silent).count();
+        let slots = self.list.slots();
+        for _ in 0..TRIES {
+            let slot = cx.below(slots as u64) as usize;
+            if self.is_silent(slot, passive) {
+                return Some(slot);
+            }
+        }
+        let silent = (0..slots)
+            .filter(|&slot| self.is_silent(slot, passive))
+            .count();
         if silent == 0 {
             return None;
         }
         let chosen = cx.below(silent as u64) as usize;
-        self.list.all().filter(is_silent).nth(chosen)
+        (0..slots)
+            .filter(|&slot| self.is_silent(slot, passive))
+            .nth(chosen)
+    }
+
+    fn is_silent(&self, slot: usize, passive: PassiveFeedback) -> bool {
+        self.list
+            .entry(slot)
+            .is_some_and(|entry| self.period.wrapping_sub(entry.stamp) > passive.timeout)
+            && self.list.weights().weight(slot) > 0
     }
 
     /// Calls `visit` for up to `count` members other than `except`, drawn by weight without
