@@ -63,7 +63,8 @@ impl fmt::Display for Bounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Unique states; each takes about 60 bytes, and 8 more for every transition when progress is
-    /// checked.
+    /// checked. States that wait for their turn are held whole, which may be much more: a search
+    /// without end takes gigabytes before it meets the default.
     pub states: usize,
     /// Sequences of choices that one step may have.
     pub choices: usize,
