@@ -119,8 +119,8 @@ const fn name(body: &Body) -> &'static str {
 fn records() -> Records {
     let claims = [
         Claim::Alive(Metadata(Box::from(*b"kitchen"))),
-        Claim::Suspect,
-        Claim::Failed,
+        Claim::Suspect(Metadata::default()),
+        Claim::Failed(Metadata(Box::from(*b"cellar"))),
         Claim::Left,
     ];
     let records = (2_u64..).zip(claims).map(|(id, claim)| Record {

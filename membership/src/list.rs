@@ -51,6 +51,8 @@ pub(crate) struct Entry {
     pub(crate) suspicions: u8,
     pub(crate) missed: u8,
     pub(crate) neighbour: bool,
+    /// Whether the application was told of this life.
+    pub(crate) reported: bool,
 }
 
 impl Entry {
@@ -150,6 +152,7 @@ impl MemberList {
             suspicions: 0,
             missed: 0,
             neighbour: false,
+            reported: false,
         };
         let slot = match self.vacant.pop() {
             Some(slot) => slot as usize,
@@ -202,14 +205,27 @@ impl MemberList {
         self.metadata.get(slot)
     }
 
+    /// What is said about a member as news: the metadata of the suspect and the failed is known
+    /// to nearly all, and left out.
     pub(crate) fn record(&self, slot: usize) -> Option<Record> {
+        self.record_with(slot, Metadata::default)
+    }
+
+    /// What is said about a member to those who may never have met it.
+    pub(crate) fn full_record(&self, slot: usize) -> Option<Record> {
+        self.record_with(slot, || {
+            self.metadata.get(slot).cloned().unwrap_or_default()
+        })
+    }
+
+    fn record_with(&self, slot: usize, of_doubtful: impl Fn() -> Metadata) -> Option<Record> {
         let entry = self.entries.get(slot)?;
         let claim = match entry.standing {
             Standing::Alive | Standing::Doubted | Standing::Hearsay => {
                 Claim::Alive(self.metadata.get(slot)?.clone())
             }
-            Standing::Suspect => Claim::Suspect,
-            Standing::Failed => Claim::Failed,
+            Standing::Suspect => Claim::Suspect(of_doubtful()),
+            Standing::Failed => Claim::Failed(of_doubtful()),
             Standing::Left => Claim::Left,
         };
         Some(Record {
@@ -271,6 +287,7 @@ impl MemberList {
             entry.stamp = stamp;
             entry.suspicions = 0;
             entry.missed = 0;
+            entry.reported = false;
         }
         self.toggle_digest(slot);
         self.set_metadata(slot, metadata);

@@ -241,7 +241,7 @@ impl Membership {
         match self.list.entry(slot)?.standing {
             Standing::Alive | Standing::Doubted => None,
             Standing::Hearsay => Some(Record {
-                claim: Claim::Failed,
+                claim: Claim::Failed(Metadata::default()),
                 ..record
             }),
             Standing::Suspect | Standing::Failed | Standing::Left => Some(record),
@@ -337,7 +337,7 @@ impl Membership {
         }
         let limit = usize::from(self.config.metadata_limit);
         for record in &message.records.0 {
-            if let Claim::Alive(metadata) = &record.claim
+            if let Some(metadata) = record.claim.metadata()
                 && metadata.0.len() > limit
             {
                 return Err(Misbehaviour::MetadataTooLong {

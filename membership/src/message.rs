@@ -137,10 +137,11 @@ pub struct Record {
 pub enum Claim {
     /// It is here, with this metadata.
     Alive(Metadata),
-    /// It may have failed, and may refute.
-    Suspect,
-    /// It is declared failed. It may still refute.
-    Failed,
+    /// It may have failed, and may refute. Its metadata travels on pages, for those who never met
+    /// it and have to reach it; as news, where nearly all know it, it is left empty.
+    Suspect(Metadata),
+    /// It is declared failed. It may still refute. Metadata as for a suspect.
+    Failed(Metadata),
     /// It said good-bye: final for this life.
     Left,
 }
@@ -216,11 +217,26 @@ impl Body {
     }
 }
 
+impl Claim {
+    /// The metadata on board, if this kind of claim has any.
+    #[must_use]
+    pub const fn metadata(&self) -> Option<&Metadata> {
+        match self {
+            Self::Alive(metadata) | Self::Suspect(metadata) | Self::Failed(metadata) => {
+                Some(metadata)
+            }
+            Self::Left => None,
+        }
+    }
+}
+
 impl Record {
     pub(crate) fn wire_len(&self) -> usize {
         let claim = match &self.claim {
-            Claim::Alive(metadata) => 1 + bytes_len(metadata.0.len()),
-            Claim::Suspect | Claim::Failed | Claim::Left => 1,
+            Claim::Alive(metadata) | Claim::Suspect(metadata) | Claim::Failed(metadata) => {
+                1 + bytes_len(metadata.0.len())
+            }
+            Claim::Left => 1,
         };
         member_len(self.member) + varint_len(u64::from(self.revision)) + claim
     }

@@ -205,12 +205,12 @@ impl Membership {
         let is_equal = record.revision == revision;
         match record.claim {
             Claim::Left => self.declare(slot, Standing::Left, record.revision, cx),
-            Claim::Alive(_) | Claim::Suspect
+            Claim::Alive(_) | Claim::Suspect(_)
                 if standing == Standing::Failed && self.rules.failure_is_final() => {}
             Claim::Alive(metadata) if is_newer => {
                 self.revive(slot, standing, record.revision, metadata, cx);
             }
-            Claim::Suspect
+            Claim::Suspect(metadata)
                 if is_newer
                     || (is_equal
                         && matches!(
@@ -219,7 +219,10 @@ impl Membership {
                         )) =>
             {
                 if standing == Standing::Failed {
-                    Self::tell_delta(cx, Delta::Refuted(member));
+                    self.report_return(slot, member, cx);
+                }
+                if is_newer && !metadata.0.is_empty() {
+                    self.note_metadata(slot, member, metadata, cx);
                 }
                 let periods = self.suspicion_periods();
                 self.enter_suspicion(slot, member, record.revision, periods, cx);
@@ -227,7 +230,7 @@ impl Membership {
                     cx.disarm(Timer::Suspicion(member.id));
                 }
             }
-            Claim::Failed if is_newer || (is_equal && standing.is_live()) => {
+            Claim::Failed(_) if is_newer || (is_equal && standing.is_live()) => {
                 if source != Source::News && matches!(standing, Standing::Alive | Standing::Doubted)
                 {
                     // The other list may be the one that is behind. Ask the member itself.
@@ -242,7 +245,7 @@ impl Membership {
                     self.declare(slot, Standing::Failed, record.revision, cx);
                 }
             }
-            Claim::Alive(_) | Claim::Suspect | Claim::Failed => {}
+            Claim::Alive(_) | Claim::Suspect(_) | Claim::Failed(_) => {}
         }
     }
 
@@ -265,8 +268,32 @@ impl Membership {
             .set_standing(slot, Standing::Alive, revision, self.period);
         self.add_news(member.id);
         if matches!(standing, Standing::Suspect | Standing::Failed) {
-            Self::tell_delta(cx, Delta::Refuted(member));
+            self.report_return(slot, member, cx);
         }
+        self.note_metadata(slot, member, metadata, cx);
+    }
+
+    /// A member is alive after all; news to an application that was never told of it.
+    fn report_return(&mut self, slot: usize, member: Member, cx: &mut Context<'_, Self>) {
+        let was_reported = self.list.entry(slot).is_some_and(|entry| entry.reported);
+        self.list.note(slot, |entry| entry.reported = true);
+        Self::tell_delta(
+            cx,
+            if was_reported {
+                Delta::Refuted(member)
+            } else {
+                Delta::Joined(member)
+            },
+        );
+    }
+
+    fn note_metadata(
+        &mut self,
+        slot: usize,
+        member: Member,
+        metadata: Metadata,
+        cx: &mut Context<'_, Self>,
+    ) {
         if self.list.metadata(slot) != Some(&metadata) {
             self.list.set_metadata(slot, metadata);
             cx.event(Event::Metadata(member));
@@ -292,9 +319,10 @@ impl Membership {
             claim,
         } = record;
         let (claimed, metadata) = split(claim);
+        let was_reported = self.list.entry(slot).is_some_and(|entry| entry.reported);
         self.list
             .supersede(slot, member.incarnation, revision, metadata, self.period);
-        if standing != Standing::Left {
+        if standing != Standing::Left && was_reported {
             Self::tell_delta(cx, Delta::Confirmed(known));
         }
         self.add_news(member.id);
@@ -329,7 +357,7 @@ impl Membership {
     }
 
     /// Gives a life that was just entered as alive the standing that is claimed for it. One that
-    /// is over is remembered and not reported: it was never here.
+    /// is over is remembered and not reported as a member: it was never here.
     fn settle_newcomer(
         &mut self,
         slot: usize,
@@ -338,11 +366,13 @@ impl Membership {
         claimed: Standing,
         cx: &mut Context<'_, Self>,
     ) {
-        if !claimed.is_live() {
+        if claimed.is_live() {
+            self.list.note(slot, |entry| entry.reported = true);
+            Self::tell_delta(cx, Delta::Joined(member));
+        } else {
             self.list.set_standing(slot, claimed, revision, self.period);
-            return;
         }
-        Self::tell_delta(cx, Delta::Joined(member));
+        // Of the dead too: the host may need it to reach them, should they not be dead.
         if self
             .list
             .metadata(slot)
@@ -389,14 +419,14 @@ impl Membership {
             Claim::Left => self.take_identity(life.next(), cx),
             // We never said that: another life had our number.
             Claim::Alive(_) if !is_ours => self.take_identity(life.next(), cx),
-            Claim::Suspect | Claim::Failed if !is_ours || record.revision == own.revision => {
+            Claim::Suspect(_) | Claim::Failed(_) if !is_ours || record.revision == own.revision => {
                 self.counters.refutations += 1;
                 self.stretch = (self.stretch + 1).min(self.config.stretch_limit);
                 self.raise_revision(Some(record.revision));
             }
             // Refuted before; who says it now has missed our word, and nobody may be passing it on
             // any more.
-            Claim::Suspect | Claim::Failed => self.add_news(self.me.id),
+            Claim::Suspect(_) | Claim::Failed(_) => self.add_news(self.me.id),
             Claim::Alive(_) => {}
         }
     }
@@ -447,8 +477,8 @@ impl Membership {
 fn split(claim: Claim) -> (Standing, Metadata) {
     match claim {
         Claim::Alive(metadata) => (Standing::Alive, metadata),
-        Claim::Suspect => (Standing::Suspect, Metadata::default()),
-        Claim::Failed => (Standing::Failed, Metadata::default()),
+        Claim::Suspect(metadata) => (Standing::Suspect, metadata),
+        Claim::Failed(metadata) => (Standing::Failed, metadata),
         Claim::Left => (Standing::Left, Metadata::default()),
     }
 }

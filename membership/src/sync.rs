@@ -90,7 +90,7 @@ impl Membership {
             if key > last {
                 break;
             }
-            let Some(record) = self.list.record(slot) else {
+            let Some(record) = self.list.full_record(slot) else {
                 continue;
             };
             let len = record.wire_len();

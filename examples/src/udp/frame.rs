@@ -165,8 +165,8 @@ mod tests {
     fn message() -> impl Strategy<Value = Message> {
         let claim = prop_oneof![
             bytes().prop_map(|bytes| Claim::Alive(Metadata(bytes))),
-            Just(Claim::Suspect),
-            Just(Claim::Failed),
+            bytes().prop_map(|bytes| Claim::Suspect(Metadata(bytes))),
+            bytes().prop_map(|bytes| Claim::Failed(Metadata(bytes))),
             Just(Claim::Left),
         ];
         let record = (member(), any::<u32>(), claim).prop_map(|(member, revision, claim)| Record {

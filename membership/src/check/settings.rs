@@ -97,12 +97,9 @@ impl Membership {
         self.phase = Phase::Joined;
         for other in others {
             let weight = self.default_weight();
-            if self
-                .list
-                .insert(other, 0, Metadata::default(), weight, 0)
-                .is_err()
-            {
-                self.counters.list_full += 1;
+            match self.list.insert(other, 0, Metadata::default(), weight, 0) {
+                Ok(slot) => self.list.note(slot, |entry| entry.reported = true),
+                Err(_) => self.counters.list_full += 1,
             }
         }
     }
