@@ -259,6 +259,14 @@ fn published() -> Vec<Scenario> {
             states: 26_300,
         },
         Erratum {
+            name: "a member ignores old claims about itself",
+            rule: Published::OldClaimIsIgnored,
+            start: Start::meshed(3, suspicion),
+            promise: never_stuck,
+            steps: 12,
+            states: 26_300,
+        },
+        Erratum {
             name: "whoever asks is let in under its number",
             rule: Published::FormerLifeIsWelcome,
             start: anew,

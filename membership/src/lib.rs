@@ -81,6 +81,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # The smallest host
+//!
+//! A host has three duties: carry out effects, tick when the deadline has come, feed in what
+//! arrives. Over UDP that is one loop (`examples/smallest.rs` of this crate, to copy from; the
+//! feature `serde` is on):
+//!
+//! ```no_run
+#![doc = include_str!("../examples/smallest.rs")]
+//! ```
+//!
 //! # Features
 //!
 //! `serde` for messages, settings and counters (hosts need it for the wire); `std`; `arbitrary`;

@@ -13,6 +13,9 @@ pub enum Published {
     NoTimerForNews,
     /// The timer of a suspicion goes on when the suspicion is refuted, and then still acts.
     RefutedTimerActs,
+    /// A member does not answer what is said about it under an older number than its own (SWIM,
+    /// section 4.2: such a message is overridden).
+    OldClaimIsIgnored,
     /// Whoever asks is let in under the number that it brings, known or not.
     FormerLifeIsWelcome,
     /// The average interval of incoming probes moves only when a probe comes in (thesis, section
@@ -41,6 +44,10 @@ impl Rules {
         self.published == Some(Published::RefutedTimerActs)
     }
 
+    pub(crate) fn old_claim_is_ignored(self) -> bool {
+        self.published == Some(Published::OldClaimIsIgnored)
+    }
+
     pub(crate) fn former_life_is_welcome(self) -> bool {
         self.published == Some(Published::FormerLifeIsWelcome)
     }
@@ -62,6 +69,10 @@ impl Rules {
     }
 
     pub(crate) const fn refuted_timer_acts(self) -> bool {
+        false
+    }
+
+    pub(crate) const fn old_claim_is_ignored(self) -> bool {
         false
     }
 

@@ -426,7 +426,10 @@ impl Membership {
             }
             // Refuted before; who says it now has missed our word, and nobody may be passing it on
             // any more.
-            Claim::Suspect(_) | Claim::Failed(_) => self.add_news(self.me.id),
+            Claim::Suspect(_) | Claim::Failed(_) if !self.rules.old_claim_is_ignored() => {
+                self.add_news(self.me.id);
+            }
+            Claim::Suspect(_) | Claim::Failed(_) => {}
             Claim::Alive(_) => {}
         }
     }

@@ -105,7 +105,8 @@
 //! - Numbers that grow for ever (sequence numbers, incarnations) make states without end, so
 //!   bound what makes them grow: ticks, commands, faults.
 //!
-//! One thread visits some 200,000 to 400,000 states a second, with about 60 bytes for each; see
+//! One thread visits some 100,000 to 250,000 states a second, with about 60 bytes for each and more
+//! for those on the frontier; see
 //! [`Limits`].
 
 mod action;

@@ -1,8 +1,8 @@
 //! The smallest host: one socket, one loop. Type it into two terminals:
 //!
 //! ```text
-//! cargo run --example smallest -p selvedge-examples -- 127.0.0.1:7001
-//! cargo run --example smallest -p selvedge-examples -- 127.0.0.1:7002 127.0.0.1:7001
+//! cargo run -p selvedge-membership --example smallest -- 127.0.0.1:7001
+//! cargo run -p selvedge-membership --example smallest -- 127.0.0.1:7002 127.0.0.1:7001
 //! ```
 
 use core::error::Error;
@@ -11,7 +11,7 @@ use std::net::UdpSocket;
 use std::time::{Instant, UNIX_EPOCH};
 
 use chacha20::ChaCha12Rng;
-use rand_core::SeedableRng;
+use chacha20::rand_core::SeedableRng;
 use selvedge_core::wire::{Envelope, VERSION};
 use selvedge_core::{Driver, Effect, Incarnation, Input, Member, NodeId, Span, Time};
 use selvedge_membership::{Command, Config, KIND, Membership, Message};
