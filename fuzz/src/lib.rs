@@ -12,9 +12,11 @@
 #![forbid(unsafe_code)]
 
 mod decode;
+mod membership_operations;
 mod seeds;
 
 pub use decode::decode;
+pub use membership_operations::membership_operations;
 pub use seeds::{Seed, seeds};
 
 /// A function that takes bytes and panics when a promise is broken.
@@ -27,7 +29,13 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: &[Target] = &[Target {
-    name: "decode",
-    run: decode,
-}];
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "decode",
+        run: decode,
+    },
+    Target {
+        name: "membership_operations",
+        run: membership_operations,
+    },
+];

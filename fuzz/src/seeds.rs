@@ -21,7 +21,75 @@ pub struct Seed {
 
 /// All seeds of all targets. `cargo run -p selvedge-fuzz --bin seeds` writes them.
 pub fn seeds() -> impl Iterator<Item = Seed> {
-    decode_seeds().into_iter()
+    decode_seeds().into_iter().chain(operation_seeds())
+}
+
+/// Histories with a course: the first five bytes are settings, then come node, operation and what
+/// the operation takes. See `selvedge_membership::check::operations`.
+fn operation_seeds() -> impl Iterator<Item = Seed> {
+    let join = |node: u8, seed: u8| vec![node, 12, seed, 0];
+    // Everything in flight arrives, and choices take what follows.
+    let deliver = |times: usize| [0, 0, 0].repeat(times);
+    let pass = |quarters: u8| vec![0, 8, quarters, 0, 0, 0, 0, 0, 0];
+    let mesh = || {
+        let start = vec![join(0, 0), join(1, 0), join(2, 0), join(3, 0)];
+        [start.concat(), pass(5), deliver(12), pass(4), deliver(24)].concat()
+    };
+    let crash = |node: u8| vec![node, 10];
+    let restart = |node: u8, incarnation: u8| vec![node, 11, incarnation];
+    let command = |node: u8, which: u8, rest: &[u8]| [&[node, 12, 1, which], rest].concat();
+    let hostile = |node: u8, rest: &[u8]| [&[node, 15], rest].concat();
+    let periods = |count: usize| [pass(4), deliver(10)].concat().repeat(count);
+    let courses = [
+        ("join", mesh()),
+        ("crash", [mesh(), crash(2), periods(20)].concat()),
+        (
+            "restart-with-memory",
+            [mesh(), crash(2), restart(2, 3), periods(12)].concat(),
+        ),
+        (
+            "restart-without-memory",
+            [mesh(), crash(1), restart(1, 1), periods(12)].concat(),
+        ),
+        (
+            "leave-and-rejoin",
+            [
+                mesh(),
+                command(1, 3, &[]),
+                periods(8),
+                join(1, 0),
+                periods(8),
+            ]
+            .concat(),
+        ),
+        (
+            "metadata",
+            [mesh(), command(1, 4, &[3, b'a', b'b', b'c']), periods(6)].concat(),
+        ),
+        (
+            "broadcast",
+            [mesh(), command(2, 6, &[2, b'h', b'i']), periods(6)].concat(),
+        ),
+        (
+            "confirm",
+            [mesh(), command(0, 7, &[1]), periods(6)].concat(),
+        ),
+        (
+            "forged-left",
+            [mesh(), hostile(0, &[1, 1, 1, 1, 1, 3, 0]), periods(8)].concat(),
+        ),
+        (
+            "forged-failed",
+            [mesh(), hostile(0, &[1, 1, 1, 1, 2, 2, 0]), periods(8)].concat(),
+        ),
+    ];
+    courses.into_iter().flat_map(|(name, course)| {
+        [("tight", [0, 2, 1, 0, 0]), ("roomy", [1, 0, 0, 1, 1])].map(|(kind, settings)| Seed {
+            target: "membership_operations",
+            name: format!("{name}-{kind}"),
+            bytes: [settings.to_vec(), course.clone()].concat(),
+        })
+    })
 }
 
 fn decode_seeds() -> Vec<Seed> {

@@ -10,6 +10,7 @@
 //! here every choice is made. Timeouts are longer than any delivery, except as often as the bound
 //! on early ticks says: each of these makes a false suspicion, or a second question, possible.
 
+pub mod operations;
 mod promises;
 mod settings;
 mod witness;

@@ -383,10 +383,13 @@ impl Membership {
                 self.tell(from, Body::Ack { origin }, cx);
                 self.compare_digests(from, digest, cx);
             }
-            Body::Ack { origin: None } => {}
+            // A relay passes the answer on; there is none to pass on to ourselves.
             Body::Ack {
                 origin: Some(origin),
-            } => self.tell(origin, Body::RelayedAck { target: from }, cx),
+            } if origin.id != self.me.id => {
+                self.tell(origin, Body::RelayedAck { target: from }, cx);
+            }
+            Body::Ack { .. } => {}
             Body::PingRequest { target } => self.relay(from, target, cx),
             Body::RelayedAck { target } => self.heard_from(target, cx),
             Body::Unlucky => self.hear_unlucky(from),

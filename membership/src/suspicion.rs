@@ -204,7 +204,11 @@ impl Membership {
         let is_newer = serial_newer(record.revision, revision);
         let is_equal = record.revision == revision;
         match record.claim {
-            Claim::Left => self.declare(slot, Standing::Left, record.revision, cx),
+            Claim::Left => {
+                // Final whatever its revision is, and no reason to forget a later one.
+                let latest = if is_newer { record.revision } else { revision };
+                self.declare(slot, Standing::Left, latest, cx);
+            }
             Claim::Alive(_) | Claim::Suspect(_)
                 if standing == Standing::Failed && self.rules.failure_is_final() => {}
             Claim::Alive(metadata) if is_newer => {

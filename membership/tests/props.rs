@@ -1,0 +1,55 @@
+//! Random operations on a small mesh: what holds at one node holds whatever the others send.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use proptest::prelude::*;
+use selvedge_membership::check::operations::{Summary, run};
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 2_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn short_histories_keep_every_local_promise(
+        bytes in proptest::collection::vec(any::<u8>(), 0..600),
+    ) {
+        if let Err(broken) = run(&bytes) {
+            prop_assert!(false, "{}", broken);
+        }
+    }
+}
+
+/// Longer ones, from seeds; and they do something.
+#[test]
+fn long_histories_keep_every_local_promise_and_every_budget() {
+    let mut all = Summary::default();
+    for seed in 0..400 {
+        let mut bytes = vec![0; 6_000];
+        ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);
+        match run(&bytes) {
+            Ok(summary) => {
+                all.operations += summary.operations;
+                all.delivered += summary.delivered;
+                all.refused += summary.refused;
+                all.deltas += summary.deltas;
+                all.longest_frame = all.longest_frame.max(summary.longest_frame);
+            }
+            Err(broken) => panic!("seed {seed}: {broken}"),
+        }
+    }
+    println!("seeds 0 to 399: {all:?}");
+    assert!(
+        all.operations > 100_000 && all.delivered > 20_000 && all.deltas > 5_000,
+        "{all:?}"
+    );
+    assert!(all.longest_frame > 127, "{all:?}");
+}
