@@ -32,7 +32,7 @@ fn operation_seeds() -> impl Iterator<Item = Seed> {
     let deliver = |times: usize| [0, 0, 0].repeat(times);
     let pass = |quarters: u8| vec![0, 8, quarters, 0, 0, 0, 0, 0, 0];
     let mesh = || {
-        let start = vec![join(0, 0), join(1, 0), join(2, 0), join(3, 0)];
+        let start = [join(0, 0), join(1, 0), join(2, 0), join(3, 0)];
         [start.concat(), pass(5), deliver(12), pass(4), deliver(24)].concat()
     };
     let crash = |node: u8| vec![node, 10];

@@ -126,7 +126,7 @@ fn messages(criterion: &mut Criterion) {
         |draws, members| {
             let (from, mut message) = ping(sender(draws, members));
             count.set(count.get().wrapping_add(1));
-            if count.get() % 8 == 0 {
+            if count.get().is_multiple_of(8) {
                 let about = sender(draws, members);
                 message.records.0.push(record(
                     about,

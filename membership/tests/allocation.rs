@@ -7,8 +7,9 @@
     reason = "a test fails by panicking"
 )]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::Cell;
+use std::alloc::System;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;

@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unreachable,
@@ -118,7 +119,7 @@ fn an_update_goes_out_so_often_and_no_more() {
     let mut sent = 0;
     for _ in 0..40 {
         let until = ring.now + config.period;
-        let count = std::cell::Cell::new(0);
+        let count = core::cell::Cell::new(0);
         ring.run_until(
             until,
             |_| true,

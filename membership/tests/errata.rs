@@ -4,6 +4,8 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
     clippy::panic,
     reason = "a test fails by panicking"
 )]

@@ -6,6 +6,7 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::std_instead_of_alloc,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
@@ -17,10 +18,10 @@ mod history;
 use history::History;
 use selvedge_sim::histories;
 
-use std::cell::Cell;
+use core::cell::Cell;
 
 /// A run that judged no failures would prove nothing about them.
-fn run(seeds: std::ops::Range<u64>, history: fn(u64) -> History, at_least: u64) {
+fn run(seeds: core::ops::Range<u64>, history: fn(u64) -> History, at_least: u64) {
     let judged = Cell::new(0);
     histories(seeds, |seed| judged.set(judged.get() + history(seed).run()));
     let judged = judged.get();

@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unreachable,

@@ -162,8 +162,9 @@ mod peak {
     //! How much memory a call asks for at once.
     #![allow(unsafe_code, reason = "an allocator that counts has to be one")]
 
-    use std::alloc::{GlobalAlloc, Layout, System};
-    use std::cell::Cell;
+    use core::alloc::{GlobalAlloc, Layout};
+    use core::cell::Cell;
+    use std::alloc::System;
 
     struct Counting;
 

@@ -69,7 +69,7 @@ pub fn run(bytes: &[u8]) -> Result<Summary, String> {
 }
 
 fn config(bytes: &mut Bytes<'_>) -> Config {
-    let base = if bytes.take() % 2 == 0 {
+    let base = if bytes.flip() {
         Config::radio()
     } else {
         Config::default()
@@ -84,7 +84,7 @@ fn config(bytes: &mut Bytes<'_>) -> Config {
         publish_after: 1 + bytes.take() % 2,
         ..base
     };
-    if bytes.take() % 2 == 0 {
+    if bytes.flip() {
         // So tight that the limits are met.
         config.member_limit = 6;
         config.tombstone_limit = 2;
@@ -99,11 +99,7 @@ impl Mesh {
     fn new(bytes: &mut Bytes<'_>) -> Result<Self, String> {
         let config = config(bytes);
         // Small ids, or the longest there are.
-        let offset = if bytes.take() % 2 == 0 {
-            0
-        } else {
-            u64::MAX - 15
-        };
+        let offset = if bytes.flip() { 0 } else { u64::MAX - 15 };
         let mut mesh = Self {
             config,
             now: Time::ZERO,
@@ -224,7 +220,7 @@ impl Mesh {
                 distance: bytes.take().into(),
             },
             6 => Command::Broadcast(bytes.bytes(60)),
-            _ if bytes.take() % 2 == 0 => Command::Configure(Box::new(config(bytes))),
+            _ if bytes.flip() => Command::Configure(Box::new(config(bytes))),
             _ => {
                 let known = self.seats.iter().find(|seat| seat.me.id == id);
                 Command::Confirm(known.map_or(Member::default(), |seat| seat.me))

@@ -83,7 +83,7 @@ impl History {
             ledger: Ledger::new(nodes, PERIOD),
             stored,
             steps,
-            may_part: seed % 2 == 0,
+            may_part: seed.is_multiple_of(2),
         }
     }
 

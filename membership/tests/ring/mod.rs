@@ -29,6 +29,7 @@ pub(crate) fn plain() -> Config {
     }
 }
 
+#[allow(dead_code, reason = "each test file uses a part")]
 impl Ring {
     /// Nodes 0, 1 and so on in incarnation 7; none is in a mesh.
     pub(crate) fn new(nodes: u64, config: &Config) -> Self {

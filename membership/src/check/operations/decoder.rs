@@ -30,6 +30,11 @@ impl<'a> Bytes<'a> {
         }
     }
 
+    /// A coin.
+    pub(super) fn flip(&mut self) -> bool {
+        self.take().is_multiple_of(2)
+    }
+
     pub(super) fn bytes(&mut self, longest: u8) -> Box<[u8]> {
         let len = self.take() % (longest + 1);
         (0..len)
@@ -53,7 +58,7 @@ impl<'a> Bytes<'a> {
     }
 
     fn optional<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        (self.take() % 2 == 0).then(|| make(self))
+        (self.flip()).then(|| make(self))
     }
 
     fn body(&mut self, offset: u64) -> Body {
@@ -90,13 +95,13 @@ impl<'a> Bytes<'a> {
             },
             10 => Body::Records {
                 first: self.key(),
-                last: if self.take() % 2 == 0 {
+                last: if self.flip() {
                     Key(u64::MAX)
                 } else {
                     self.key()
                 },
                 next: self.optional(Self::key),
-                exchange: self.take() % 2 == 0,
+                exchange: self.flip(),
             },
             _ => Body::Farewell,
         }
@@ -150,7 +155,7 @@ impl Choose for Bytes<'_> {
     }
 
     fn chance(&mut self, ratio: Ratio) -> bool {
-        ratio.numerator > 0 && (ratio.numerator >= ratio.denominator || self.take() % 2 == 0)
+        ratio.numerator > 0 && (ratio.numerator >= ratio.denominator || self.flip())
     }
 
     fn weighted(&mut self, weights: &dyn Weights) -> Option<usize> {
