@@ -1,4 +1,5 @@
-//! The example machine keeps its promises, and breaks where the paper says that it does.
+//! The example machine keeps its promises, and breaks where the paper says that it does. The deep
+//! scenarios are for `selvedge check core --deep`.
 #![allow(
     clippy::panic,
     clippy::unwrap_used,
@@ -13,16 +14,6 @@ use selvedge_sim::check::Outcome;
 fn every_quick_scenario_ends_as_expected() {
     for scenario in checks::scenarios() {
         if !scenario.is_deep() {
-            scenario.verify().unwrap();
-        }
-    }
-}
-
-#[test]
-#[ignore = "takes half a minute; `selvedge check --deep` runs it"]
-fn every_deep_scenario_ends_as_expected() {
-    for scenario in checks::scenarios() {
-        if scenario.is_deep() {
             scenario.verify().unwrap();
         }
     }

@@ -1,0 +1,131 @@
+//! One node, by hand, among members that exist on its list only and always answer.
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_core::{Driver, Effect, Input, Member, NodeId, Time};
+use selvedge_membership::{
+    Body, Claim, Command, Config, Digest, Membership, Message, Metadata, Record,
+};
+
+/// One node with neighbours that exist in its list only.
+pub(crate) struct Lone {
+    pub(crate) driver: Driver<Membership>,
+    rng: ChaCha8Rng,
+    pub(crate) effects: Vec<Effect<Membership>>,
+}
+
+#[allow(dead_code, reason = "each test file uses a part")]
+impl Lone {
+    /// `distances` are those of the neighbours, whose ids are 2, 3 and so on.
+    pub(crate) fn new(config: Config, distances: &[u32]) -> Self {
+        let machine = Membership::new(Member::new(1, 0), config).unwrap();
+        let mut lone = Self {
+            driver: Driver::new(machine),
+            rng: ChaCha8Rng::seed_from_u64(5),
+            effects: Vec::new(),
+        };
+        lone.command(Command::Join { seeds: vec![] });
+        for (id, &distance) in (2..).zip(distances) {
+            let member = Member::new(id, 0);
+            let mut message = Message::bare(Body::Ack { origin: None });
+            message.records.0.push(Record {
+                member,
+                revision: 0,
+                claim: Claim::Alive(Metadata::default()),
+            });
+            lone.hear(member, message);
+            let id = member.id;
+            lone.command(Command::SetDistance { id, distance });
+        }
+        lone.effects.clear();
+        lone
+    }
+
+    pub(crate) fn command(&mut self, command: Command) {
+        self.step(Input::Command(command));
+    }
+
+    pub(crate) fn hear(&mut self, from: Member, message: Message) {
+        self.step(Input::Message { from, message });
+    }
+
+    fn step(&mut self, input: Input<Membership>) {
+        let effects = &mut self.effects;
+        let now = Time::ZERO;
+        self.driver
+            .step(now, &mut self.rng, input, |effect| effects.push(effect))
+            .unwrap();
+    }
+
+    /// Lets a period pass in which every probe is answered, and nobody probes but `pinger`.
+    pub(crate) fn period(&mut self, pinger: Option<Member>) {
+        let until = self.driver.deadline().unwrap() + self.driver.machine().config().period;
+        while let Some(now) = self.driver.deadline().filter(|&at| at < until) {
+            let start = self.effects.len();
+            let effects = &mut self.effects;
+            self.driver
+                .expire(now, &mut self.rng, |effect| effects.push(effect));
+            let probed: Vec<Member> = pings(&self.effects[start..]);
+            for target in probed {
+                self.hear(target, Message::bare(Body::Ack { origin: None }));
+            }
+        }
+        if let Some(pinger) = pinger {
+            let digest = Digest::default();
+            self.hear(
+                pinger,
+                Message::bare(Body::Ping {
+                    digest,
+                    origin: None,
+                }),
+            );
+        }
+    }
+
+    /// Ticks what is due, and nobody answers.
+    pub(crate) fn silence(&mut self, now: Time) {
+        let effects = &mut self.effects;
+        self.driver
+            .expire(now, &mut self.rng, |effect| effects.push(effect));
+    }
+
+    pub(crate) fn shares(&self, count: u64) -> Vec<f64> {
+        (2..2 + count)
+            .map(|id| {
+                let (weight, total) = self.driver.machine().member(NodeId(id)).unwrap().share();
+                weight as f64 / total as f64
+            })
+            .collect()
+    }
+
+    pub(crate) fn reported_to(&self) -> Vec<u64> {
+        self.effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Send { to, message } if message.body == Body::Unlucky => Some(to.id.0),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// Who was pinged, in order.
+pub(crate) fn pings(effects: &[Effect<Membership>]) -> Vec<Member> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Send { to, message } if matches!(message.body, Body::Ping { .. }) => Some(*to),
+            _ => None,
+        })
+        .collect()
+}
+
+/// No chance, no other traffic: what is left is what the test is about.
+pub(crate) fn quiet() -> Config {
+    Config {
+        passive: None,
+        reconnect_every: 0,
+        sync_after: 0,
+        ..Config::default()
+    }
+}
