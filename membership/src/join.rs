@@ -295,21 +295,10 @@ impl Membership {
 
     /// Whether this page is the next one of the list that we fetch.
     pub(crate) fn is_fetched(&self, body: &Body) -> bool {
-        match body {
-            Body::Records { first, last, .. } => {
-                *last == Key(u64::MAX) && self.fetch == Some(*first)
-            }
-            Body::Ping { .. }
-            | Body::Ack { .. }
-            | Body::PingRequest { .. }
-            | Body::RelayedAck { .. }
-            | Body::Unlucky
-            | Body::Join
-            | Body::Welcome { .. }
-            | Body::Known { .. }
-            | Body::Digests { .. }
-            | Body::Pull { .. }
-            | Body::Farewell => false,
+        if let Body::Records { first, last, .. } = body {
+            *last == Key(u64::MAX) && self.fetch == Some(*first)
+        } else {
+            false
         }
     }
 

@@ -106,6 +106,7 @@ extern crate std;
 
 #[cfg(feature = "check")]
 pub mod check;
+mod command;
 mod config;
 mod event;
 mod feedback;

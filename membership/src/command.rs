@@ -1,0 +1,96 @@
+//! What the application asks of a node in a mesh, but for coming and going.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, NodeId};
+
+use crate::message::Metadata;
+use crate::target::weight;
+use crate::{Config, Membership, Phase, Reject, Selection};
+
+impl Membership {
+    /// Sends some bytes to everyone; they travel on other messages' backs and arrive at every
+    /// member that is reachable with high probability, at most once.
+    ///
+    /// # Errors
+    /// [`Reject::NotJoined`], [`Reject::BroadcastTooLong`], [`Reject::BroadcastsFull`].
+    pub fn broadcast(&mut self, payload: Box<[u8]>) -> Result<(), Reject> {
+        if self.phase != Phase::Joined {
+            return Err(Reject::NotJoined);
+        }
+        let (len, limit) = (payload.len(), usize::from(self.config.broadcast_len));
+        if len > limit {
+            return Err(Reject::BroadcastTooLong { len, limit });
+        }
+        Ok(self.broadcaster.start(self.me, payload)?)
+    }
+
+    /// Replaces what is said about this node to all others.
+    ///
+    /// # Errors
+    /// [`Reject::MetadataTooLong`].
+    pub fn set_metadata(&mut self, metadata: Metadata) -> Result<(), Reject> {
+        let (len, limit) = (metadata.0.len(), usize::from(self.config.metadata_limit));
+        if len > limit {
+            return Err(Reject::MetadataTooLong { len, limit });
+        }
+        if let Some(slot) = self.own_slot() {
+            self.list.set_metadata(slot, metadata);
+            if self.phase == Phase::Joined {
+                self.raise_revision(None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells how far away a member is. It weighs 1/r^m from now on, whatever feedback changed.
+    /// O(log N).
+    ///
+    /// # Errors
+    /// [`Reject::UnknownMember`], [`Reject::ZeroDistance`], [`Reject::OwnMember`].
+    pub fn set_distance(&mut self, id: NodeId, distance: u32) -> Result<(), Reject> {
+        if distance == 0 {
+            return Err(Reject::ZeroDistance(id));
+        }
+        if id == self.me.id {
+            return Err(Reject::OwnMember(id));
+        }
+        let slot = self.list.find(id).ok_or(Reject::UnknownMember(id))?;
+        let weight = weight(distance, self.config.unit_distance, self.config.exponent);
+        self.list.set_own_weight(slot, weight);
+        let is_neighbour = distance <= self.config.neighbour_distance;
+        self.list.note(slot, |entry| entry.neighbour = is_neighbour);
+        Ok(())
+    }
+
+    /// Changes the settings while running. Another exponent or unit takes effect for distances
+    /// told from then on; smaller limits shrink tables as their entries go.
+    ///
+    /// # Errors
+    /// [`Reject::Config`] when they cannot work.
+    pub fn configure(
+        &mut self,
+        config: Box<Config>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        config.check()?;
+        let was_mix = matches!(self.config.selection, Selection::BoundedMix { .. });
+        self.config = config;
+        self.list.set_limit(self.config.member_limit as usize);
+        self.news.set_limit(self.config.gossip_limit.into());
+        self.broadcaster
+            .set_limit(self.config.broadcast_limit.into());
+        let is_mix = matches!(self.config.selection, Selection::BoundedMix { .. });
+        if was_mix != is_mix {
+            self.turn.clear();
+        }
+        if is_mix && !was_mix {
+            let others: Vec<NodeId> = self.members().map(|view| view.member.id).collect();
+            for id in others {
+                self.turn.enter(id, cx);
+            }
+        }
+        Ok(())
+    }
+}
