@@ -494,3 +494,25 @@ impl Hash for MemberList {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_has_24_bytes() {
+        assert_eq!(size_of::<Entry>(), 24);
+    }
+
+    #[test]
+    fn buckets_cover_all_keys_and_do_not_overlap() {
+        let mut next = 0;
+        for bucket in 0..BUCKETS {
+            let (first, last) = bucket_range(bucket);
+            assert_eq!(first.0, next);
+            assert_eq!((bucket_of(first), bucket_of(last)), (bucket, bucket));
+            next = last.0.wrapping_add(1);
+        }
+        assert_eq!(next, 0);
+    }
+}

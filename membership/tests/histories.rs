@@ -6,6 +6,7 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
     clippy::std_instead_of_alloc,
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -16,7 +17,10 @@
 mod history;
 
 use history::History;
+use selvedge_core::{Delta, Member, NodeId, Ratio, Span};
+use selvedge_membership::{Command, Config, Event, Membership};
 use selvedge_sim::histories;
+use selvedge_sim::network::{Link, Network, Topology};
 
 use core::cell::Cell;
 
@@ -46,4 +50,49 @@ fn lists_end_as_the_truth_in_500_more_histories() {
 #[test]
 fn lists_end_as_the_truth_in_large_meshes() {
     run(1_000..1_010, History::large, 15);
+}
+
+/// A rival ends such a run with 48 of 49 nodes told that they are down: there, the timer of a
+/// refuted suspicion still acts. Ours declares nobody failed, though suspicions are told at once.
+#[test]
+fn a_cluster_under_loss_keeps_all_its_members() {
+    for seed in 0..3 {
+        let link = Link {
+            min_delay: Span::millis(1),
+            max_delay: Span::millis(50),
+            loss: Ratio::new(5, 100),
+            ..Link::default()
+        };
+        let mut network = Network::new(seed, Topology::full_mesh(49).unwrap(), link).unwrap();
+        network.set_identity(Membership::me);
+        let config = Config {
+            publish_after: 1,
+            ..Config::default()
+        };
+        for id in 0..49 {
+            let me = Member::new(id, 1);
+            let node = network
+                .add(me, Membership::new(me, config.clone()).unwrap())
+                .unwrap();
+            let seeds = if id == 0 { vec![] } else { vec![NodeId(0)] };
+            network.command(node, Command::Join { seeds }).unwrap();
+        }
+        network.run_for(Span::secs(330));
+        let mut suspected = 0;
+        for (at, node, event) in network.drain_events() {
+            match event {
+                Event::Membership(Delta::Suspected(_)) => suspected += 1,
+                Event::Membership(Delta::Failed(member)) => {
+                    panic!("seed {seed}: {member:?} failed at node {node}, {at:?}")
+                }
+                _ => {}
+            }
+        }
+        println!("seed {seed}: {suspected} suspicions were told, all refuted");
+        assert!(suspected > 0, "seed {seed}: nothing was put to the test");
+        assert!(
+            network.machines().all(|(_, machine)| machine.live() == 49),
+            "seed {seed}"
+        );
+    }
 }
