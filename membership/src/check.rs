@@ -15,6 +15,8 @@ mod promises;
 mod settings;
 mod witness;
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -56,7 +58,7 @@ fn failures() -> Vec<Scenario> {
         holds("crash", 1_944, Start::meshed(3, crash)),
         holds(
             "crash and loss",
-            93_437,
+            92_273,
             Start::meshed(3, Bounds { drops: 1, ..crash }),
         ),
         holds("crash and loss, a relay, suspicions told late", 21_746, {
@@ -77,7 +79,7 @@ fn failures() -> Vec<Scenario> {
         }),
         holds(
             "crash and false suspicion",
-            113_207,
+            112_043,
             Start::meshed(
                 3,
                 Bounds {
@@ -138,7 +140,7 @@ fn lives_and_joins() -> Vec<Scenario> {
         ),
         commanded(
             "leave and loss",
-            115_538,
+            113_570,
             Start::meshed(3, Bounds { drops: 1, ..CALM }),
             vec![left.clone()],
         ),
@@ -161,13 +163,13 @@ fn deep() -> Vec<Scenario> {
     vec![
         holds(
             "3 nodes, crash and comeback with memory",
-            111_570,
+            108_927,
             Start::meshed(3, back),
         )
         .deep(),
         holds(
             "3 nodes, crash and comeback under the same number",
-            148_266,
+            145_623,
             {
                 Start {
                     comeback: 0,
@@ -249,7 +251,7 @@ fn published() -> Vec<Scenario> {
             start: Start::meshed(3, crash),
             promise: removable,
             steps: 8,
-            states: 93_437,
+            states: 92_273,
         },
         Erratum {
             name: "the timer of a refuted suspicion still acts",
@@ -304,11 +306,11 @@ impl Erratum {
             ..start.clone()
         };
         [
-            Scenario::new(name, Expected::Breaks { steps }, move || {
+            Scenario::new(full(name), Expected::Breaks { steps }, move || {
                 promise(mesh(&theirs))
             })
             .published(),
-            Scenario::new(name, Expected::Holds { states }, move || {
+            Scenario::new(full(name), Expected::Holds { states }, move || {
                 promise(mesh(&start))
             }),
         ]
@@ -316,14 +318,19 @@ impl Erratum {
 }
 
 fn holds(name: &str, states: usize, start: Start) -> Scenario {
-    Scenario::new(name, Expected::Holds { states }, move || {
+    Scenario::new(full(name), Expected::Holds { states }, move || {
         promised(mesh(&start))
     })
 }
 
 /// As [`holds`], with commands for the second node.
 fn commanded(name: &str, states: usize, start: Start, commands: Vec<Command>) -> Scenario {
-    Scenario::new(name, Expected::Holds { states }, move || {
+    Scenario::new(full(name), Expected::Holds { states }, move || {
         promised(mesh(&start).commands(1, commands.clone()))
     })
+}
+
+/// The name in a list with scenarios of other crates.
+fn full(name: &str) -> String {
+    format!("membership/{name}")
 }

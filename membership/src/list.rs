@@ -53,6 +53,8 @@ pub(crate) struct Entry {
     pub(crate) neighbour: bool,
     /// Whether the application was told of this life.
     pub(crate) reported: bool,
+    /// Whether it stands among the tombstones, still or again.
+    buried: bool,
 }
 
 impl Entry {
@@ -81,7 +83,8 @@ pub(crate) struct MemberList {
     slots: Vec<u32>,
     live: usize,
     buckets: [u64; BUCKETS],
-    /// Members that are not live, oldest first, with the stamp of their end.
+    /// Members that are not live, oldest first, with the stamp of their end; some may have come
+    /// back since.
     tombstones: VecDeque<(NodeId, u16)>,
     limit: usize,
 }
@@ -153,6 +156,7 @@ impl MemberList {
             missed: 0,
             neighbour: false,
             reported: false,
+            buried: false,
         };
         let slot = match self.vacant.pop() {
             Some(slot) => slot as usize,
@@ -257,7 +261,11 @@ impl MemberList {
             if was.is_live() && !standing.is_live() {
                 let id = entry.id;
                 self.live -= 1;
-                self.tombstones.push_back((id, stamp));
+                // Once at most, so that a peer which makes it come and go fills nothing.
+                if !entry.buried {
+                    entry.buried = true;
+                    self.tombstones.push_back((id, stamp));
+                }
                 self.weights.set(slot, 0);
                 self.bag.set(slot, 0);
             } else if !was.is_live() && standing.is_live() {
@@ -309,13 +317,21 @@ impl MemberList {
                 return None;
             }
             self.tombstones.pop_front();
-            if let Some(slot) = self.find(id)
-                && let Some(entry) = self.entries.get(slot)
-                && !entry.standing.is_live()
-                && entry.stamp == stamp
-            {
+            let Some(slot) = self.find(id) else {
+                continue;
+            };
+            let Some(entry) = self.entries.get_mut(slot) else {
+                continue;
+            };
+            if entry.standing.is_live() {
+                entry.buried = false;
+            } else if entry.stamp == stamp {
                 self.remove(slot, id);
                 return Some(id);
+            } else {
+                // It came back and ended again.
+                let stamp = entry.stamp;
+                self.tombstones.push_back((id, stamp));
             }
         }
     }
@@ -502,6 +518,23 @@ mod tests {
     #[test]
     fn an_entry_has_24_bytes() {
         assert_eq!(size_of::<Entry>(), 24);
+    }
+
+    #[test]
+    fn who_comes_and_goes_has_one_tombstone_and_the_latest() {
+        let mut list = MemberList::new(10);
+        let slot = list
+            .insert(Member::new(1, 0), 0, Metadata::default(), 1, 0)
+            .unwrap();
+        for stamp in 0..1_000 {
+            list.set_standing(slot, Standing::Failed, 0, stamp);
+            list.set_standing(slot, Standing::Alive, 0, stamp);
+        }
+        assert_eq!(list.tombstones(), 1);
+        list.set_standing(slot, Standing::Left, 0, 1_000);
+        assert_eq!(list.bury(1_019, 5, 20), None);
+        assert_eq!(list.bury(1_020, 5, 20), Some(NodeId(1)));
+        assert_eq!((list.tombstones(), list.find(NodeId(1))), (0, None));
     }
 
     #[test]
