@@ -424,3 +424,54 @@ fn settings_change_while_running() {
     }
     assert!(ring.nodes.iter().all(|node| node.machine().live() == 4));
 }
+
+#[test]
+fn queues_give_up_the_oldest_and_count_it() {
+    let mut ring = Ring::joined(
+        2,
+        &Config {
+            gossip_limit: 3,
+            broadcast_limit: 2,
+            ..plain()
+        },
+    );
+    let before = ring.nodes[0].machine().counters().news_dropped;
+    let mut message = Message::bare(Body::Ack { origin: None });
+    message.records.0.extend((10..20).map(alive));
+    let origin = Member::new(9, 0);
+    let broadcast = |number| Broadcast {
+        origin,
+        number,
+        payload: Box::new([7]),
+    };
+    message.broadcasts.0.extend((0..5).map(broadcast));
+    ring.step(0, from_one(message)).unwrap();
+    let counters = ring.nodes[0].machine().counters();
+    assert_eq!(counters.news_dropped - before, 10 - 3);
+    assert_eq!(counters.broadcasts_dropped, 5 - 2);
+    // What is not passed on any more was told all the same.
+    let told = ring
+        .events
+        .iter()
+        .filter(|(_, event)| matches!(event, Event::Broadcast { .. }));
+    assert_eq!(told.count(), 5);
+}
+
+#[test]
+fn missed_probes_are_counted_up_to_the_limit() {
+    let config = Config {
+        health_limit: 2,
+        suspicion: SuspicionLength::Fixed(100),
+        publish_after: 2,
+        ..plain()
+    };
+    let mut ring = Ring::joined(2, &config);
+    // Each probe is lost, and the second question is answered.
+    for _ in 0..6 {
+        ring.periods(1, |_, _, _| false);
+        ring.periods(2, |_, _, _| true);
+    }
+    let missed = ring.nodes[0].machine().member(NodeId(1)).unwrap().missed;
+    let failed = ring.nodes[0].machine().counters().failed_probes;
+    assert!(failed > 2 && missed == 2, "{missed} of {failed}");
+}

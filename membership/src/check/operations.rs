@@ -198,9 +198,11 @@ impl Mesh {
             return Ok(());
         };
         let incarnation = Incarnation(me.incarnation.0.wrapping_add(step));
-        let driver = Some(self.new_driver(Member { incarnation, ..me })?);
+        let me = Member { incarnation, ..me };
+        let driver = Some(self.new_driver(me)?);
         if let Some(seat) = self.seats.get_mut(seat) {
             seat.driver = driver;
+            seat.me = me;
             seat.told = Told::default();
         }
         let seeds = self.seats.iter().map(|seat| seat.me.id).collect();
@@ -306,7 +308,11 @@ impl Mesh {
             seat.told = Told::default();
         }
         seat.told.compare(machine)?;
-        seat.me = machine.me();
+        let (before, me) = (seat.me, machine.me());
+        if me != before && !me.supersedes(before) {
+            return Err(format!("it was {before:?} and is {me:?}"));
+        }
+        seat.me = me;
         Ok(())
     }
 }

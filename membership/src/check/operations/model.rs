@@ -93,11 +93,13 @@ impl Told {
             }
             seen.insert(id, last);
         }
+        // Itself, and the others.
+        let known_before = 1 + self.last.len();
         // What is not listed any more was forgotten, and may come again as anything.
         self.last = seen;
         let limit = machine.config().member_limit as usize;
-        // Settings that shrink the list leave it to its entries to go.
-        if known > limit.max(64) {
+        // Settings that shrink the list leave it to its entries to go; it must not grow then.
+        if known > limit.max(known_before) {
             return Err(format!("{known} members are known, {limit} allowed"));
         }
         if count != machine.live() {
