@@ -94,6 +94,25 @@ fn failures() -> Vec<Scenario> {
             start.config.sync_after = 1;
             start
         }),
+        holds("crash and loss, needless probes left out", 92_299, {
+            let mut start = Start::meshed(3, Bounds { drops: 1, ..crash });
+            start.config.publish_after = 2;
+            start.config.suppress_probes = true;
+            start
+        }),
+        holds("crash and comeback, needless probes left out", 8_067, {
+            let bounds = Bounds {
+                drops: 1,
+                restarts: 1,
+                ..crash
+            };
+            let mut start = Start {
+                comeback: 0,
+                ..Start::meshed(2, bounds)
+            };
+            start.config.suppress_probes = true;
+            start
+        }),
     ]
 }
 

@@ -27,6 +27,10 @@ pub struct Config {
     pub relays: u8,
     /// How probe targets are chosen. Default [`Selection::BoundedMix`] with every 8th in turn.
     pub selection: Selection,
+    /// Whether a probe is left out when its target was heard from in the period that just ended
+    /// and there is no news to pass on: it would tell nobody anything. A failure is detected later
+    /// by a period at most. Default true; the thesis probes always.
+    pub suppress_probes: bool,
     /// The exponent m of the weight 1/r^m: 0 (uniform, which is SWIM) to 8. Default 3 (thesis).
     pub exponent: u8,
     /// The distance, in the host's unit, at and below which all members weigh the same: from 1.
@@ -51,8 +55,9 @@ pub struct Config {
     /// How far our own timeouts stretch when we are the slow one: the factor is 1 to 1 + this.
     /// 0 switches it off. Default 2.
     pub stretch_limit: u8,
-    /// After how many probes with another digest in a row two nodes compare their lists; 0
-    /// switches that off. Default 4.
+    /// After how many probes with another digest in a row two nodes compare their lists; after a
+    /// single one where ours has not changed for four times as many periods. 0 switches comparing
+    /// off. Default 4.
     pub sync_after: u8,
     /// A seed or a dead member is probed every so many periods, for ever; 0 switches that off. A
     /// node that knows nobody does so every period. Default 5.
@@ -157,6 +162,7 @@ impl Default for Config {
             probe_timeout: Span::millis(300),
             relays: 3,
             selection: Selection::BoundedMix { every: 8 },
+            suppress_probes: true,
             exponent: 3,
             unit_distance: 1,
             default_distance: 1,
@@ -209,6 +215,7 @@ impl Config {
             jitter: Span::millis(2),
             probe_timeout: Span::millis(8),
             selection: Selection::Plain,
+            suppress_probes: false,
             suspicion: SuspicionLength::Fixed(8),
             publish_after: 1,
             stretch_limit: 0,

@@ -74,6 +74,10 @@ impl News {
         room
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     pub(crate) fn clear(&mut self) {
         self.queue.clear();
     }
@@ -154,6 +158,10 @@ impl Broadcaster {
                 message.broadcasts.0.push(broadcast);
             }
         }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
     }
 
     pub(crate) fn clear(&mut self) {

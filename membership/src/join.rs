@@ -230,9 +230,11 @@ impl Membership {
         self.broadcaster.clear();
         self.turn.clear();
         self.probe = None;
+        self.heard = crate::probe::Heard::default();
         self.fetch = None;
         self.stretch = 0;
         self.disagreements = 0;
+        self.rest = crate::sync::Rest::default();
         self.monitor = crate::feedback::SelfMonitor::default();
         self.unlucky.retain(|_| false);
         cx.event(Event::Left);

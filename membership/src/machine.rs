@@ -10,9 +10,10 @@ use crate::feedback::SelfMonitor;
 use crate::gossip::{Broadcaster, News};
 use crate::list::{Entry, MemberList, Standing};
 use crate::message::{Body, Broadcast, Claim, Key, Message, Metadata, Record};
-use crate::probe::Probe;
+use crate::probe::{Heard, Probe};
 use crate::published::Rules;
 use crate::suspicion::Source;
+use crate::sync::Rest;
 use crate::target::{Turn, weight};
 use crate::{
     Command, Config, ConfigError, Counters, Event, MemberView, Misbehaviour, Reject, Timer,
@@ -47,6 +48,7 @@ pub struct Membership {
     /// Counts periods, for ages only; stands still where no age matters.
     pub(crate) period: u16,
     pub(crate) probe: Option<Probe>,
+    pub(crate) heard: Heard,
     pub(crate) turn: Turn,
     pub(crate) bag_step: u64,
     /// How far our own timeouts are stretched.
@@ -56,6 +58,7 @@ pub struct Membership {
     pub(crate) unlucky: BoundedQueue<NodeId>,
     /// Probes in a row that showed another digest than ours.
     pub(crate) disagreements: u8,
+    pub(crate) rest: Rest,
     /// From which key on we still fetch the list that a joiner gets.
     pub(crate) fetch: Option<Key>,
     pub(crate) until_reconnect: u16,
@@ -89,12 +92,14 @@ impl Membership {
             broadcaster: Broadcaster::new(config.broadcast_limit.into()),
             period: 0,
             probe: None,
+            heard: Heard::default(),
             turn: Turn::default(),
             bag_step: 1,
             stretch: 0,
             monitor: SelfMonitor::default(),
             unlucky: BoundedQueue::new(8),
             disagreements: 0,
+            rest: Rest::default(),
             fetch: None,
             until_reconnect: 0,
             farewells: 0,

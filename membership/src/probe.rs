@@ -1,6 +1,6 @@
 //! Probing: one target a period, directly and then through relays.
 
-use selvedge_core::{Context, Member, Span, Weights};
+use selvedge_core::{Context, Member, NodeId, Span, Weights};
 
 use crate::list::Standing;
 use crate::message::{Body, Message};
@@ -11,6 +11,24 @@ use crate::{Membership, Phase, Reject, Timer};
 pub(crate) struct Probe {
     pub(crate) target: Member,
     pub(crate) answered: bool,
+}
+
+/// Who was heard from in this period. Whoever finds no room is probed nevertheless.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Heard([Option<NodeId>; 8]);
+
+impl Heard {
+    fn contains(&self, id: NodeId) -> bool {
+        self.0.contains(&Some(id))
+    }
+
+    fn note(&mut self, id: NodeId) {
+        if !self.contains(id)
+            && let Some(vacant) = self.0.iter_mut().find(|it| it.is_none())
+        {
+            *vacant = Some(id);
+        }
+    }
 }
 
 impl Membership {
@@ -69,6 +87,8 @@ impl Membership {
         while let Some(id) = self.list.bury(self.period, limit.into(), age) {
             self.turn.leave(id);
         }
+        self.rest
+            .end_period(self.list.digest(), self.config.sync_after);
         self.heed_unlucky();
         self.monitor_self(cx);
         self.fetch_again(cx);
@@ -89,9 +109,16 @@ impl Membership {
     }
 
     fn begin_probe(&mut self, cx: &mut Context<'_, Self>) {
-        let Some(target) = self.choose_target(cx) else {
+        let chosen = self.choose_target(cx);
+        let needless = chosen.is_some_and(|target| self.is_needless(target));
+        self.heard = Heard::default();
+        let Some(target) = chosen else {
             return;
         };
+        if needless {
+            self.counters.probes_suppressed += 1;
+            return;
+        }
         self.counters.probes += 1;
         self.probe = Some(Probe {
             target,
@@ -102,6 +129,20 @@ impl Membership {
             let stretched = self.config.probe_timeout * (u64::from(self.stretch) + 1);
             cx.arm(Timer::Probe, stretched);
         }
+    }
+
+    /// Whether a probe would tell nobody anything: its target just showed that it lives, nobody
+    /// doubts that, and there is no news.
+    fn is_needless(&self, target: Member) -> bool {
+        self.config.suppress_probes
+            && self.heard.contains(target.id)
+            && self.news.is_empty()
+            && self.broadcaster.is_empty()
+            && self
+                .list
+                .find(target.id)
+                .and_then(|slot| self.list.entry(slot))
+                .is_some_and(|entry| entry.standing == Standing::Alive)
     }
 
     pub(crate) fn ping(&mut self, target: Member, cx: &mut Context<'_, Self>) {
@@ -160,6 +201,9 @@ impl Membership {
         let (standing, revision) = (entry.standing, entry.revision);
         let now = self.period;
         self.list.note(slot, |entry| entry.stamp = now);
+        if self.config.suppress_probes {
+            self.heard.note(member.id);
+        }
         if matches!(standing, Standing::Doubted | Standing::Hearsay) {
             self.list.set_standing(slot, Standing::Alive, revision, now);
             cx.disarm(Timer::Suspicion(member.id));

@@ -9,9 +9,41 @@ use crate::{Membership, Phase};
 /// How many differing buckets are sent in answer to one message: bounds what a question can cause.
 const BUCKETS_AT_ONCE: usize = 4;
 
+/// For how long our list has been as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Rest {
+    digest: Digest,
+    periods: u8,
+}
+
+impl Rest {
+    /// News reaches all in some ln N periods; so many times `sync_after` is longer.
+    const PATIENCE: u8 = 4;
+
+    /// A period is over. Where a single probe causes a comparison anyway, nothing is counted.
+    pub(crate) fn end_period(&mut self, digest: Digest, sync_after: u8) {
+        if sync_after > 1 {
+            let same = self.digest == digest;
+            self.periods = if same {
+                self.periods.saturating_add(1)
+            } else {
+                0
+            };
+            self.periods = self.periods.min(sync_after.saturating_mul(Self::PATIENCE));
+            self.digest = digest;
+        }
+    }
+
+    fn is_long(&self, sync_after: u8) -> bool {
+        sync_after > 1 && self.periods >= sync_after.saturating_mul(Self::PATIENCE)
+    }
+}
+
 impl Membership {
     /// A probe showed its sender's digest. Lists differ while news travels; only when they stay
-    /// different are they compared.
+    /// different are they compared: when probes in a row say so, or one does long after our list
+    /// has come to rest. A row alone would not do. Of two nodes that are far from all others, each
+    /// is mostly probed by the other, which missed the same news and agrees.
     pub(crate) fn compare_digests(
         &mut self,
         from: Member,
@@ -26,8 +58,10 @@ impl Membership {
             return;
         }
         self.disagreements = self.disagreements.saturating_add(1);
-        if self.disagreements >= self.config.sync_after {
+        if self.disagreements >= self.config.sync_after || self.rest.is_long(self.config.sync_after)
+        {
             self.disagreements = 0;
+            self.rest = Rest::default();
             self.counters.syncs += 1;
             let buckets = self.list.bucket_digests();
             cx.send(from, Message::bare(Body::Digests { buckets }));

@@ -76,6 +76,9 @@ impl<'a> MemberView<'a> {
 pub struct Counters {
     /// Probes begun.
     pub probes: u64,
+    /// Probes left out because their target was just heard from, see
+    /// [`Config::suppress_probes`](crate::Config::suppress_probes).
+    pub probes_suppressed: u64,
     /// Probes that found no answer, relays included.
     pub failed_probes: u64,
     /// Suspicions of ours that were told to others.

@@ -21,6 +21,7 @@ pub fn tight() -> Config {
         probe_timeout: Span::millis(500),
         relays: 1,
         selection: Selection::Plain,
+        suppress_probes: false,
         exponent: 0,
         suspicion: SuspicionLength::Fixed(2),
         publish_after: 1,

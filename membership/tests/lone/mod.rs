@@ -124,6 +124,7 @@ pub(crate) fn pings(effects: &[Effect<Membership>]) -> Vec<Member> {
 pub(crate) fn quiet() -> Config {
     Config {
         passive: None,
+        suppress_probes: false,
         reconnect_every: 0,
         sync_after: 0,
         ..Config::default()

@@ -20,6 +20,7 @@ pub(crate) fn plain() -> Config {
         jitter: Span::ZERO,
         active: None,
         passive: None,
+        suppress_probes: false,
         stretch_limit: 0,
         sync_after: 0,
         reconnect_every: 0,
