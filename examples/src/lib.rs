@@ -8,6 +8,7 @@
 )]
 
 pub mod checks;
+pub mod claims;
 pub mod demo;
 pub mod ricart_agrawala;
 pub mod term;

@@ -29,6 +29,7 @@ enum Command {
     Demo(cli::demo::Demo),
     Node(cli::node::Node),
     Check(cli::check::Check),
+    Claims(cli::claims::Claims),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Some(Command::Demo(demo)) => demo.run(),
         Some(Command::Node(node)) => node.run(),
         Some(Command::Check(check)) => check.run(),
+        Some(Command::Claims(claims)) => claims.run(),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

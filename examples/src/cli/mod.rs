@@ -1,6 +1,7 @@
 //! The subcommands. Each runs to its end and says whether all that it checked held.
 
 pub(crate) mod check;
+pub(crate) mod claims;
 pub(crate) mod demo;
 pub(crate) mod node;
 
@@ -39,6 +40,15 @@ pub(crate) enum Failure {
     /// No list has that name.
     #[error("there are no checks named {name}: known are {known}")]
     UnknownCheck { name: String, known: String },
+    /// No claim has that name.
+    #[error("there are no claims named {name}: known are {known}")]
+    UnknownClaim { name: String, known: String },
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}: check the name", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    /// A file is no shard of this run.
+    #[error("cannot merge {}: {why}", path.display())]
+    NoShard { path: PathBuf, why: String },
     /// All scenarios of these lists take long.
     #[error("there is nothing quick to check: add --deep, or name other lists")]
     NothingToCheck,
@@ -54,11 +64,15 @@ impl Failure {
     /// The exit status: 2 for a wrong call, as for wrong flags, 1 for what went wrong later.
     pub(crate) fn status(&self) -> ExitCode {
         match self {
-            Self::UnknownCheck { .. } | Self::NothingToCheck => ExitCode::from(2),
+            Self::UnknownCheck { .. } | Self::UnknownClaim { .. } | Self::NothingToCheck => {
+                ExitCode::from(2)
+            }
             Self::Host(_)
             | Self::Refused(_)
             | Self::Runtime(_)
             | Self::Write { .. }
+            | Self::Read { .. }
+            | Self::NoShard { .. }
             | Self::Output(_)
             | Self::Resolve { .. }
             | Self::Family { .. }

@@ -1,0 +1,225 @@
+//! From trials to figures, for the claims of this family.
+
+use super::lab::{FLOOR, PERIOD, Seen, Setting, Variant};
+use crate::claims::stats::{Estimate, cut, mean, median, quantile};
+use crate::claims::{Axis, Experiment, Line, Plot, Point, Reference, Samples, Verdict};
+
+/// The trials of the thesis for one point of a figure.
+pub(super) const TRIALS: u32 = 1_000;
+
+/// The exponents of Medley; 0 would be SWIM.
+pub(super) const EXPONENTS: [u8; 5] = [1, 2, 3, 4, 5];
+
+/// A verdict on a cut allows for so many percentage points below the paper's figure.
+pub(super) const BAND: f64 = 10.0;
+
+/// In the thesis' units.
+pub(super) fn units(micros: u64) -> f64 {
+    micros as f64 / 1_000.0
+}
+
+/// Raw first detection time in units.
+pub(super) fn detection(seen: &Seen) -> Option<f64> {
+    seen.first.map(units)
+}
+
+/// First detection time beyond the shortest possible one, in units.
+pub(super) fn excess(seen: &Seen) -> Option<f64> {
+    detection(seen).map(|time| time - FLOOR as f64)
+}
+
+/// Time from the first detection until everyone knows, in units.
+pub(super) fn spread(seen: &Seen) -> Option<f64> {
+    seen.spread.map(units)
+}
+
+/// A figure of all trials of a setting in which it exists.
+pub(super) fn column(
+    samples: &Samples,
+    setting: &Setting,
+    figure: fn(&Seen) -> Option<f64>,
+) -> Vec<f64> {
+    setting.seen(samples).values().filter_map(figure).collect()
+}
+
+/// A figure of two settings, of those trials in which both have it.
+pub(super) fn paired(
+    samples: &Samples,
+    (base, other): (&Setting, &Setting),
+    figure: fn(&Seen) -> Option<f64>,
+) -> (Vec<f64>, Vec<f64>) {
+    let others = other.seen(samples);
+    base.seen(samples)
+        .iter()
+        .filter_map(|(trial, seen)| Some((figure(seen)?, figure(others.get(trial)?)?)))
+        .unzip()
+}
+
+/// All exponents of Medley under these rules.
+pub(super) fn sweep(variants: &[Variant]) -> Vec<Experiment> {
+    variants
+        .iter()
+        .flat_map(|&variant| {
+            EXPONENTS.map(|exponent| Setting::new(variant, exponent).experiment(TRIALS))
+        })
+        .collect()
+}
+
+/// By how much a variant cuts a figure of plain Medley, by exponent.
+pub(super) struct Cuts {
+    pub(super) by_exponent: Vec<(u8, Estimate)>,
+    pub(super) trials: usize,
+}
+
+impl Cuts {
+    pub(super) fn of(
+        samples: &Samples,
+        variant: Variant,
+        figure: fn(&Seen) -> Option<f64>,
+    ) -> Option<Self> {
+        let mut trials = usize::MAX;
+        let by_exponent = EXPONENTS
+            .into_iter()
+            .map(|exponent| {
+                let settings = (
+                    &Setting::new(Variant::Plain, exponent),
+                    &Setting::new(variant, exponent),
+                );
+                let (base, other) = paired(samples, settings, figure);
+                trials = trials.min(base.len());
+                Some((exponent, cut(&base, &other)?))
+            })
+            .collect::<Option<_>>()?;
+        Some(Self {
+            by_exponent,
+            trials,
+        })
+    }
+
+    /// The largest cut, and at which exponent.
+    pub(super) fn best(&self) -> Option<(u8, Estimate)> {
+        let by_value = |a: &&(u8, Estimate), b: &&(u8, Estimate)| a.1.value.total_cmp(&b.1.value);
+        self.by_exponent.iter().max_by(by_value).copied()
+    }
+
+    /// In words, with standard errors.
+    pub(super) fn words(&self) -> String {
+        let words = self.by_exponent.iter().map(|(exponent, cut)| {
+            format!("{:.1} (+-{:.1}) at m = {exponent}", cut.value, cut.error)
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    pub(super) fn line(&self, name: &str) -> Line {
+        Line {
+            name: name.to_owned(),
+            points: self
+                .by_exponent
+                .iter()
+                .map(|&(exponent, cut)| Point {
+                    x: f64::from(exponent),
+                    y: cut.value,
+                    low: cut.value - cut.error,
+                    high: cut.value + cut.error,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The rule for cuts: better from the paper's figure on, holds down to [`BAND`] points below it.
+pub(super) fn verdict_on_cut(ours: f64, paper: f64) -> Verdict {
+    if ours >= paper {
+        Verdict::Better
+    } else if ours >= paper - BAND {
+        Verdict::Holds
+    } else {
+        Verdict::Differs
+    }
+}
+
+/// The worst of several verdicts.
+pub(super) fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
+    let rank = |it: &Verdict| match it {
+        Verdict::Better => 0,
+        Verdict::Holds => 1,
+        Verdict::Differs => 2,
+    };
+    verdicts
+        .into_iter()
+        .max_by_key(rank)
+        .unwrap_or(Verdict::Differs)
+}
+
+/// The mean with the quartiles as spread.
+pub(super) fn point(x: f64, values: &[f64]) -> Option<Point> {
+    Some(Point {
+        x,
+        y: mean(values)?,
+        low: quantile(values, 0.25)?,
+        high: quantile(values, 0.75)?,
+    })
+}
+
+/// The median with the quartiles as spread.
+pub(super) fn middle(x: f64, values: &[f64]) -> Option<Point> {
+    Some(Point {
+        y: median(values)?,
+        ..point(x, values)?
+    })
+}
+
+/// A figure of some variants by exponent, 0 included where it was run.
+pub(super) fn by_exponent(
+    samples: &Samples,
+    variants: &[Variant],
+    figure: fn(&Seen) -> Option<f64>,
+) -> Vec<Line> {
+    let line = |&variant: &Variant| Line {
+        name: variant.name().to_owned(),
+        points: (0..=5)
+            .filter_map(|exponent| {
+                let values = column(samples, &Setting::new(variant, exponent), figure);
+                point(f64::from(exponent), &values)
+            })
+            .collect(),
+    };
+    variants.iter().map(line).collect()
+}
+
+/// A plot of cuts by exponent, with the paper's largest ones.
+pub(super) fn plot_of_cuts(title: &str, lines: Vec<Line>, papers: &[(&str, f64)]) -> Plot {
+    Plot {
+        title: format!("{title}; bars: one standard error"),
+        x: Axis::Plain("exponent m".to_owned()),
+        y: Axis::Plain("cut against plain Medley [%]".to_owned()),
+        lines,
+        references: papers
+            .iter()
+            .map(|&(name, y)| Reference {
+                name: format!("thesis, largest: {name}"),
+                y,
+                x: None,
+            })
+            .collect(),
+    }
+}
+
+/// Hops in a node's period: the transmissions of all messages that it causes.
+pub(super) fn hops(seen: &Seen) -> Option<f64> {
+    (seen.node_periods > 0).then(|| seen.hops as f64 / seen.node_periods as f64)
+}
+
+/// What both sides pay: the root of mean detection time (units) times hops (a node and period).
+pub(super) fn product(samples: &Samples, setting: &Setting) -> Option<f64> {
+    let times = column(samples, setting, detection);
+    let hops = column(samples, setting, hops);
+    Some((mean(&times)? * mean(&hops)?).sqrt())
+}
+
+/// How long no more than this lies between two signs of life that one node has of another.
+pub(super) fn bound(variant: Variant, nodes: u64) -> Option<u64> {
+    variant
+        .every()
+        .map(|every| nodes * u64::from(every) * PERIOD)
+}

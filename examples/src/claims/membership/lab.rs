@@ -1,0 +1,437 @@
+//! One trial: a mesh is placed, settles, loses members, and is watched until everyone knows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chacha20::ChaCha8Rng;
+use rand_core::SeedableRng;
+use selvedge_core::{Choose, Delta, Member, NodeId, Ratio, Span, Time};
+use selvedge_membership::{
+    ActiveFeedback, Command, Config, Event, Membership, PassiveFeedback, Selection,
+};
+use selvedge_sim::network::{Link, Network, PAPER_CLUSTERS, Relays, Topology, TopologyError};
+
+use super::mobility::Mobility;
+use crate::claims::{Experiment, Fault as Broken, Sample, Samples};
+
+/// The protocol period in the thesis' units, of which one is a millisecond here.
+pub(super) const PERIOD: u64 = 20;
+/// The sum of probe period and suspicion time: no failure is detected earlier.
+pub(super) const FLOOR: u64 = 180;
+
+/// How nodes are placed: 49 in a square of 15 m, unless said otherwise; they hear each other over
+/// 4 m.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Placement {
+    /// Anywhere, at 49 nodes in 225 square metres whatever their number.
+    Random,
+    /// The thesis' five clusters.
+    Cluster,
+    /// Seven by seven.
+    Grid,
+}
+
+/// Which rules the nodes follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Variant {
+    /// Medley without feedback; with exponent 0 it is SWIM.
+    Plain,
+    /// With active feedback.
+    Active,
+    /// With passive feedback.
+    Passive,
+    /// With both.
+    Both,
+    /// With both, and one probe in 8 in turn: a bound on the time between two probes.
+    Bounded,
+    /// With active feedback, one probe in 32 in turn instead of passive feedback, no probe of
+    /// whoever was just heard from, and suspicions told after a second question.
+    Lean,
+}
+
+impl Variant {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Active => "active",
+            Self::Passive => "passive",
+            Self::Both => "active and passive",
+            Self::Bounded => "ours: both, 1 in 8 in turn",
+            Self::Lean => "ours: active, 1 in 32 in turn, no needless probes",
+        }
+    }
+
+    /// One probe in so many is in turn; `None` where there is no bound.
+    pub(super) const fn every(self) -> Option<u16> {
+        match self {
+            Self::Plain | Self::Active | Self::Passive | Self::Both => None,
+            Self::Bounded => Some(8),
+            Self::Lean => Some(32),
+        }
+    }
+}
+
+/// Who fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// One node.
+    One,
+    /// 24 of 49, at once.
+    Half,
+    /// One of the clusters, at once.
+    Domain,
+}
+
+/// Everything that a trial depends on but chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Setting {
+    pub(super) placement: Placement,
+    pub(super) nodes: usize,
+    pub(super) exponent: u8,
+    pub(super) variant: Variant,
+    pub(super) fault: Fault,
+    pub(super) mobility: Option<Mobility>,
+    /// Whether nodes that differ compare their lists, of which the thesis knows nothing.
+    pub(super) compares_lists: bool,
+}
+
+/// For how many periods a mesh settles before it is watched: the averages of active feedback need
+/// some 50, and after 200 neither detection nor traffic drifts any more.
+const SETTLING: u64 = 200;
+/// For how many periods traffic is counted.
+const COUNTING: u64 = 50;
+/// After how many periods a failure that is not known to all is left so.
+pub(super) const PATIENCE: u64 = 4_000;
+/// How far nodes hear, in mm.
+const RANGE: u32 = 4_000;
+/// The distance below which all members weigh the same, in mm.
+const UNIT_DISTANCE: u32 = 100;
+
+/// What was seen in a trial. Times in microseconds, of which 1,000 are a unit of the thesis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// From the failure to its first detection; the mean over all who failed.
+    pub(super) first: Option<u64>,
+    /// The shortest of these times.
+    pub(super) earliest: Option<u64>,
+    /// The longest of these times.
+    pub(super) latest: Option<u64>,
+    /// From the first detection until everyone alive knows; the mean over all who failed.
+    pub(super) spread: Option<u64>,
+    /// From the first detection until half of those alive know; the mean over all who failed.
+    pub(super) half_spread: Option<u64>,
+    /// How many had not learned of a failure after [`PATIENCE`]; their times count as that.
+    pub(super) unaware: u64,
+    /// Transmissions of messages, hop by hop, in the time of counting.
+    pub(super) hops: u64,
+    /// Messages in the time of counting.
+    pub(super) messages: u64,
+    /// Nodes times periods in the time of counting.
+    pub(super) node_periods: u64,
+}
+
+impl From<Seen> for Sample {
+    fn from(seen: Seen) -> Self {
+        Self(vec![
+            seen.first,
+            seen.earliest,
+            seen.latest,
+            seen.spread,
+            seen.half_spread,
+            Some(seen.unaware),
+            Some(seen.hops),
+            Some(seen.messages),
+            Some(seen.node_periods),
+        ])
+    }
+}
+
+impl From<&Sample> for Seen {
+    fn from(sample: &Sample) -> Self {
+        let column = |nth: usize| sample.0.get(nth).copied().flatten();
+        let count = |nth| column(nth).unwrap_or_default();
+        Self {
+            first: column(0),
+            earliest: column(1),
+            latest: column(2),
+            spread: column(3),
+            half_spread: column(4),
+            unaware: count(5),
+            hops: count(6),
+            messages: count(7),
+            node_periods: count(8),
+        }
+    }
+}
+
+impl Setting {
+    /// One node of 49 placed at random fails.
+    pub(super) const fn new(variant: Variant, exponent: u8) -> Self {
+        Self {
+            placement: Placement::Random,
+            nodes: 49,
+            exponent,
+            variant,
+            fault: Fault::One,
+            mobility: None,
+            compares_lists: true,
+        }
+    }
+
+    /// What the setting is called among all experiments.
+    pub(super) fn name(&self) -> String {
+        let Self {
+            placement,
+            nodes,
+            exponent,
+            variant,
+            fault,
+            mobility,
+            compares_lists,
+        } = self;
+        let moved = mobility.map(|it| format!(", {it}")).unwrap_or_default();
+        let alone = if *compares_lists {
+            ""
+        } else {
+            ", lists not compared"
+        };
+        format!(
+            "membership: {nodes} nodes {placement:?}, m = {exponent}, {}, fault {fault:?}{moved}{alone}",
+            variant.name()
+        )
+    }
+
+    /// The setting as an experiment of which the thesis ran so many trials.
+    pub(super) fn experiment(self, trials: u32) -> Experiment {
+        Experiment {
+            name: self.name(),
+            trials,
+            run: Arc::new(move |seed| self.run(seed).map(Seen::into)),
+        }
+    }
+
+    /// What was seen, by number of trial.
+    pub(super) fn seen(&self, samples: &Samples) -> BTreeMap<u32, Seen> {
+        samples
+            .of(&self.name())
+            .map(|(trial, sample)| (trial, Seen::from(sample)))
+            .collect()
+    }
+
+    pub(super) fn config(&self) -> Config {
+        let (active, passive) = (ActiveFeedback::default(), PassiveFeedback::default());
+        let (active, passive) = match self.variant {
+            Variant::Plain => (None, None),
+            Variant::Active | Variant::Lean => (Some(active), None),
+            Variant::Passive => (None, Some(passive)),
+            Variant::Both | Variant::Bounded => (Some(active), Some(passive)),
+        };
+        let every = self.variant.every();
+        let is_lean = self.variant == Variant::Lean;
+        let ours = Config::default();
+        Config {
+            exponent: self.exponent,
+            unit_distance: UNIT_DISTANCE,
+            neighbour_distance: RANGE,
+            selection: every.map_or(Selection::Plain, |every| Selection::BoundedMix { every }),
+            suppress_probes: is_lean,
+            publish_after: if is_lean { ours.publish_after } else { 1 },
+            stretch_limit: if is_lean { ours.stretch_limit } else { 0 },
+            active,
+            passive,
+            sync_after: if self.compares_lists {
+                ours.sync_after
+            } else {
+                0
+            },
+            // The list of a large mesh fits one frame: how it is fetched is not what is measured.
+            frame_budget: u16::MAX,
+            ..Config::thesis()
+        }
+    }
+
+    fn topology(&self, seed: u64) -> Result<Topology, TopologyError> {
+        match self.placement {
+            Placement::Random => {
+                // 15 m for 49 nodes; the same density for others.
+                let side = (225_000_000 * self.nodes as u64 / 49).isqrt();
+                let side = u32::try_from(side).unwrap_or(u32::MAX);
+                Topology::random_geometric(self.nodes, side, RANGE, seed)
+            }
+            Placement::Cluster => Topology::clusters(&PAPER_CLUSTERS, RANGE, seed),
+            // 15 m from the first to the last: 2.5 m between neighbours.
+            Placement::Grid => Topology::grid(7, 7, 2_500, RANGE),
+        }
+    }
+
+    /// Runs one trial.
+    pub(super) fn run(&self, seed: u64) -> Result<Seen, Broken> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut mesh = self.settled(seed, Ratio::NEVER)?;
+        if let Some(mobility) = self.mobility {
+            mobility.carry_out(&mut mesh, &mut rng)?;
+        }
+        let counted = mesh.counters();
+        mesh.run_for(Span::millis(PERIOD * COUNTING));
+        let now = mesh.counters();
+        let mut seen = Seen {
+            hops: now.hop_bytes - counted.hop_bytes,
+            messages: now.bytes - counted.bytes,
+            node_periods: mesh.len() as u64 * COUNTING,
+            ..Seen::default()
+        };
+        // Anywhere within a period.
+        mesh.run_for(Span(rng.below(PERIOD * 1_000)));
+        fail(&mut mesh, &self.victims(&mut rng), &mut seen)?;
+        Ok(seen)
+    }
+
+    /// A mesh in which everyone knows everyone and how far away they are, and whose feedback has
+    /// settled.
+    pub(super) fn settled(&self, seed: u64, loss: Ratio) -> Result<Network<Membership>, Broken> {
+        let topology = self.topology(seed).map_err(Broken::network)?;
+        // No round trip takes longer than the thesis' two units, however far it goes.
+        let link = Link {
+            min_delay: Span::micros(5),
+            max_delay: Span::micros(25),
+            ..Link::default()
+        };
+        let mut mesh = Network::new(seed, topology, link).map_err(Broken::network)?;
+        mesh.set_identity(Membership::me);
+        mesh.set_size(|_| 1);
+        mesh.set_relays(Relays::All);
+        for node in 0..self.nodes {
+            let me = member(node);
+            let machine = Membership::new(me, self.config()).map_err(Broken::network)?;
+            mesh.add(me, machine).map_err(Broken::network)?;
+        }
+        for node in 0..self.nodes {
+            // One after the other, each through somebody who is in.
+            let seeds = (node > 0).then(|| member(node / 2).id);
+            let seeds = seeds.into_iter().collect();
+            mesh.command(node, Command::Join { seeds })
+                .map_err(Broken::network)?;
+            mesh.run_for(Span::micros(1_500));
+        }
+        let complete =
+            |mesh: &Network<Membership>| mesh.machines().all(|(_, it)| it.live() == self.nodes);
+        while !complete(&mesh) {
+            mesh.run_for(Span::millis(PERIOD));
+            if mesh.now() > Time::ZERO + Span::millis(PERIOD * PATIENCE) {
+                return Err(Broken::NotSettled(PATIENCE));
+            }
+        }
+        for node in 0..self.nodes {
+            tell_distances(&mut mesh, node, 0..self.nodes)?;
+        }
+        let lossy = Link { loss, ..link };
+        mesh.set_link(lossy).map_err(Broken::network)?;
+        mesh.run_for(Span::millis(PERIOD * SETTLING));
+        mesh.drain_events().for_each(drop);
+        Ok(mesh)
+    }
+
+    fn victims(&self, rng: &mut ChaCha8Rng) -> Vec<usize> {
+        match self.fault {
+            Fault::One => pick(rng, self.nodes, 1),
+            Fault::Half => pick(rng, self.nodes, self.nodes / 2),
+            Fault::Domain => {
+                let chosen = rng.below(PAPER_CLUSTERS.len() as u64) as usize;
+                let before: usize = PAPER_CLUSTERS.iter().take(chosen).map(|it| it.nodes).sum();
+                let size = PAPER_CLUSTERS.get(chosen).map_or(0, |it| it.nodes);
+                (before..before + size).collect()
+            }
+        }
+    }
+}
+
+/// Lets `victims` fail and watches until everyone alive knows of all of them.
+fn fail(mesh: &mut Network<Membership>, victims: &[usize], seen: &mut Seen) -> Result<(), Broken> {
+    let at = mesh.now();
+    for &victim in victims {
+        mesh.crash(victim).map_err(Broken::network)?;
+    }
+    let alive = mesh.len() - victims.len();
+    // When each survivor learned of each failure.
+    let mut learned: Vec<Vec<u64>> = victims.iter().map(|_| Vec::with_capacity(alive)).collect();
+    let end = at + Span::millis(PERIOD * PATIENCE);
+    while mesh.now() < end && learned.iter().any(|times| times.len() < alive) {
+        mesh.run_for(Span::millis(PERIOD));
+        for (when, _, event) in mesh.drain_events() {
+            if let Event::Membership(Delta::Failed(member)) = event
+                && let Some(nth) = victims.iter().position(|&it| id(it) == member.id)
+                && let Some(times) = learned.get_mut(nth)
+            {
+                times.push(when.since(at).0);
+            }
+        }
+    }
+    seen.unaware = learned
+        .iter()
+        .map(|times| (alive - times.len()) as u64)
+        .sum();
+    // What did not happen until the end counts as if it had happened then: less than the truth.
+    for times in &mut learned {
+        times.resize(alive, mesh.now().since(at).0);
+    }
+    let at_rank = |rank: usize| -> Option<Vec<u64>> {
+        learned
+            .iter()
+            .map(|times| times.get(rank).copied())
+            .collect()
+    };
+    let since_first = |rank: usize| -> Option<u64> {
+        let times: Option<Vec<u64>> = learned
+            .iter()
+            .map(|times| Some(times.get(rank)? - times.first()?))
+            .collect();
+        mean(&times?)
+    };
+    let firsts = at_rank(0).unwrap_or_default();
+    seen.first = mean(&firsts);
+    seen.earliest = firsts.iter().min().copied();
+    seen.latest = firsts.iter().max().copied();
+    seen.spread = since_first(alive - 1);
+    seen.half_spread = since_first((alive - 1) / 2);
+    Ok(())
+}
+
+/// Tells `node` how far away the others are, in mm.
+pub(super) fn tell_distances(
+    mesh: &mut Network<Membership>,
+    node: usize,
+    others: impl IntoIterator<Item = usize>,
+) -> Result<(), Broken> {
+    for other in others.into_iter().filter(|&other| other != node) {
+        let distance = mesh.topology().distance(node, other).unwrap_or_default();
+        let distance = u32::try_from(distance).map_err(Broken::network)?.max(1);
+        let id = id(other);
+        mesh.command(node, Command::SetDistance { id, distance })
+            .map_err(Broken::network)?;
+    }
+    Ok(())
+}
+
+pub(super) fn id(node: usize) -> NodeId {
+    NodeId(node as u64 + 1)
+}
+
+pub(super) fn member(node: usize) -> Member {
+    Member::new(id(node).0, 1)
+}
+
+/// So many different nodes, all choices alike.
+pub(super) fn pick(rng: &mut ChaCha8Rng, nodes: usize, count: usize) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..nodes).collect();
+    for place in 0..count.min(nodes) {
+        let other = place + rng.below((nodes - place) as u64) as usize;
+        all.swap(place, other);
+    }
+    all.truncate(count);
+    all
+}
+
+fn mean(times: &[u64]) -> Option<u64> {
+    let sum: u64 = times.iter().sum();
+    sum.checked_div(times.len() as u64)
+}

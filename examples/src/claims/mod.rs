@@ -1,0 +1,223 @@
+//! The figures that the papers print, run again: what `selvedge claims` does.
+//!
+//! A [`Claim`] is one row: which settings it needs, where it stands, and the rule of its verdict.
+//! Claims that look at the same settings share their trials. A trial depends on the seed and its
+//! number alone, so shards that ran apart merge into what one run would have found.
+//!
+//! What is kept of a trial is a few whole numbers; all means and medians are taken in the end,
+//! from trials in order, so they do not depend on who ran them and when.
+
+pub mod membership;
+mod page;
+mod plan;
+mod plot;
+mod run;
+mod samples;
+mod stats;
+mod table;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub use page::page;
+pub use plan::{Plan, Shard, ShardError, Unit};
+pub use plot::{Axis, Line, Plot, Point, Reference};
+pub use run::{Progress, run};
+pub use samples::{MergeError, Sample, Samples};
+pub use table::write_table;
+
+/// The claims of one protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// What is typed.
+    pub name: &'static str,
+    /// Makes the claims.
+    pub claims: fn() -> Vec<Claim>,
+}
+
+/// All families. A protocol's claims are plugged in here.
+pub const FAMILIES: &[Family] = &[Family {
+    name: "membership",
+    claims: membership::claims,
+}];
+
+/// One thing that a paper claims.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Its short name, as in `M1`.
+    pub id: &'static str,
+    /// What is claimed.
+    pub claim: &'static str,
+    /// Where it stands.
+    pub source: &'static str,
+    /// In what the figures of both sides are.
+    pub unit: &'static str,
+    /// What has to be run for it.
+    pub experiments: Vec<Experiment>,
+    /// What came of it; `None` when a setting has no trial.
+    pub judge: fn(&Samples) -> Option<Judgement>,
+}
+
+/// One setting, of which any number of trials can be run.
+#[derive(Clone)]
+pub struct Experiment {
+    /// Settings with one name are the same.
+    pub name: String,
+    /// How many trials the paper ran.
+    pub trials: u32,
+    /// Runs the trial of this seed.
+    pub run: Arc<dyn Fn(u64) -> Result<Sample, Fault> + Send + Sync>,
+}
+
+impl core::fmt::Debug for Experiment {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Experiment")
+            .field("name", &self.name)
+            .field("trials", &self.trials)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A trial could not be run: a defect of its setting.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Fault {
+    /// The network refused something.
+    #[error("the simulated network refused: {0}")]
+    Network(String),
+    /// The nodes never came to know each other.
+    #[error("not all nodes knew each other after {0} periods")]
+    NotSettled(u64),
+    /// A run ended otherwise than it must.
+    #[error("{0}")]
+    Outcome(String),
+}
+
+impl Fault {
+    /// What the network refused.
+    pub(crate) fn network(error: impl core::fmt::Display) -> Self {
+        Self::Network(error.to_string())
+    }
+}
+
+/// How our figure compares with the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Beyond the paper's figure.
+    Better,
+    /// In the same direction and within the band that the claim states.
+    Holds,
+    /// Otherwise; the reason says why.
+    Differs,
+}
+
+/// What came of a claim.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// The paper's figure.
+    pub paper: String,
+    /// Our figure.
+    pub ours: String,
+    /// How they compare.
+    pub verdict: Verdict,
+    /// The rule of the verdict, and what is behind a difference.
+    pub reason: String,
+    /// The fewest trials behind any of its figures.
+    pub trials: usize,
+    /// What it looks like.
+    pub plots: Vec<Plot>,
+}
+
+/// A claim with what came of it, for programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// The claim's short name.
+    pub id: String,
+    /// What is claimed, and where.
+    pub claim: String,
+    /// The paper's figure.
+    pub paper: String,
+    /// Our figure.
+    pub ours: String,
+    /// In what both are.
+    pub unit: String,
+    /// How they compare.
+    pub verdict: Verdict,
+    /// The rule of the verdict, and what is behind a difference.
+    pub reason: String,
+    /// The fewest trials behind any of its figures.
+    pub trials: usize,
+    /// From which all trials were drawn.
+    pub seed: u64,
+}
+
+/// A claim, and what came of it if it was run.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The claim.
+    pub claim: Claim,
+    /// What came of it.
+    pub judgement: Option<Judgement>,
+}
+
+impl Finding {
+    /// The finding for programs; `None` when nothing came of it.
+    #[must_use]
+    pub fn row(&self, seed: u64) -> Option<Row> {
+        let judgement = self.judgement.as_ref()?;
+        Some(Row {
+            id: self.claim.id.to_owned(),
+            claim: format!("{} ({})", self.claim.claim, self.claim.source),
+            paper: judgement.paper.clone(),
+            ours: judgement.ours.clone(),
+            unit: self.claim.unit.to_owned(),
+            verdict: judgement.verdict,
+            reason: judgement.reason.clone(),
+            trials: judgement.trials,
+            seed,
+        })
+    }
+}
+
+/// The claims of these names: of families or of single claims, all for no name at all.
+///
+/// # Errors
+/// The first name that nothing has.
+pub fn named(names: &[String]) -> Result<Vec<Claim>, String> {
+    let all = || FAMILIES.iter().flat_map(|family| (family.claims)());
+    if names.is_empty() {
+        return Ok(all().collect());
+    }
+    for name in names {
+        let is_family = FAMILIES.iter().any(|family| family.name == name);
+        if !is_family && !all().any(|claim| claim.id.eq_ignore_ascii_case(name)) {
+            return Err(name.clone());
+        }
+    }
+    let wanted = |family: &Family, claim: &Claim| {
+        names
+            .iter()
+            .any(|name| family.name == name || claim.id.eq_ignore_ascii_case(name))
+    };
+    Ok(FAMILIES
+        .iter()
+        .flat_map(|family| {
+            let claims = (family.claims)().into_iter();
+            claims.filter(move |claim| wanted(family, claim))
+        })
+        .collect())
+}
+
+/// What came of `claims`.
+#[must_use]
+pub fn judged(claims: Vec<Claim>, samples: &Samples) -> Vec<Finding> {
+    claims
+        .into_iter()
+        .map(|claim| Finding {
+            judgement: (claim.judge)(samples),
+            claim,
+        })
+        .collect()
+}

@@ -1,0 +1,210 @@
+//! A plot: points with their spread over one axis, and the paper's figures as reference.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// What is plotted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plot {
+    /// What it shows.
+    pub title: String,
+    /// To the right.
+    pub x: Axis,
+    /// Upwards, from 0.
+    pub y: Axis,
+    /// Ours.
+    pub lines: Vec<Line>,
+    /// The paper's.
+    pub references: Vec<Reference>,
+}
+
+/// An axis with its name, which says the unit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Axis {
+    /// Numbers.
+    Plain(String),
+    /// Numbers of which each is twice as far as its half; points are given as logarithms to
+    /// base 2.
+    Log2(String),
+    /// Things, at 0, 1 and so on.
+    Names(String, Vec<String>),
+}
+
+/// Points that belong together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// What they are.
+    pub name: String,
+    /// In order.
+    pub points: Vec<Point>,
+}
+
+/// One point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Where.
+    pub x: f64,
+    /// The mean, median or ratio.
+    pub y: f64,
+    /// Where its spread begins.
+    pub low: f64,
+    /// Where its spread ends.
+    pub high: f64,
+}
+
+/// A figure of the paper: a dashed line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reference {
+    /// Which figure.
+    pub name: String,
+    /// Its value.
+    pub y: f64,
+    /// From where to where it holds; all of the axis without.
+    pub x: Option<(f64, f64)>,
+}
+
+/// After Okabe and Ito: people with any kind of colour vision can tell these apart. The page's
+/// style sheet replaces ink, grid and reference by its own.
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0xcc, 0x79, 0xa7),
+    RGBColor(0xe6, 0x9f, 0x00),
+    RGBColor(0x56, 0xb4, 0xe9),
+    RGBColor(0x8a, 0x6d, 0x3b),
+];
+const INK: RGBColor = RGBColor(0, 0, 0);
+const GRID: RGBColor = RGBColor(0xe4, 0xe4, 0xe4);
+const PAPER: RGBColor = RGBColor(0x6b, 0x6b, 0x6b);
+
+const SIZE: (u32, u32) = (760, 380);
+const FONT: &str = "system-ui, sans-serif";
+
+impl Axis {
+    fn name(&self) -> &str {
+        match self {
+            Self::Plain(name) | Self::Log2(name) | Self::Names(name, _) => name,
+        }
+    }
+
+    fn mark(&self, at: f64) -> String {
+        let is_whole = (at - at.round()).abs() < 1e-6;
+        match self {
+            Self::Plain(_) if is_whole => format!("{at:.0}"),
+            Self::Plain(_) => format!("{at:.1}"),
+            Self::Log2(_) if is_whole => format!("{:.0}", at.exp2()),
+            Self::Names(_, names) if is_whole && at > -0.5 => {
+                names.get(at.round() as usize).cloned().unwrap_or_default()
+            }
+            Self::Log2(_) | Self::Names(..) => String::new(),
+        }
+    }
+}
+
+impl Plot {
+    /// The plot as SVG; `None` when it has no point.
+    #[must_use]
+    pub fn svg(&self) -> Option<String> {
+        let points = || self.lines.iter().flat_map(|line| &line.points);
+        let (left, right) = range(points().map(|point| point.x))?;
+        let tops = points().map(|point| point.high.max(point.y));
+        let lows = points().map(|point| point.low.min(point.y));
+        let references = || self.references.iter().map(|it| it.y);
+        let (_, top) = range(tops.chain(references()))?;
+        let (bottom, _) = range(lows.chain(references()))?;
+        // From 0, but for what lies below.
+        let (bottom, top) = (bottom.min(0.0) * 1.05, top.max(bottom + 1e-9) * 1.08);
+        let margin = match self.x {
+            Axis::Names(..) => 0.5,
+            Axis::Plain(_) | Axis::Log2(_) => ((right - left) * 0.03).max(0.1),
+        };
+        let mut svg = String::new();
+        self.draw(&mut svg, (left - margin, right + margin), (bottom, top))
+            .ok()?;
+        Some(svg)
+    }
+
+    fn draw(
+        &self,
+        svg: &mut String,
+        (left, right): (f64, f64),
+        (bottom, top): (f64, f64),
+    ) -> Result<(), Box<dyn core::error::Error>> {
+        let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+        let mut chart = ChartBuilder::on(&area)
+            .margin(8)
+            .x_label_area_size(44)
+            .y_label_area_size(64)
+            .build_cartesian_2d(left..right, bottom..top)?;
+        let label = (FONT, 13).into_font().color(&INK);
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(GRID)
+            .axis_style(PAPER)
+            .x_labels(12)
+            .y_labels(8)
+            .x_desc(self.x.name())
+            .y_desc(self.y.name())
+            .x_label_formatter(&|at| self.x.mark(*at))
+            .y_label_formatter(&|at| self.y.mark(*at))
+            .label_style(label.clone())
+            .axis_desc_style(label.clone())
+            .draw()?;
+        for reference in &self.references {
+            let (from, to) = reference.x.unwrap_or((left, right));
+            let ends = [(from, reference.y), (to, reference.y)];
+            chart.draw_series(DashedLineSeries::new(ends, 5, 4, PAPER.stroke_width(2)))?;
+            let style = (FONT, 12)
+                .into_font()
+                .color(&PAPER)
+                .pos(Pos::new(HPos::Right, VPos::Bottom));
+            let name = reference.name.clone();
+            chart.draw_series([Text::new(name, (to, reference.y), style)])?;
+        }
+        let lines = self.lines.len();
+        for ((nth, line), colour) in self.lines.iter().enumerate().zip(COLOURS.iter().cycle()) {
+            // Side by side, so that spreads do not hide each other.
+            let shift = (nth as f64 - (lines as f64 - 1.0) / 2.0) * (right - left) * 0.006;
+            let place = |point: &Point| (point.x + shift, point.y);
+            if !matches!(self.x, Axis::Names(..)) {
+                chart.draw_series(LineSeries::new(
+                    line.points.iter().map(place),
+                    colour.stroke_width(2),
+                ))?;
+            }
+            chart.draw_series(line.points.iter().map(|point| {
+                let x = point.x + shift;
+                PathElement::new(
+                    vec![(x, point.low), (x, point.high)],
+                    colour.stroke_width(1),
+                )
+            }))?;
+            chart
+                .draw_series(
+                    line.points
+                        .iter()
+                        .map(|point| Circle::new(place(point), 4, colour.filled())),
+                )?
+                .label(line.name.clone())
+                .legend(|(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperLeft)
+            .label_font(label)
+            .draw()?;
+        area.present()?;
+        Ok(())
+    }
+}
+
+/// The least and the largest; `None` of nothing.
+fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |range, value| {
+        let (low, high) = range.unwrap_or((value, value));
+        Some((value.min(low), value.max(high)))
+    })
+}

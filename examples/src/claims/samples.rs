@@ -1,0 +1,110 @@
+//! What was seen in trials, and how shards become one.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// What was seen in one trial: whole numbers in an order that its experiment knows, `None` for
+/// what did not happen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample(pub Vec<Option<u64>>);
+
+/// Trials by experiment and number, and what they were drawn from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Samples {
+    /// From which all trials are drawn.
+    pub seed: u64,
+    /// How many trials were asked for.
+    pub asked: u32,
+    /// Which claims were asked for.
+    pub claims: Vec<String>,
+    trials: BTreeMap<String, BTreeMap<u32, Sample>>,
+}
+
+/// Shards that are not of one run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MergeError {
+    /// They were asked for different things.
+    #[error(
+        "the shards are of different runs ({0} differs): give all of them the same names, --trials and --seed"
+    )]
+    OtherRun(&'static str),
+    /// One trial came out in two ways.
+    #[error(
+        "trial {trial} of {experiment:?} came out in two ways: were the shards run by the same version?"
+    )]
+    TwoOutcomes {
+        /// Which setting.
+        experiment: String,
+        /// Which trial.
+        trial: u32,
+    },
+}
+
+impl Samples {
+    /// No trial yet.
+    #[must_use]
+    pub const fn new(seed: u64, asked: u32, claims: Vec<String>) -> Self {
+        Self {
+            seed,
+            asked,
+            claims,
+            trials: BTreeMap::new(),
+        }
+    }
+
+    /// Adds what was seen in a trial.
+    pub fn add(&mut self, experiment: &str, trial: u32, sample: Sample) {
+        let trials = self.trials.entry(experiment.to_owned()).or_default();
+        trials.insert(trial, sample);
+    }
+
+    /// The trials of an experiment with their numbers, in order.
+    pub fn of(&self, experiment: &str) -> impl Iterator<Item = (u32, &Sample)> {
+        self.trials
+            .get(experiment)
+            .into_iter()
+            .flatten()
+            .map(|(&trial, sample)| (trial, sample))
+    }
+
+    /// How many trials there are, of all experiments.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.trials.values().map(BTreeMap::len).sum()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.trials.is_empty()
+    }
+
+    /// Takes in another shard of the same run.
+    ///
+    /// # Errors
+    /// When it is of another run, or contradicts this one.
+    pub fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+        if self.seed != other.seed {
+            return Err(MergeError::OtherRun("the seed"));
+        }
+        if self.asked != other.asked {
+            return Err(MergeError::OtherRun("the number of trials"));
+        }
+        if self.claims != other.claims {
+            return Err(MergeError::OtherRun("the list of claims"));
+        }
+        for (experiment, trials) in other.trials {
+            for (trial, sample) in trials {
+                let known = self.trials.get(&experiment).and_then(|it| it.get(&trial));
+                if known.is_some_and(|known| *known != sample) {
+                    return Err(MergeError::TwoOutcomes { experiment, trial });
+                }
+                self.add(&experiment, trial, sample);
+            }
+        }
+        Ok(())
+    }
+}
