@@ -91,8 +91,6 @@ pub(super) struct Setting {
     pub(super) variant: Variant,
     pub(super) fault: Fault,
     pub(super) mobility: Option<Mobility>,
-    /// Whether nodes that differ compare their lists, of which the thesis knows nothing.
-    pub(super) compares_lists: bool,
 }
 
 /// For how many periods a mesh settles before it is watched: the averages of active feedback need
@@ -174,7 +172,6 @@ impl Setting {
             variant,
             fault: Fault::One,
             mobility: None,
-            compares_lists: true,
         }
     }
 
@@ -187,16 +184,10 @@ impl Setting {
             variant,
             fault,
             mobility,
-            compares_lists,
         } = self;
         let moved = mobility.map(|it| format!(", {it}")).unwrap_or_default();
-        let alone = if *compares_lists {
-            ""
-        } else {
-            ", lists not compared"
-        };
         format!(
-            "membership: {nodes} nodes {placement:?}, m = {exponent}, {}, fault {fault:?}{moved}{alone}",
+            "membership: {nodes} nodes {placement:?}, m = {exponent}, {}, fault {fault:?}{moved}",
             variant.name()
         )
     }
@@ -239,11 +230,6 @@ impl Setting {
             stretch_limit: if is_lean { ours.stretch_limit } else { 0 },
             active,
             passive,
-            sync_after: if self.compares_lists {
-                ours.sync_after
-            } else {
-                0
-            },
             // The list of a large mesh fits one frame: how it is fetched is not what is measured.
             frame_budget: u16::MAX,
             ..Config::thesis()
