@@ -97,6 +97,8 @@ mod driver;
 mod machine;
 mod member;
 mod nested;
+#[cfg(feature = "std")]
+pub mod shared;
 mod sortition;
 mod time;
 mod timers;

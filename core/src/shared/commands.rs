@@ -1,0 +1,204 @@
+//! The queue of commands between handles and port.
+
+use alloc::collections::VecDeque;
+use core::mem;
+use core::task::{Context, Poll, Waker};
+
+use super::outcome::{self, Outcome};
+use super::sync::{Mutex, lock};
+use super::wait::{Place, Waiters};
+use super::{Closed, Request, TrySubmitError};
+use crate::Machine;
+
+#[derive(Debug)]
+pub(super) struct Commands<M: Machine> {
+    state: Mutex<State<M>>,
+}
+
+#[derive(Debug)]
+struct State<M: Machine> {
+    /// Not a `BoundedQueue`, which keeps what it refuses: a refused command goes back.
+    queue: VecDeque<Request<M>>,
+    limit: usize,
+    /// How many handles there are: without any, no more commands come.
+    handles: usize,
+    /// Whether commands are still taken in.
+    open: bool,
+    /// The port, while it waits for a command.
+    port: Option<Waker>,
+    /// Those that wait for room.
+    room: Waiters,
+}
+
+/// A command that was taken in, and the port's waker for when the lock is free.
+type Admitted<M> = (Outcome<<M as Machine>::Reject>, Option<Waker>);
+
+impl<M: Machine> Commands<M> {
+    /// A queue for one handle and one port.
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            state: Mutex::new(State {
+                queue: VecDeque::new(),
+                limit,
+                handles: 1,
+                open: true,
+                port: None,
+                room: Waiters::default(),
+            }),
+        }
+    }
+
+    pub(super) fn try_submit(
+        &self,
+        command: M::Command,
+    ) -> Result<Outcome<M::Reject>, TrySubmitError<M::Command>> {
+        let (outcome, port) = lock(&self.state).admit(command)?;
+        wake(port);
+        Ok(outcome)
+    }
+
+    pub(super) fn poll_recv(&self, cx: &Context<'_>) -> Poll<Result<Request<M>, Closed>> {
+        self.pop(Some(cx.waker().clone()))
+    }
+
+    pub(super) fn try_recv(&self) -> Result<Option<Request<M>>, Closed> {
+        match self.pop(None) {
+            Poll::Ready(request) => request.map(Some),
+            Poll::Pending => Ok(None),
+        }
+    }
+
+    /// Takes the oldest command; without any, keeps `waker` for the next one.
+    fn pop(&self, waker: Option<Waker>) -> Poll<Result<Request<M>, Closed>> {
+        let mut state = lock(&self.state);
+        if let Some(request) = state.queue.pop_front() {
+            let room = state.room.take();
+            drop(state);
+            room.wake();
+            return Poll::Ready(Ok(request));
+        }
+        if !state.open || state.handles == 0 {
+            return Poll::Ready(Err(Closed));
+        }
+        let former = mem::replace(&mut state.port, waker);
+        drop(state);
+        drop(former);
+        Poll::Pending
+    }
+
+    /// Takes no more commands in. Those in the queue stay.
+    pub(super) fn close(&self) {
+        let mut state = lock(&self.state);
+        state.open = false;
+        let room = state.room.take();
+        drop(state);
+        room.wake();
+    }
+
+    /// Closes, and refuses what is in the queue.
+    pub(super) fn shut_down(&self) {
+        self.close();
+        let mut state = lock(&self.state);
+        let queue = mem::take(&mut state.queue);
+        let port = state.port.take();
+        drop(state);
+        drop(port);
+        for request in queue {
+            request.reply.refuse();
+        }
+    }
+
+    pub(super) fn add_handle(&self) {
+        lock(&self.state).handles += 1;
+    }
+
+    pub(super) fn remove_handle(&self) {
+        let mut state = lock(&self.state);
+        state.handles -= 1;
+        let port = if state.handles == 0 {
+            state.port.take()
+        } else {
+            None
+        };
+        drop(state);
+        wake(port);
+    }
+}
+
+impl<M: Machine> State<M> {
+    fn admit(&mut self, command: M::Command) -> Result<Admitted<M>, TrySubmitError<M::Command>> {
+        if !self.open {
+            return Err(TrySubmitError::Closed { command });
+        }
+        if self.queue.len() >= self.limit {
+            let limit = self.limit;
+            return Err(TrySubmitError::Full { command, limit });
+        }
+        let (reply, outcome) = outcome::pair();
+        self.queue.push_back(Request { command, reply });
+        Ok((outcome, self.port.take()))
+    }
+}
+
+/// One that waits for room. Dropped, it waits no more.
+pub(super) struct Submitter<'a, M: Machine> {
+    commands: &'a Commands<M>,
+    place: Place,
+}
+
+impl<'a, M: Machine> Submitter<'a, M> {
+    pub(super) fn new(commands: &'a Commands<M>) -> Self {
+        Self {
+            commands,
+            place: Place::default(),
+        }
+    }
+
+    /// Takes the command out of `command` and submits it as soon as there is room.
+    ///
+    /// All that wait are woken when a command is taken. To wake one alone would be cheaper, but
+    /// then one that was woken and is dropped would have to pass it on.
+    pub(super) fn poll_submit(
+        &mut self,
+        command: &mut Option<M::Command>,
+        cx: &Context<'_>,
+    ) -> Poll<Result<Outcome<M::Reject>, Closed>> {
+        let Some(wanted) = command.take() else {
+            return Poll::Pending;
+        };
+        let waker = cx.waker().clone();
+        let mut state = lock(&self.commands.state);
+        match state.admit(wanted) {
+            Ok((outcome, port)) => {
+                drop(state);
+                wake(port);
+                Poll::Ready(Ok(outcome))
+            }
+            Err(TrySubmitError::Full { command: back, .. }) => {
+                let former = state.room.register(&mut self.place, waker);
+                drop(state);
+                drop(former);
+                *command = Some(back);
+                Poll::Pending
+            }
+            Err(TrySubmitError::Closed { command: back }) => {
+                drop(state);
+                *command = Some(back);
+                Poll::Ready(Err(Closed))
+            }
+        }
+    }
+}
+
+impl<M: Machine> Drop for Submitter<'_, M> {
+    fn drop(&mut self) {
+        let waker = lock(&self.commands.state).room.remove(&self.place);
+        drop(waker);
+    }
+}
+
+fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}

@@ -1,0 +1,90 @@
+//! The application's end.
+
+use alloc::sync::Arc;
+use core::future::poll_fn;
+
+use super::commands::Submitter;
+use super::sync::lock;
+use super::wait::block_on;
+use super::{Error, Outcome, Shared, Subscriber, TrySubmitError};
+use crate::Machine;
+
+/// The application's end: clone it into every thread and task that wants one.
+///
+/// `S` is what the host publishes about its machine `M`, for instance the member list.
+#[derive(Debug)]
+pub struct Handle<M: Machine, S> {
+    shared: Arc<Shared<M, S>>,
+}
+
+impl<M: Machine, S> Handle<M, S> {
+    /// The first handle, which a new queue has counted already.
+    pub(super) const fn new(shared: Arc<Shared<M, S>>) -> Self {
+        Self { shared }
+    }
+
+    /// Submits a command at once. Await the outcome, or wait for it.
+    ///
+    /// # Errors
+    /// When too many commands wait or the host has closed. The command comes back.
+    pub fn try_submit(
+        &self,
+        command: M::Command,
+    ) -> Result<Outcome<M::Reject>, TrySubmitError<M::Command>> {
+        self.shared.commands.try_submit(command)
+    }
+
+    /// Submits a command as soon as there is room, and waits for its outcome. Those that wait for
+    /// room get it in no certain order.
+    ///
+    /// Dropped while it waits for room, the future has submitted nothing. Dropped later, the command
+    /// is carried out all the same, see [`Outcome`].
+    ///
+    /// # Errors
+    /// When the machine refuses it, or the host closes or does not answer.
+    pub async fn submit(&self, command: M::Command) -> Result<(), Error<M::Reject>> {
+        let outcome = {
+            let mut command = Some(command);
+            let mut submitter = Submitter::new(&self.shared.commands);
+            poll_fn(|cx| submitter.poll_submit(&mut command, cx)).await?
+        };
+        outcome.await
+    }
+
+    /// Does as [`submit`](Self::submit) and blocks this thread meanwhile.
+    ///
+    /// # Errors
+    /// When the machine refuses it, or the host closes or does not answer.
+    pub fn blocking_submit(&self, command: M::Command) -> Result<(), Error<M::Reject>> {
+        block_on(self.submit(command))
+    }
+
+    /// What the host published last. It never changes; read it as long as you like.
+    ///
+    /// The lock is held for the copy of one pointer. When the host is gone the last one stays.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<S> {
+        Arc::clone(&lock(&self.shared.snapshot))
+    }
+
+    /// Reads the events from now on. A snapshot that is read afterwards reflects all earlier ones.
+    #[must_use]
+    pub fn subscribe(&self) -> Subscriber<M::Event> {
+        Subscriber::new(Arc::clone(&self.shared.events))
+    }
+}
+
+impl<M: Machine, S> Clone for Handle<M, S> {
+    fn clone(&self) -> Self {
+        self.shared.commands.add_handle();
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<M: Machine, S> Drop for Handle<M, S> {
+    fn drop(&mut self) {
+        self.shared.commands.remove_handle();
+    }
+}

@@ -1,0 +1,111 @@
+//! The answer to one command: promised once, given once.
+
+use alloc::sync::Arc;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+
+use super::Error;
+use super::sync::{Mutex, lock};
+use super::wait::block_on;
+
+/// What becomes of a submitted command: await it, or [`wait`](Self::wait) for it.
+///
+/// Dropping it gives up the answer alone. The command stays where it is and is carried out: whoever
+/// drops could not know whether it was taken already. Polled once more after it was ready, it stays
+/// pending.
+#[derive(Debug)]
+#[must_use = "await it or wait for it; the command is carried out in any case"]
+pub struct Outcome<R> {
+    slot: Arc<Mutex<Slot<R>>>,
+}
+
+/// The host's duty to say what became of a command.
+///
+/// Dropped without an answer it gives [`Error::Unanswered`].
+#[derive(Debug)]
+#[must_use = "whoever submitted the command waits for its outcome"]
+pub struct Reply<R> {
+    /// Empty once the answer was given.
+    slot: Option<Arc<Mutex<Slot<R>>>>,
+}
+
+#[derive(Debug)]
+struct Slot<R> {
+    outcome: Option<Result<(), Error<R>>>,
+    waker: Option<Waker>,
+}
+
+/// Both ends of one answer.
+pub(super) fn pair<R>() -> (Reply<R>, Outcome<R>) {
+    let slot = Arc::new(Mutex::new(Slot {
+        outcome: None,
+        waker: None,
+    }));
+    let reply = Reply {
+        slot: Some(Arc::clone(&slot)),
+    };
+    (reply, Outcome { slot })
+}
+
+impl<R> Outcome<R> {
+    /// Blocks this thread until the host has answered.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn wait(self) -> Result<(), Error<R>> {
+        block_on(self)
+    }
+}
+
+impl<R> Future for Outcome<R> {
+    type Output = Result<(), Error<R>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let waker = cx.waker().clone();
+        let mut slot = lock(&self.slot);
+        if let Some(outcome) = slot.outcome.take() {
+            return Poll::Ready(outcome);
+        }
+        let former = slot.waker.replace(waker);
+        drop(slot);
+        drop(former);
+        Poll::Pending
+    }
+}
+
+impl<R> Reply<R> {
+    /// Answers with what [`Driver::step`](crate::Driver::step) returned. Publish first, so that
+    /// whoever gets the answer reads what the command did.
+    pub fn send(self, outcome: Result<(), R>) {
+        self.settle(outcome.map_err(Error::Rejected));
+    }
+
+    /// The command was never taken.
+    pub(super) fn refuse(self) {
+        self.settle(Err(Error::Closed));
+    }
+
+    fn settle(mut self, outcome: Result<(), Error<R>>) {
+        if let Some(slot) = self.slot.take() {
+            settle(&slot, outcome);
+        }
+    }
+}
+
+impl<R> Drop for Reply<R> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            settle(&slot, Err(Error::Unanswered));
+        }
+    }
+}
+
+fn settle<R>(slot: &Mutex<Slot<R>>, outcome: Result<(), Error<R>>) {
+    let mut slot = lock(slot);
+    slot.outcome = Some(outcome);
+    let waker = slot.waker.take();
+    drop(slot);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}

@@ -1,0 +1,364 @@
+//! The shared handle with real threads: what is bounded, what comes back, and much at once.
+
+#![cfg(feature = "std")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::std_instead_of_alloc,
+    reason = "helpers of tests are tests, too"
+)]
+
+use core::convert::Infallible;
+use core::num::NonZeroUsize;
+use core::pin::pin;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use std::sync::Arc;
+use std::task::Wake;
+use std::thread;
+
+use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
+use selvedge_core::shared::{
+    self, Closed, Error, Handle, Limits, Port, RecvError, Request, Subscriber, TrySubmitError,
+};
+use selvedge_core::{Context as Cx, Driver, Effect, Input, Machine, Time};
+
+/// Adds up what it is told, and refuses odd numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Sum(u64);
+
+impl Machine for Sum {
+    type Message = Infallible;
+    type Timer = ();
+    type Command = u64;
+    type Event = u64;
+    type Reject = u64;
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Cx<'_, Self>) -> Result<(), u64> {
+        let Input::Command(more) = input else {
+            return Err(0);
+        };
+        if more % 2 == 1 {
+            return Err(more);
+        }
+        self.0 += more;
+        cx.event(self.0);
+        Ok(())
+    }
+}
+
+fn channel(commands: usize, events: usize) -> (Handle<Sum, u64>, Port<Sum, u64>) {
+    let limit = |limit| NonZeroUsize::new(limit).unwrap();
+    let limits = Limits {
+        commands: limit(commands),
+        events: limit(events),
+    };
+    shared::channel(limits, 0)
+}
+
+/// Carries out commands until the last handle is gone; returns how many it took.
+fn serve(mut port: Port<Sum, u64>) -> u64 {
+    let mut driver = Driver::new(Sum(0));
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut events = Vec::new();
+    let mut taken = 0;
+    while let Ok(Request { command, reply }) = port.blocking_recv() {
+        taken += 1;
+        let input = Input::Command(command);
+        let outcome = driver.step(Time::ZERO, &mut rng, input, |effect| {
+            if let Effect::Event(event) = effect {
+                events.push(event);
+            }
+        });
+        port.publish(driver.machine().0, events.drain(..));
+        reply.send(outcome);
+    }
+    taken
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Bell(AtomicUsize);
+
+impl Bell {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Reads to the end; returns how many events it got and how many it missed.
+fn read_all(mut events: Subscriber<u64>) -> (u64, u64) {
+    let (mut got, mut missed, mut last) = (0, 0, 0);
+    loop {
+        match events.blocking_recv() {
+            Ok(event) => {
+                assert!(event > last, "{event} came after {last}");
+                last = event;
+                got += 1;
+            }
+            Err(RecvError::Lagged { missed: more }) => missed += more,
+            Err(RecvError::Closed) => return (got, missed),
+        }
+    }
+}
+
+#[test]
+fn many_threads_get_their_own_outcomes_and_read_their_own_writes() {
+    const THREADS: u64 = 8;
+    const EACH: u64 = 2_000;
+    let (handle, port) = channel(4, 16);
+    let readers = [(); 3].map(|()| {
+        let events = handle.subscribe();
+        thread::spawn(move || read_all(events))
+    });
+    let host = thread::spawn(move || serve(port));
+    let writers: Vec<_> = (0..THREADS)
+        .map(|_| {
+            let handle = handle.clone();
+            thread::spawn(move || {
+                for number in 1..=EACH {
+                    let before = *handle.snapshot();
+                    let outcome = handle.blocking_submit(number);
+                    if number % 2 == 1 {
+                        assert_eq!(outcome, Err(Error::Rejected(number)));
+                    } else {
+                        assert_eq!(outcome, Ok(()));
+                        assert!(*handle.snapshot() >= before + number);
+                    }
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.join().unwrap();
+    }
+    let sum: u64 = (1..=EACH).filter(|number| number % 2 == 0).sum();
+    assert_eq!(*handle.snapshot(), THREADS * sum);
+    drop(handle);
+    assert_eq!(host.join().unwrap(), THREADS * EACH);
+    for reader in readers {
+        let (got, missed) = reader.join().unwrap();
+        assert_eq!(got + missed, THREADS * EACH / 2);
+    }
+}
+
+#[test]
+fn a_full_queue_gives_the_command_back() {
+    let (handle, mut port) = channel(2, 1);
+    let first = handle.try_submit(2).unwrap();
+    let _second = handle.try_submit(4).unwrap();
+    let full = handle.try_submit(6).unwrap_err();
+    assert_eq!(
+        full,
+        TrySubmitError::Full {
+            command: 6,
+            limit: 2
+        }
+    );
+    let request = port.try_recv().unwrap().unwrap();
+    assert_eq!(request.command, 2);
+    request.reply.send(Ok(()));
+    assert_eq!(first.wait(), Ok(()));
+    assert!(handle.try_submit(6).is_ok());
+}
+
+#[test]
+fn a_dropped_wait_for_room_submits_nothing_and_wakes_nobody() {
+    let (handle, mut port) = channel(1, 1);
+    let _outcome = handle.try_submit(2).unwrap();
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(Arc::clone(&bell));
+    {
+        let mut waiting = pin!(handle.submit(4));
+        let mut cx = Context::from_waker(&waker);
+        assert!(waiting.as_mut().poll(&mut cx).is_pending());
+    }
+    assert_eq!(Arc::strong_count(&bell), 2, "its waker was kept");
+    assert_eq!(port.try_recv().unwrap().unwrap().command, 2);
+    assert!(port.try_recv().unwrap().is_none());
+    assert_eq!(bell.count(), 0);
+}
+
+#[test]
+fn a_dropped_outcome_leaves_the_command_in_the_queue() {
+    let (handle, mut port) = channel(1, 1);
+    drop(handle.try_submit(2).unwrap());
+    let request = port.try_recv().unwrap().unwrap();
+    assert_eq!(request.command, 2);
+    request.reply.send(Ok(()));
+}
+
+#[test]
+fn a_request_that_is_dropped_says_that_there_is_no_answer() {
+    let (handle, mut port) = channel(1, 1);
+    let outcome = handle.try_submit(2).unwrap();
+    drop(port.try_recv());
+    assert_eq!(outcome.wait(), Err(Error::Unanswered));
+}
+
+#[test]
+fn a_port_that_is_gone_refuses_the_old_and_the_new() {
+    let (handle, mut port) = channel(2, 2);
+    let mut events = handle.subscribe();
+    let queued = handle.try_submit(2).unwrap();
+    port.publish(7, [1]);
+    drop(port);
+    assert_eq!(queued.wait(), Err(Error::Closed));
+    let refused = handle.try_submit(4).unwrap_err();
+    assert_eq!(refused, TrySubmitError::Closed { command: 4 });
+    assert_eq!(handle.blocking_submit(4), Err(Error::Closed));
+    assert_eq!(*handle.snapshot(), 7);
+    assert_eq!(events.blocking_recv(), Ok(1));
+    assert_eq!(events.blocking_recv(), Err(RecvError::Closed));
+}
+
+#[test]
+fn a_request_outlives_its_port_and_can_still_be_answered() {
+    let (handle, mut port) = channel(1, 1);
+    let outcome = handle.try_submit(2).unwrap();
+    let request = port.try_recv().unwrap().unwrap();
+    drop(port);
+    request.reply.send(Err(2));
+    assert_eq!(outcome.wait(), Err(Error::Rejected(2)));
+}
+
+#[test]
+fn a_closed_port_serves_what_waits_and_then_ends() {
+    let (handle, mut port) = channel(2, 1);
+    let outcome = handle.try_submit(2).unwrap();
+    port.close();
+    assert!(handle.try_submit(4).is_err());
+    port.try_recv().unwrap().unwrap().reply.send(Ok(()));
+    assert_eq!(outcome.wait(), Ok(()));
+    assert_eq!(port.try_recv().unwrap_err(), Closed);
+    assert_eq!(port.recv_timeout(Duration::MAX).unwrap_err(), Closed);
+}
+
+#[test]
+fn a_wait_with_a_timeout_ends_without_a_command() {
+    let (handle, mut port) = channel(1, 1);
+    assert!(
+        port.recv_timeout(Duration::from_millis(1))
+            .unwrap()
+            .is_none()
+    );
+    let _outcome = handle.try_submit(2).unwrap();
+    let request = port.recv_timeout(Duration::ZERO).unwrap().unwrap();
+    assert_eq!(request.command, 2);
+}
+
+#[test]
+fn a_snapshot_that_is_held_never_changes_and_is_freed_afterwards() {
+    let (handle, mut port) = channel(1, 1);
+    let held = handle.snapshot();
+    port.publish(1, []);
+    port.publish(2, []);
+    assert_eq!((*held, *handle.snapshot()), (0, 2));
+    assert_eq!(Arc::strong_count(&held), 1);
+}
+
+#[test]
+fn a_slow_subscriber_is_told_exactly_what_it_missed() {
+    let (handle, mut port) = channel(1, 3);
+    port.emit([99]);
+    let mut slow = handle.subscribe();
+    let mut quick = handle.subscribe();
+    for event in 0..5 {
+        port.emit([event]);
+        assert_eq!(quick.try_recv(), Ok(Some(event)));
+    }
+    assert_eq!(slow.try_recv(), Err(RecvError::Lagged { missed: 2 }));
+    for event in 2..5 {
+        assert_eq!(slow.try_recv(), Ok(Some(event)));
+    }
+    assert_eq!(slow.try_recv(), Ok(None));
+    assert_eq!(handle.subscribe().try_recv(), Ok(None));
+    // More in one step than the ring can hold.
+    port.emit(10..17);
+    assert_eq!(slow.try_recv(), Err(RecvError::Lagged { missed: 4 }));
+    assert_eq!(slow.try_recv(), Ok(Some(14)));
+}
+
+#[test]
+fn a_subscriber_keeps_one_waker_and_takes_it_along() {
+    let (handle, mut port) = channel(1, 1);
+    let mut events = handle.subscribe();
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(Arc::clone(&bell));
+    let mut cx = Context::from_waker(&waker);
+    for _ in 0..3 {
+        assert!(events.poll_recv(&mut cx).is_pending());
+    }
+    assert_eq!(Arc::strong_count(&bell), 3);
+    port.emit([1]);
+    assert_eq!(bell.count(), 1);
+    assert_eq!(events.poll_recv(&mut cx), Poll::Ready(Ok(1)));
+    assert!(events.poll_recv(&mut cx).is_pending());
+    drop(events);
+    assert_eq!(Arc::strong_count(&bell), 2);
+}
+
+/// An executor may drop, poll or submit from inside a waker; no lock may be held then.
+#[test]
+fn a_waker_may_call_back() {
+    struct Meddler(Handle<Sum, u64>);
+    impl Wake for Meddler {
+        fn wake(self: Arc<Self>) {
+            drop(self.0.try_submit(8));
+            drop(self.0.subscribe());
+        }
+    }
+    let (handle, mut port) = channel(4, 1);
+    let waker = Waker::from(Arc::new(Meddler(handle.clone())));
+    let mut cx = Context::from_waker(&waker);
+    assert!(port.poll_recv(&mut cx).is_pending());
+    let mut outcome = handle.try_submit(2).unwrap();
+    let mut events = handle.subscribe();
+    assert!(events.poll_recv(&mut cx).is_pending());
+    assert!(pin!(&mut outcome).poll(&mut cx).is_pending());
+    port.emit([1]);
+    port.try_recv().unwrap().unwrap().reply.send(Ok(()));
+    let rest: Vec<_> = core::iter::from_fn(|| port.try_recv().unwrap())
+        .map(|request| request.command)
+        .collect();
+    assert_eq!(rest, [8, 8, 8]);
+}
+
+#[test]
+fn both_ends_go_to_other_threads_and_their_futures_too() {
+    fn send<T: Send>(value: T) -> T {
+        value
+    }
+    fn sync<T: Sync>(value: T) -> T {
+        value
+    }
+    let (handle, mut port) = channel(1, 1);
+    let handle = send(sync(handle));
+    let mut events = send(handle.subscribe());
+    drop(send(handle.submit(2)));
+    drop(send(events.recv()));
+    drop(send(port.recv()));
+    drop(send(port));
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let full = TrySubmitError::Full {
+        command: 6,
+        limit: 2,
+    };
+    assert_eq!(
+        full.to_string(),
+        "2 commands wait already: wait for room with submit, or raise Limits::commands"
+    );
+    assert_eq!(
+        RecvError::Lagged { missed: 3 }.to_string(),
+        "3 events were missed: read a snapshot, and read faster or raise Limits::events"
+    );
+}
