@@ -11,8 +11,8 @@ use crate::{Choose, Context, Effect, Input, Machine, Outbox, Span, Time};
 /// 3. carry out the effects that both hand over, in order.
 ///
 /// Time never steps back: a `now` that lies before an earlier one counts as the earlier one.
-/// Steps allocate nothing once the outbox has grown to its working size and up to eleven timers
-/// are armed.
+/// Steps allocate nothing once the outbox has grown to its working size and while up to eight
+/// timers are armed.
 #[derive(Debug)]
 pub struct Driver<M: Machine> {
     machine: M,

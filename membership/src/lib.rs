@@ -111,6 +111,7 @@ mod config;
 mod event;
 mod feedback;
 mod gossip;
+mod index;
 mod join;
 mod list;
 mod machine;

@@ -1,8 +1,7 @@
 //! The member list: who is known, how likely each is probed, and a digest of it all.
 //!
-//! Members live in slots that do not move, so that the weight trees can stay beside them. A sorted
-//! index of hashed ids finds a slot in O(log N) and cuts the list into the ranges that two nodes
-//! compare. Only insertion and removal move index entries, 12 bytes a member behind the place.
+//! Members live in slots that do not move, so that the weight trees can stay beside them. An index
+//! in order of hashed ids finds a slot, and cuts the list into the ranges that two nodes compare.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -10,6 +9,7 @@ use core::hash::{Hash, Hasher};
 
 use selvedge_core::{Full, Incarnation, Member, NodeId, WeightTree, Weights};
 
+use crate::index::Index;
 use crate::message::{BUCKETS, Claim, Digest, Key, Metadata, Record};
 
 /// What we hold of a member.
@@ -78,9 +78,7 @@ pub(crate) struct MemberList {
     /// What remains in the time-bounded bag; empty where that is not used.
     bag: WeightTree,
     vacant: Vec<u32>,
-    /// Hashed ids in order, and the slot of each.
-    keys: Vec<Key>,
-    slots: Vec<u32>,
+    index: Index,
     live: usize,
     buckets: [u64; BUCKETS],
     /// Members that are not live, oldest first, with the stamp of their end; some may have come
@@ -92,6 +90,13 @@ pub(crate) struct MemberList {
 /// A bijection that spreads ids evenly (the finaliser of SplitMix64).
 pub(crate) const fn key(id: NodeId) -> Key {
     Key(mix(id.0))
+}
+
+/// The hashed id of whoever is in a slot.
+fn key_of(entries: &[Entry], slot: usize) -> Key {
+    entries
+        .get(slot)
+        .map_or(Key(u64::MAX), |entry| key(entry.id))
 }
 
 const fn mix(value: u64) -> u64 {
@@ -121,8 +126,7 @@ impl MemberList {
             own_weights: Vec::new(),
             bag: WeightTree::default(),
             vacant: Vec::new(),
-            keys: Vec::new(),
-            slots: Vec::new(),
+            index: Index::default(),
             live: 0,
             buckets: [0; BUCKETS],
             tombstones: VecDeque::new(),
@@ -143,7 +147,7 @@ impl MemberList {
         weight: u64,
         stamp: u16,
     ) -> Result<usize, Full> {
-        if self.keys.len() >= self.limit {
+        if self.index.len() >= self.limit {
             return Err(Full { limit: self.limit });
         }
         let entry = Entry {
@@ -177,10 +181,9 @@ impl MemberList {
         if let Some(place) = self.own_weights.get_mut(slot) {
             *place = weight;
         }
-        let key = key(member.id);
-        let at = self.keys.partition_point(|&other| other < key);
-        self.keys.insert(at, key);
-        self.slots.insert(at, slot as u32);
+        let entries = &self.entries;
+        self.index
+            .insert(key(member.id), slot, |slot| key_of(entries, slot));
         self.weights.set(slot, weight);
         self.add_to_bag(slot, weight);
         self.live += 1;
@@ -190,8 +193,7 @@ impl MemberList {
 
     /// The slot of a node. O(log N).
     pub(crate) fn find(&self, id: NodeId) -> Option<usize> {
-        let at = self.keys.binary_search(&key(id)).ok()?;
-        self.slots.get(at).map(|&slot| slot as usize)
+        self.index.find(key(id), |slot| key_of(&self.entries, slot))
     }
 
     pub(crate) fn entry(&self, slot: usize) -> Option<&Entry> {
@@ -337,10 +339,8 @@ impl MemberList {
     }
 
     fn remove(&mut self, slot: usize, id: NodeId) {
-        if let Ok(at) = self.keys.binary_search(&key(id)) {
-            self.keys.remove(at);
-            self.slots.remove(at);
-        }
+        let entries = &self.entries;
+        self.index.remove(key(id), |slot| key_of(entries, slot));
         self.set_metadata(slot, Metadata::default());
         self.vacant.push(slot as u32);
     }
@@ -363,10 +363,10 @@ impl MemberList {
 
     /// All slots in use from the hashed id `first` on, with their keys.
     pub(crate) fn starting_at(&self, first: Key) -> impl Iterator<Item = (Key, usize)> + '_ {
-        let at = self.keys.partition_point(|&key| key < first);
-        let keys = self.keys.iter().skip(at);
-        let slots = self.slots.iter().skip(at);
-        keys.zip(slots).map(|(&key, &slot)| (key, slot as usize))
+        let key_of = |slot| key_of(&self.entries, slot);
+        self.index
+            .starting_at(first, key_of)
+            .map(move |slot| (key_of(slot), slot))
     }
 
     pub(crate) fn digest(&self) -> Digest {
@@ -459,15 +459,15 @@ impl MemberList {
 
     /// The slots of all known members, in the order of hashed ids.
     pub(crate) fn all(&self) -> impl Iterator<Item = usize> + '_ {
-        self.slots.iter().map(|&slot| slot as usize)
+        self.index.slots()
     }
 
     pub(crate) fn keys_len(&self) -> usize {
-        self.keys.len()
+        self.index.len()
     }
 
     pub(crate) fn nth(&self, nth: usize) -> Option<usize> {
-        self.slots.get(nth).map(|&slot| slot as usize)
+        self.index.nth(nth)
     }
 
     fn canonical(&self) -> impl Iterator<Item = (&Entry, Option<&Metadata>, u64, u64)> {
@@ -493,7 +493,7 @@ impl PartialEq for MemberList {
     fn eq(&self, other: &Self) -> bool {
         self.limit == other.limit
             && self.tombstones == other.tombstones
-            && self.keys == other.keys
+            && self.index.len() == other.index.len()
             && self.canonical().eq(other.canonical())
     }
 }
@@ -504,7 +504,7 @@ impl Hash for MemberList {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.limit.hash(state);
         self.tombstones.hash(state);
-        self.keys.len().hash(state);
+        self.index.len().hash(state);
         for member in self.canonical() {
             member.hash(state);
         }

@@ -224,9 +224,20 @@ impl Membership {
     /// Sends `body` with as much news on its back as the frame holds. What is said about the
     /// receiver comes first, so that it can refute.
     pub(crate) fn tell(&mut self, to: Member, body: Body, cx: &mut Context<'_, Self>) {
+        self.tell_listed(self.list.find(to.id), to, body, cx);
+    }
+
+    /// The same, to whom stands in `slot` of the list.
+    pub(crate) fn tell_listed(
+        &mut self,
+        slot: Option<usize>,
+        to: Member,
+        body: Body,
+        cx: &mut Context<'_, Self>,
+    ) {
         let mut message = Message::bare(body);
         let mut room = self.room(&message);
-        if let Some(record) = self.claim_to_refute(to.id)
+        if let Some(record) = slot.and_then(|slot| self.claim_to_refute(slot))
             && record.wire_len() <= room
         {
             room -= record.wire_len();
@@ -239,16 +250,14 @@ impl Membership {
     }
 
     /// What is said about a member that it should hear, to refute it.
-    fn claim_to_refute(&self, id: NodeId) -> Option<Record> {
-        let slot = self.list.find(id)?;
-        let record = self.list.record(slot)?;
+    fn claim_to_refute(&self, slot: usize) -> Option<Record> {
         match self.list.entry(slot)?.standing {
             Standing::Alive | Standing::Doubted => None,
             Standing::Hearsay => Some(Record {
                 claim: Claim::Failed(Metadata::default()),
-                ..record
+                ..self.list.record(slot)?
             }),
-            Standing::Suspect | Standing::Failed | Standing::Left => Some(record),
+            Standing::Suspect | Standing::Failed | Standing::Left => self.list.record(slot),
         }
     }
 
@@ -281,11 +290,9 @@ impl Membership {
             self.admit(from, records, cx);
             return Ok(());
         }
-        let known = self
-            .list
-            .find(from.id)
-            .and_then(|slot| self.list.entry(slot));
-        let (known, has_left) = match known {
+        // Slots do not move while a message is worked on.
+        let slot = self.list.find(from.id);
+        let (known, has_left) = match slot.and_then(|slot| self.list.entry(slot)) {
             Some(entry) => (Some(entry.member()), entry.standing == Standing::Left),
             None => (None, false),
         };
@@ -300,8 +307,8 @@ impl Membership {
             }
             return Ok(());
         }
-        if known == Some(from) {
-            self.heard_from(from, cx);
+        if let Some(slot) = slot.filter(|_| known == Some(from)) {
+            self.heard_in(slot, cx);
         }
         let source = if self.is_fetched(&body) {
             Source::Fetched
@@ -316,8 +323,10 @@ impl Membership {
         for broadcast in broadcasts.0 {
             self.deliver(broadcast, cx);
         }
-        self.meet(from, &body, cx);
-        self.answer(from, body, cx);
+        if known.is_none_or(|known| from.supersedes(known)) {
+            self.meet(from, &body, cx);
+        }
+        self.answer(from, slot, body, cx);
         Ok(())
     }
 
@@ -361,11 +370,19 @@ impl Membership {
         Ok(())
     }
 
-    fn answer(&mut self, from: Member, body: Body, cx: &mut Context<'_, Self>) {
+    /// `slot` is where the sender stood on the list before the message was read.
+    fn answer(
+        &mut self,
+        from: Member,
+        slot: Option<usize>,
+        body: Body,
+        cx: &mut Context<'_, Self>,
+    ) {
         match body {
             Body::Ping { digest, origin } => {
                 self.monitor.pinged(self.config.active);
-                self.tell(from, Body::Ack { origin }, cx);
+                let slot = slot.or_else(|| self.list.find(from.id));
+                self.tell_listed(slot, from, Body::Ack { origin }, cx);
                 self.compare_digests(from, digest, cx);
             }
             // A relay passes the answer on; there is none to pass on to ourselves.

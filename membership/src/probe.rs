@@ -110,21 +110,25 @@ impl Membership {
 
     fn begin_probe(&mut self, cx: &mut Context<'_, Self>) {
         let chosen = self.choose_target(cx);
-        let needless = chosen.is_some_and(|target| self.is_needless(target));
+        let needless = chosen.is_some_and(|slot| self.is_needless(slot));
         self.heard = Heard::default();
-        let Some(target) = chosen else {
+        let Some((slot, entry)) = chosen.and_then(|slot| Some((slot, self.list.entry(slot)?)))
+        else {
             return;
         };
         if needless {
             self.counters.probes_suppressed += 1;
             return;
         }
+        let target = entry.member();
         self.counters.probes += 1;
         self.probe = Some(Probe {
             target,
             answered: false,
         });
-        self.ping(target, cx);
+        let digest = self.list.digest();
+        let origin = None;
+        self.tell_listed(Some(slot), target, Body::Ping { digest, origin }, cx);
         if self.config.relays > 0 {
             let stretched = self.config.probe_timeout * (u64::from(self.stretch) + 1);
             cx.arm(Timer::Probe, stretched);
@@ -133,16 +137,13 @@ impl Membership {
 
     /// Whether a probe would tell nobody anything: its target just showed that it lives, nobody
     /// doubts that, and there is no news.
-    fn is_needless(&self, target: Member) -> bool {
+    fn is_needless(&self, slot: usize) -> bool {
         self.config.suppress_probes
-            && self.heard.contains(target.id)
             && self.news.is_empty()
             && self.broadcaster.is_empty()
-            && self
-                .list
-                .find(target.id)
-                .and_then(|slot| self.list.entry(slot))
-                .is_some_and(|entry| entry.standing == Standing::Alive)
+            && self.list.entry(slot).is_some_and(|entry| {
+                entry.standing == Standing::Alive && self.heard.contains(entry.member().id)
+            })
     }
 
     pub(crate) fn ping(&mut self, target: Member, cx: &mut Context<'_, Self>) {
@@ -189,15 +190,23 @@ impl Membership {
     /// A sign of life of this very life. It answers the probe, and settles what only we doubted;
     /// a suspicion that others know of needs the suspect's own word.
     pub(crate) fn heard_from(&mut self, member: Member, cx: &mut Context<'_, Self>) {
-        let Some(slot) = self.list.find(member.id) else {
-            return;
-        };
+        if let Some(slot) = self.list.find(member.id)
+            && let Some(entry) = self.list.entry(slot)
+            && entry.member() == member
+        {
+            self.heard_in(slot, cx);
+        }
+    }
+
+    /// The same, of the very life in `slot`.
+    pub(crate) fn heard_in(&mut self, slot: usize, cx: &mut Context<'_, Self>) {
         let Some(entry) = self.list.entry(slot) else {
             return;
         };
-        if entry.member() != member || !entry.standing.is_live() {
+        if !entry.standing.is_live() {
             return;
         }
+        let member = entry.member();
         let (standing, revision) = (entry.standing, entry.revision);
         let now = self.period;
         self.list.note(slot, |entry| entry.stamp = now);

@@ -73,10 +73,10 @@ impl Turn {
 }
 
 impl Membership {
-    /// The target of the next probe; `None` when nobody is there.
-    pub(crate) fn choose_target(&mut self, cx: &mut Context<'_, Self>) -> Option<Member> {
+    /// The slot of the next probe's target; `None` when nobody is there.
+    pub(crate) fn choose_target(&mut self, cx: &mut Context<'_, Self>) -> Option<usize> {
         // A turn comes when it is due, whatever else a period is for: the bound rests on it.
-        let slot = match self.take_turn() {
+        match self.take_turn() {
             Some(slot) => Some(slot),
             None => match (self.choose_silent(cx), self.config.selection) {
                 (Some(slot), _) => Some(slot),
@@ -85,8 +85,7 @@ impl Membership {
                     cx.weighted(self.list.weights())
                 }
             },
-        }?;
-        Some(self.list.entry(slot)?.member())
+        }
     }
 
     /// The member whose turn it is, in a period that is for turns.

@@ -1,6 +1,6 @@
 //! What happens when: messages and actions in a heap, and one alarm a node.
 
-use alloc::collections::{BTreeSet, BinaryHeap};
+use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
 use selvedge_core::Time;
@@ -53,52 +53,67 @@ impl<T> Queue<T> {
 }
 
 /// When each node wants to be woken: never more than one entry a node, so that moved timers leave
-/// nothing behind. Every change takes O(log nodes).
+/// nothing behind. Every change takes O(log nodes), the earliest is always at hand.
 #[derive(Clone, Debug)]
 pub(super) struct Alarms {
-    due: BTreeSet<(Time, usize)>,
-    set: Vec<Option<Time>>,
+    /// A tree of winners: the second half are the nodes, and each place of the first half has the
+    /// earlier of the two below it (2n and 2n + 1), the former one of equals.
+    tree: Vec<Time>,
 }
+
+/// No alarm. Nothing is ever due then: time ends with it.
+const NEVER: Time = Time(u64::MAX);
 
 impl Alarms {
     pub(super) fn new(nodes: usize) -> Self {
         Self {
-            due: BTreeSet::new(),
-            set: vec![None; nodes],
+            tree: vec![NEVER; nodes.next_power_of_two().max(1) * 2],
         }
     }
 
     /// Moves the alarm of `node`, or takes it away.
     pub(super) fn set(&mut self, node: usize, at: Option<Time>) {
-        let Some(old) = self.set.get_mut(node) else {
-            return;
-        };
-        if *old == at {
-            return;
+        let nodes = self.tree.len() / 2;
+        let mut place = nodes + node;
+        let mut earliest = at.unwrap_or(NEVER);
+        while let Some(here) = self.tree.get_mut(place) {
+            if *here == earliest {
+                return;
+            }
+            *here = earliest;
+            if place <= 1 {
+                return;
+            }
+            earliest = earliest.min(self.at(place ^ 1));
+            place /= 2;
         }
-        if let Some(old) = *old {
-            self.due.remove(&(old, node));
-        }
-        if let Some(at) = at {
-            self.due.insert((at, node));
-        }
-        *old = at;
+    }
+
+    fn at(&self, place: usize) -> Time {
+        self.tree.get(place).copied().unwrap_or(NEVER)
     }
 
     pub(super) fn next_at(&self) -> Option<Time> {
-        self.due.first().map(|&(at, _)| at)
+        Some(self.at(1)).filter(|&at| at != NEVER)
     }
 
     pub(super) fn pop(&mut self) -> Option<(Time, usize)> {
-        let (at, node) = self.due.pop_first()?;
-        if let Some(old) = self.set.get_mut(node) {
-            *old = None;
+        let at = self.next_at()?;
+        let nodes = self.tree.len() / 2;
+        let mut place = 1;
+        while place < nodes {
+            place *= 2;
+            if self.at(place) != at {
+                place += 1;
+            }
         }
-        Some((at, node))
+        self.set(place - nodes, None);
+        Some((at, place - nodes))
     }
 
     pub(super) fn len(&self) -> usize {
-        self.due.len()
+        let nodes = self.tree.iter().skip(self.tree.len() / 2);
+        nodes.filter(|&&at| at != NEVER).count()
     }
 }
 
@@ -128,6 +143,31 @@ mod tests {
             }
             let rest: Vec<_> = core::iter::from_fn(|| queue.pop()).collect();
             prop_assert_eq!(rest, expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn alarms_come_by_time_then_by_node(
+            nodes in 1_usize..20,
+            steps in proptest::collection::vec((0_usize..20, proptest::option::of(0_u64..9)), 0..80),
+        ) {
+            let mut alarms = Alarms::new(nodes);
+            let mut expected = alloc::collections::BTreeMap::new();
+            for (node, at) in steps {
+                let node = node % nodes;
+                alarms.set(node, at.map(Time));
+                match at {
+                    Some(at) => drop(expected.insert(node, Time(at))),
+                    None => drop(expected.remove(&node)),
+                }
+                prop_assert_eq!(alarms.next_at(), expected.values().min().copied());
+                prop_assert_eq!(alarms.len(), expected.len());
+            }
+            let mut sorted: Vec<_> = expected.into_iter().map(|(node, at)| (at, node)).collect();
+            sorted.sort_unstable();
+            let popped: Vec<_> = core::iter::from_fn(|| alarms.pop()).collect();
+            prop_assert_eq!(popped, sorted);
         }
     }
 

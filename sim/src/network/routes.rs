@@ -54,7 +54,7 @@ pub(super) struct Route {
     pub(super) sharers: u32,
 }
 
-/// The paths of every sender that has asked: 6 bytes a pair, so 25 MB when each of 2,048 nodes
+/// The paths of every sender that has asked: 8 bytes a pair, so 34 MB when each of 2,048 nodes
 /// has.
 #[derive(Clone, Debug)]
 pub(super) struct Routes {
@@ -66,11 +66,14 @@ pub(super) struct Routes {
 #[derive(Clone, Debug, Default)]
 struct Row {
     version: u64,
-    hops: Vec<u16>,
-    sharers: Vec<u32>,
+    /// By receiver; both numbers together, as both are always asked for.
+    paths: Vec<Route>,
 }
 
-const UNREACHED: u16 = u16::MAX;
+const UNREACHED: Route = Route {
+    hops: u16::MAX,
+    sharers: 0,
+};
 
 impl Routes {
     pub(super) fn new(nodes: usize) -> Self {
@@ -115,11 +118,10 @@ impl Routes {
             row.search(topology, radio, a, &mut self.queue);
             row.version = self.version;
         }
-        let hops = *row.hops.get(b)?;
-        (hops != UNREACHED).then_some(Route {
-            hops,
-            sharers: row.sharers.get(b).copied().unwrap_or_default(),
-        })
+        row.paths
+            .get(b)
+            .copied()
+            .filter(|&path| path != UNREACHED)
     }
 }
 
@@ -127,12 +129,10 @@ impl Row {
     /// Breadth first. Of several shortest paths the one whose relays were found first counts, and
     /// neighbours are in order of index: the same on every platform.
     fn search(&mut self, topology: &Topology, radio: &Radio, from: usize, queue: &mut Vec<u32>) {
-        self.hops.clear();
-        self.hops.resize(topology.len(), UNREACHED);
-        self.sharers.clear();
-        self.sharers.resize(topology.len(), 0);
-        if let Some(start) = self.hops.get_mut(from) {
-            *start = 0;
+        self.paths.clear();
+        self.paths.resize(topology.len(), UNREACHED);
+        if let Some(start) = self.paths.get_mut(from) {
+            start.hops = 0;
         }
         queue.clear();
         queue.push(count(from));
@@ -143,22 +143,17 @@ impl Row {
             if node != from && !radio.relays(node) {
                 continue;
             }
-            let hops = self.hops.get(node).copied().unwrap_or(UNREACHED) + 1;
-            let sharers = self
-                .sharers
-                .get(node)
-                .copied()
-                .unwrap_or_default()
-                .saturating_add(count(topology.degree(node)));
+            let here = self.paths.get(node).copied().unwrap_or(UNREACHED);
+            let there = Route {
+                hops: here.hops + 1,
+                sharers: here.sharers.saturating_add(count(topology.degree(node))),
+            };
             for other in topology.neighbours(node) {
                 if !radio.same_side(node, other) {
                     continue;
                 }
-                if let (Some(unseen @ &mut UNREACHED), Some(sum)) =
-                    (self.hops.get_mut(other), self.sharers.get_mut(other))
-                {
-                    *unseen = hops;
-                    *sum = sharers;
+                if let Some(unseen @ &mut UNREACHED) = self.paths.get_mut(other) {
+                    *unseen = there;
                     queue.push(count(other));
                 }
             }

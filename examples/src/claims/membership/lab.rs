@@ -288,7 +288,12 @@ impl Setting {
         mesh.set_relays(Relays::All);
         for node in 0..self.nodes {
             let me = member(node);
-            let machine = Membership::new(me, self.config()).map_err(Broken::network)?;
+            // Few copies of the news while all join: they need not be quick, and are many.
+            let config = Config {
+                retransmit_factor: 1,
+                ..self.config()
+            };
+            let machine = Membership::new(me, config).map_err(Broken::network)?;
             mesh.add(me, machine).map_err(Broken::network)?;
         }
         for node in 0..self.nodes {
@@ -309,6 +314,9 @@ impl Setting {
         }
         for node in 0..self.nodes {
             tell_distances(&mut mesh, node, 0..self.nodes)?;
+            let config = Box::new(self.config());
+            mesh.command(node, Command::Configure(config))
+                .map_err(Broken::network)?;
         }
         let lossy = Link { loss, ..link };
         mesh.set_link(lossy).map_err(Broken::network)?;
