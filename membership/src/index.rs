@@ -4,14 +4,23 @@ use alloc::vec::Vec;
 
 use crate::message::Key;
 
-/// Slots in order of the keys that belong to them: 8 bytes each.
+/// Slots in order of the keys that belong to them: some 9 bytes each.
 ///
-/// Hashed ids are spread evenly, so a key's place can be guessed, and a search touches two or three
-/// cache lines however many members there are. Whoever chooses ids against us makes it a binary
-/// search. Keys whose first halves are equal are told apart by the slots' full keys, which every
-/// call gets to ask for as `key_of`.
+/// Hashed ids are spread evenly, so a table of where the keys with the same first bits begin leaves
+/// about [`SHARE`] of them to search, however many members there are. Whoever chooses ids against us
+/// makes it a binary search. Keys whose first halves are equal are told apart by the slots' full
+/// keys, which every call gets to ask for as `key_of`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Index(Vec<Place>);
+pub(crate) struct Index {
+    places: Vec<Place>,
+    /// Where the keys begin whose first [`bits`](Self::bits) are this number.
+    starts: Vec<u32>,
+    bits: u32,
+}
+
+/// How many places begin with the same bits, at most and if the keys are spread evenly: those of a
+/// cache line.
+const SHARE: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
@@ -26,7 +35,7 @@ const fn prefix(key: Key) -> u32 {
 
 impl Index {
     pub(crate) const fn len(&self) -> usize {
-        self.0.len()
+        self.places.len()
     }
 
     /// The slot of a key. O(log N).
@@ -40,14 +49,25 @@ impl Index {
         let at = self.place(key, &key_of);
         let prefix = prefix(key);
         let slot = slot as u32;
-        self.0.insert(at, Place { prefix, slot });
+        self.places.insert(at, Place { prefix, slot });
+        if self.places.len() > SHARE << self.bits {
+            self.bits += 1;
+            self.find_starts();
+        } else {
+            for start in self.starts_behind(prefix) {
+                *start += 1;
+            }
+        }
     }
 
     /// Takes a key out, if it is there. Moves 8 bytes a member behind it.
     pub(crate) fn remove(&mut self, key: Key, key_of: impl Fn(usize) -> Key) {
         let at = self.place(key, &key_of);
         if self.nth(at).is_some_and(|slot| key_of(slot) == key) {
-            self.0.remove(at);
+            self.places.remove(at);
+            for start in self.starts_behind(prefix(key)) {
+                *start -= 1;
+            }
         }
     }
 
@@ -58,62 +78,52 @@ impl Index {
         key_of: impl Fn(usize) -> Key,
     ) -> impl Iterator<Item = usize> + '_ {
         let at = self.place(first, &key_of);
-        self.0.iter().skip(at).map(|place| place.slot as usize)
+        self.places.iter().skip(at).map(|place| place.slot as usize)
     }
 
     /// All slots in order of their keys.
     pub(crate) fn slots(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().map(|place| place.slot as usize)
+        self.places.iter().map(|place| place.slot as usize)
     }
 
     pub(crate) fn nth(&self, nth: usize) -> Option<usize> {
-        self.0.get(nth).map(|place| place.slot as usize)
+        self.places.get(nth).map(|place| place.slot as usize)
     }
 
     /// How many keys are before this one.
     fn place(&self, key: Key, key_of: &impl Fn(usize) -> Key) -> usize {
-        let len = self.len();
         let wanted = prefix(key);
-        let is_before = |at: usize| {
-            self.0.get(at).is_some_and(|place| {
-                place.prefix < wanted
-                    || (place.prefix == wanted && key_of(place.slot as usize) < key)
-            })
-        };
-        // From the ends a place is guessed to within some sqrt(N), from there to within a few.
-        let share = |distance: u32| ((u64::from(distance) * len as u64) >> 32) as usize;
-        let rough = share(wanted);
-        let guess = match self.0.get(rough) {
-            Some(found) if found.prefix < wanted => (rough + share(wanted - found.prefix)).min(len),
-            Some(found) => rough.saturating_sub(share(found.prefix - wanted)),
-            None => rough,
-        };
-        // A range that holds it, in steps that double; then that range is halved.
-        let mut step = 2;
-        let (mut low, mut high) = if is_before(guess) {
-            let mut low = guess;
-            while is_before(low + step) {
-                low += step;
-                step *= 2;
-            }
-            (low + 1, (low + step).min(len))
-        } else {
-            let mut high = guess;
-            while high >= step && !is_before(high - step) {
-                high -= step;
-                step *= 2;
-            }
-            (high.saturating_sub(step), high)
-        };
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if is_before(middle) {
-                low = middle + 1;
-            } else {
-                high = middle;
+        let start = |number: usize| self.starts.get(number).map(|&start| start as usize);
+        let number = self.number(wanted);
+        let low = start(number).unwrap_or_default();
+        let high = start(number + 1).unwrap_or(self.places.len());
+        let among = self.places.get(low..high).unwrap_or_default();
+        low + among.partition_point(|place| {
+            place.prefix < wanted || (place.prefix == wanted && key_of(place.slot as usize) < key)
+        })
+    }
+
+    /// The first bits of a key, as a number.
+    const fn number(&self, prefix: u32) -> usize {
+        (prefix as u64 >> (u32::BITS - self.bits)) as usize
+    }
+
+    /// Where all keys begin whose first bits are above those of this one.
+    fn starts_behind(&mut self, prefix: u32) -> impl Iterator<Item = &mut u32> {
+        let number = self.number(prefix);
+        self.starts.iter_mut().skip(number + 1)
+    }
+
+    fn find_starts(&mut self) {
+        let mut starts = Vec::with_capacity(1 << self.bits);
+        for (at, place) in self.places.iter().enumerate() {
+            let number = self.number(place.prefix);
+            if starts.len() <= number {
+                starts.resize(number + 1, at as u32);
             }
         }
-        low
+        starts.resize(1 << self.bits, self.places.len() as u32);
+        self.starts = starts;
     }
 }
 
@@ -127,12 +137,13 @@ mod tests {
         /// Keys with few first and second halves: evenly spread ones, and ones that were chosen.
         #[test]
         fn behaves_like_a_sorted_map(
-            steps in proptest::collection::vec((any::<bool>(), 0_u64..40, 0_u64..3, any::<bool>()), 0..200),
+            steps in proptest::collection::vec((0_u8..3, 0_u64..40, 0_u64..3, any::<bool>()), 0..400),
         ) {
             let mut index = Index::default();
             let mut map = BTreeMap::new();
             let mut keys = Vec::new();
-            for (insert, first, second, spread) in steps {
+            for (what, first, second, spread) in steps {
+                let insert = what > 0;
                 let first = if spread { first.wrapping_mul(0x0666_6666) } else { first };
                 let key = Key(first << 32 | second);
                 let key_of = |slot: usize| keys.get(slot).copied().unwrap_or(Key(0));
