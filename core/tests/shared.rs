@@ -7,7 +7,6 @@
     reason = "helpers of tests are tests, too"
 )]
 
-use core::convert::Infallible;
 use core::num::NonZeroUsize;
 use core::pin::pin;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +27,7 @@ use selvedge_core::{Context as Cx, Driver, Effect, Input, Machine, Time};
 struct Sum(u64);
 
 impl Machine for Sum {
-    type Message = Infallible;
+    type Message = ();
     type Timer = ();
     type Command = u64;
     type Event = u64;
