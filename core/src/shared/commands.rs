@@ -68,7 +68,8 @@ impl<M: Machine> Commands<M> {
         }
     }
 
-    /// Takes the oldest command; without any, keeps `waker` for the next one.
+    /// Takes the oldest command; without any, keeps `waker` for the next one. Without a waker
+    /// whoever waits goes on waiting.
     fn pop(&self, waker: Option<Waker>) -> Poll<Result<Request<M>, Closed>> {
         let mut state = lock(&self.state);
         if let Some(request) = state.queue.pop_front() {
@@ -80,7 +81,7 @@ impl<M: Machine> Commands<M> {
         if !state.open || state.handles == 0 {
             return Poll::Ready(Err(Closed));
         }
-        let former = mem::replace(&mut state.port, waker);
+        let former = waker.and_then(|waker| state.port.replace(waker));
         drop(state);
         drop(former);
         Poll::Pending

@@ -51,7 +51,8 @@ impl<M: Machine, S> Handle<M, S> {
         outcome.await
     }
 
-    /// Does as [`submit`](Self::submit) and blocks this thread meanwhile.
+    /// Does as [`submit`](Self::submit) and blocks this thread meanwhile. Not for the host's own
+    /// thread, which would wait for itself.
     ///
     /// # Errors
     /// When the machine refuses it, or the host closes or does not answer.

@@ -48,7 +48,8 @@ pub(super) fn pair<R>() -> (Reply<R>, Outcome<R>) {
 }
 
 impl<R> Outcome<R> {
-    /// Blocks this thread until the host has answered.
+    /// Blocks this thread until the host has answered. Not for the host's own thread, which would
+    /// wait for itself.
     ///
     /// # Errors
     /// See [`Error`].
