@@ -2,6 +2,10 @@
 //! ordinary locks the test would hang.
 
 #![cfg(loom)]
+#![allow(
+    clippy::std_instead_of_alloc,
+    reason = "a test has std; it needs no second crate for the same names"
+)]
 
 use core::convert::Infallible;
 use core::num::NonZeroUsize;
