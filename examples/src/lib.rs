@@ -11,5 +11,6 @@ pub mod checks;
 pub mod claims;
 pub mod demo;
 pub mod ricart_agrawala;
+pub mod seal;
 pub mod term;
 pub mod udp;

@@ -28,6 +28,7 @@ struct Arguments {
 enum Command {
     Demo(cli::demo::Demo),
     Node(cli::node::Node),
+    Key(cli::key::Key),
     Check(cli::check::Check),
     Claims(cli::claims::Claims),
 }
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         None => arguments.demo.run(),
         Some(Command::Demo(demo)) => demo.run(),
         Some(Command::Node(node)) => node.run(),
+        Some(Command::Key(key)) => key.run(),
         Some(Command::Check(check)) => check.run(),
         Some(Command::Claims(claims)) => claims.run(),
     };

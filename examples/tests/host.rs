@@ -48,6 +48,7 @@ impl Bench {
                 probe_timeout: Span::millis(60),
                 ..Config::default()
             },
+            seal: None,
             seed: Some(id),
             clock: Clock::start(),
             weather: self.weather.subscribe(),

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod claims;
 pub(crate) mod demo;
+pub(crate) mod key;
 pub(crate) mod node;
 
 use std::io;
@@ -10,6 +11,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use selvedge_examples::seal::KeyFileError;
 use selvedge_examples::udp::{HostError, Refused};
 use thiserror::Error;
 
@@ -19,6 +21,14 @@ pub(crate) enum Failure {
     /// A node did not start.
     #[error(transparent)]
     Host(#[from] HostError),
+    /// The key file cannot be used.
+    #[error(transparent)]
+    KeyFile(#[from] KeyFileError),
+    /// A node would have sent in the clear without being asked to.
+    #[error(
+        "no key: give --key FILE (`selvedge key FILE` makes one), or --plain to send in the clear"
+    )]
+    NoKey,
     /// A node did not do as it was told.
     #[error(transparent)]
     Refused(#[from] Refused),
@@ -64,10 +74,12 @@ impl Failure {
     /// The exit status: 2 for a wrong call, as for wrong flags, 1 for what went wrong later.
     pub(crate) fn status(&self) -> ExitCode {
         match self {
-            Self::UnknownCheck { .. } | Self::UnknownClaim { .. } | Self::NothingToCheck => {
-                ExitCode::from(2)
-            }
+            Self::UnknownCheck { .. }
+            | Self::UnknownClaim { .. }
+            | Self::NothingToCheck
+            | Self::NoKey => ExitCode::from(2),
             Self::Host(_)
+            | Self::KeyFile(_)
             | Self::Refused(_)
             | Self::Runtime(_)
             | Self::Write { .. }

@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
 use clap::Args;
 use selvedge_core::{Delta, Incarnation, Member, NodeId, Ratio, Span};
+use selvedge_examples::seal::{RateLimit, Seal, read_key_file};
 use selvedge_examples::term::Colour;
 use selvedge_examples::udp::{Clock, Host, MAX_NODE_ID, Seen, Setup, Weather};
 use selvedge_membership::{Config, Event};
@@ -26,8 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// lets the node say good-bye.
 #[derive(Debug, Args)]
 #[command(after_help = "Try it in two terminals:
-  selvedge node --listen 127.0.0.1:7001
-  selvedge node --listen 127.0.0.1:7002 --join 127.0.0.1:7001")]
+  selvedge key mesh.key
+  selvedge node --key mesh.key --listen 127.0.0.1:7001
+  selvedge node --key mesh.key --listen 127.0.0.1:7002 --join 127.0.0.1:7001")]
 pub(crate) struct Node {
     /// Where to listen: an address and a UDP port of this host (port 0 takes any free one)
     #[arg(long, value_name = "ADDR")]
@@ -35,6 +38,18 @@ pub(crate) struct Node {
     /// Nodes that run already, as ADDRESS:PORT or NAME:PORT
     #[arg(long, value_name = "ADDR", num_args = 1..)]
     join: Vec<String>,
+    /// The keys of the mesh, as `selvedge key` makes them: the first one seals, all open
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Send in the clear, and listen to anyone
+    #[arg(long, conflicts_with = "key")]
+    plain: bool,
+    /// Which mesh, among those that have the same keys
+    #[arg(long, default_value = "selvedge")]
+    group: String,
+    /// Hear at most so many packets a second of each node, and twice as many at once
+    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
     /// Where others reach this node, if not where it listens (behind 0.0.0.0 or a port mapping)
     #[arg(long, value_name = "ADDR")]
     advertise: Option<SocketAddr>,
@@ -55,7 +70,28 @@ impl Node {
         Ok(true)
     }
 
+    /// How packets are sealed; `None` only if that was asked for.
+    fn seal(&self) -> Result<Option<Seal>, Failure> {
+        let Some(path) = &self.key else {
+            return if self.plain {
+                Ok(None)
+            } else {
+                Err(Failure::NoKey)
+            };
+        };
+        let rate = self.rate.map(|per_second| RateLimit {
+            per_second,
+            burst: per_second.saturating_mul(2),
+        });
+        Ok(Some(Seal {
+            keyring: read_key_file(path)?,
+            group: self.group.clone(),
+            rate,
+        }))
+    }
+
     async fn serve(self) -> Result<(), Failure> {
+        let seal = self.seal()?;
         let id = match self.id {
             Some(id) => NodeId(id),
             // Half of all numbers are plenty, and keep clear of those that stand in for seeds.
@@ -96,6 +132,7 @@ impl Node {
                 probe_timeout: Span(period.0 * 3 / 10),
                 ..Config::default()
             },
+            seal,
             seed: None,
             clock,
             weather: weather.subscribe(),

@@ -70,7 +70,7 @@ impl Outcome {
 pub async fn run<W: Write>(options: Options, narrator: Narrator<W>) -> Result<Outcome, HostError> {
     let mut rng = ChaCha12Rng::seed_from_u64(options.seed);
     let plan = Plan::new(options.nodes, options.period, &mut rng);
-    let (stage, events) = Stage::new(options.seed.wrapping_mul(1_000));
+    let (stage, events) = Stage::new(options.seed.wrapping_mul(1_000))?;
     let play = Play {
         plan,
         stage,

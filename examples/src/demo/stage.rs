@@ -8,6 +8,7 @@ use selvedge_core::{Member, NodeId, Time};
 use tokio::sync::{mpsc, watch};
 
 use super::plan::{LOSS, Plan};
+use crate::seal::{Key, Keyring, Seal};
 use crate::udp::{Clock, Host, HostError, Seen, Setup, Traffic, TrafficReport, Weather};
 
 /// How many events may wait for the narrator: all of a long demo.
@@ -18,6 +19,8 @@ const EVENTS: usize = 1 << 16;
 pub struct Stage {
     clock: Clock,
     seed: u64,
+    /// One key, made for this run and kept nowhere.
+    keyring: Keyring,
     hosts: BTreeMap<NodeId, Host>,
     addresses: BTreeMap<NodeId, SocketAddr>,
     traffic: Vec<Arc<Traffic>>,
@@ -27,19 +30,22 @@ pub struct Stage {
 
 impl Stage {
     /// An empty stage, and the events of the nodes that will be on it.
-    #[must_use]
-    pub fn new(seed: u64) -> (Self, mpsc::Receiver<Seen>) {
+    ///
+    /// # Errors
+    /// When the system gives no random numbers for a key.
+    pub fn new(seed: u64) -> Result<(Self, mpsc::Receiver<Seen>), HostError> {
         let (events, seen) = mpsc::channel(EVENTS);
         let stage = Self {
             clock: Clock::start(),
             seed,
+            keyring: Keyring::of(Key::random().map_err(HostError::Entropy)?),
             hosts: BTreeMap::new(),
             addresses: BTreeMap::new(),
             traffic: Vec::new(),
             weather: watch::Sender::new(Weather::lossy(LOSS)),
             events,
         };
-        (stage, seen)
+        Ok((stage, seen))
     }
 
     /// The clock of all nodes.
@@ -73,6 +79,11 @@ impl Stage {
             advertise: None,
             seeds: seeds.into_iter().flatten().collect(),
             config: plan.config.clone(),
+            seal: Some(Seal {
+                keyring: self.keyring.clone(),
+                group: "demo".to_owned(),
+                rate: None,
+            }),
             seed: Some(self.seed),
             clock: self.clock,
             weather: self.weather.subscribe(),

@@ -15,7 +15,9 @@ use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::task::{Request, Task};
+use crate::seal::{Epoch, OVERHEAD, Seal};
+
+use super::task::{Request, Sealing, Task};
 use super::{Clock, Directory, MAX_NODE_ID, Traffic, Weather, address};
 
 /// How many requests may wait for a node.
@@ -35,6 +37,9 @@ pub struct Setup {
     pub seeds: Vec<SocketAddr>,
     /// The protocol's settings.
     pub config: Config,
+    /// How its datagrams are sealed; `None` sends them in the clear. Sealing takes
+    /// [`OVERHEAD`](crate::seal::OVERHEAD) bytes of the frame budget.
+    pub seal: Option<Seal>,
     /// What its choices are drawn from; `None` takes the system's entropy.
     pub seed: Option<u64>,
     /// Its clock. Shared, if the times of several nodes are to be compared.
@@ -142,7 +147,17 @@ impl Host {
             return Err(HostError::Advertise { address });
         }
         let rng = generator(setup.seed)?;
-        let machine = Membership::new(setup.me, setup.config.clone())?;
+        let mut config = setup.config;
+        let budget = usize::from(config.frame_budget);
+        let limit = usize::try_from(config.member_limit).unwrap_or(usize::MAX);
+        let mut sealing = None;
+        if let Some(seal) = setup.seal {
+            config.frame_budget = config.frame_budget.saturating_sub(OVERHEAD as u16);
+            let epoch = Epoch::now().map_err(HostError::Entropy)?;
+            sealing = Some(Sealing::new(seal, id, epoch, limit));
+        }
+        let frame_budget = config.frame_budget.into();
+        let machine = Membership::new(setup.me, config)?;
         let listen = |source| HostError::Listen {
             address: setup.listen,
             source,
@@ -155,14 +170,15 @@ impl Host {
 
         let traffic = Arc::new(Traffic::default());
         let (requests, inbox) = mpsc::channel(REQUESTS);
-        let limit = usize::try_from(setup.config.member_limit).unwrap_or(usize::MAX);
         let mut task = Task {
             driver: Driver::new(machine),
             socket,
             local,
             directory: Directory::new(limit, &seeds),
             rng,
-            budget: setup.config.frame_budget.into(),
+            budget,
+            frame_budget,
+            sealing,
             clock: setup.clock,
             weather: setup.weather,
             traffic: Arc::clone(&traffic),

@@ -12,6 +12,8 @@ use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep_until;
 
+use crate::seal::{Epoch, Opener, Seal, Sealer, Unopened};
+
 use super::{Clock, Directory, FrameError, Known, Seen, Traffic, Weather, address, decode, encode};
 
 /// How many datagrams that wait already are heard before a timer is obeyed.
@@ -30,7 +32,11 @@ pub(crate) struct Task {
     pub(crate) local: SocketAddr,
     pub(crate) directory: Directory,
     pub(crate) rng: ChaCha12Rng,
+    /// The longest datagram.
     pub(crate) budget: usize,
+    /// The longest frame; shorter where it is sealed.
+    pub(crate) frame_budget: usize,
+    pub(crate) sealing: Option<Sealing>,
     pub(crate) clock: Clock,
     pub(crate) weather: watch::Receiver<Weather>,
     pub(crate) traffic: Arc<Traffic>,
@@ -41,6 +47,32 @@ pub(crate) struct Task {
     /// The frame that is being written.
     pub(crate) frame: Vec<u8>,
     pub(crate) left: bool,
+}
+
+/// What seals and opens, and what is being sealed and opened.
+pub(crate) struct Sealing {
+    sealer: Sealer,
+    opener: Opener,
+    datagram: Vec<u8>,
+    opened: Vec<u8>,
+}
+
+impl Sealing {
+    /// Senders beyond the members that a list holds: nodes come and go.
+    const SPARE: usize = 64;
+
+    pub(crate) fn new(seal: Seal, me: NodeId, epoch: Epoch, members: usize) -> Self {
+        let sealer = Sealer::new(&seal.keyring, &seal.group, me, epoch);
+        let limit = members.saturating_add(Self::SPARE);
+        let mut opener = Opener::new(seal.keyring, seal.group, limit);
+        opener.set_rate(seal.rate);
+        Self {
+            sealer,
+            opener,
+            datagram: Vec::new(),
+            opened: Vec::new(),
+        }
+    }
 }
 
 impl Task {
@@ -133,7 +165,19 @@ impl Task {
         self.traffic.received.add(1);
         self.traffic.received_bytes.add(len as u64);
         let bytes = buffer.get(..len).unwrap_or_default();
-        match decode::<Message>(KIND, bytes, self.budget) {
+        let now = self.clock.now();
+        let (frame, sealer) = match &mut self.sealing {
+            None => (bytes, None),
+            Some(_) if len > self.budget => return self.traffic.oversize.add(1),
+            Some(sealing) => match sealing.opener.open(KIND, bytes, now, &mut sealing.opened) {
+                Ok(sealer) => (sealing.opened.as_slice(), Some(sealer)),
+                Err(unopened) => return count(&self.traffic, unopened),
+            },
+        };
+        match decode::<Message>(KIND, frame, self.frame_budget) {
+            Ok(envelope) if sealer.is_some_and(|sealer| sealer != envelope.from.id) => {
+                self.traffic.wrong_sender.add(1);
+            }
             Ok(envelope) => self.deliver(envelope.from, envelope.message, source).await,
             Err(FrameError::Oversize { .. }) => self.traffic.oversize.add(1),
             Err(FrameError::Version { .. }) => self.traffic.wrong_version.add(1),
@@ -203,15 +247,28 @@ impl Task {
             return;
         };
         let from = self.driver.machine().me();
-        if encode(KIND, from, message, self.budget, &mut self.frame).is_err() {
+        if encode(KIND, from, message, self.frame_budget, &mut self.frame).is_err() {
             self.traffic.too_long.add(1);
             return;
         }
+        let datagram = match &mut self.sealing {
+            None => &self.frame,
+            Some(sealing) => {
+                let sealed = sealing
+                    .sealer
+                    .seal(KIND, &self.frame, &mut sealing.datagram);
+                if sealed.is_err() {
+                    // After 2^64 datagrams; silence is safe, a nonce used twice is not.
+                    return;
+                }
+                &sealing.datagram
+            }
+        };
         if !self.weather.borrow().passes(self.local, address) {
             self.traffic.held_back.add(1);
             return;
         }
-        match self.socket.send_to(&self.frame, address).await {
+        match self.socket.send_to(datagram, address).await {
             Ok(len) => {
                 self.traffic.sent.add(1);
                 self.traffic.sent_bytes.add(len as u64);
@@ -243,4 +300,15 @@ impl Task {
             self.traffic.events_lost.add(1);
         }
     }
+}
+
+fn count(traffic: &Traffic, unopened: Unopened) {
+    let counter = match unopened {
+        Unopened::NotSealed => &traffic.unsealed,
+        Unopened::WrongKey => &traffic.wrong_key,
+        Unopened::OldEpoch(_) => &traffic.old_epoch,
+        Unopened::Replayed(_) | Unopened::TooLate(_) => &traffic.replayed,
+        Unopened::TooMany(_) => &traffic.above_rate,
+    };
+    counter.add(1);
 }

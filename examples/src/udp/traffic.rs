@@ -57,6 +57,18 @@ counters! {
     lost,
     /// Datagrams that a cut held back.
     held_back,
+    /// Datagrams dropped: not sealed, where they must be.
+    unsealed,
+    /// Datagrams dropped: no key of ours opens them.
+    wrong_key,
+    /// Datagrams dropped: sealed by another node than the one that they say they are from.
+    wrong_sender,
+    /// Datagrams dropped: their sender has started anew since.
+    old_epoch,
+    /// Datagrams dropped: they came again, or so late that nobody knows whether they did.
+    replayed,
+    /// Datagrams dropped: their sender sends more than it may.
+    above_rate,
     /// Datagrams dropped: longer than the frame budget.
     oversize,
     /// Datagrams dropped: another version of the frame format.
@@ -103,10 +115,14 @@ impl Counter {
 
 impl TrafficReport {
     /// Datagrams and messages dropped because somebody made them wrong. Loss, cuts and members
-    /// whose address has not arrived yet are not among them.
+    /// whose address has not arrived yet are not among them, nor is what comes again or late, as a
+    /// network may do that by itself.
     #[must_use]
     pub const fn faulty(&self) -> u64 {
-        self.oversize
+        self.unsealed
+            + self.wrong_key
+            + self.wrong_sender
+            + self.oversize
             + self.wrong_version
             + self.wrong_kind
             + self.malformed

@@ -2,16 +2,19 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::std_instead_of_core,
     reason = "helpers of tests are tests, too"
 )]
 
+mod claims;
+mod keys;
 mod running;
 
 use std::net::UdpSocket;
 
-use running::{Running, SELVEDGE, complaint, selvedge};
+use running::{Folder, Running, SELVEDGE, complaint, selvedge};
 
 #[test]
 fn a_wrong_flag_is_named_and_the_status_is_2() {
@@ -36,7 +39,7 @@ fn an_unknown_check_gets_one_line_with_the_known_ones() {
 fn a_taken_port_gets_one_line_with_the_mend() {
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let output = selvedge(&["node", "--listen", &address]);
+    let output = selvedge(&["node", "--plain", "--listen", &address]);
     assert_eq!(output.status.code(), Some(1));
     let complaint = complaint(&output);
     assert_eq!(complaint.lines().count(), 1);
@@ -45,7 +48,14 @@ fn a_taken_port_gets_one_line_with_the_mend() {
 
 #[test]
 fn a_name_that_is_none_gets_one_line_with_the_mend() {
-    let output = selvedge(&["node", "--listen", "127.0.0.1:0", "--join", "nowhere"]);
+    let output = selvedge(&[
+        "node",
+        "--plain",
+        "--listen",
+        "127.0.0.1:0",
+        "--join",
+        "nowhere",
+    ]);
     assert_eq!(output.status.code(), Some(1));
     let complaint = complaint(&output);
     assert_eq!(complaint.lines().count(), 1);
@@ -57,7 +67,14 @@ fn a_name_that_is_none_gets_one_line_with_the_mend() {
 fn a_silent_seed_is_reported_and_ctrl_c_still_ends_well() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();
-    let arguments = ["node", "--listen", "127.0.0.1:0", "--join", &address];
+    let arguments = [
+        "node",
+        "--plain",
+        "--listen",
+        "127.0.0.1:0",
+        "--join",
+        &address,
+    ];
     let mut node = Running::start(SELVEDGE, &arguments);
     let line = node.wait_for("no answer from");
     assert!(line.contains(&address) && line.contains("still trying"));
@@ -67,9 +84,19 @@ fn a_silent_seed_is_reported_and_ctrl_c_still_ends_well() {
 #[test]
 #[cfg(unix)]
 fn three_processes_form_a_mesh_and_one_leaves() {
+    let folder = Folder::new("mesh");
+    let key = &folder.key("mesh.key");
     let start = |join: &[&str]| {
-        let arguments = ["node", "--listen", "127.0.0.1:0", "--period", "200"];
-        let mut node = Running::start(SELVEDGE, &[&arguments, join].concat());
+        let arguments = [
+            "node",
+            "--listen",
+            "127.0.0.1:0",
+            "--period",
+            "200",
+            "--key",
+        ];
+        let arguments = [&arguments[..], &[key.as_str()], join].concat();
+        let mut node = Running::start(SELVEDGE, &arguments);
         let line = node.wait_for("listens at");
         let address = line.split_whitespace().last().unwrap().to_owned();
         (node, address)
@@ -99,7 +126,7 @@ fn the_smallest_host_speaks_with_the_command() {
         eprintln!("passed over: {} was not built", smallest.display());
         return;
     }
-    let mut node = Running::start(SELVEDGE, &["node", "--listen", "127.0.0.1:0"]);
+    let mut node = Running::start(SELVEDGE, &["node", "--plain", "--listen", "127.0.0.1:0"]);
     let line = node.wait_for("listens at");
     let seed = line.split_whitespace().last().unwrap();
     // The example cannot ask for any free port, so find one.

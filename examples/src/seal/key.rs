@@ -1,0 +1,228 @@
+//! Keys, and the files that they are kept in.
+
+use core::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+use zeroize::Zeroize;
+
+/// A secret of the mesh: 32 bytes. Wiped when it is dropped, and shown to nobody.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key([u8; Self::LEN]);
+
+/// The keys of a mesh: the first one seals, all open. At least one, at most [`Self::LIMIT`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keyring {
+    /// Each with its mark.
+    first: (u8, Key),
+    others: Vec<(u8, Key)>,
+}
+
+/// What is no keyring.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum KeyError {
+    /// A line is no key.
+    #[error("line {line} is no key: give 64 hexadecimal digits, as `selvedge key` writes them")]
+    Line {
+        /// Which, from 1.
+        line: usize,
+    },
+    /// There is no key.
+    #[error("there is no key: give a line of 64 hexadecimal digits, as `selvedge key` writes them")]
+    None,
+    /// There are too many.
+    #[error("there are more than {limit} keys: take out those that nobody seals with any more")]
+    TooMany {
+        /// How many there may be.
+        limit: usize,
+    },
+}
+
+/// A key file that cannot be used.
+#[derive(Debug, Error)]
+pub enum KeyFileError {
+    /// It cannot be read.
+    #[error("cannot read the key file {}: {source}: make one with `selvedge key {}`", path.display(), path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It cannot be made.
+    #[error("cannot make the key file {}: {source}: choose a name that is free in a folder of yours", path.display())]
+    Create {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Others may read or change it.
+    #[error("others may read or change the key file {} (mode {mode:03o}): chmod 600 {}", path.display(), path.display())]
+    Permissions {
+        /// Which.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// It holds no keys.
+    #[error("the key file {}: {source}", path.display())]
+    Content {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong.
+        source: KeyError,
+    },
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers: {0}: make the key on another machine")]
+    Entropy(getrandom::Error),
+}
+
+impl Key {
+    const LEN: usize = 32;
+
+    /// A new one.
+    ///
+    /// # Errors
+    /// When the system gives no random numbers.
+    pub fn random() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; Self::LEN];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(bytes))
+    }
+
+    pub(super) const fn bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+
+    /// A byte that says which of a few keys it is, and nothing about it.
+    fn mark(&self) -> u8 {
+        let hash = Sha256::new()
+            .chain_update(b"selvedge key mark")
+            .chain_update(self.0)
+            .finalize();
+        hash.first().copied().unwrap_or_default()
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({:02x}..)", self.mark())
+    }
+}
+
+impl Keyring {
+    /// The most keys: each costs one try for a datagram that none of them opens and whose mark all
+    /// of them have.
+    pub const LIMIT: usize = 8;
+
+    /// A ring of one key.
+    #[must_use]
+    pub fn of(key: Key) -> Self {
+        Self {
+            first: (key.mark(), key),
+            others: Vec::new(),
+        }
+    }
+
+    /// Reads a ring: a line of 64 hexadecimal digits a key. Empty lines and what follows a `#` are
+    /// passed over.
+    ///
+    /// # Errors
+    /// When a line is no key, and when there is none or more than [`Self::LIMIT`].
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let mut keys = Vec::new();
+        for (line, number) in text.lines().zip(1..) {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let mut key = Key([0; Key::LEN]);
+            hex::decode_to_slice(line, &mut key.0).map_err(|_| KeyError::Line { line: number })?;
+            keys.push((key.mark(), key));
+        }
+        if keys.len() > Self::LIMIT {
+            return Err(KeyError::TooMany { limit: Self::LIMIT });
+        }
+        let mut keys = keys.into_iter();
+        let first = keys.next().ok_or(KeyError::None)?;
+        let others = keys.collect();
+        Ok(Self { first, others })
+    }
+
+    /// The key that seals, with its mark.
+    pub(super) const fn first(&self) -> &(u8, Key) {
+        &self.first
+    }
+
+    /// The keys of this mark.
+    pub(super) fn marked(&self, mark: u8) -> impl Iterator<Item = &Key> {
+        let all = core::iter::once(&self.first).chain(&self.others);
+        all.filter(move |it| it.0 == mark).map(|(_, key)| key)
+    }
+}
+
+/// Reads the keys of a file that nobody else may read.
+///
+/// # Errors
+/// When it cannot be read, others may read or change it (on Unix), or it holds no keys.
+pub fn read_key_file(path: &Path) -> Result<Keyring, KeyFileError> {
+    let read = |source| KeyFileError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(path).map_err(read)?.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(KeyFileError::Permissions {
+                path: path.to_owned(),
+                mode,
+            });
+        }
+    }
+    let mut text = fs::read_to_string(path).map_err(read)?;
+    let keyring = Keyring::parse(&text);
+    text.zeroize();
+    keyring.map_err(|source| KeyFileError::Content {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Makes a file with one new key, that nobody else may read (on Unix).
+///
+/// # Errors
+/// When there is such a file already, or it cannot be made.
+pub fn create_key_file(path: &Path) -> Result<(), KeyFileError> {
+    let create = |source| KeyFileError::Create {
+        path: path.to_owned(),
+        source,
+    };
+    let key = Key::random().map_err(KeyFileError::Entropy)?;
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    let mut file = options.open(path).map_err(create)?;
+    let mut line = hex::encode(key.bytes());
+    let written = writeln!(
+        file,
+        "# Keys of a mesh: the first one seals, all open.\n{line}"
+    );
+    line.zeroize();
+    written.and_then(|()| file.sync_all()).map_err(create)
+}

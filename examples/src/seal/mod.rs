@@ -1,0 +1,158 @@
+//! Sealed datagrams: only who holds a key of the mesh can write or read them.
+//!
+//! Pure: bytes go in, bytes come out. A [`Sealer`] belongs to one node's life, an [`Opener`] to one
+//! socket.
+//!
+//! ```
+//! use selvedge_core::{NodeId, Time};
+//! use selvedge_examples::seal::{Epoch, Keyring, Opener, Sealer};
+//!
+//! let keyring = Keyring::parse(&format!("{}\n", "17".repeat(32)))?;
+//! let mut sealer = Sealer::new(&keyring, "greenhouse", NodeId(7), Epoch(1));
+//! let mut opener = Opener::new(keyring, "greenhouse".to_owned(), 100);
+//!
+//! let (mut datagram, mut frame) = (Vec::new(), Vec::new());
+//! sealer.seal(1, b"good day", &mut datagram)?;
+//! assert_eq!(opener.open(1, &datagram, Time::ZERO, &mut frame)?, NodeId(7));
+//! assert_eq!(frame, b"good day");
+//! assert!(opener.open(1, &datagram, Time::ZERO, &mut frame).is_err(), "a replay");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is promised
+//!
+//! | promise | under which assumptions, and how |
+//! |---|---|
+//! | who holds no key reads nothing, and nothing that it wrote is opened | AES-256-GCM; protocol, group, sender, epoch and counter are bound in |
+//! | no nonce is used twice with one key | each (key, group, sender, epoch) has a key of its own by HKDF-SHA256, and the nonce is a counter under it. An epoch is the time of a start to the microsecond and 12 random bits, so two nodes with one id do not share it |
+//! | what was opened once is not opened again | as long as the opener lives: a window of 1,024 counters a sender (RFC 6479), which moves only after the tag was verified, and epochs that never go back |
+//! | memory is bounded | by the number of senders, and only who holds a key is a sender |
+//! | keys are changed without a gap | the first key of a ring seals, all open: put the new one last everywhere, then first everywhere, then take the old one out |
+//!
+//! An opener that starts anew has no memory: until it hears a sender's present epoch, it opens
+//! what was recorded of a former one. What is in there is old to the protocols as well, which know
+//! former lives by their incarnations and old news by their revisions.
+//!
+//! A node whose clock ran backwards between two starts is refused ([`Unopened::OldEpoch`]) by those
+//! who remember the later epoch, until its clock has passed that or they start anew.
+
+mod key;
+mod opener;
+mod rate;
+mod sealer;
+mod window;
+
+use aes_gcm::{Aes256Gcm, KeyInit};
+use hkdf::Hkdf;
+use selvedge_core::NodeId;
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
+pub use key::{Key, KeyError, KeyFileError, Keyring, create_key_file, read_key_file};
+pub use opener::{Opener, Unopened};
+pub use rate::RateLimit;
+pub use sealer::{Exhausted, Sealer};
+
+/// The first byte of a sealed datagram; no version of a plain frame.
+const SEALED: u8 = 0xA1;
+/// First byte, protocol, key, sender, epoch, counter.
+const HEAD_LEN: usize = 1 + 1 + 1 + 8 + 8 + 8;
+const TAG_LEN: usize = 16;
+
+/// How many bytes sealing adds to a frame.
+pub const OVERHEAD: usize = HEAD_LEN + TAG_LEN;
+
+/// How a host seals, and opens what others sealed.
+#[derive(Clone, Debug)]
+pub struct Seal {
+    /// The keys.
+    pub keyring: Keyring,
+    /// Which mesh: datagrams of one group are nothing to another, even with the same keys.
+    pub group: String,
+    /// How much each sender may send; `None` is without limit.
+    pub rate: Option<RateLimit>,
+}
+
+/// Which start of a node: later ones are larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Epoch(pub u64);
+
+impl Epoch {
+    /// The epoch of a start at so many microseconds since 1970, with 12 random bits, so that two
+    /// starts at one moment are two. Enough until the year 2112.
+    #[must_use]
+    pub const fn new(since_1970: u64, random: u64) -> Self {
+        Self(since_1970 << 12 | random & 0xFFF)
+    }
+
+    /// The epoch of a start now.
+    ///
+    /// # Errors
+    /// When the system gives no random numbers.
+    pub fn now() -> Result<Self, getrandom::Error> {
+        let since_1970 = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let micros = u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX);
+        Ok(Self::new(micros, getrandom::u64()?))
+    }
+}
+
+/// The part of a datagram that travels in the clear, and is bound in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    kind: u8,
+    key: u8,
+    sender: NodeId,
+    epoch: Epoch,
+    counter: u64,
+}
+
+impl Head {
+    fn write(self) -> [u8; HEAD_LEN] {
+        let mut bytes = [0; HEAD_LEN];
+        let parts = [SEALED, self.kind, self.key]
+            .into_iter()
+            .chain(self.sender.0.to_be_bytes())
+            .chain(self.epoch.0.to_be_bytes())
+            .chain(self.counter.to_be_bytes());
+        for (place, byte) in bytes.iter_mut().zip(parts) {
+            *place = byte;
+        }
+        bytes
+    }
+
+    fn read(bytes: &[u8; HEAD_LEN]) -> Option<Self> {
+        let (&[first, kind, key], rest) = bytes.split_first_chunk::<3>()?;
+        let (sender, rest) = rest.split_first_chunk::<8>()?;
+        let (epoch, rest) = rest.split_first_chunk::<8>()?;
+        let (counter, _) = rest.split_first_chunk::<8>()?;
+        (first == SEALED).then_some(Self {
+            kind,
+            key,
+            sender: NodeId(u64::from_be_bytes(*sender)),
+            epoch: Epoch(u64::from_be_bytes(*epoch)),
+            counter: u64::from_be_bytes(*counter),
+        })
+    }
+
+    /// The counter, in the last bytes of the nonce.
+    fn nonce(self) -> [u8; 12] {
+        let mut nonce = [0; 12];
+        let counter = self.counter.to_be_bytes();
+        for (place, byte) in nonce.iter_mut().skip(4).zip(counter) {
+            *place = byte;
+        }
+        nonce
+    }
+}
+
+/// The cipher of one sender's epoch, under a key of its own.
+fn cipher(key: &Key, group: &str, sender: NodeId, epoch: Epoch) -> Aes256Gcm {
+    let derive = Hkdf::<Sha256>::new(Some(b"selvedge sealed datagrams 1"), key.bytes());
+    let mut derived = Zeroizing::new([0; 32]);
+    // Everything of fixed length first, so that no group can imitate another pair.
+    let (sender, epoch) = (sender.0.to_be_bytes(), epoch.0.to_be_bytes());
+    let info: [&[u8]; 3] = [&sender, &epoch, group.as_bytes()];
+    // 32 bytes are within what HKDF gives; were they not, all ciphers would have one wrong key.
+    let _derived = derive.expand_multi_info(&info, derived.as_mut()).is_ok();
+    Aes256Gcm::new((&*derived).into())
+}

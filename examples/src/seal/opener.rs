@@ -1,0 +1,225 @@
+//! Reading sealed datagrams.
+
+use std::collections::BTreeMap;
+
+use aes_gcm::Aes256Gcm;
+use aes_gcm::aead::AeadInOut;
+use selvedge_core::{NodeId, Time};
+use thiserror::Error;
+
+use super::rate::Bucket;
+use super::window::{Place, Window};
+use super::{Epoch, HEAD_LEN, Head, Keyring, RateLimit, TAG_LEN, cipher};
+
+/// Why a datagram was not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Unopened {
+    /// It is not sealed, of another protocol, or cut short.
+    #[error("not a sealed datagram of this protocol: check that all nodes have --key")]
+    NotSealed,
+    /// No key of ours opens it: another key, another group, or damaged.
+    #[error("no key opens the datagram: check that all nodes have the same key file and group")]
+    WrongKey,
+    /// Its sender has started anew since: two nodes have one id, a clock ran backwards, or somebody
+    /// sends again what was recorded.
+    #[error("node {0} has started anew since: give every node its own id, and set its clock")]
+    OldEpoch(NodeId),
+    /// It was opened before.
+    #[error("a datagram of node {0} came again")]
+    Replayed(NodeId),
+    /// It comes so late that nobody knows whether it was opened before.
+    #[error("a datagram of node {0} came after more than 1,000 later ones")]
+    TooLate(NodeId),
+    /// Its sender sends more than it may.
+    #[error("node {0} sends more than the limit allows")]
+    TooMany(NodeId),
+}
+
+/// Opens what arrives at one socket.
+pub struct Opener {
+    keyring: Keyring,
+    group: String,
+    limit: usize,
+    rate: Option<RateLimit>,
+    sessions: BTreeMap<NodeId, Session>,
+    forgotten: u64,
+}
+
+/// What is known of a sender that holds a key.
+struct Session {
+    epoch: Epoch,
+    /// Which key opened the latest datagram, by its mark; none after a rotation.
+    cipher: Option<(u8, Aes256Gcm)>,
+    window: Window,
+    heard: Time,
+    bucket: Option<Bucket>,
+}
+
+impl core::fmt::Debug for Opener {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Opener")
+            .field("keyring", &self.keyring)
+            .field("group", &self.group)
+            .field("senders", &self.sessions.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Opener {
+    /// Opens with all keys of the ring what was sealed for this group. Up to `limit` senders are
+    /// remembered, at some 1,300 bytes each; from 1.
+    #[must_use]
+    pub const fn new(keyring: Keyring, group: String, limit: usize) -> Self {
+        Self {
+            keyring,
+            group,
+            limit,
+            rate: None,
+            sessions: BTreeMap::new(),
+            forgotten: 0,
+        }
+    }
+
+    /// Limits each sender from now on, or no one.
+    pub fn set_rate(&mut self, rate: Option<RateLimit>) {
+        self.rate = rate;
+        for session in self.sessions.values_mut() {
+            session.bucket = None;
+        }
+    }
+
+    /// Opens with the keys of another ring from now on. Senders and what was seen of them stay.
+    pub fn rotate(&mut self, keyring: Keyring) {
+        self.keyring = keyring;
+        for session in self.sessions.values_mut() {
+            session.cipher = None;
+        }
+    }
+
+    /// How many senders are remembered.
+    #[must_use]
+    pub fn senders(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// How many senders were forgotten because others came.
+    #[must_use]
+    pub const fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Writes the frame in `datagram` over what `frame` holds and says who sealed it. `now` is for
+    /// rate limits and for whom to forget.
+    ///
+    /// # Errors
+    /// When it is not opened; `frame` is empty then. Nothing else changed, but that a datagram above
+    /// the rate counts as seen.
+    pub fn open(
+        &mut self,
+        kind: u8,
+        datagram: &[u8],
+        now: Time,
+        frame: &mut Vec<u8>,
+    ) -> Result<NodeId, Unopened> {
+        frame.clear();
+        let (clear, sealed) = datagram
+            .split_first_chunk::<HEAD_LEN>()
+            .ok_or(Unopened::NotSealed)?;
+        let (secret, tag) = sealed
+            .split_last_chunk::<TAG_LEN>()
+            .ok_or(Unopened::NotSealed)?;
+        let head = Head::read(clear)
+            .filter(|head| head.kind == kind)
+            .ok_or(Unopened::NotSealed)?;
+        let sender = head.sender;
+        let mut session = self.sessions.get_mut(&sender);
+        // What costs nothing comes first, and changes nothing.
+        if let Some(session) = &session {
+            if head.epoch < session.epoch {
+                return Err(Unopened::OldEpoch(sender));
+            }
+            if head.epoch == session.epoch {
+                match session.window.place(head.counter) {
+                    Place::New => {}
+                    Place::Replayed => return Err(Unopened::Replayed(sender)),
+                    Place::TooOld => return Err(Unopened::TooLate(sender)),
+                }
+            }
+        }
+        let mut verify = |cipher: &Aes256Gcm| {
+            frame.clear();
+            frame.extend(secret);
+            let nonce = head.nonce().into();
+            let opened = cipher.decrypt_inout_detached(
+                &nonce,
+                clear,
+                frame.as_mut_slice().into(),
+                tag.into(),
+            );
+            opened.is_ok()
+        };
+        let known = session
+            .as_deref()
+            .filter(|session| session.epoch == head.epoch)
+            .and_then(|session| session.cipher.as_ref())
+            .is_some_and(|(mark, cipher)| *mark == head.key && verify(cipher));
+        let fresh = if known {
+            None
+        } else {
+            let ciphers = self
+                .keyring
+                .marked(head.key)
+                .map(|key| cipher(key, &self.group, sender, head.epoch));
+            let mut opening = ciphers.filter(|cipher| verify(cipher));
+            let found = opening.next();
+            drop(opening);
+            if found.is_none() {
+                frame.clear();
+                return Err(Unopened::WrongKey);
+            }
+            found
+        };
+        // From here on it is proved that the sender holds a key.
+        if let Some(cipher) = fresh {
+            let former = session.as_deref();
+            let same_epoch = former.filter(|former| former.epoch == head.epoch);
+            let renewed = Session {
+                epoch: head.epoch,
+                cipher: Some((head.key, cipher)),
+                window: same_epoch.map_or_else(Window::new, |former| former.window.clone()),
+                heard: now,
+                bucket: former.and_then(|former| former.bucket),
+            };
+            if session.is_none() {
+                self.make_room();
+            }
+            self.sessions.insert(sender, renewed);
+            session = self.sessions.get_mut(&sender);
+        }
+        if let Some(session) = session {
+            session.heard = now;
+            session.window.note(head.counter);
+            if let Some(limit) = self.rate {
+                let bucket = session.bucket.get_or_insert(Bucket::full(limit, now));
+                if !bucket.take(limit, now) {
+                    frame.clear();
+                    return Err(Unopened::TooMany(sender));
+                }
+            }
+        }
+        Ok(sender)
+    }
+
+    /// Forgets the sender that was not heard from for longest, if there are too many. O(senders),
+    /// when a new sender has proved itself.
+    fn make_room(&mut self) {
+        if self.sessions.len() < self.limit {
+            return;
+        }
+        let oldest = self.sessions.iter().min_by_key(|(_, it)| it.heard);
+        if let Some(sender) = oldest.map(|(&sender, _)| sender) {
+            self.sessions.remove(&sender);
+            self.forgotten += 1;
+        }
+    }
+}

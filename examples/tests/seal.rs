@@ -1,0 +1,333 @@
+//! What is sealed is opened once, by who holds a key, and nothing else is.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::std_instead_of_alloc,
+    reason = "a test fails by panicking"
+)]
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use selvedge_core::{NodeId, Time};
+use selvedge_examples::seal::{
+    Epoch, KeyError, KeyFileError, Keyring, OVERHEAD, Opener, RateLimit, Sealer, Unopened,
+    create_key_file, read_key_file,
+};
+
+const KIND: u8 = 1;
+const GROUP: &str = "mesh";
+const NOW: Time = Time(1_000_000);
+
+fn ring(keys: &[u8]) -> Keyring {
+    let lines = keys
+        .iter()
+        .map(|key| format!("{key:02x}").repeat(32) + "\n");
+    Keyring::parse(&lines.collect::<String>()).unwrap()
+}
+
+fn sealer(id: u64, epoch: u64) -> Sealer {
+    Sealer::new(&ring(&[1]), GROUP, NodeId(id), Epoch(epoch))
+}
+
+fn opener() -> Opener {
+    Opener::new(ring(&[1]), GROUP.to_owned(), 100)
+}
+
+fn seal(sealer: &mut Sealer, frame: &[u8]) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    sealer.seal(KIND, frame, &mut datagram).unwrap();
+    datagram
+}
+
+fn open(opener: &mut Opener, datagram: &[u8]) -> Result<NodeId, Unopened> {
+    opener.open(KIND, datagram, NOW, &mut Vec::new())
+}
+
+proptest! {
+    #[test]
+    fn what_is_sealed_is_opened_once(
+        frames in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 1..20),
+        id in any::<u64>(), epoch in any::<u64>(),
+    ) {
+        let (mut sealer, mut opener) = (sealer(id, epoch), opener());
+        for frame in frames {
+            let datagram = seal(&mut sealer, &frame);
+            prop_assert_eq!(datagram.len(), frame.len() + OVERHEAD);
+            let mut opened = vec![7; 3];
+            prop_assert_eq!(opener.open(KIND, &datagram, NOW, &mut opened), Ok(NodeId(id)));
+            prop_assert_eq!(&opened, &frame);
+            let again = opener.open(KIND, &datagram, NOW, &mut opened);
+            prop_assert_eq!(again, Err(Unopened::Replayed(NodeId(id))));
+            prop_assert!(opened.is_empty());
+        }
+        prop_assert_eq!(opener.senders(), 1);
+    }
+
+    /// Each bit of a datagram counts, and none that is changed makes it count as seen.
+    #[test]
+    fn a_changed_or_cut_datagram_is_not_opened(
+        at in any::<proptest::sample::Index>(), flip in 1..=u8::MAX,
+        cut in any::<proptest::sample::Index>(),
+    ) {
+        let (mut sealer, mut opener) = (sealer(5, 9), opener());
+        let datagram = seal(&mut sealer, b"twenty bytes of frame");
+        let mut changed = datagram.clone();
+        changed[at.index(datagram.len())] ^= flip;
+        prop_assert!(open(&mut opener, &changed).is_err());
+        prop_assert!(open(&mut opener, &datagram[..cut.index(datagram.len())]).is_err());
+        prop_assert_eq!(opener.senders(), 0);
+        prop_assert_eq!(open(&mut opener, &datagram), Ok(NodeId(5)));
+        prop_assert!(open(&mut opener, &changed).is_err());
+        prop_assert_eq!(open(&mut opener, &seal(&mut sealer, b"next")), Ok(NodeId(5)));
+    }
+
+    #[test]
+    fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let mut opener = opener();
+        prop_assert!(open(&mut opener, &bytes).is_err());
+        let mut alike = vec![0xA1, KIND];
+        alike.extend(bytes);
+        prop_assert!(open(&mut opener, &alike).is_err());
+        prop_assert_eq!(opener.senders(), 0);
+    }
+}
+
+#[test]
+fn only_the_same_key_group_and_protocol_open() {
+    let datagram = seal(&mut sealer(5, 1), b"frame");
+    let refused = |keys: &[u8], group: &str, kind| {
+        let mut opener = Opener::new(ring(keys), group.to_owned(), 10);
+        opener.open(kind, &datagram, NOW, &mut Vec::new())
+    };
+    assert_eq!(refused(&[2, 3], GROUP, KIND), Err(Unopened::WrongKey));
+    assert_eq!(refused(&[1], "mesh2", KIND), Err(Unopened::WrongKey));
+    assert_eq!(refused(&[1], GROUP, 2), Err(Unopened::NotSealed));
+    assert_eq!(refused(&[3, 1], GROUP, KIND), Ok(NodeId(5)));
+    // A frame that is not sealed at all.
+    let plain = [1, KIND, 5, 0, 0, 0];
+    assert_eq!(open(&mut opener(), &plain), Err(Unopened::NotSealed));
+}
+
+#[test]
+fn datagrams_may_overtake_each_other_within_the_window() {
+    let (mut sealer, mut opener) = (sealer(5, 1), opener());
+    let datagrams: Vec<_> = (0..3_000_u32)
+        .map(|number| seal(&mut sealer, &number.to_be_bytes()))
+        .collect();
+    assert_eq!(open(&mut opener, &datagrams[2_000]), Ok(NodeId(5)));
+    for (number, datagram) in datagrams.iter().enumerate().take(2_000).rev() {
+        let expected = if number > 2_000 - 1_024 {
+            Ok(NodeId(5))
+        } else {
+            Err(Unopened::TooLate(NodeId(5)))
+        };
+        assert_eq!(open(&mut opener, datagram), expected, "{number}");
+    }
+    for datagram in &datagrams[..=2_000] {
+        assert!(open(&mut opener, datagram).is_err());
+    }
+    for datagram in &datagrams[2_001..] {
+        assert_eq!(open(&mut opener, datagram), Ok(NodeId(5)));
+    }
+}
+
+/// The window moves only after the tag was verified: a forged counter far ahead changes nothing.
+#[test]
+fn a_forged_counter_does_not_move_the_window() {
+    let (mut sealer, mut opener) = (sealer(5, 1), opener());
+    let first = seal(&mut sealer, b"first");
+    assert_eq!(
+        open(&mut opener, &seal(&mut sealer, b"second")),
+        Ok(NodeId(5))
+    );
+    for at in [11, 19] {
+        // The highest byte of the epoch, and of the counter.
+        let mut forged = seal(&mut sealer, b"forged");
+        forged[at] = 0x7F;
+        assert_eq!(open(&mut opener, &forged), Err(Unopened::WrongKey));
+    }
+    assert_eq!(open(&mut opener, &first), Ok(NodeId(5)));
+}
+
+#[test]
+fn a_later_start_ends_the_former_one() {
+    let (mut former, mut later, mut opener) = (sealer(5, 10), sealer(5, 11), opener());
+    let recorded = seal(&mut former, b"recorded");
+    assert_eq!(open(&mut opener, &recorded), Ok(NodeId(5)));
+    assert_eq!(
+        open(&mut opener, &seal(&mut later, b"again here")),
+        Ok(NodeId(5))
+    );
+    for old in [recorded, seal(&mut former, b"new, but of the former start")] {
+        assert_eq!(open(&mut opener, &old), Err(Unopened::OldEpoch(NodeId(5))));
+    }
+    assert_eq!(opener.senders(), 1);
+}
+
+/// Two nodes with one id have two epochs, so no nonce is used twice; the later one is heard.
+#[test]
+fn of_two_nodes_with_one_id_the_later_start_is_heard() {
+    let epochs: BTreeSet<Epoch> = (0..4_096)
+        .map(|random| Epoch::new(1_700_000_000_000_000, random))
+        .collect();
+    assert_eq!(
+        epochs.len(),
+        4_096,
+        "starts in one microsecond are told apart"
+    );
+    assert!(epochs.last().copied() < Some(Epoch::new(1_700_000_000_000_001, 0)));
+    let (mut one, mut other, mut opener) = (sealer(5, 10), sealer(5, 11), opener());
+    let mut one_sealed = Vec::new();
+    let mut other_sealed = Vec::new();
+    for _ in 0..50 {
+        one_sealed.push(seal(&mut one, b"the same words"));
+        other_sealed.push(seal(&mut other, b"the same words"));
+    }
+    // The same counters and words, and nothing of the secret part alike.
+    assert_ne!(one_sealed[0][27..], other_sealed[0][27..]);
+    assert_eq!(open(&mut opener, &one_sealed[0]), Ok(NodeId(5)));
+    for datagram in &other_sealed {
+        assert_eq!(open(&mut opener, datagram), Ok(NodeId(5)));
+    }
+    for datagram in &one_sealed {
+        assert_eq!(
+            open(&mut opener, datagram),
+            Err(Unopened::OldEpoch(NodeId(5)))
+        );
+    }
+}
+
+/// The new key last everywhere, then first everywhere, then the old one out: all along, node by
+/// node, everyone hears everyone.
+#[test]
+fn keys_are_rotated_without_a_gap() {
+    let stages: [&[u8]; 4] = [&[1], &[1, 2], &[2, 1], &[2]];
+    let mut nodes: Vec<(Sealer, Opener)> = (0..3).map(|id| (sealer(id, 1), opener())).collect();
+    let all_hear_all = |nodes: &mut Vec<(Sealer, Opener)>| {
+        for from in 0..nodes.len() {
+            let datagram = seal(&mut nodes[from].0, b"here");
+            for (to, node) in nodes.iter_mut().enumerate() {
+                let heard = open(&mut node.1, &datagram);
+                assert_eq!(heard, Ok(NodeId(from as u64)), "{from} to {to}");
+            }
+        }
+    };
+    all_hear_all(&mut nodes);
+    for stage in &stages[1..] {
+        for node in 0..nodes.len() {
+            nodes[node].0.rotate(&ring(stage));
+            nodes[node].1.rotate(ring(stage));
+            all_hear_all(&mut nodes);
+        }
+    }
+    // Who has the old key only is out.
+    let left_behind = seal(&mut sealer(9, 1), b"hello?");
+    assert_eq!(open(&mut nodes[0].1, &left_behind), Err(Unopened::WrongKey));
+}
+
+/// A session that is known goes by the ring as it is now, and what was seen stays seen.
+#[test]
+fn a_key_that_was_taken_out_opens_nothing_any_more() {
+    let (mut sealer, mut opener) = (sealer(5, 1), opener());
+    let seen = seal(&mut sealer, b"seen");
+    assert_eq!(open(&mut opener, &seen), Ok(NodeId(5)));
+    opener.rotate(ring(&[2]));
+    let late = seal(&mut sealer, b"late");
+    assert_eq!(open(&mut opener, &late), Err(Unopened::WrongKey));
+    opener.rotate(ring(&[2, 1]));
+    assert_eq!(open(&mut opener, &late), Ok(NodeId(5)));
+    assert_eq!(open(&mut opener, &seen), Err(Unopened::Replayed(NodeId(5))));
+}
+
+#[test]
+fn memory_is_bounded_by_the_limit() {
+    let mut opener = Opener::new(ring(&[1]), GROUP.to_owned(), 8);
+    for id in 0..100 {
+        let datagram = seal(&mut sealer(id, 1), b"one of many");
+        let now = Time(id);
+        assert_eq!(
+            opener.open(KIND, &datagram, now, &mut Vec::new()),
+            Ok(NodeId(id))
+        );
+    }
+    assert_eq!((opener.senders(), opener.forgotten()), (8, 92));
+    // The latest are remembered.
+    let again = seal(&mut sealer(99, 1), b"one of many");
+    assert_eq!(
+        open(&mut opener, &again),
+        Err(Unopened::Replayed(NodeId(99)))
+    );
+}
+
+#[test]
+fn a_sender_is_limited_and_others_are_not() {
+    let mut opener = opener();
+    opener.set_rate(Some(RateLimit {
+        per_second: 10,
+        burst: 5,
+    }));
+    let (mut loud, mut quiet) = (sealer(1, 1), sealer(2, 1));
+    let mut heard = 0;
+    for _ in 0..100 {
+        heard += u32::from(open(&mut opener, &seal(&mut loud, b"!")).is_ok());
+    }
+    assert_eq!(heard, 5);
+    assert_eq!(
+        open(&mut opener, &seal(&mut loud, b"!")),
+        Err(Unopened::TooMany(NodeId(1)))
+    );
+    assert_eq!(open(&mut opener, &seal(&mut quiet, b".")), Ok(NodeId(2)));
+}
+
+#[test]
+fn a_ring_is_read_and_bad_lines_are_named() {
+    let key = "0f".repeat(32);
+    let ring = format!("# ours\n\n  {key}  # since spring\n{}\n", "AA".repeat(32));
+    assert!(Keyring::parse(&ring).is_ok());
+    let line = |line| Err(KeyError::Line { line });
+    assert_eq!(Keyring::parse(&format!("{key}\n{}", &key[1..])), line(2));
+    assert_eq!(Keyring::parse(&format!("#\n{key}00")), line(2));
+    assert_eq!(Keyring::parse("zz"), line(1));
+    assert_eq!(Keyring::parse("# nothing\n"), Err(KeyError::None));
+    let many = format!("{key}\n").repeat(9);
+    assert_eq!(Keyring::parse(&many), Err(KeyError::TooMany { limit: 8 }));
+}
+
+#[test]
+fn a_key_is_not_shown() {
+    let ring = ring(&[0x17]);
+    let shown = format!("{ring:?} {:?}", Opener::new(ring.clone(), String::new(), 1));
+    let shown = shown + &format!("{:?}", Sealer::new(&ring, "", NodeId(1), Epoch(1)));
+    for bytes in ["1717", "23, 23", "1, 7"] {
+        assert!(!shown.contains(bytes), "{shown}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_key_file_is_made_for_one_reader_and_read_only_so() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = std::env::temp_dir().join(format!("selvedge-key-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("mesh.key");
+    create_key_file(&path).unwrap();
+    let ring = read_key_file(&path).unwrap();
+    assert_eq!(ring, read_key_file(&path).unwrap());
+    assert!(matches!(
+        create_key_file(&path),
+        Err(KeyFileError::Create { .. })
+    ));
+    for mode in [0o640, 0o604, 0o620] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let refused = read_key_file(&path).unwrap_err();
+        assert!(matches!(refused, KeyFileError::Permissions { .. }));
+        assert!(refused.to_string().contains("chmod 600"), "{refused}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(matches!(
+        read_key_file(&path),
+        Err(KeyFileError::Read { .. })
+    ));
+}
