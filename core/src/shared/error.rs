@@ -2,9 +2,9 @@
 
 use thiserror::Error;
 
-/// The other end is gone, or has closed.
+/// No command will come: all handles are gone or the port was closed, and the queue is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
-#[error("the other end is closed: start the host anew and take a handle of that")]
+#[error("no handle is left or the port was closed: stop the host, or run it without commands")]
 pub struct Closed;
 
 /// Why a command was not carried out. `R` is the machine's `Reject`.
