@@ -22,6 +22,16 @@ impl<M: Machine> Outbox<M> {
         }
     }
 
+    /// After a step with `used` effects: gives most of the memory back that an earlier, much larger
+    /// one took. Steps of alike size keep theirs.
+    pub(crate) fn give_back(&mut self, used: usize) {
+        const KEPT: usize = 64;
+        let keep = KEPT.max(used.saturating_mul(2));
+        if self.effects.capacity() > keep.saturating_mul(2) {
+            self.effects.shrink_to(keep);
+        }
+    }
+
     /// The effects in the order in which they were asked for.
     #[must_use]
     pub fn effects(&self) -> &[Effect<M>] {

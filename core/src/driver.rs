@@ -12,7 +12,7 @@ use crate::{Choose, Context, Effect, Input, Machine, Outbox, Span, Time};
 ///
 /// Time never steps back: a `now` that lies before an earlier one counts as the earlier one.
 /// Steps allocate nothing once the outbox has grown to its working size and while up to eight
-/// timers are armed.
+/// timers are armed. What a rare, much larger step took of memory is given back by the next one.
 #[derive(Debug)]
 pub struct Driver<M: Machine> {
     machine: M,
@@ -91,9 +91,11 @@ impl<M: Machine> Driver<M> {
                 None => self.timers.disarm(timer),
             }
         }
+        let used = self.outbox.effects().len();
         for effect in self.outbox.drain_effects() {
             carry_out(effect);
         }
+        self.outbox.give_back(used);
         outcome
     }
 
