@@ -49,6 +49,7 @@ impl Mesh {
         Host::start(Setup {
             me: Member::new(id, 0),
             listen: "127.0.0.1:0".parse().unwrap(),
+            socket: None,
             advertise: None,
             seeds,
             config: Config {

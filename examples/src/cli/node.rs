@@ -124,6 +124,7 @@ impl Node {
                 incarnation: life(),
             },
             listen: self.listen,
+            socket: None,
             advertise: self.advertise,
             seeds,
             config: Config {

@@ -1,6 +1,7 @@
 //! `selvedge demo`: a live mesh on loopback, in real time, that is put through a script of
 //! misfortunes and judged by what it promised.
 
+mod ground;
 mod history;
 mod narrator;
 mod page;
@@ -12,12 +13,13 @@ mod svg;
 mod table;
 mod trace;
 
+pub use ground::{Ground, Loopback};
 pub use history::{Opinion, Stretch, histories};
 pub use narrator::Narrator;
 pub use page::page;
 pub use plan::{Bound, Bounds, LOSS, Plan, Times};
 pub use promises::{Evidence, Promise, judge};
-pub use run::{Options, Outcome, run};
+pub use run::{Options, Outcome, run, run_on};
 pub use stage::Stage;
 pub use svg::timeline;
 pub use table::write_table;

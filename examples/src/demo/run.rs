@@ -10,6 +10,7 @@ use selvedge_core::{NodeId, Span, Time};
 use tokio::sync::mpsc;
 use tokio::time::{interval, sleep_until};
 
+use super::ground::{Ground, Loopback};
 use super::narrator::Narrator;
 use super::plan::Plan;
 use super::promises::{Evidence, Promise, judge};
@@ -68,9 +69,21 @@ impl Outcome {
 /// # Errors
 /// When a node cannot be started.
 pub async fn run<W: Write>(options: Options, narrator: Narrator<W>) -> Result<Outcome, HostError> {
+    run_on(Box::new(Loopback), options, narrator).await
+}
+
+/// Runs a demo on some network and tells about it.
+///
+/// # Errors
+/// When a node cannot be started.
+pub async fn run_on<W: Write>(
+    ground: Box<dyn Ground>,
+    options: Options,
+    narrator: Narrator<W>,
+) -> Result<Outcome, HostError> {
     let mut rng = ChaCha12Rng::seed_from_u64(options.seed);
     let plan = Plan::new(options.nodes, options.period, &mut rng);
-    let (stage, events) = Stage::new(options.seed.wrapping_mul(1_000))?;
+    let (stage, events) = Stage::new(options.seed.wrapping_mul(1_000), ground)?;
     let play = Play {
         plan,
         stage,
@@ -104,8 +117,9 @@ struct Play<W> {
 impl<W: Write> Play<W> {
     async fn run(mut self) -> Result<Outcome, HostError> {
         let line = format!(
-            "{} nodes start on 127.0.0.1; 5 of 100 packets get lost from start to end",
-            self.plan.nodes
+            "{} nodes start on {}; 5 of 100 packets get lost from start to end",
+            self.plan.nodes,
+            self.stage.ground().name(),
         );
         self.narrator.say(Time::ZERO, &line);
         for (at, scene) in script(&self.plan) {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use selvedge_core::{Member, NodeId, Time};
 use tokio::sync::{mpsc, watch};
 
-use super::plan::{LOSS, Plan};
+use super::ground::Ground;
+use super::plan::Plan;
 use crate::seal::{Key, Keyring, Seal};
 use crate::udp::{Clock, Host, HostError, Seen, Setup, Traffic, TrafficReport, Weather};
 
@@ -26,6 +27,7 @@ pub struct Stage {
     traffic: Vec<Arc<Traffic>>,
     weather: watch::Sender<Weather>,
     events: mpsc::Sender<Seen>,
+    ground: Box<dyn Ground>,
 }
 
 impl Stage {
@@ -33,7 +35,10 @@ impl Stage {
     ///
     /// # Errors
     /// When the system gives no random numbers for a key.
-    pub fn new(seed: u64) -> Result<(Self, mpsc::Receiver<Seen>), HostError> {
+    pub fn new(
+        seed: u64,
+        ground: Box<dyn Ground>,
+    ) -> Result<(Self, mpsc::Receiver<Seen>), HostError> {
         let (events, seen) = mpsc::channel(EVENTS);
         let stage = Self {
             clock: Clock::start(),
@@ -42,10 +47,17 @@ impl Stage {
             hosts: BTreeMap::new(),
             addresses: BTreeMap::new(),
             traffic: Vec::new(),
-            weather: watch::Sender::new(Weather::lossy(LOSS)),
+            weather: watch::Sender::new(ground.weather()),
             events,
+            ground,
         };
         Ok((stage, seen))
+    }
+
+    /// Where the nodes are.
+    #[must_use]
+    pub fn ground(&self) -> &dyn Ground {
+        &*self.ground
     }
 
     /// The clock of all nodes.
@@ -65,8 +77,14 @@ impl Stage {
     /// # Errors
     /// When there is no socket for it.
     pub async fn start(&mut self, plan: &Plan, node: NodeId) -> Result<(), HostError> {
-        let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listen = self.addresses.get(&node).copied().unwrap_or(anywhere);
+        let former = self.addresses.get(&node).copied();
+        let unspecified = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let listen = former.unwrap_or(unspecified);
+        let socket = self.ground.socket(node, former);
+        let socket = socket.map_err(|source| HostError::Listen {
+            address: listen,
+            source,
+        })?;
         // The first node begins the mesh; the others ask those seeds that are there already.
         let seeds = [NodeId(1), NodeId(2)].map(|seed| self.addresses.get(&seed).copied());
         self.seed = self.seed.wrapping_add(1);
@@ -76,6 +94,7 @@ impl Stage {
                 ..Member::default()
             },
             listen,
+            socket: Some(socket),
             advertise: None,
             seeds: seeds.into_iter().flatten().collect(),
             config: plan.config.clone(),
@@ -112,7 +131,10 @@ impl Stage {
     }
 
     /// Cuts these nodes off from the others; nobody to heal.
-    pub fn cut_off(&self, nodes: &[u64]) {
+    pub fn cut_off(&mut self, nodes: &[u64]) {
+        if self.ground.cut_off(nodes) {
+            return;
+        }
         let addresses = nodes.iter().map(|&node| self.addresses.get(&NodeId(node)));
         let cut_off: BTreeSet<SocketAddr> = addresses.flatten().copied().collect();
         self.weather

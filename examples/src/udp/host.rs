@@ -31,6 +31,8 @@ pub struct Setup {
     pub me: Member,
     /// Where it listens; port 0 lets the system choose.
     pub listen: SocketAddr,
+    /// A socket that is bound already, instead of one at `listen`.
+    pub socket: Option<std::net::UdpSocket>,
     /// Where others reach it, if that is not where it listens.
     pub advertise: Option<SocketAddr>,
     /// Whom it asks for the mesh; nobody to begin one. Its own address is passed over.
@@ -162,7 +164,13 @@ impl Host {
             address: setup.listen,
             source,
         };
-        let socket = UdpSocket::bind(setup.listen).await.map_err(listen)?;
+        let socket = match setup.socket {
+            None => UdpSocket::bind(setup.listen).await.map_err(listen)?,
+            Some(socket) => {
+                socket.set_nonblocking(true).map_err(listen)?;
+                UdpSocket::from_std(socket).map_err(listen)?
+            }
+        };
         let local = socket.local_addr().map_err(listen)?;
         let announced = setup.advertise.unwrap_or(local);
         let mut seeds = setup.seeds;

@@ -236,7 +236,7 @@ impl Setting {
         }
     }
 
-    fn topology(&self, seed: u64) -> Result<Topology, TopologyError> {
+    pub(super) fn topology(&self, seed: u64) -> Result<Topology, TopologyError> {
         match self.placement {
             Placement::Random => {
                 // 15 m for 49 nodes; the same density for others.
@@ -276,6 +276,16 @@ impl Setting {
     /// settled.
     pub(super) fn settled(&self, seed: u64, loss: Ratio) -> Result<Network<Membership>, Broken> {
         let topology = self.topology(seed).map_err(Broken::network)?;
+        self.settled_at(topology, seed, loss)
+    }
+
+    /// The same, at these places.
+    pub(super) fn settled_at(
+        &self,
+        topology: Topology,
+        seed: u64,
+        loss: Ratio,
+    ) -> Result<Network<Membership>, Broken> {
         // No round trip takes longer than the thesis' two units, however far it goes.
         let link = Link {
             min_delay: Span::micros(5),
