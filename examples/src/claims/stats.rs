@@ -5,6 +5,13 @@ pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// The standard deviation; `None` of nothing.
+pub(crate) fn deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (values.len() as f64 - 1.0).max(1.0)).sqrt())
+}
+
 /// The value below which this share of all lies; `None` of nothing.
 pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -75,7 +82,8 @@ mod tests {
         assert_eq!(median(&values), Some(2.5));
         assert_eq!(quantile(&values, 0.0), Some(1.0));
         assert_eq!(quantile(&values, 1.0), Some(4.0));
-        assert_eq!((median(&[]), mean(&[])), (None, None));
+        assert_eq!((median(&[]), mean(&[]), deviation(&[])), (None, None, None));
+        assert!(deviation(&values).is_some_and(|it| (it - 1.29).abs() < 0.01));
     }
 
     #[test]
