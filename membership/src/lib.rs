@@ -13,7 +13,7 @@
 //! | promise | under which assumption |
 //! |---|---|
 //! | a crashed member is removed by every live member | it can be reached by no message; each live member gets messages through now and then |
-//! | no live member pings any one member less often than once in N times `every` periods | [`Selection::BoundedMix`], no change of members meanwhile |
+//! | each live member pings, or hears from, every other one once in N times `every` periods | [`Selection::BoundedMix`], no change of members meanwhile |
 //! | a live member that can talk is never stuck as suspect or failed: it hears of it and refutes | messages get through in both directions now and then |
 //! | a refuted suspicion never acts, and every suspicion ends, however it was learned | timers tick (the driver's work) |
 //! | a member that left stays left until it comes back in a new incarnation | its tombstone outlives the news about it: [`Config::tombstone_periods`], [`Config::tombstone_limit`] |

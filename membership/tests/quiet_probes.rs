@@ -11,6 +11,7 @@
 mod lone;
 
 use lone::{Lone, pings, quiet};
+use proptest::prelude::*;
 use selvedge_core::{Effect, Member, NodeId};
 use selvedge_membership::{Body, Claim, Config, Digest, Message, Metadata, Record, Selection};
 
@@ -79,6 +80,36 @@ fn what_was_heard_earlier_does_not_count() {
     // Each answer makes the next probe needless, and so does each probe of the other.
     let probes = pings(&lone.effects).len();
     assert!((40..=50).contains(&probes), "{probes}");
+}
+
+proptest! {
+    /// The promise of the bounded mix, with needless probes left out: whoever was not probed was
+    /// heard from.
+    #[test]
+    fn every_member_is_probed_or_heard_from_within_n_times_every_periods(
+        members in 1_u64..9, every in 1_u16..5,
+        pingers in proptest::collection::vec(0_u64..12, 40),
+    ) {
+        let selection = Selection::BoundedMix { every };
+        let mut lone = calm(Config { selection, ..suppressing() }, members);
+        let bound = members as usize * usize::from(every);
+        // One period more: what was heard in the one before counts.
+        let mut known = vec![0; members as usize];
+        let mut pingers = pingers.into_iter().cycle();
+        for period in 1..=3 * bound {
+            lone.effects.clear();
+            let pinger = pingers.next().filter(|&it| it < members);
+            lone.period(pinger.map(|it| Member::new(it + 2, 0)));
+            let probed = pings(&lone.effects);
+            let heard = pinger.into_iter().chain(probed.iter().map(|it| it.id.0 - 2));
+            for member in heard {
+                known[member as usize] = period;
+            }
+            for (member, &last) in known.iter().enumerate() {
+                prop_assert!(period - last <= bound + 1, "{member} at {period} of {bound}");
+            }
+        }
+    }
 }
 
 #[test]
