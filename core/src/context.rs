@@ -25,11 +25,16 @@ impl<M: Machine> Outbox<M> {
     /// After a step with `used` effects: gives most of the memory back that an earlier, much larger
     /// one took. Steps of alike size keep theirs.
     pub(crate) fn give_back(&mut self, used: usize) {
-        const KEPT: usize = 64;
+        const KEPT: usize = 16;
         let keep = KEPT.max(used.saturating_mul(2));
         if self.effects.capacity() > keep.saturating_mul(2) {
             self.effects.shrink_to(keep);
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn capacity(&self) -> usize {
+        self.effects.capacity()
     }
 
     /// The effects in the order in which they were asked for.
@@ -162,5 +167,56 @@ impl<M: Machine> fmt::Debug for Context<'_, M> {
             .field("now", &self.now)
             .field("outbox", &self.outbox)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Driver, Input};
+    use rand_core::SeedableRng;
+
+    /// Tells as often as it is commanded.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    struct Teller;
+
+    impl Machine for Teller {
+        type Message = ();
+        type Timer = u8;
+        type Command = u16;
+        type Event = u16;
+        type Reject = ();
+
+        fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), ()> {
+            if let Input::Command(times) = input {
+                (0..times).for_each(|nth| cx.event(nth));
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_rare_large_step_gives_its_memory_back_and_alike_ones_keep_theirs() {
+        let mut outbox = Outbox::<Teller>::new();
+        let mut step = |times: u16| {
+            outbox.effects.extend((0..times).map(Effect::Event));
+            outbox.drain_effects().for_each(drop);
+            outbox.give_back(times.into());
+            outbox.effects.capacity()
+        };
+        assert!(step(1_000) >= 1_000);
+        let kept = step(600);
+        assert!(kept >= 1_000 && step(600) == kept && step(1_000) == kept);
+        let small = step(3);
+        assert!(small < 40 && step(3) == small);
+
+        // The driver asks for it.
+        let mut driver = Driver::new(Teller);
+        let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
+        for times in [1_000, 3] {
+            let told = driver.step(crate::Time(0), &mut rng, Input::Command(times), drop);
+            assert_eq!(told, Ok(()));
+        }
+        assert!(driver.outbox_capacity() < 40);
     }
 }

@@ -155,6 +155,11 @@ impl<M: Machine> Driver<M> {
         self.refused_ticks
     }
 
+    #[cfg(test)]
+    pub(crate) const fn outbox_capacity(&self) -> usize {
+        self.outbox.capacity()
+    }
+
     /// Gives the machine back, for instance to save it. The timers are lost.
     #[must_use]
     pub fn into_machine(self) -> M {
