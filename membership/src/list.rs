@@ -81,6 +81,8 @@ pub(crate) struct MemberList {
     index: Index,
     live: usize,
     buckets: [u64; BUCKETS],
+    /// All buckets in one: what every probe shows.
+    whole: u64,
     /// Members that are not live, oldest first, with the stamp of their end; some may have come
     /// back since.
     tombstones: VecDeque<(NodeId, u16)>,
@@ -129,6 +131,7 @@ impl MemberList {
             index: Index::default(),
             live: 0,
             buckets: [0; BUCKETS],
+            whole: 0,
             tombstones: VecDeque::new(),
             limit,
         }
@@ -370,7 +373,7 @@ impl MemberList {
     }
 
     pub(crate) fn digest(&self) -> Digest {
-        shorten(self.buckets.iter().fold(0, |all, bucket| all ^ bucket))
+        shorten(self.whole)
     }
 
     pub(crate) fn bucket_digests(&self) -> [Digest; BUCKETS] {
@@ -387,8 +390,10 @@ impl MemberList {
         }
         let key = key(entry.id);
         let version = u64::from(entry.incarnation.0) << 32 | u64::from(entry.revision);
+        let digest = mix(key.0 ^ mix(version));
+        self.whole ^= digest;
         if let Some(bucket) = self.buckets.get_mut(bucket_of(key)) {
-            *bucket ^= mix(key.0 ^ mix(version));
+            *bucket ^= digest;
         }
     }
 

@@ -58,6 +58,26 @@ pub(crate) fn cut(base: &[f64], ours: &[f64]) -> Option<Estimate> {
     })
 }
 
+/// The same of a high quantile instead of the mean. The error is from the spread between ten groups
+/// of trials.
+pub(crate) fn tail_cut(base: &[f64], ours: &[f64], share: f64) -> Option<Estimate> {
+    const GROUPS: usize = 10;
+    let cut = |base: &[f64], ours: &[f64]| {
+        let ratio = quantile(ours, share)? / quantile(base, share)?;
+        Some(100.0 * (1.0 - ratio))
+    };
+    let group = |values: &[f64], nth: usize| -> Vec<f64> {
+        values.iter().skip(nth).step_by(GROUPS).copied().collect()
+    };
+    let cuts: Vec<f64> = (0..GROUPS)
+        .filter_map(|nth| cut(&group(base, nth), &group(ours, nth)))
+        .collect();
+    Some(Estimate {
+        value: cut(base, ours)?,
+        error: deviation(&cuts)? / (cuts.len() as f64).sqrt(),
+    })
+}
+
 /// The slope and the intercept of the line that fits best.
 pub(crate) fn fit(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let xs: Vec<f64> = points.iter().map(|it| it.0).collect();
@@ -94,6 +114,15 @@ mod tests {
         let rough = cut(&base, &[10.0, 50.0, 60.0]);
         assert!(rough.is_some_and(|it| (it.value - 100.0 / 3.0).abs() < 1e-9 && it.error > 5.0));
         assert_eq!(cut(&[], &[]), None);
+    }
+
+    #[test]
+    fn a_cut_of_the_tail_is_found_with_its_error() {
+        let base: Vec<f64> = (0..100).map(f64::from).collect();
+        let ours: Vec<f64> = base.iter().map(|value| value / 2.0).collect();
+        let found = tail_cut(&base, &ours, 0.95);
+        assert!(found.is_some_and(|it| (it.value - 50.0).abs() < 1e-9 && it.error < 1e-9));
+        assert_eq!(tail_cut(&[], &[], 0.95), None);
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 use super::figures::{BAND, TRIALS, column, excess, paired, spread, verdict_on_cut, worst};
 use super::lab::{Setting, Variant};
-use crate::claims::stats::{cut, mean, quantile};
+use crate::claims::stats::{Estimate, cut, mean, quantile, tail_cut};
 use crate::claims::{Axis, Claim, Judgement, Line, Plot, Point, Reference, Samples};
 
+/// Which part of all trials lies below the tail.
+const TAIL: f64 = 0.95;
 const DETECTION: f64 = 31.2;
 const SPREAD: f64 = 47.2;
 const PLAIN: Setting = Setting::new(Variant::Plain, 3);
@@ -27,32 +29,34 @@ pub(super) fn claim() -> Claim {
 
 fn judge(samples: &Samples) -> Option<Judgement> {
     let (old, new) = paired(samples, (&PLAIN, &BOTH), excess);
-    let tail = |values: &[f64]| quantile(values, 0.95);
+    let tail = |values: &[f64]| quantile(values, TAIL);
     let swim = column(samples, &SWIM, excess);
-    let tail_cut = 100.0 * (1.0 - tail(&new)? / tail(&old)?);
+    let found = tail_cut(&old, &new, TAIL)?;
     let (old_spread, new_spread) = paired(samples, (&PLAIN, &BOTH), spread);
-    let spread_cut = 100.0 * (1.0 - tail(&new_spread)? / tail(&old_spread)?);
+    let found_spread = tail_cut(&old_spread, &new_spread, TAIL)?;
     let mean_cut = cut(&old_spread, &new_spread)?;
-    let point = |x: f64, y: f64, error: f64| Point {
+    let point = |x: f64, cut: Estimate| Point {
         x,
-        y,
-        low: y - error,
-        high: y + error,
+        y: cut.value,
+        low: cut.value - cut.error,
+        high: cut.value + cut.error,
     };
     Some(Judgement {
         paper: format!("{DETECTION:.1} / {SPREAD:.1}"),
-        ours: format!("{tail_cut:.1} / {:.1}", spread_cut),
+        ours: format!("{:.1} / {:.1}", found.value, found_spread.value),
         verdict: worst([
-            verdict_on_cut(tail_cut, DETECTION),
-            verdict_on_cut(spread_cut, SPREAD),
+            verdict_on_cut(found.value, DETECTION),
+            verdict_on_cut(found_spread.value, SPREAD),
         ]),
         reason: format!(
-            "The excess {:.0} units plain, {:.0} with both; dissemination {:.0} and {:.0}. Of the means, \
+            "Standard errors {:.1} and {:.1}. The excess {:.0} units plain, {:.0} with both; dissemination {:.0} and {:.0}. Of the means, \
              {:.0} and {:.0} units, dissemination is cut by {:.1} (+-{:.1}). The tail of the excess is the wait for a random \
              probe: SWIM, which probes all alike, has {:.0} units, so that no choice of targets can cut \
              more than {:.1} from plain Medley's. The thesis' sentence is \
              read as of 95th percentiles in both parts. Better from the thesis' figures on, holds down to \
              {BAND} points below.",
+            found.error,
+            found_spread.error,
             tail(&old)?,
             tail(&new)?,
             tail(&old_spread)?,
@@ -66,7 +70,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         ),
         trials: old.len(),
         plots: vec![Plot {
-            title: "Cuts by both feedbacks at m = 3".to_owned(),
+            title: "Cuts by both feedbacks at m = 3; bars: one standard error".to_owned(),
             x: Axis::Names(
                 "figure".to_owned(),
                 vec![
@@ -77,7 +81,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             y: Axis::Plain("cut against plain Medley [%]".to_owned()),
             lines: vec![Line {
                 name: "both feedbacks".to_owned(),
-                points: vec![point(0.0, tail_cut, 0.0), point(1.0, spread_cut, 0.0)],
+                points: vec![point(0.0, found), point(1.0, found_spread)],
             }],
             references: vec![
                 Reference {
