@@ -118,10 +118,7 @@ impl Routes {
             row.search(topology, radio, a, &mut self.queue);
             row.version = self.version;
         }
-        row.paths
-            .get(b)
-            .copied()
-            .filter(|&path| path != UNREACHED)
+        row.paths.get(b).copied().filter(|&path| path != UNREACHED)
     }
 }
 

@@ -230,6 +230,9 @@ impl Setting {
             stretch_limit: if is_lean { ours.stretch_limit } else { 0 },
             active,
             passive,
+            member_limit: u32::try_from(self.nodes)
+                .unwrap_or(u32::MAX)
+                .max(ours.member_limit),
             // The list of a large mesh fits one frame: how it is fetched is not what is measured.
             frame_budget: u16::MAX,
             ..Config::thesis()
