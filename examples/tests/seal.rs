@@ -94,6 +94,99 @@ proptest! {
     }
 }
 
+/// What a wire and its listeners can do.
+#[derive(Clone, Debug)]
+enum Step {
+    /// So many datagrams are sealed by one of the senders and are on the wire from now on.
+    Seal(usize, usize),
+    /// One of those on the wire arrives; it stays there to come again.
+    Arrive(proptest::sample::Index),
+    /// One of those arrives changed.
+    Forge(proptest::sample::Index, proptest::sample::Index),
+    /// A sender starts anew.
+    Restart(usize),
+    /// The opener gets another ring.
+    Rotate(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let index = any::<proptest::sample::Index>;
+    prop_oneof![
+        3 => (0_usize..2, prop_oneof![4 => 1_usize..4, 1 => 1_000_usize..1_100])
+            .prop_map(|(who, count)| Step::Seal(who, count)),
+        6 => index().prop_map(Step::Arrive),
+        2 => (index(), index()).prop_map(|(which, at)| Step::Forge(which, at)),
+        1 => (0_usize..2).prop_map(Step::Restart),
+        1 => (0_usize..3).prop_map(Step::Rotate),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever order things come in, the opener opens what a plain model of it allows.
+    #[test]
+    fn an_opener_opens_what_its_model_allows(steps in proptest::collection::vec(step(), 1..80)) {
+        let rings: [&[u8]; 3] = [&[1], &[2, 1], &[2]];
+        let (mut senders, mut opener) = ([sealer(0, 1), sealer(1, 1)], opener());
+        let mut epochs = [1_u64; 2];
+        let mut sealed = [0_u64; 2];
+        // Sender, epoch, counter, bytes.
+        let mut wire: Vec<(usize, u64, u64, Vec<u8>)> = Vec::new();
+        // The model: whether key 1 is in the ring, the epoch and the counters of each sender.
+        let mut has_key = true;
+        let mut heard: [Option<(u64, BTreeSet<u64>)>; 2] = [None, None];
+        for step in steps {
+            match step {
+                Step::Seal(who, count) => {
+                    for _ in 0..count {
+                        let datagram = seal(&mut senders[who], &sealed[who].to_be_bytes());
+                        wire.push((who, epochs[who], sealed[who], datagram));
+                        sealed[who] += 1;
+                    }
+                }
+                Step::Restart(who) => {
+                    epochs[who] += 1;
+                    sealed[who] = 0;
+                    senders[who] = sealer(who as u64, epochs[who]);
+                }
+                Step::Rotate(ring_number) => {
+                    opener.rotate(ring(rings[ring_number]));
+                    has_key = ring_number < 2;
+                }
+                Step::Arrive(_) | Step::Forge(..) if wire.is_empty() => {}
+                Step::Forge(which, at) => {
+                    let mut forged = which.get(&wire).3.clone();
+                    let at = at.index(forged.len());
+                    forged[at] ^= 0x10;
+                    prop_assert!(open(&mut opener, &forged).is_err());
+                }
+                Step::Arrive(which) => {
+                    let (who, epoch, counter, datagram) = which.get(&wire);
+                    let id = NodeId(*who as u64);
+                    let known = heard[*who].as_ref().filter(|it| it.0 >= *epoch);
+                    let last = known.and_then(|it| it.1.last().copied());
+                    let expected = match known {
+                        Some((latest, _)) if latest > epoch => Err(Unopened::OldEpoch(id)),
+                        Some(_) if last >= Some(counter + 1_024) => Err(Unopened::TooLate(id)),
+                        Some((_, seen)) if seen.contains(counter) => Err(Unopened::Replayed(id)),
+                        Some(_) | None if has_key => Ok(id),
+                        Some(_) | None => Err(Unopened::WrongKey),
+                    };
+                    prop_assert_eq!(open(&mut opener, datagram), expected);
+                    if expected.is_ok() {
+                        let entry = heard[*who].get_or_insert_default();
+                        if entry.0 < *epoch {
+                            *entry = (*epoch, BTreeSet::new());
+                        }
+                        entry.1.insert(*counter);
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn only_the_same_key_group_and_protocol_open() {
     let datagram = seal(&mut sealer(5, 1), b"frame");
