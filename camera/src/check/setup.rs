@@ -1,0 +1,225 @@
+//! A mesh to be checked.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use alloc::{format, vec};
+
+use selvedge_core::{Delta, Machine as _, Input, Member, Span};
+use selvedge_sim::check::{Bounds, Model, Observer, State};
+
+use crate::machine::Stage;
+use crate::{Camera, Command, Config, Event, Published, Token};
+
+/// Nodes 1 to n, what each knows, wants and is told, and what may go wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Whom each node knows at first, by id. Node 1 comes first.
+    pub lists: &'static [&'static [u64]],
+    /// The bound, see [`Config::upper`].
+    pub upper: u32,
+    /// What each node's application asks.
+    pub commands: &'static [&'static [Command]],
+    /// What node (by id) may be told, true or not.
+    pub deltas: &'static [(u64, Delta)],
+    /// Nodes (by id) that may crash; `Confirmed` of their lives is told to all others when true.
+    pub ends: &'static [u64],
+    /// How much may go wrong.
+    pub bounds: Bounds,
+    /// See [`Config::slack`].
+    pub slack: u32,
+    /// See [`Config::keep`].
+    pub keep: bool,
+    /// See [`Config::refresh`].
+    pub refresh: bool,
+    /// Rules that differ from ours.
+    pub rules: &'static [Published],
+    /// Whether a state from which not everyone can get in and out is looked for.
+    pub progress: bool,
+    /// Whether tokens are looked at.
+    pub tokens: bool,
+}
+
+impl Setup {
+    /// Timeouts are longer than any delivery, and nothing goes wrong.
+    pub const CALM: Bounds = Bounds {
+        drops: 0,
+        duplicates: 0,
+        crashes: 0,
+        restarts: 0,
+        deltas: None,
+        ticks: None,
+        early_ticks: Some(0),
+    };
+
+    /// Up to 5 nodes that know each other.
+    #[must_use]
+    pub fn full(nodes: u64) -> Self {
+        const ALL: [&[u64]; 5] = [&[1, 2, 3, 4, 5]; 5];
+        let nodes = usize::try_from(nodes).unwrap_or(5).min(5);
+        Self {
+            lists: ALL.get(..nodes).unwrap_or_default(),
+            upper: u32::try_from(nodes).unwrap_or(5),
+            commands: &[],
+            deltas: &[],
+            ends: &[],
+            bounds: Self::CALM,
+            slack: 0,
+            keep: false,
+            refresh: false,
+            rules: &[],
+            progress: true,
+            tokens: true,
+        }
+    }
+
+    /// The same nodes with these commands.
+    #[must_use]
+    pub const fn visits(self, commands: &'static [&'static [Command]]) -> Self {
+        Self { commands, ..self }
+    }
+
+    fn machine(&self, id: u64, life: u32) -> Camera {
+        let config = Config {
+            slack: self.slack,
+            keep: self.keep,
+            refresh: if self.refresh {
+                Span::secs(30)
+            } else {
+                Span::ZERO
+            },
+            // Waits that grow would make states that differ in nothing else.
+            resend_limit: Config::new(1).resend,
+            peer_limit: 16,
+            ..Config::new(self.upper)
+        };
+        let life = if self.rules.contains(&Published::OneLife) {
+            0
+        } else {
+            life
+        };
+        let me = Member::new(id, life);
+        match Camera::published(me, config, self.rules) {
+            Ok(machine) => machine,
+            // Settings are written above; one that cannot work is replaced by what can.
+            Err(_) => self.machine_of_one(me),
+        }
+    }
+
+    fn machine_of_one(&self, me: Member) -> Camera {
+        let _ = self;
+        let mut upper = 1;
+        loop {
+            if let Ok(machine) = Camera::new(me, Config::new(upper)) {
+                return machine;
+            }
+            upper += 1;
+        }
+    }
+
+    /// What is to be checked.
+    #[must_use]
+    pub fn model(self) -> Model<Camera, Watch> {
+        let count = self.lists.len();
+        let machines: Vec<Camera> = (1..=count as u64).map(|id| self.machine(id, 0)).collect();
+        let mut model = Model::observed(machines, Camera::me, Watch::default())
+            .bounds(self.bounds)
+            .start(move |node, _, machine, cx| {
+                for &id in self.lists.get(node).copied().unwrap_or_default() {
+                    if id <= count as u64 && id != node as u64 + 1 {
+                        let joined = Delta::Joined(Member::new(id, 0));
+                        machine.handle(Input::Membership(joined), cx)?;
+                    }
+                }
+                Ok(())
+            })
+            .restart(move |node, life, _| self.machine(node as u64 + 1, life))
+            .remains(|machine| machine.corpse())
+            .show(show)
+            .crash_when(move |_, node| self.ends.contains(&(node as u64 + 1)))
+            .always("mutual exclusion", |state: &State<Camera, Watch>| {
+                state
+                    .machines()
+                    .filter(|machine| machine.token().is_some())
+                    .count()
+                    <= 1
+            })
+            .never_rejects("no message is refused");
+        if self.tokens {
+            model = model
+                .always("tokens rise", |state| !state.observer().fell)
+                .always("nobody is fenced", |state| !state.observer().fenced);
+        }
+        if self.progress {
+            model = model.progress("whoever waits gets in and out, or is told why not", |state| {
+                state
+                    .machines()
+                    .all(|machine| machine.stage == Stage::Idle)
+            });
+        }
+        for (node, commands) in self.commands.iter().enumerate() {
+            model = model.commands(node, commands.to_vec());
+        }
+        let mut told = vec![Vec::new(); count];
+        for &(id, delta) in self.deltas {
+            if let Some(told) = told.get_mut((id as usize).saturating_sub(1)) {
+                told.push(delta);
+            }
+        }
+        for &id in self.ends {
+            let confirmed = Delta::Confirmed(Member::new(id, 0));
+            for (node, told) in told.iter_mut().enumerate() {
+                if node as u64 + 1 != id {
+                    told.push(confirmed);
+                }
+            }
+        }
+        for (node, told) in told.into_iter().enumerate() {
+            model = model.deltas(node, told);
+        }
+        model
+    }
+}
+
+/// Remembers the last token, and whether one was not higher than the one before.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Watch {
+    last: Token,
+    fell: bool,
+    fenced: bool,
+}
+
+impl Observer<Camera> for Watch {
+    fn event(&mut self, _: usize, event: &Event) {
+        match event {
+            Event::Entered(token) => {
+                self.fell |= *token <= self.last;
+                self.last = *token;
+            }
+            Event::Fenced(_) => self.fenced = true,
+            Event::Waiting(_)
+            | Event::Released(_)
+            | Event::Cancelled
+            | Event::PassedOver(_)
+            | Event::Refused(_) => {}
+        }
+    }
+}
+
+/// A node in a line.
+fn show(machine: &Camera) -> String {
+    let stage = match &machine.stage {
+        Stage::Idle => "idle".to_string(),
+        Stage::Waiting(waiting) => {
+            let number = waiting.token.number;
+            let awaited: Vec<String> = machine.waits_for().map(|it| it.to_string()).collect();
+            format!("waits with {number} for [{}]", awaited.join(" "))
+        }
+        Stage::Inside(inside) => format!("INSIDE with {}", inside.token.number),
+    };
+    let granted: Vec<String> = machine
+        .grants
+        .iter()
+        .map(|(member, grant)| format!("{member}:{}", grant.number))
+        .collect();
+    format!("{stage}, has said OK to [{}]", granted.join(" "))
+}

@@ -1,0 +1,148 @@
+//! What can be set, with units, ranges and where the values come from.
+
+use selvedge_core::Span;
+use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
+use thiserror::Error;
+
+use crate::message::FIXED_MAX_LEN;
+
+/// The settings of one node for one section. Checked once, by [`Camera::new`](crate::Camera::new).
+///
+/// All nodes must agree on nothing but the meaning of `upper`; they may differ in everything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Config {
+    /// An upper bound of the number of lives of nodes that are present at any time while a request
+    /// is open: from 1. A restart with memory lost is one more life. Whoever enters has the OK of
+    /// more than half of so many (thesis, section 4.4: N.upper; erratum C10). No default: too low
+    /// a bound breaks mutual exclusion, too high a one only refuses more. May be raised or lowered
+    /// while running by [`Command::Bound`](crate::Command::Bound).
+    pub upper: u32,
+    /// How long to wait for an answer before a message is sent again; the wait doubles each time.
+    /// Above zero. Default 500 ms.
+    pub resend: Span,
+    /// Where the doubling stops: from `resend`. Default 8 s.
+    pub resend_limit: Span,
+    /// After so long an OK that was not released is sent again, to be answered by OK's end if a
+    /// RELEASE was lost. Zero switches it off; then only a new request of that node, or its end,
+    /// clears what a lost RELEASE left. Default 30 s.
+    pub refresh: Span,
+    /// How long after it was declared failed a node that may be inside is passed over.
+    ///
+    /// `None`, the default, is for ever: until somebody is sure that it is dead, which a restart or
+    /// an operator's word brings about, nobody enters after a holder that went silent. With a time,
+    /// a holder that is slower than that, and not dead, is inside together with its successor; it
+    /// is told as soon as it can be reached ([`Event::Fenced`](crate::Event::Fenced)), and a
+    /// resource that checks tokens refuses it. Choose a time only with such a resource.
+    pub takeover: Option<Span>,
+    /// By how much the number of a token may exceed the number of its request: from 0. Where it
+    /// must by more, the request is issued again, which costs another round. A holder that dies
+    /// inside makes the numbers leap by so much. Default 64.
+    pub slack: u32,
+    /// Whether permissions are kept after an exit until somebody else wants to enter, so that a
+    /// node that enters again and again sends nothing (Roucairol and Carvalho). Default false.
+    pub keep: bool,
+    /// Whether RELEASE is multicast, as in the thesis, or sent to each node that was asked. Where a
+    /// multicast reaches neighbours only, say false. Default true.
+    pub multicast: bool,
+    /// The longest frame in bytes, header and sender included: from 127. Default 1,400.
+    pub frame_budget: u16,
+    /// How many nodes may be remembered: from 1. Each takes some 80 bytes while a request is open.
+    /// Default 4,096.
+    pub peer_limit: u32,
+}
+
+/// The shortest frame budget: an IEEE 802.15.4 radio frame.
+pub(crate) const FRAME_MIN: u16 = 127;
+
+impl Config {
+    /// The defaults, for a mesh of at most `upper` nodes.
+    ///
+    /// ```
+    /// let config = selvedge_camera::Config::new(49);
+    /// assert!(config.check().is_ok());
+    /// ```
+    #[must_use]
+    pub const fn new(upper: u32) -> Self {
+        Self {
+            upper,
+            resend: Span::millis(500),
+            resend_limit: Span::secs(8),
+            refresh: Span::secs(30),
+            takeover: None,
+            slack: 64,
+            keep: false,
+            multicast: true,
+            frame_budget: 1_400,
+            peer_limit: 4_096,
+        }
+    }
+
+    /// For frames of IEEE 802.15.4: 127 bytes, and slower answers.
+    #[must_use]
+    pub const fn radio(upper: u32) -> Self {
+        Self {
+            resend: Span::secs(2),
+            resend_limit: Span::secs(32),
+            frame_budget: FRAME_MIN,
+            peer_limit: 256,
+            ..Self::new(upper)
+        }
+    }
+
+    /// Whether these settings can work.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub const fn check(&self) -> Result<(), ConfigError> {
+        if self.upper == 0 {
+            return Err(ConfigError::Upper);
+        }
+        if self.resend.0 == 0 {
+            return Err(ConfigError::Resend);
+        }
+        if self.resend_limit.0 < self.resend.0 {
+            return Err(ConfigError::ResendLimit {
+                resend: self.resend,
+                limit: self.resend_limit,
+            });
+        }
+        if self.frame_budget < FRAME_MIN {
+            return Err(ConfigError::FrameBudget(self.frame_budget));
+        }
+        if self.peer_limit == 0 {
+            return Err(ConfigError::PeerLimit);
+        }
+        Ok(())
+    }
+
+    /// The bytes that a list in a message may take.
+    pub(crate) const fn list_budget(&self) -> usize {
+        (self.frame_budget as usize).saturating_sub(HEADER_LEN + MEMBER_MAX_LEN + FIXED_MAX_LEN)
+    }
+}
+
+/// Which setting cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum ConfigError {
+    /// Nobody could ever enter.
+    #[error("upper is 0: give the largest number of nodes that may be present, from 1")]
+    Upper,
+    /// Messages would be sent again at once, for ever.
+    #[error("resend is 0: give a time longer than the usual round trip")]
+    Resend,
+    /// The wait cannot grow downwards.
+    #[error("resend_limit ({limit:?}) is below resend ({resend:?}): give at least that")]
+    ResendLimit {
+        /// The first wait.
+        resend: Span,
+        /// What the limit was.
+        limit: Span,
+    },
+    /// The longest fixed part of a message would not fit.
+    #[error("frame_budget is {0} bytes: give at least {FRAME_MIN}")]
+    FrameBudget(u16),
+    /// Nobody could be remembered.
+    #[error("peer_limit is 0: give at least the number of nodes")]
+    PeerLimit,
+}

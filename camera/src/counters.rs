@@ -1,0 +1,14 @@
+//! What a node counts.
+
+/// Counted since the beginning; nothing depends on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Counters {
+    /// What was not taken or remembered because
+    /// [`Config::peer_limit`](crate::Config::peer_limit) was reached.
+    pub no_room: u64,
+    /// Messages of lives that are over, and of requests that are over.
+    pub stale: u64,
+    /// Requests that were issued again under a higher number.
+    pub issued_again: u64,
+}

@@ -1,0 +1,142 @@
+//! What can be set.
+
+use selvedge_core::{Ratio, Span};
+use thiserror::Error;
+
+use super::bound::MOST_NODES;
+
+/// The settings of one node. Checked once, by [`Estimator::new`](super::Estimator::new).
+///
+/// All but `hop_limit` and `neighbour_limit` matter only to the node that asks, so nodes of one
+/// mesh may differ; `hop_limit` should not be lower than theirs who ask.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Config {
+    /// How often N may exceed the upper bound: from 1 in 100,000 to 1 in 2. Default 1 in 1,000.
+    pub miss: Ratio,
+    /// How much likelier than 1 / N a node may be drawn; the upper bound is raised by this share:
+    /// 0 to 1. Default 1 in 50: more than the unevenness makes that comes of lists which miss a
+    /// quarter of 49 members at random, see the [module](super).
+    pub skew: Ratio,
+    /// After how many hits to stop, the paper's l: 1 to 255. The relative variance is about
+    /// 1 / `hits`, less with long lists. Default 64: the upper bound is then about 1.1 N with
+    /// complete lists, 1.2 N with lists of nine tenths, 1.4 N with next to empty ones.
+    pub hits: u8,
+    /// After how many samples to stop in any case: from `hits` to 16,384. With an empty list about
+    /// sqrt(2 hits N) are needed. Default 4,096, enough for N = 131,072.
+    pub sample_limit: u16,
+    /// Whether the collection begins with the own list. Default true; the paper begins with
+    /// nothing, and so should a node whose list was not learned from the overlay that is walked.
+    pub count_known: bool,
+    /// The mean number of hops of a walk, where degrees are alike: 4 to 1,024. How many it takes
+    /// depends on the overlay, see the [module](super). Default 8: for lists that hold most of the
+    /// members. (From 4 on a walk always leaves home.)
+    pub length: u16,
+    /// How many hops a walk may take: from twice the `length`. A walk with a length of 8 takes more
+    /// than 23 hops once in a million times, where degrees are alike. Default 64.
+    pub hop_limit: u16,
+    /// How many walks are under way at once: 1 to 64. Up to so many are wasted when an estimate
+    /// ends. Default 8, as many as timers that cost nothing.
+    pub at_once: u8,
+    /// When a walk is started again: above the time that `length` hops and the answer usually
+    /// take. An answer that comes later is still taken. Default 1 s (20 hops of 50 ms).
+    pub timeout: Span,
+    /// After how many restarts in a row, no sample between them, an estimate is given up: at least
+    /// one. Default 64: with one message in ten lost a walk comes back in 4 of 10 cases, and 64 in a
+    /// row fail once in 10^14 times.
+    pub patience: u16,
+    /// How many neighbours are remembered: 1 to 2^20. Default 4,096.
+    pub neighbour_limit: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            miss: Ratio::new(1, 1_000),
+            skew: Ratio::new(1, 50),
+            hits: 64,
+            sample_limit: 4_096,
+            count_known: true,
+            length: 8,
+            hop_limit: 64,
+            at_once: 8,
+            timeout: Span::secs(1),
+            patience: 64,
+            neighbour_limit: 4_096,
+        }
+    }
+}
+
+impl Config {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let in_range = |name, value: u64, low: u64, high: u64| {
+            if (low..=high).contains(&value) {
+                Ok(())
+            } else {
+                Err(ConfigError::Range {
+                    name,
+                    value,
+                    low,
+                    high,
+                })
+            }
+        };
+        let (miss, of) = (
+            u64::from(self.miss.numerator),
+            u64::from(self.miss.denominator),
+        );
+        if miss * 2 > of || miss * 100_000 < of || of == 0 {
+            return Err(ConfigError::Miss(self.miss));
+        }
+        if self.skew.numerator > self.skew.denominator || self.skew.denominator == 0 {
+            return Err(ConfigError::Skew(self.skew));
+        }
+        in_range("hits", self.hits.into(), 1, u8::MAX.into())?;
+        in_range(
+            "sample_limit",
+            self.sample_limit.into(),
+            self.hits.into(),
+            1 << 14,
+        )?;
+        in_range("length", self.length.into(), 4, 1 << 10)?;
+        in_range(
+            "hop_limit",
+            self.hop_limit.into(),
+            2 * u64::from(self.length),
+            u16::MAX.into(),
+        )?;
+        in_range("at_once", self.at_once.into(), 1, 64)?;
+        in_range("timeout", self.timeout.0, 1, u64::MAX)?;
+        in_range("patience", self.patience.into(), 1, u16::MAX.into())?;
+        in_range(
+            "neighbour_limit",
+            self.neighbour_limit.into(),
+            1,
+            // With a full list and all samples new there is room for a bound.
+            u64::from(MOST_NODES) >> 4,
+        )
+    }
+}
+
+/// Settings that cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum ConfigError {
+    /// How often the bound may miss.
+    #[error("miss is {0:?}: set it to at least 1 in 100,000 and at most 1 in 2")]
+    Miss(Ratio),
+    /// How uneven the draw may be.
+    #[error("skew is {0:?}: set it to at least 0 and at most 1 in 1")]
+    Skew(Ratio),
+    /// A number is outside its range.
+    #[error("{name} is {value}: set it to at least {low} and at most {high}")]
+    Range {
+        /// Which setting.
+        name: &'static str,
+        /// What was asked.
+        value: u64,
+        /// The least that works.
+        low: u64,
+        /// The most that works.
+        high: u64,
+    },
+}

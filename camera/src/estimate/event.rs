@@ -1,0 +1,114 @@
+//! What the application may ask, what it is told, timers, errors.
+
+use selvedge_core::NodeId;
+use thiserror::Error;
+
+/// What the application may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// Find out how many nodes there are. Answered by one [`Event`], later.
+    Estimate,
+}
+
+/// What the application is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// So many nodes there are, this one included.
+    Estimated {
+        /// The likeliest number.
+        nodes: u32,
+        /// The number that is exceeded with a probability of at most
+        /// [`Config::miss`](super::Config::miss); at least `nodes`.
+        upper: u32,
+        /// How many nodes the collection began with: the list and this node, or 0.
+        known: u32,
+        /// How many samples were taken.
+        samples: u32,
+        /// How many of these were nodes not in the collection before.
+        fresh: u32,
+    },
+    /// The estimate was given up.
+    Failed(Failure),
+}
+
+/// Why there is no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Failure {
+    /// [`Config::patience`](super::Config::patience) walks in a row did not come back: the node is
+    /// cut off, its list is out of date, or walks are longer than
+    /// [`Config::hop_limit`](super::Config::hop_limit) because it knows far fewer than others do.
+    Silence {
+        /// How many samples were taken before.
+        samples: u32,
+    },
+    /// [`Config::sample_limit`](super::Config::sample_limit) samples had so few hits that 2^24 nodes
+    /// (more than any machine here remembers) are no upper bound.
+    Unbounded {
+        /// How many samples were taken.
+        samples: u32,
+        /// How many of these were hits.
+        hits: u32,
+    },
+}
+
+/// Tags of the timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer {
+    /// This one of the walks under way is overdue: 0 to
+    /// [`Config::at_once`](super::Config::at_once) - 1.
+    Walk(u8),
+}
+
+/// What one node counted since it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Counters {
+    /// Walks that were started, not counting restarts.
+    pub started: u64,
+    /// Walks that were started again because no answer came.
+    pub restarted: u64,
+    /// Walks, own and others', that were sent on to a neighbour.
+    pub forwarded: u64,
+    /// Walks that ended here, own ones included.
+    pub ended: u64,
+    /// Walks that had taken [`Config::hop_limit`](super::Config::hop_limit) hops.
+    pub capped: u64,
+    /// Answers and own walks that nobody waits for any more: second copies, and those of former
+    /// estimates or lives.
+    pub stale: u64,
+    /// Members that found no room among the neighbours.
+    pub neighbours_refused: u64,
+}
+
+/// Why an input was refused. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum Reject {
+    /// One estimate at a time.
+    #[error("an estimate is under way: wait for its event")]
+    Busy,
+    /// There is nobody to walk to.
+    #[error("this node knows nobody: wait for a Joined delta")]
+    Alone,
+    /// A peer sent what no sound peer sends; the host counts it.
+    #[error("a peer misbehaves: {0}")]
+    Peer(#[from] Misbehaviour),
+    /// A timer ticked that is not armed: the host's defect.
+    #[error("the timer {0:?} ticked and is not armed: run the machine with a Driver")]
+    UnexpectedTick(Timer),
+}
+
+/// What a peer did wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum Misbehaviour {
+    /// Two nodes have one id, or a frame of ours came back.
+    #[error("node {0} has our own id: give every node its own")]
+    OurId(NodeId),
+    /// A walk without budget, or with more than any setting gives.
+    #[error("a walk with a budget of {budget} and 1 to {limit} are allowed")]
+    Budget {
+        /// How much is left of it.
+        budget: u64,
+        /// How much there may be.
+        limit: u64,
+    },
+}

@@ -1,0 +1,323 @@
+//! The state, and where each input goes.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Delta, Input, Machine, Member, NodeId, Untracked};
+
+use super::bound::{Tally, widened};
+use super::neighbours::Neighbours;
+use super::walk::{MOST_BUDGET, budget, stay};
+use super::{
+    Command, Config, ConfigError, Counters, Event, Failure, Message, Misbehaviour, Reject, Timer,
+    Walk,
+};
+
+/// Estimates how many nodes there are, and answers the walks of others who do. See the
+/// [module](super) for what it promises.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Estimator {
+    config: Config,
+    me: Member,
+    neighbours: Neighbours,
+    /// The number of the last estimate of this life.
+    estimate: u32,
+    run: Option<Run>,
+    counters: Untracked<Counters>,
+}
+
+/// An estimate under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Run {
+    /// All nodes that count as met, sorted: the list as it was when the estimate began, and the
+    /// samples since.
+    met: Vec<NodeId>,
+    /// How many there were in the beginning.
+    known: u32,
+    hits: u32,
+    fresh: u32,
+    /// The numbers of the walks under way, each in the place of its timer.
+    under_way: Vec<u32>,
+    next: u32,
+    /// Restarts since the last sample.
+    silence: u16,
+}
+
+impl Estimator {
+    /// A node that knows nobody yet; feed it the deltas of the membership service.
+    ///
+    /// # Errors
+    /// When the settings cannot work.
+    pub fn new(me: Member, config: Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            neighbours: Neighbours::new(config.neighbour_limit as usize),
+            config,
+            me,
+            estimate: 0,
+            run: None,
+            counters: Untracked::default(),
+        })
+    }
+
+    /// Who we are.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// How many neighbours there are: the degree on the overlay.
+    #[must_use]
+    pub fn degree(&self) -> usize {
+        self.neighbours.len()
+    }
+
+    /// Whether an estimate is under way.
+    #[must_use]
+    pub const fn is_busy(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        *self.counters
+    }
+
+    fn begin(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        if self.run.is_some() {
+            return Err(Reject::Busy);
+        }
+        if self.neighbours.len() == 0 {
+            return Err(Reject::Alone);
+        }
+        let mut met = Vec::new();
+        if self.config.count_known {
+            met.extend(self.neighbours.iter().map(|member| member.id));
+            if let Err(at) = met.binary_search(&self.me.id) {
+                met.insert(at, self.me.id);
+            }
+        }
+        self.estimate = self.estimate.wrapping_add(1);
+        let at_once = self.config.at_once;
+        self.run = Some(Run {
+            known: u32::try_from(met.len()).unwrap_or(u32::MAX),
+            met,
+            hits: 0,
+            fresh: 0,
+            under_way: (0..at_once.into()).collect(),
+            next: at_once.into(),
+            silence: 0,
+        });
+        for slot in 0..at_once {
+            self.counters.started += 1;
+            self.launch(slot, slot.into(), cx);
+        }
+        Ok(())
+    }
+
+    /// Lets a walk set out. It takes a hop at least, so it never ends in here.
+    fn launch(&mut self, slot: u8, number: u32, cx: &mut Context<'_, Self>) {
+        let degree = self.neighbours.len() as u64;
+        // Who has lost all neighbours since the estimate began waits for the timer.
+        if degree > 0 {
+            let walk = Walk {
+                origin: self.me,
+                estimate: self.estimate,
+                number,
+                budget: budget(self.config.length, degree),
+                hops: self.config.hop_limit,
+            };
+            self.pass(walk, cx);
+        }
+        cx.arm(Timer::Walk(slot), self.config.timeout);
+    }
+
+    fn overdue(&mut self, slot: u8, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let unexpected = Reject::UnexpectedTick(Timer::Walk(slot));
+        let run = self.run.as_mut().ok_or(unexpected)?;
+        let &number = run.under_way.get(usize::from(slot)).ok_or(unexpected)?;
+        run.silence = run.silence.saturating_add(1);
+        if run.silence > self.config.patience {
+            let samples = run.hits + run.fresh;
+            self.end(Event::Failed(Failure::Silence { samples }), cx);
+            return Ok(());
+        }
+        self.counters.restarted += 1;
+        self.launch(slot, number, cx);
+        Ok(())
+    }
+
+    /// A walk is here: it stays for some of its budget, then ends or goes on.
+    fn pass(&mut self, mut walk: Walk, cx: &mut Context<'_, Self>) {
+        let degree = self.neighbours.len() as u64;
+        let stay = stay(degree, cx);
+        // Who knows nobody keeps a walk for ever.
+        if degree == 0 || walk.budget <= stay {
+            self.counters.ended += 1;
+            self.answer(walk, cx);
+            return;
+        }
+        walk.budget -= stay;
+        // Whatever a peer claims, it takes no more hops than we allow.
+        let Some(hops) = walk.hops.min(self.config.hop_limit).checked_sub(1) else {
+            self.counters.capped += 1;
+            return;
+        };
+        walk.hops = hops;
+        let chosen = usize::try_from(cx.below(degree)).unwrap_or(0);
+        if let Some(to) = self.neighbours.get(chosen) {
+            self.counters.forwarded += 1;
+            cx.send(to, Message::Walk(walk));
+        }
+    }
+
+    fn answer(&mut self, walk: Walk, cx: &mut Context<'_, Self>) {
+        let Walk {
+            origin,
+            estimate,
+            number,
+            ..
+        } = walk;
+        if origin == self.me {
+            self.sample(self.me.id, estimate, number, cx);
+        } else {
+            let sample = Message::Sample {
+                origin,
+                estimate,
+                number,
+            };
+            cx.send(origin, sample);
+        }
+    }
+
+    /// A walk of ours ended at `id`. The first answer of each walk counts.
+    fn sample(&mut self, id: NodeId, estimate: u32, number: u32, cx: &mut Context<'_, Self>) {
+        let run = self.run.as_mut().filter(|_| estimate == self.estimate);
+        let Some((run, place)) = run.and_then(|run| {
+            let place = run.under_way.iter().position(|&other| other == number)?;
+            Some((run, place))
+        }) else {
+            self.counters.stale += 1;
+            return;
+        };
+        run.silence = 0;
+        match run.met.binary_search(&id) {
+            Ok(_) => run.hits += 1,
+            Err(at) => {
+                run.met.insert(at, id);
+                run.fresh += 1;
+            }
+        }
+        let enough = run.hits >= self.config.hits.into()
+            || run.hits + run.fresh >= self.config.sample_limit.into();
+        if enough {
+            let tally = Tally {
+                known: run.known,
+                hits: run.hits,
+                fresh: run.fresh,
+            };
+            self.end(self.conclude(tally), cx);
+            return;
+        }
+        let number = run.next;
+        run.next = run.next.wrapping_add(1);
+        if let Some(under_way) = run.under_way.get_mut(place) {
+            *under_way = number;
+        }
+        self.counters.started += 1;
+        // There are at most 64 places.
+        self.launch(u8::try_from(place).unwrap_or(u8::MAX), number, cx);
+    }
+
+    fn conclude(&self, tally: Tally) -> Event {
+        let samples = tally.hits + tally.fresh;
+        let Some(upper) = tally.upper(self.config.miss) else {
+            return Event::Failed(Failure::Unbounded {
+                samples,
+                hits: tally.hits,
+            });
+        };
+        let nodes = tally.likeliest();
+        Event::Estimated {
+            nodes,
+            upper: widened(upper, self.config.skew).max(nodes),
+            known: tally.known,
+            samples,
+            fresh: tally.fresh,
+        }
+    }
+
+    fn end(&mut self, event: Event, cx: &mut Context<'_, Self>) {
+        self.run = None;
+        for slot in 0..self.config.at_once {
+            cx.disarm(Timer::Walk(slot));
+        }
+        cx.event(event);
+    }
+
+    fn hear(
+        &mut self,
+        from: Member,
+        message: Message,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        if from.id == self.me.id {
+            return Err(Misbehaviour::OurId(from.id).into());
+        }
+        match message {
+            Message::Walk(Walk { budget, .. }) if budget == 0 || budget > MOST_BUDGET => {
+                return Err(Misbehaviour::Budget {
+                    budget,
+                    limit: MOST_BUDGET,
+                }
+                .into());
+            }
+            // Nobody waits for a walk of our former life, or of a former estimate.
+            Message::Walk(walk) if walk.origin.id == self.me.id && !self.waits_for(walk) => {
+                self.counters.stale += 1;
+            }
+            Message::Walk(walk) => self.pass(walk, cx),
+            Message::Sample { origin, .. } if origin != self.me => self.counters.stale += 1,
+            Message::Sample {
+                estimate, number, ..
+            } => self.sample(from.id, estimate, number, cx),
+        }
+        Ok(())
+    }
+
+    fn waits_for(&self, walk: Walk) -> bool {
+        walk.origin == self.me
+            && walk.estimate == self.estimate
+            && self
+                .run
+                .as_ref()
+                .is_some_and(|run| run.under_way.contains(&walk.number))
+    }
+
+    fn learn(&mut self, delta: Delta) {
+        // Membership services differ in whether they list the node itself; no walk stays at home.
+        if delta.member().id != self.me.id && !self.neighbours.learn(delta) {
+            self.counters.neighbours_refused += 1;
+        }
+    }
+}
+
+impl Machine for Estimator {
+    type Message = Message;
+    type Timer = Timer;
+    type Command = Command;
+    type Event = Event;
+    type Reject = Reject;
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match input {
+            Input::Message { from, message } => self.hear(from, message, cx),
+            Input::Tick(Timer::Walk(slot)) => self.overdue(slot, cx),
+            Input::Membership(delta) => {
+                self.learn(delta);
+                Ok(())
+            }
+            Input::Command(Command::Estimate) => self.begin(cx),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What travels.
+
+use selvedge_core::Member;
+use selvedge_core::wire::{MEMBER_MAX_LEN, member_len, varint_len};
+
+/// The longest [`Message`] in postcard's encoding, in bytes: a tag and a walk.
+pub const MESSAGE_MAX_LEN: usize = 1 + MEMBER_MAX_LEN + 5 + 5 + 10 + 3;
+
+/// One message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Message {
+    /// A walk arrives.
+    Walk(Walk),
+    /// A walk of the receiver's ended at the sender: that is the sample.
+    Sample {
+        /// As in the walk; it is not for the receiver's later lives.
+        origin: Member,
+        /// As in the walk.
+        estimate: u32,
+        /// As in the walk.
+        number: u32,
+    },
+}
+
+/// A walk over the overlay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Walk {
+    /// Who started it and gets the sample.
+    pub origin: Member,
+    /// The number of the estimate among those of this life of the origin.
+    pub estimate: u32,
+    /// The number of the walk in the estimate. A walk that was started again keeps it.
+    pub number: u32,
+    /// What is left, in units of 1 / 2^32: a mean stay among d neighbours takes 2^32 / d. From 1 to
+    /// 2^42.
+    pub budget: u64,
+    /// How many hops it may still take.
+    pub hops: u16,
+}
+
+impl Message {
+    /// The length in bytes in postcard's encoding, without frame header and sender.
+    #[must_use]
+    pub const fn wire_len(&self) -> usize {
+        let (origin, estimate, number, rest) = match self {
+            Self::Walk(walk) => (
+                walk.origin,
+                walk.estimate,
+                walk.number,
+                varint_len(walk.budget) + varint_len(walk.hops as u64),
+            ),
+            Self::Sample {
+                origin,
+                estimate,
+                number,
+            } => (*origin, *estimate, *number, 0),
+        };
+        1 + member_len(origin) + varint_len(estimate as u64) + varint_len(number as u64) + rest
+    }
+}

@@ -1,0 +1,136 @@
+//! The application's end, and those who wait there.
+
+use alloc::sync::Arc;
+use core::future::poll_fn;
+use core::pin::pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use super::state::Ticket;
+use super::sync::{block_on, block_on_for, lock};
+use super::{EnterError, Guard, Shared, TryEnterError};
+
+/// The application's end: clone it into every thread and task that wants one.
+#[derive(Debug)]
+pub struct Gate<T: Copy, R> {
+    shared: Arc<Shared<T, R>>,
+}
+
+impl<T: Copy, R> Gate<T, R> {
+    /// The first gate, which a new state has counted already.
+    pub(super) const fn new(shared: Arc<Shared<T, R>>) -> Self {
+        Self { shared }
+    }
+
+    /// Waits for our turn in the section, from the first poll on.
+    ///
+    /// Dropped, the future waits no more. A turn that comes in that moment goes to the next one, and
+    /// when nobody waits the node cancels, or exits. So to give up after some time, drop it then.
+    /// A future that waits keeps its turn when it is not polled, and everybody behind it waits.
+    ///
+    /// # Errors
+    /// When too many wait, the machine refuses, or the keeper was closed.
+    pub async fn enter(&self) -> Result<Guard<T, R>, EnterError<R>> {
+        let mut waiter = Waiter::new(&self.shared);
+        poll_fn(|cx| waiter.poll_enter(cx)).await
+    }
+
+    /// Does as [`enter`](Self::enter) until `timer` is ready, for instance the `sleep` of a runtime.
+    ///
+    /// # Errors
+    /// As there, and [`EnterError::TimedOut`].
+    pub async fn enter_until(
+        &self,
+        timer: impl Future<Output = ()>,
+    ) -> Result<Guard<T, R>, EnterError<R>> {
+        let mut timer = pin!(timer);
+        let mut waiter = Waiter::new(&self.shared);
+        poll_fn(|cx| match waiter.poll_enter(cx) {
+            Poll::Ready(outcome) => Poll::Ready(outcome),
+            Poll::Pending => timer.as_mut().poll(cx).map(|()| Err(EnterError::TimedOut)),
+        })
+        .await
+    }
+
+    /// Does as [`enter`](Self::enter) and blocks this thread meanwhile. Not for the host's own
+    /// thread, which would wait for itself.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn blocking_enter(&self) -> Result<Guard<T, R>, EnterError<R>> {
+        block_on(self.enter())
+    }
+
+    /// Does as [`blocking_enter`](Self::blocking_enter), for `timeout` at most.
+    ///
+    /// # Errors
+    /// As there, and [`EnterError::TimedOut`].
+    pub fn blocking_enter_timeout(&self, timeout: Duration) -> Result<Guard<T, R>, EnterError<R>> {
+        // Whoever waits is woken when its turn has come or never will, and not before: so when this
+        // gives up the time is over.
+        block_on_for(self.enter(), timeout).unwrap_or(Err(EnterError::TimedOut))
+    }
+
+    /// Enters if that takes no message: the node is inside, nobody has the section or waits for it,
+    /// and the entry may be handed over once more ([`Limits::handovers`](super::Limits::handovers)).
+    ///
+    /// Whether the section is free is known to no node alone, so this does not ask, and does not
+    /// have the node ask. Repeated, it never gets in by itself: for that, [`enter`](Self::enter). It
+    /// is for work that is worth doing while the node is there anyway.
+    ///
+    /// # Errors
+    /// [`TryEnterError::WouldWait`] in all other cases, and when the keeper was closed.
+    pub fn try_enter(&self) -> Result<Guard<T, R>, TryEnterError> {
+        let token = self.shared.change(|state| state.try_enter())?;
+        Ok(Guard::new(Arc::clone(&self.shared), token))
+    }
+}
+
+impl<T: Copy, R> Clone for Gate<T, R> {
+    fn clone(&self) -> Self {
+        lock(&self.shared.state).add_gate();
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<T: Copy, R> Drop for Gate<T, R> {
+    fn drop(&mut self) {
+        self.shared.change(|state| state.remove_gate());
+    }
+}
+
+/// One that waits for its turn. Dropped, it waits no more.
+struct Waiter<'a, T: Copy, R> {
+    shared: &'a Arc<Shared<T, R>>,
+    /// Empty before it waits, and when its turn has come.
+    place: Option<Ticket>,
+}
+
+impl<'a, T: Copy, R> Waiter<'a, T, R> {
+    const fn new(shared: &'a Arc<Shared<T, R>>) -> Self {
+        Self {
+            shared,
+            place: None,
+        }
+    }
+
+    fn poll_enter(&mut self, cx: &Context<'_>) -> Poll<Result<Guard<T, R>, EnterError<R>>> {
+        let mut waker = Some(cx.waker().clone());
+        let outcome = self
+            .shared
+            .change(|state| state.poll_enter(&mut self.place, &mut waker));
+        drop(waker);
+        outcome.map_ok(|token| Guard::new(Arc::clone(self.shared), token))
+    }
+}
+
+impl<T: Copy, R> Drop for Waiter<'_, T, R> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.place {
+            let left = self.shared.change(|state| state.withdraw(ticket));
+            drop(left);
+        }
+    }
+}

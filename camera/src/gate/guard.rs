@@ -1,0 +1,111 @@
+//! The one inside.
+
+use alloc::sync::Arc;
+use core::fmt;
+use core::future::poll_fn;
+use core::task::{Context, Poll};
+
+use super::state::Ticket;
+use super::sync::{block_on, lock};
+use super::{Closed, Shared};
+
+/// The section is this one's until the guard is dropped, or until the node is fenced.
+///
+/// It outlives the gate that it came from. Forgotten instead of dropped, it is inside forever.
+#[must_use = "dropped at once, it leaves the section at once"]
+pub struct Guard<T: Copy, R> {
+    shared: Arc<Shared<T, R>>,
+    token: T,
+}
+
+impl<T: Copy, R> Guard<T, R> {
+    pub(super) const fn new(shared: Arc<Shared<T, R>>, token: T) -> Self {
+        Self { shared, token }
+    }
+
+    /// Leaves the section, as dropping the guard does.
+    pub fn exit(self) {
+        drop(self);
+    }
+
+    /// The fencing token of this entry. Users to whom one entry was handed over have the same.
+    #[must_use]
+    pub const fn token(&self) -> T {
+        self.token
+    }
+
+    /// Whether the node was fenced, or gave the section up by itself: others may be inside. A guard
+    /// can be so from the start.
+    #[must_use]
+    pub fn is_fenced(&self) -> bool {
+        lock(&self.shared.state).is_fenced()
+    }
+
+    /// Whether the keeper was closed or is gone. While it is there it goes on telling whether the
+    /// node is fenced, and waits for this guard to leave. When it is gone, nobody tells the mesh.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        lock(&self.shared.state).is_closed()
+    }
+
+    /// Waits until the node is fenced, see [`is_fenced`](Self::is_fenced).
+    ///
+    /// # Errors
+    /// When the keeper was closed or is gone, see [`is_closed`](Self::is_closed): a good reason to
+    /// leave, too.
+    pub async fn fenced(&self) -> Result<(), Closed> {
+        let mut watcher = Watcher {
+            shared: &self.shared,
+            place: None,
+        };
+        poll_fn(|cx| watcher.poll_fenced(cx)).await
+    }
+
+    /// Does as [`fenced`](Self::fenced) and blocks this thread meanwhile.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn blocking_fenced(&self) -> Result<(), Closed> {
+        block_on(self.fenced())
+    }
+}
+
+impl<T: Copy + fmt::Debug, R> fmt::Debug for Guard<T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard")
+            .field("token", &self.token)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Copy, R> Drop for Guard<T, R> {
+    fn drop(&mut self) {
+        self.shared.change(|state| state.leave());
+    }
+}
+
+/// One that waits for the guard to be fenced. Dropped, it waits no more.
+struct Watcher<'a, T: Copy, R> {
+    shared: &'a Shared<T, R>,
+    place: Option<Ticket>,
+}
+
+impl<T: Copy, R> Watcher<'_, T, R> {
+    fn poll_fenced(&mut self, cx: &Context<'_>) -> Poll<Result<(), Closed>> {
+        let mut waker = Some(cx.waker().clone());
+        let outcome = self
+            .shared
+            .change(|state| state.poll_fenced(&mut self.place, &mut waker));
+        drop(waker);
+        outcome
+    }
+}
+
+impl<T: Copy, R> Drop for Watcher<'_, T, R> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.place {
+            let waker = self.shared.change(|state| state.unwatch(ticket));
+            drop(waker);
+        }
+    }
+}

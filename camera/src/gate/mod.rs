@@ -1,0 +1,142 @@
+//! One critical section, shared by the threads and tasks of a node. Feature `std`.
+//!
+//! In a mesh a node enters as one: it asks once, is let in once and exits once. [`channel`] gives
+//! the application a [`Gate`] to clone into as many threads and tasks as it likes; they queue for
+//! the section, and the one whose turn it is gets a [`Guard`]. The host's loop keeps the [`Keeper`]
+//! beside its driver: that one says what to command next ([`Wish`]), and is told what came of it.
+//! Nothing here knows the machine. It lends its fencing tokens `T`, and its reasons `R` to refuse.
+//!
+//! # What is promised
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | at most one guard of a gate exists, and while it is not [fenced](Guard::is_fenced) the node is inside | the host reports what happens to the node; a guard is not told sooner than the host |
+//! | those who wait get their turn in the order in which they began to | they poll when they are woken |
+//! | the machine is commanded in turns: Enter, then Cancel or Exit, and nothing until that has ended | the host carries out each wish that it took |
+//! | whoever stops waiting leaves no trace: a turn that comes in that moment goes to the next one, or the node exits or cancels | the future is dropped, not forgotten |
+//! | between two users the node exits, unless [`Limits::handovers`] lets it hand over; a fenced entry is never handed over | none |
+//! | a refused Enter is told to the one for whom it was made, and to nobody else | none |
+//! | when the keeper is closed or goes away, nobody waits for it any more | none |
+//! | when all gates are gone, the keeper hears of it once the node is outside | guards leave, and the host reports |
+//! | memory is bounded by [`Limits`] | each thread or task that waits for [`Guard::fenced`] adds a waker |
+//!
+//! It does **not** promise that the section is ours alone: a guard may be fenced, and hear of it
+//! late. Whatever the section protects should ask for the [token](Guard::token) and refuse lower
+//! ones.
+//!
+//! A lock is held to move a few pointers. No foreign code (a waker, the drop of a reason) runs under
+//! it.
+//!
+//! # Users and a host
+//!
+//! ```
+//! use core::convert::Infallible;
+//! use selvedge_camera::gate::{self, Limits, Wish};
+//!
+//! let (gate, mut keeper) = gate::channel::<u64, Infallible>(Limits::default());
+//!
+//! // A host whose node is alone, so that each command takes effect at once. Others step their
+//! // driver with the command, and report when the machine tells them so.
+//! let host = std::thread::spawn(move || {
+//!     let mut entries = 0;
+//!     while let Ok(wish) = keeper.blocking_recv() {
+//!         match wish {
+//!             Wish::Enter => {
+//!                 entries += 1;
+//!                 keeper.entered(entries).unwrap();
+//!             }
+//!             Wish::Exit | Wish::Cancel => keeper.released().unwrap(),
+//!         }
+//!     }
+//!     entries
+//! });
+//!
+//! let users = [(); 3].map(|()| {
+//!     let gate = gate.clone();
+//!     std::thread::spawn(move || {
+//!         let guard = gate.blocking_enter().unwrap();
+//!         // What the section protects is changed here, and told the token.
+//!         guard.token()
+//!     })
+//! });
+//! let mut tokens = users.map(|user| user.join().unwrap());
+//! tokens.sort_unstable();
+//! assert_eq!(tokens, [1, 2, 3]);
+//!
+//! // The last gate ends the loop, as it is written above.
+//! drop(gate);
+//! assert_eq!(host.join().unwrap(), 3);
+//! ```
+
+mod entrance;
+mod error;
+mod guard;
+mod keeper;
+mod state;
+mod sync;
+
+use alloc::sync::Arc;
+use core::num::NonZeroUsize;
+
+pub use self::entrance::Gate;
+pub use self::error::{Closed, EnterError, OutOfTurn, Report, Stage, TryEnterError};
+pub use self::guard::Guard;
+pub use self::keeper::{Keeper, Wish};
+
+use self::state::State;
+use self::sync::{Mutex, lock};
+
+/// How many may wait at a gate, and how often it hands over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How many may wait for their turn. Default: 64.
+    pub waiters: NonZeroUsize,
+    /// How often one entry of the node is handed over to the next local user, with the same token.
+    /// Each time saves the messages of an exit and an entry, and lets other nodes wait longer.
+    /// Default: 0, so after each user the node exits, and other nodes have their turn.
+    pub handovers: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            waiters: NonZeroUsize::MIN.saturating_add(63),
+            handovers: 0,
+        }
+    }
+}
+
+/// A gate to the section that one node enters, and its keeper. `T` is the fencing token of an
+/// entry, `R` why the machine refuses one.
+#[must_use]
+pub fn channel<T: Copy, R>(limits: Limits) -> (Gate<T, R>, Keeper<T, R>) {
+    let shared = Arc::new(Shared {
+        state: Mutex::new(State::new(limits)),
+    });
+    (Gate::new(Arc::clone(&shared)), Keeper::new(shared))
+}
+
+/// What gates, guards and the keeper hold.
+#[derive(Debug)]
+struct Shared<T, R> {
+    state: Mutex<State<T, R>>,
+}
+
+impl<T: Copy, R> Shared<T, R> {
+    /// Changes the state, and then, with the lock free again, wakes whom that concerns. What
+    /// `change` returns must not have been woken or dropped: that is for the caller to do.
+    fn change<O>(&self, change: impl FnOnce(&mut State<T, R>) -> O) -> O {
+        let mut state = lock(&self.state);
+        let outcome = change(&mut state);
+        let woken = state.settle();
+        drop(state);
+        wake(woken.into_iter().flatten());
+        outcome
+    }
+}
+
+fn wake(wakers: impl IntoIterator<Item = core::task::Waker>) {
+    for waker in wakers {
+        waker.wake();
+    }
+}

@@ -1,0 +1,376 @@
+//! The rules: who waits, who is inside, and what the machine is to be asked next.
+//!
+//! All of it stands behind one lock. Wakers and reasons are foreign: they go out, to be woken or
+//! dropped when the lock is free again.
+
+use alloc::collections::BTreeMap;
+use core::mem;
+use core::task::{Poll, Waker};
+
+use super::{Closed, EnterError, Limits, OutOfTurn, Report, Stage, TryEnterError, Wish};
+
+#[derive(Debug)]
+pub(super) struct State<T, R> {
+    limits: Limits,
+    node: Node<T>,
+    /// Who has the section, or was admitted and has not come for it yet.
+    user: Option<User<T>>,
+    /// Those who wait, longest waiting first.
+    queue: BTreeMap<Ticket, Waker>,
+    /// The reasons for those whose Enter was refused, until they come for them.
+    refused: BTreeMap<Ticket, R>,
+    /// Those who wait for the user to be fenced.
+    watchers: BTreeMap<Ticket, Waker>,
+    last: u64,
+    /// How many gates there are: without any, nobody else comes.
+    gates: usize,
+    /// Whether anybody is taken in.
+    open: bool,
+    /// The keeper, while it waits for a wish.
+    keeper: Option<Waker>,
+}
+
+/// Numbers never repeat, and grow in the order of arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ticket(u64);
+
+/// What the machine does, as far as the keeper knows.
+#[derive(Clone, Copy, Debug)]
+enum Node<T> {
+    Outside,
+    Entering {
+        /// Who caused it. It may have gone meanwhile.
+        cause: Ticket,
+    },
+    Cancelling,
+    Inside {
+        token: T,
+        /// How many users this entry has had, with the present one.
+        users: u32,
+        fenced: bool,
+    },
+    Exiting,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct User<T> {
+    ticket: Ticket,
+    /// Its own, because the entry may end while the user is still there.
+    token: T,
+    fenced: bool,
+}
+
+/// Wakers that are to be called once the lock is free.
+pub(super) type Woken = BTreeMap<Ticket, Waker>;
+
+/// What somebody leaves behind that is to be dropped once the lock is free.
+pub(super) type Left<R> = (Option<Waker>, Option<R>);
+
+impl<T: Copy, R> State<T, R> {
+    /// For one gate and one keeper.
+    pub(super) const fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            node: Node::Outside,
+            user: None,
+            queue: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            watchers: BTreeMap::new(),
+            last: 0,
+            gates: 1,
+            open: true,
+            keeper: None,
+        }
+    }
+
+    /// Admits who may enter now, and says who is to be woken: that one, and the keeper if there is
+    /// news for it. After each change. O(log n).
+    pub(super) fn settle(&mut self) -> [Option<Waker>; 2] {
+        let mut next = None;
+        if self.is_free()
+            && let Some((ticket, waker)) = self.queue.pop_first()
+        {
+            self.admit(ticket);
+            next = Some(waker);
+        }
+        let keeper = if self.wish().is_some() || self.is_over() {
+            self.keeper.take()
+        } else {
+            None
+        };
+        [next, keeper]
+    }
+
+    // What users do.
+
+    /// Lets the one with this ticket in, or has it wait, from the first call on. What is in `waker`
+    /// afterwards is no longer needed.
+    pub(super) fn poll_enter(
+        &mut self,
+        place: &mut Option<Ticket>,
+        waker: &mut Option<Waker>,
+    ) -> Poll<Result<T, EnterError<R>>> {
+        let ticket = match *place {
+            None => match self.try_enter() {
+                Ok(token) => return Poll::Ready(Ok(token)),
+                Err(TryEnterError::Closed) => return Poll::Ready(Err(EnterError::Closed)),
+                Err(TryEnterError::WouldWait) => {
+                    let limit = self.limits.waiters.get();
+                    if self.queue.len() + self.refused.len() >= limit {
+                        return Poll::Ready(Err(EnterError::Full { limit }));
+                    }
+                    *place.insert(self.ticket())
+                }
+            },
+            Some(ticket) => {
+                if let Some(reason) = self.refused.remove(&ticket) {
+                    return Poll::Ready(Err(EnterError::Refused(reason)));
+                }
+                if !self.open {
+                    return Poll::Ready(Err(EnterError::Closed));
+                }
+                if let Some(user) = self.user.filter(|user| user.ticket == ticket) {
+                    // It came for what it was given: from now on there is nothing to withdraw.
+                    *place = None;
+                    return Poll::Ready(Ok(user.token));
+                }
+                ticket
+            }
+        };
+        if let Some(new) = waker.take() {
+            *waker = self.queue.insert(ticket, new);
+        }
+        Poll::Pending
+    }
+
+    /// Lets somebody in if nobody has to be asked. Who waits is served first: [`settle`](Self::settle)
+    /// has let them in.
+    pub(super) fn try_enter(&mut self) -> Result<T, TryEnterError> {
+        if !self.open {
+            return Err(TryEnterError::Closed);
+        }
+        if !self.is_free() {
+            return Err(TryEnterError::WouldWait);
+        }
+        let ticket = self.ticket();
+        self.admit(ticket).ok_or(TryEnterError::WouldWait)
+    }
+
+    /// The one with this ticket waits no more. If it was admitted already, it was never there.
+    pub(super) fn withdraw(&mut self, ticket: Ticket) -> Left<R> {
+        if self.user.is_some_and(|user| user.ticket == ticket) {
+            self.user = None;
+            if let Node::Inside { users, .. } = &mut self.node {
+                *users = users.saturating_sub(1);
+            }
+        }
+        (self.queue.remove(&ticket), self.refused.remove(&ticket))
+    }
+
+    /// The user leaves.
+    pub(super) fn leave(&mut self) {
+        self.user = None;
+    }
+
+    pub(super) fn is_fenced(&self) -> bool {
+        self.user.is_some_and(|user| user.fenced)
+    }
+
+    pub(super) const fn is_closed(&self) -> bool {
+        !self.open
+    }
+
+    /// Waits for the user to be fenced, as [`poll_enter`](Self::poll_enter) waits.
+    pub(super) fn poll_fenced(
+        &mut self,
+        place: &mut Option<Ticket>,
+        waker: &mut Option<Waker>,
+    ) -> Poll<Result<(), Closed>> {
+        if self.is_fenced() {
+            return Poll::Ready(Ok(()));
+        }
+        if !self.open {
+            return Poll::Ready(Err(Closed));
+        }
+        let ticket = match *place {
+            None => *place.insert(self.ticket()),
+            Some(ticket) => ticket,
+        };
+        if let Some(new) = waker.take() {
+            *waker = self.watchers.insert(ticket, new);
+        }
+        Poll::Pending
+    }
+
+    pub(super) fn unwatch(&mut self, ticket: Ticket) -> Option<Waker> {
+        self.watchers.remove(&ticket)
+    }
+
+    pub(super) const fn add_gate(&mut self) {
+        self.gates += 1;
+    }
+
+    pub(super) const fn remove_gate(&mut self) {
+        self.gates -= 1;
+    }
+
+    // What the keeper does.
+
+    /// Takes the next wish. What is in `waker` afterwards is no longer needed; without one, whoever
+    /// waits goes on waiting.
+    pub(super) fn poll_wish(&mut self, waker: &mut Option<Waker>) -> Poll<Result<Wish, Closed>> {
+        if let Some((wish, node)) = self.wish() {
+            self.node = node;
+            return Poll::Ready(Ok(wish));
+        }
+        if self.is_over() {
+            return Poll::Ready(Err(Closed));
+        }
+        if let Some(new) = waker.take() {
+            *waker = self.keeper.replace(new);
+        }
+        Poll::Pending
+    }
+
+    pub(super) fn entered(&mut self, token: T) -> Result<(), OutOfTurn> {
+        match self.node {
+            Node::Entering { .. } | Node::Cancelling => {
+                self.node = Node::Inside {
+                    token,
+                    users: 0,
+                    fenced: false,
+                };
+                Ok(())
+            }
+            Node::Outside | Node::Inside { .. } | Node::Exiting => {
+                Err(self.out_of_turn(Report::Entered))
+            }
+        }
+    }
+
+    pub(super) fn released(&mut self) -> Result<Woken, OutOfTurn> {
+        match self.node {
+            Node::Cancelling | Node::Exiting => {
+                self.node = Node::Outside;
+                Ok(Woken::new())
+            }
+            Node::Inside { .. } => {
+                let woken = self.fenced();
+                self.node = Node::Outside;
+                Ok(woken)
+            }
+            Node::Outside | Node::Entering { .. } => Err(self.out_of_turn(Report::Released)),
+        }
+    }
+
+    /// Returns whom to wake, or the reason if nobody waits for it any more.
+    pub(super) fn refused(&mut self, reason: R) -> Result<Left<R>, (OutOfTurn, R)> {
+        match self.node {
+            Node::Entering { cause } => {
+                self.node = Node::Outside;
+                match self.queue.remove(&cause) {
+                    Some(waker) => {
+                        self.refused.insert(cause, reason);
+                        Ok((Some(waker), None))
+                    }
+                    None => Ok((None, Some(reason))),
+                }
+            }
+            Node::Cancelling => {
+                self.node = Node::Outside;
+                Ok((None, Some(reason)))
+            }
+            Node::Outside | Node::Inside { .. } | Node::Exiting => {
+                Err((self.out_of_turn(Report::Refused), reason))
+            }
+        }
+    }
+
+    pub(super) fn fenced(&mut self) -> Woken {
+        if let Node::Inside { fenced, .. } = &mut self.node {
+            *fenced = true;
+        }
+        if let Some(user) = &mut self.user {
+            user.fenced = true;
+        }
+        mem::take(&mut self.watchers)
+    }
+
+    /// Takes nobody in any more. Who was admitted and has not come for it finds that out by itself.
+    pub(super) fn close(&mut self) -> [Woken; 2] {
+        self.open = false;
+        [mem::take(&mut self.queue), mem::take(&mut self.watchers)]
+    }
+
+    /// Nobody waits for wishes any more.
+    pub(super) const fn take_keeper(&mut self) -> Option<Waker> {
+        self.keeper.take()
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        self.last += 1;
+        Ticket(self.last)
+    }
+
+    /// Makes this one the user of the entry.
+    fn admit(&mut self, ticket: Ticket) -> Option<T> {
+        let Node::Inside { token, users, .. } = &mut self.node else {
+            return None;
+        };
+        *users = users.saturating_add(1);
+        self.user = Some(User {
+            ticket,
+            token: *token,
+            fenced: false,
+        });
+        Some(*token)
+    }
+
+    /// Whether somebody may be admitted: the node is inside, nobody else is, and the entry is good
+    /// for one more.
+    const fn is_free(&self) -> bool {
+        match self.node {
+            Node::Inside { users, fenced, .. } => {
+                self.user.is_none() && !fenced && users <= self.limits.handovers
+            }
+            Node::Outside | Node::Entering { .. } | Node::Cancelling | Node::Exiting => false,
+        }
+    }
+
+    /// What the machine is to be asked now, and what the node does then. It is derived, not queued:
+    /// so a wish that lost its reason before it was taken is none.
+    fn wish(&self) -> Option<(Wish, Node<T>)> {
+        match self.node {
+            Node::Outside if self.user.is_none() => {
+                let (&cause, _) = self.queue.first_key_value()?;
+                Some((Wish::Enter, Node::Entering { cause }))
+            }
+            Node::Entering { .. } if self.queue.is_empty() => {
+                Some((Wish::Cancel, Node::Cancelling))
+            }
+            Node::Inside { .. } if self.user.is_none() => Some((Wish::Exit, Node::Exiting)),
+            Node::Outside
+            | Node::Entering { .. }
+            | Node::Cancelling
+            | Node::Inside { .. }
+            | Node::Exiting => None,
+        }
+    }
+
+    /// Whether no wish will ever come. Where nobody comes nobody waits: whoever does has a gate.
+    const fn is_over(&self) -> bool {
+        let nobody_comes = !self.open || self.gates == 0;
+        nobody_comes && matches!(self.node, Node::Outside)
+    }
+
+    const fn out_of_turn(&self, report: Report) -> OutOfTurn {
+        let node = match self.node {
+            Node::Outside => Stage::Outside,
+            Node::Entering { .. } => Stage::Entering,
+            Node::Cancelling => Stage::Cancelling,
+            Node::Inside { .. } => Stage::Inside,
+            Node::Exiting => Stage::Exiting,
+        };
+        OutOfTurn { report, node }
+    }
+}

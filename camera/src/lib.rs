@@ -1,0 +1,112 @@
+//! Camera: one at a time in a critical section, in a mesh whose members come and go.
+//!
+//! Whoever wants to enter asks all whom it knows and enters when they have said OK. Whoever says OK
+//! names those to whom it said OK before: so two nodes that do not know each other are introduced
+//! by a common friend (the algorithm of Ricart and Agrawala, extended in the thesis "Camera:
+//! Churn-tolerant mutual exclusion for the edge" by A. Khinvasara, 2023). The thesis' algorithm
+//! breaks under false suspicions, restarts and changing lists; the rules here do not, and each
+//! entry has a fencing token besides. What differs and why is said in `docs/errata.md`.
+//!
+//! # What is promised
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | at most one node is inside | [`Config::takeover`] is `None`; at most [`Config::upper`] lives of nodes are present while a request is open; `Left` and `Confirmed` are true |
+//! | tokens rise strictly from entry to entry, also past a crashed holder | the same; with a takeover too, as far as its holder could be heard of |
+//! | whoever waits gets in, or is told why not | messages get through now and then; holders exit; a holder that dies is confirmed dead, or is passed over after [`Config::takeover`] |
+//! | `Suspected` and `Failed` may be wrong, in any order, at any time, and break none of this | |
+//! | an uncontended entry sends 2 messages for each other member, and takes one round trip | no loss; all that have entered before are known |
+//! | with [`Config::keep`] a node that enters again and again sends nothing | nobody else wants to enter |
+//! | memory is bounded, whatever peers send; nothing panics | [`Config::peer_limit`] |
+//! | handling a message takes O(log N), and the list that an OK brings | |
+//!
+//! What is *not* promised: that a node which was wrongly passed over stops in time. It is told
+//! ([`Event::Fenced`]), and a resource that refuses lower tokens than it has seen is safe.
+//!
+//! The slow path of the thesis (section 4.4), which asks nodes that are on nobody's list, is not
+//! built yet: where fewer than half of [`Config::upper`] are known, a request is refused.
+//!
+//! # Where a node stands
+//!
+//! ```text
+//!            Enter: REQUEST to all            OK of all who must, and of a quorum
+//!   ┌──────┐ ───────────────────> ┌─────────┐ ───────────────────> ┌────────┐
+//!   │ idle │                      │ waiting │                      │ inside │
+//!   └──────┘ <─────────────────── └─────────┘                      └────────┘
+//!      ^       Cancel, or too few                                       │
+//!      └──────────────────────── Exit: RELEASE to all, OK to who waits ─┘
+//! ```
+//!
+//! # Two nodes, by hand
+//!
+//! ```
+//! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
+//! use selvedge_camera::{Camera, Command, Config, Event};
+//! use selvedge_core::{Delta, Driver, Effect, Input, Member, Time};
+//!
+//! let mut rng = ChaCha8Rng::seed_from_u64(1);
+//! let members = [Member::new(1, 0), Member::new(2, 0)];
+//! let mut nodes = members.map(|me| Driver::new(Camera::new(me, Config::new(2)).unwrap()));
+//! for (node, other) in nodes.iter_mut().zip([members[1], members[0]]) {
+//!     node.step(Time::ZERO, &mut rng, Input::Membership(Delta::Joined(other)), |_| ())?;
+//! }
+//!
+//! // Node 1 asks, node 2 says OK, node 1 is inside.
+//! let mut wire = Vec::new();
+//! nodes[0].step(Time::ZERO, &mut rng, Input::Command(Command::Enter), |it| wire.push((0, it)))?;
+//! let mut entered = None;
+//! while let Some((sender, effect)) = wire.pop() {
+//!     match effect {
+//!         Effect::Send { message, .. } => {
+//!             let input = Input::Message { from: members[sender], message };
+//!             let to = 1 - sender;
+//!             nodes[to].step(Time::ZERO, &mut rng, input, |it| wire.push((to, it)))?;
+//!         }
+//!         Effect::Event(Event::Entered(token)) => entered = Some(token),
+//!         Effect::Event(_) | Effect::Multicast { .. } => {}
+//!     }
+//! }
+//! assert_eq!(entered, nodes[0].machine().token());
+//! assert_eq!(entered.unwrap().number, 1);
+//! # Ok::<(), selvedge_camera::Reject>(())
+//! ```
+//!
+//! # Features
+//!
+//! `serde` for messages, settings and counters (hosts need it for the wire); `std` for [`gate`],
+//! through which many threads and tasks queue for the section; `arbitrary`; `check` for the
+//! promises as properties of the model checker and the published rules that break them.
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "std"), allow(rustdoc::broken_intra_doc_links, reason = "gate needs std"))]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+#[cfg(feature = "check")]
+pub mod check;
+mod config;
+mod counters;
+pub mod estimate;
+mod event;
+#[cfg(feature = "std")]
+pub mod gate;
+mod grant;
+mod machine;
+mod message;
+mod peers;
+mod published;
+mod request;
+mod token;
+mod waiting;
+
+pub use config::{Config, ConfigError};
+pub use counters::Counters;
+pub use event::{Command, Event, Misbehaviour, Refusal, Reject, Timer};
+pub use machine::Camera;
+pub use message::{KIND, Message, Request, Rival, Rivals};
+#[cfg(feature = "check")]
+pub use published::Published;
+pub use token::Token;

@@ -1,0 +1,441 @@
+//! The state, and where each input goes.
+
+use selvedge_core::{BoundedMap, Context, Delta, Input, Machine, Member, Untracked};
+
+use crate::message::in_order;
+use crate::peers::Peers;
+use crate::published::Rules;
+use crate::waiting::{Answer, Waiting};
+use crate::{
+    Command, Config, ConfigError, Counters, Event, Message, Misbehaviour, Reject, Request, Timer,
+    Token,
+};
+
+/// One node's part in one critical section. See the [crate](crate) for what it promises.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Camera {
+    pub(crate) me: Member,
+    pub(crate) config: Config,
+    pub(crate) rules: Rules,
+    pub(crate) peers: Peers,
+    pub(crate) stage: Stage,
+    /// The highest number of a request that was heard of.
+    pub(crate) seen: u64,
+    /// The highest number that a request of ours could enter with.
+    pub(crate) issued: u64,
+    /// The number of the token with which we entered last; 0 for never.
+    pub(crate) last: u64,
+    /// The highest token that was used, as far as we know.
+    pub(crate) floor: Token,
+    /// Whose requests have our OK, and are not known to be over.
+    pub(crate) grants: BoundedMap<Member, Grant>,
+    /// Who waits for our OK.
+    pub(crate) deferred: BoundedMap<Member, Request>,
+    /// Up to which number the requests of a node are over.
+    pub(crate) released: BoundedMap<Member, u64>,
+    /// Whose OK we kept.
+    pub(crate) kept: BoundedMap<Member, ()>,
+    pub(crate) counters: Untracked<Counters>,
+}
+
+/// An OK that we gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Grant {
+    /// To which request.
+    pub(crate) number: u64,
+    /// The highest number of a token that it may enter with.
+    pub(crate) up_to: u64,
+}
+
+/// Where this node stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Stage {
+    Idle,
+    Waiting(Waiting),
+    Inside(Inside),
+}
+
+/// We are in the section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Inside {
+    pub(crate) token: Token,
+    /// The number of the request.
+    pub(crate) number: u64,
+    /// The highest number that it could enter with.
+    pub(crate) up_to: u64,
+    /// Whether somebody is known to have entered past us.
+    pub(crate) fenced: bool,
+}
+
+impl Camera {
+    /// A node that knows nobody yet; the host tells it [`Delta`]s.
+    ///
+    /// `me` must be a life that never took part before: what a former life promised is forgotten.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    pub fn new(me: Member, config: Config) -> Result<Self, ConfigError> {
+        Self::under(me, config, Rules::default())
+    }
+
+    /// A node that follows these rules where they differ from ours.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    #[cfg(feature = "check")]
+    pub fn published(
+        me: Member,
+        config: Config,
+        rules: &[crate::Published],
+    ) -> Result<Self, ConfigError> {
+        Self::under(me, config, Rules::published(rules))
+    }
+
+    /// What matters of a machine that has crashed: who it was.
+    #[cfg(feature = "check")]
+    pub(crate) fn corpse(&self) -> Self {
+        let limit = self.config.peer_limit as usize;
+        Self {
+            peers: Peers::new(limit),
+            stage: Stage::Idle,
+            seen: 0,
+            issued: 0,
+            last: 0,
+            floor: Token::default(),
+            grants: BoundedMap::new(limit),
+            deferred: BoundedMap::new(limit),
+            released: BoundedMap::new(limit),
+            kept: BoundedMap::new(limit),
+            ..self.clone()
+        }
+    }
+
+    fn under(me: Member, config: Config, rules: Rules) -> Result<Self, ConfigError> {
+        config.check()?;
+        let limit = config.peer_limit as usize;
+        Ok(Self {
+            me,
+            config,
+            rules,
+            peers: Peers::new(limit),
+            stage: Stage::Idle,
+            seen: 0,
+            issued: 0,
+            last: 0,
+            floor: Token::default(),
+            grants: BoundedMap::new(limit),
+            deferred: BoundedMap::new(limit),
+            released: BoundedMap::new(limit),
+            kept: BoundedMap::new(limit),
+            counters: Untracked(Counters::default()),
+        })
+    }
+
+    /// Who this is.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// The settings.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The token, while this node is inside.
+    #[must_use]
+    pub const fn token(&self) -> Option<Token> {
+        match &self.stage {
+            Stage::Inside(inside) => Some(inside.token),
+            Stage::Idle | Stage::Waiting(_) => None,
+        }
+    }
+
+    /// Whether this node waits to enter.
+    #[must_use]
+    pub const fn is_waiting(&self) -> bool {
+        matches!(self.stage, Stage::Waiting(_))
+    }
+
+    /// Whose OK a waiting node still needs, in order. Empty when it does not wait.
+    pub fn waits_for(&self) -> impl Iterator<Item = Member> + '_ {
+        let waiting = match &self.stage {
+            Stage::Waiting(waiting) => Some(waiting),
+            Stage::Idle | Stage::Inside(_) => None,
+        };
+        waiting
+            .into_iter()
+            .flat_map(Waiting::iter)
+            .filter(|(_, asked)| matches!(asked.answer, Answer::Awaited { .. }))
+            .map(|(member, _)| member)
+    }
+
+    /// How many members are on the list, this node excepted.
+    #[must_use]
+    pub const fn listed(&self) -> usize {
+        self.peers.listed()
+    }
+
+    /// What was counted since the beginning.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters.0
+    }
+
+    /// Asks to enter. Takes O(members), as many messages, and one round trip when nobody else
+    /// wants to enter.
+    ///
+    /// # Errors
+    /// [`Reject::AlreadyWaiting`], [`Reject::AlreadyInside`].
+    pub fn enter(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match self.stage {
+            Stage::Idle => {}
+            Stage::Waiting(_) => return Err(Reject::AlreadyWaiting),
+            Stage::Inside(_) => return Err(Reject::AlreadyInside),
+        }
+        self.request(cx);
+        Ok(())
+    }
+
+    /// Leaves the section, and lets in who had to wait.
+    ///
+    /// # Errors
+    /// [`Reject::NotInside`].
+    pub fn exit(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let Stage::Inside(inside) = self.stage else {
+            return Err(Reject::NotInside);
+        };
+        self.stage = Stage::Idle;
+        self.floor = self.floor.max(inside.token);
+        cx.event(Event::Released(inside.token));
+        if !self.config.keep {
+            self.release(inside.up_to, cx);
+        }
+        self.grant_deferred(|_| true, cx);
+        Ok(())
+    }
+
+    /// Stops waiting, and lets others go first.
+    ///
+    /// # Errors
+    /// [`Reject::NotWaiting`].
+    pub fn cancel(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return Err(Reject::NotWaiting);
+        };
+        let up_to = waiting.up_to;
+        self.withdraw(up_to, cx);
+        cx.event(Event::Cancelled);
+        Ok(())
+    }
+
+    /// Takes a new bound for the number of nodes, from 1. A request that waits is held to it.
+    ///
+    /// # Errors
+    /// [`ConfigError::Upper`] when it is 0.
+    pub fn bound(&mut self, upper: u32, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let config = Config {
+            upper,
+            ..self.config
+        };
+        config.check()?;
+        self.config = config;
+        self.try_enter(cx);
+        Ok(())
+    }
+
+    fn tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {
+        match timer {
+            Timer::Resend => self.ask_again(cx),
+            Timer::Refresh => self.refresh(cx),
+            Timer::Takeover(member) => self.pass_over(member, cx),
+        }
+    }
+
+    fn learned(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let member = self.life(delta.member());
+        if member == self.me {
+            return match delta {
+                Delta::Left(_) | Delta::Confirmed(_) => Err(Reject::OwnMember(delta)),
+                Delta::Joined(_) | Delta::Suspected(_) | Delta::Refuted(_) | Delta::Failed(_) => {
+                    Ok(())
+                }
+            };
+        }
+        if member.id == self.me.id {
+            // What was, or pretends to be, another life of ours takes no part.
+            return Ok(());
+        }
+        match delta {
+            Delta::Suspected(_) => {}
+            Delta::Joined(_) | Delta::Refuted(_) => {
+                if self.meet(member, cx) {
+                    self.note(|it| it.peers.list(member));
+                    self.is_back(member, cx);
+                }
+            }
+            Delta::Failed(_) => {
+                if self.meet(member, cx) {
+                    self.note(|it| it.peers.fail(member));
+                    self.has_failed(member, cx);
+                }
+            }
+            Delta::Left(_) | Delta::Confirmed(_) => {
+                self.meet(member, cx);
+                self.ended(member, cx);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of a life. False when it is over, or there is no room for it.
+    pub(crate) fn meet(&mut self, member: Member, cx: &mut Context<'_, Self>) -> bool {
+        if self.peers.is_over(member) {
+            return false;
+        }
+        match self.peers.meet(member) {
+            Ok(None) => true,
+            Ok(Some(former)) => {
+                self.forget(former, cx);
+                true
+            }
+            Err(_) => {
+                self.counters.0.no_room += 1;
+                false
+            }
+        }
+    }
+
+    /// A life has certainly ended.
+    fn ended(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        if self.rules.no_tombstones() {
+            self.peers.forget(member);
+            self.no_longer_awaited(member, cx);
+            return;
+        }
+        self.note(|it| it.peers.end(member));
+        self.forget(member, cx);
+    }
+
+    /// Forgets what a life that has ended asked and was asked. It may have been inside with any
+    /// number that it had OKs for.
+    fn forget(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        if let Some(grant) = self.grants.remove(&member) {
+            self.floor = self.floor.max(Token {
+                number: grant.up_to,
+                holder: member,
+            });
+        }
+        self.deferred.remove(&member);
+        self.released.remove(&member);
+        self.kept.remove(&member);
+        self.no_longer_awaited(member, cx);
+    }
+
+    /// This life, as the rules tell lives apart.
+    fn life(&self, member: Member) -> Member {
+        if self.rules.one_life() {
+            return Member::new(member.id.0, 0);
+        }
+        member
+    }
+
+    /// Does what may find no room, and counts it when it does.
+    pub(crate) fn note(
+        &mut self,
+        what: impl FnOnce(&mut Self) -> Result<(), selvedge_core::Full>,
+    ) -> bool {
+        let done = what(self).is_ok();
+        if !done {
+            self.counters.0.no_room += 1;
+        }
+        done
+    }
+
+    fn heard(
+        &mut self,
+        from: Member,
+        message: Message,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let from = self.life(from);
+        if from.id == self.me.id {
+            return Err(Misbehaviour::OwnId(from).into());
+        }
+        match &message {
+            Message::Request { request, .. } => request.check()?,
+            Message::Ok {
+                after,
+                rivals,
+                more,
+                ..
+            } => {
+                if !in_order(*after, rivals) || *more && rivals.is_empty() {
+                    return Err(Misbehaviour::List.into());
+                }
+            }
+            Message::Release { .. } | Message::Fence { .. } => {}
+        }
+        if !self.meet(from, cx) {
+            self.counters.0.stale += 1;
+            return Ok(());
+        }
+        match message {
+            Message::Request { request, after } => self.asked(from, request, after, cx),
+            Message::Ok {
+                number,
+                after,
+                rivals,
+                more,
+                floor,
+            } => {
+                let permit = crate::request::Permit {
+                    number,
+                    after,
+                    more,
+                    floor,
+                };
+                self.allowed(from, permit, &rivals, cx);
+            }
+            Message::Release { up_to, last } => self.released(from, up_to, last, cx),
+            Message::Fence { token } => self.fence(token, cx),
+        }
+        Ok(())
+    }
+}
+
+impl Request {
+    fn check(&self) -> Result<(), Misbehaviour> {
+        if self.number == 0 || self.up_to < self.number {
+            return Err(Misbehaviour::Number {
+                number: self.number,
+                up_to: self.up_to,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Machine for Camera {
+    type Message = Message;
+    type Timer = Timer;
+    type Command = Command;
+    type Event = Event;
+    type Reject = Reject;
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match input {
+            Input::Message { from, message } => self.heard(from, message, cx),
+            Input::Tick(timer) => {
+                self.tick(timer, cx);
+                Ok(())
+            }
+            Input::Membership(delta) => self.learned(delta, cx),
+            Input::Command(Command::Enter) => self.enter(cx),
+            Input::Command(Command::Exit) => self.exit(cx),
+            Input::Command(Command::Cancel) => self.cancel(cx),
+            Input::Command(Command::Bound(upper)) => self.bound(upper, cx),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Rules that do not hold up: those of the thesis to the letter, and ours with a part taken out.
+//! For tests and comparison only.
+//!
+//! `docs/errata.md` says where each stands and what breaks.
+
+/// A rule that breaks a promise. Exists with the feature `check` only.
+#[cfg(feature = "check")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Published {
+    /// A node that is learned of is asked when it is not on the membership list, asked before or
+    /// not (Algorithm 2, line 19; erratum C1).
+    AskWhoIsNotListed,
+    /// Nobody counts how many have said OK (Algorithm 2, line 19; errata C2, C3f, C10).
+    NoQuorum,
+    /// A declared failure ends the wait for a node that is known to want to enter (section 4.4;
+    /// erratum C2).
+    FailureEndsWait,
+    /// Those who have our OK are asked only when they are on the list (Algorithm 2, line 15;
+    /// erratum C5).
+    OwnOksAreNotAsked,
+    /// A declared failure removes a node from the list of those who have our OK (erratum C3a).
+    FailureForgets,
+    /// What is learned of a dead node after its end is taken as if it lived (errata C3b, C9).
+    NoTombstones,
+    /// A node is its id: its lives are not told apart (errata C3c, C3d).
+    OneLife,
+    /// An OK does not say which request it answers (Algorithm 2; erratum C4).
+    OkForAnyRequest,
+    /// The number of a request is the token, whatever others know of (none in the thesis).
+    NumberIsToken,
+    /// Not in the thesis: a declared failure removes a node from those who wait for our OK
+    /// (erratum C8).
+    FailureForgetsDeferred,
+    /// Not in the thesis: RELEASE ends every request of its sender.
+    ReleaseById,
+    /// Not in the thesis: all who wait for our exit are told of the same rivals.
+    SnapshotInExit,
+    /// Not in the thesis: a request that is issued again leaves those waiting who have priority
+    /// now.
+    ReissueKeepsDeferred,
+}
+
+#[cfg(feature = "check")]
+impl Published {
+    /// The rules of the thesis: Algorithm 2 to the letter.
+    pub const THESIS: [Self; 9] = [
+        Self::AskWhoIsNotListed,
+        Self::NoQuorum,
+        Self::FailureEndsWait,
+        Self::OwnOksAreNotAsked,
+        Self::FailureForgets,
+        Self::NoTombstones,
+        Self::OneLife,
+        Self::OkForAnyRequest,
+        Self::NumberIsToken,
+    ];
+}
+
+/// Which rules a machine follows: ours, always, without the feature `check`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Rules {
+    #[cfg(feature = "check")]
+    published: u32,
+}
+
+#[cfg(feature = "check")]
+impl Rules {
+    pub(crate) fn published(rules: &[Published]) -> Self {
+        let published = rules.iter().fold(0, |all, &rule| all | 1 << rule as u8);
+        Self { published }
+    }
+}
+
+/// One question for each rule; without the feature the answer is no.
+macro_rules! rules {
+    ($($name:ident $rule:ident)*) => {
+        impl Rules {
+            $(
+                #[cfg_attr(
+                    not(feature = "check"),
+                    allow(clippy::unused_self, reason = "the same calls as with the feature")
+                )]
+                pub(crate) const fn $name(self) -> bool {
+                    #[cfg(feature = "check")]
+                    return self.published & 1 << Published::$rule as u8 != 0;
+                    #[cfg(not(feature = "check"))]
+                    false
+                }
+            )*
+        }
+    };
+}
+
+rules! {
+    ask_who_is_not_listed AskWhoIsNotListed
+    no_quorum NoQuorum
+    failure_ends_wait FailureEndsWait
+    own_oks_are_not_asked OwnOksAreNotAsked
+    failure_forgets FailureForgets
+    no_tombstones NoTombstones
+    one_life OneLife
+    ok_for_any_request OkForAnyRequest
+    number_is_token NumberIsToken
+    failure_forgets_deferred FailureForgetsDeferred
+    release_by_id ReleaseById
+    snapshot_in_exit SnapshotInExit
+    reissue_keeps_deferred ReissueKeepsDeferred
+}

@@ -1,0 +1,493 @@
+//! Our own request: whom it asks, what it hears, and when it may enter.
+
+use selvedge_core::{Context, Member, Span};
+
+use crate::machine::{Camera, Inside, Stage};
+use crate::waiting::{Answer, Asked, Waiting};
+use crate::{Event, Message, Refusal, Request, Rival, Timer, Token};
+
+/// An OK without its list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Permit {
+    pub(crate) number: u64,
+    pub(crate) after: Option<Member>,
+    pub(crate) more: bool,
+    pub(crate) floor: Token,
+}
+
+impl Camera {
+    /// Issues a request, or uses permissions that were kept.
+    pub(crate) fn request(&mut self, cx: &mut Context<'_, Self>) {
+        let heard_of = self.seen.max(self.floor.number).max(self.last);
+        let number = heard_of.saturating_add(1);
+        let is_kept = self.config.keep && self.last > 0 && number <= self.issued;
+        let (number, up_to) = if is_kept {
+            (number, self.issued)
+        } else {
+            let number = number.max(self.issued.saturating_add(1));
+            self.kept.retain(|_, ()| false);
+            (number, number.saturating_add(self.config.slack.into()))
+        };
+        self.issued = up_to;
+        let holder = self.me;
+        // Everyone on the list, and everyone who may be inside for all we know.
+        let limit = (self.config.peer_limit as usize).saturating_mul(2);
+        let waiting = Waiting::new(Token { number, holder }, up_to, limit);
+        self.stage = Stage::Waiting(waiting);
+        let listed: alloc::vec::Vec<Member> = self.peers.iter().collect();
+        for member in listed {
+            self.ask(member, None, cx);
+        }
+        if !self.rules.own_oks_are_not_asked() {
+            let granted: alloc::vec::Vec<(Member, u64)> = self
+                .grants
+                .iter()
+                .map(|(&member, grant)| (member, grant.up_to))
+                .collect();
+            for (member, up_to) in granted {
+                self.mind(Rival { member, up_to }, cx);
+            }
+        }
+        cx.arm(Timer::Resend, self.config.resend);
+        self.try_enter(cx);
+    }
+
+    /// Asks one node, unless its permission was kept.
+    fn ask(&mut self, member: Member, rival: Option<u64>, cx: &mut Context<'_, Self>) {
+        let kept = self.kept.contains(&member);
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        let answer = if kept {
+            Answer::Ok
+        } else {
+            Answer::Awaited { after: None }
+        };
+        if waiting.set(member, Asked { answer, rival }).is_err() {
+            // It cannot be waited for, so we cannot enter: give up rather than be wrong.
+            let (answered, upper) = (waiting.oks() as u32 + 1, self.config.upper);
+            let up_to = waiting.up_to;
+            self.counters.0.no_room += 1;
+            self.withdraw(up_to, cx);
+            cx.event(Event::Refused(Refusal::TooFew { answered, upper }));
+            return;
+        }
+        if !kept {
+            self.send_request(member, None, cx);
+        }
+    }
+
+    fn send_request(&self, to: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return;
+        };
+        let request = Request {
+            number: waiting.token.number,
+            up_to: waiting.up_to,
+            last: self.last,
+        };
+        cx.send(to, Message::Request { request, after });
+    }
+
+    /// Somebody else may be inside, or wants to enter: its OK is needed, and no suspicion replaces
+    /// it.
+    pub(crate) fn mind(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        let member = rival.member;
+        let before = waiting.get(member);
+        let up_to = before.and_then(|it| it.rival).max(Some(rival.up_to));
+        let is_news = before.is_none_or(|it| it.rival.is_none() && it.answer != Answer::Ok);
+        if self.rules.ask_who_is_not_listed() {
+            if let Some(asked) = before {
+                let asked = Asked {
+                    rival: up_to,
+                    ..asked
+                };
+                let _is_there = waiting.set(member, asked).is_ok();
+            }
+            if !self.peers.is_listed(member) {
+                self.note(|it| it.peers.list(member));
+                self.ask(member, up_to, cx);
+            }
+            return;
+        }
+        match before {
+            None => self.ask(member, up_to, cx),
+            Some(Asked { answer, .. }) => {
+                let after = match answer {
+                    Answer::Optional { after } => Some(after),
+                    Answer::Awaited { .. } | Answer::Ok => None,
+                };
+                let answer = after.map_or(answer, |after| Answer::Awaited { after });
+                let asked = Asked {
+                    answer,
+                    rival: up_to,
+                };
+                let _is_there = waiting.set(member, asked).is_ok();
+                if let Some(after) = after {
+                    self.send_request(member, after, cx);
+                }
+            }
+        }
+        if is_news && self.is_waiting() {
+            cx.event(Event::Waiting(member));
+            if self.peers.is_failed(member)
+                && let Some(takeover) = self.config.takeover
+            {
+                cx.arm(Timer::Takeover(member), takeover);
+            }
+        }
+    }
+
+    /// Who has our OK now may enter before us: an OK of theirs from before does not count.
+    pub(crate) fn ask_anew(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        if let Some(asked) = waiting.get(member)
+            && asked.answer == Answer::Ok
+        {
+            let answer = Answer::Awaited { after: None };
+            let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
+            self.send_request(member, None, cx);
+        }
+    }
+
+    /// An OK came.
+    pub(crate) fn allowed(
+        &mut self,
+        from: Member,
+        permit: Permit,
+        rivals: &[Rival],
+        cx: &mut Context<'_, Self>,
+    ) {
+        let current = match &self.stage {
+            Stage::Idle => None,
+            Stage::Waiting(waiting) => Some(waiting.token.number),
+            Stage::Inside(inside) => Some(inside.number),
+        };
+        if current != Some(permit.number) && !self.rules.ok_for_any_request() {
+            self.counters.0.stale += 1;
+            // It does not know that this request is over.
+            if permit.number <= self.issued && !self.kept.contains(&from) {
+                let (up_to, last) = (permit.number, self.last);
+                cx.send(from, Message::Release { up_to, last });
+            }
+            return;
+        }
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        let Some(asked) = waiting.get(from) else {
+            return;
+        };
+        let after = match asked.answer {
+            Answer::Awaited { after } | Answer::Optional { after } => after,
+            Answer::Ok => return,
+        };
+        if after != permit.after {
+            return;
+        }
+        if waiting.room() < rivals.len() {
+            // Not taken, so it comes again, and meanwhile some may have been released.
+            self.counters.0.no_room += 1;
+            return;
+        }
+        waiting.raise(permit.floor);
+        let last = rivals.last().map(|rival| rival.member);
+        let answer = match (permit.more, asked.answer) {
+            (false, _) => Answer::Ok,
+            (true, Answer::Optional { .. }) => Answer::Optional { after: last },
+            (true, Answer::Awaited { .. } | Answer::Ok) => Answer::Awaited { after: last },
+        };
+        let _is_there = waiting.set(from, Asked { answer, ..asked }).is_ok();
+        if permit.more {
+            self.send_request(from, last, cx);
+        }
+        for &rival in rivals {
+            self.heard_of(rival, cx);
+        }
+        self.try_enter(cx);
+    }
+
+    /// Somebody gave this rival its OK.
+    fn heard_of(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
+        let member = rival.member;
+        if member.id == self.me.id {
+            return;
+        }
+        if self.meet(member, cx) {
+            self.mind(rival, cx);
+        } else if let Stage::Waiting(waiting) = &mut self.stage {
+            // It is over, but may have been inside before.
+            waiting.raise(Token {
+                number: rival.up_to,
+                holder: member,
+            });
+        }
+    }
+
+    /// Enters if everything is there; issues the request again when its number is too low.
+    pub(crate) fn try_enter(&mut self, cx: &mut Context<'_, Self>) {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return;
+        };
+        let upper = self.upper();
+        let is_quorum = |others: usize| {
+            self.rules.no_quorum() || others.saturating_add(1).saturating_mul(2) > upper
+        };
+        if !is_quorum(waiting.reachable()) {
+            let answered = u32::try_from(waiting.oks() + 1).unwrap_or(u32::MAX);
+            let upper = u32::try_from(upper).unwrap_or(u32::MAX);
+            let up_to = waiting.up_to;
+            self.withdraw(up_to, cx);
+            cx.event(Event::Refused(Refusal::TooFew { answered, upper }));
+            return;
+        }
+        if waiting.awaited() > 0 || !is_quorum(waiting.oks()) {
+            return;
+        }
+        let Token { number, holder } = waiting.token;
+        let floor = self.floor.max(waiting.floor);
+        let token = if floor < waiting.token || self.rules.number_is_token() {
+            waiting.token
+        } else {
+            let number = floor.number.saturating_add(1);
+            Token { number, holder }
+        };
+        if token.number > waiting.up_to {
+            self.issue_again(floor, cx);
+            return;
+        }
+        let inside = Inside {
+            token,
+            number,
+            up_to: waiting.up_to,
+            fenced: false,
+        };
+        let passed: alloc::vec::Vec<Member> = waiting
+            .iter()
+            .filter(|(_, asked)| {
+                asked.rival.is_some() && matches!(asked.answer, Answer::Optional { .. })
+            })
+            .map(|(member, _)| member)
+            .collect();
+        if self.config.keep {
+            self.keep_permissions();
+        }
+        self.stage = Stage::Inside(inside);
+        self.last = token.number;
+        self.seen = self.seen.max(token.number);
+        cx.disarm(Timer::Resend);
+        for member in passed {
+            cx.event(Event::PassedOver(member));
+            cx.send(member, Message::Fence { token });
+        }
+        cx.event(Event::Entered(token));
+    }
+
+    /// The bound, or the list if that is longer.
+    fn upper(&self) -> usize {
+        (self.config.upper as usize).max(self.peers.listed() + 1)
+    }
+
+    fn keep_permissions(&mut self) {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return;
+        };
+        for (member, asked) in waiting.iter() {
+            if asked.answer == Answer::Ok && self.kept.insert(member, ()).is_err() {
+                self.counters.0.no_room += 1;
+            }
+        }
+    }
+
+    /// Somebody has used a higher token than this request may have: it gets a higher number. The
+    /// new request replaces the old one wherever it comes.
+    fn issue_again(&mut self, floor: Token, cx: &mut Context<'_, Self>) {
+        let Stage::Waiting(old) = &self.stage else {
+            return;
+        };
+        self.counters.0.issued_again += 1;
+        let is_over = |(member, _): &(Member, Asked)| self.peers.is_over(*member);
+        let asked: alloc::vec::Vec<(Member, Asked)> =
+            old.iter().filter(|it| !is_over(it)).collect();
+        let highest = self.seen.max(floor.number).max(self.issued);
+        let number = highest.saturating_add(1);
+        let up_to = number.saturating_add(self.config.slack.into());
+        let holder = self.me;
+        let token = Token { number, holder };
+        let limit = (self.config.peer_limit as usize).saturating_mul(2);
+        let mut waiting = Waiting::new(token, up_to, limit);
+        waiting.raise(floor);
+        self.issued = up_to;
+        self.kept.retain(|_, ()| false);
+        self.stage = Stage::Waiting(waiting);
+        for (member, asked) in asked {
+            // Those that need not answer are asked as well: nobody may be left with the old one.
+            let optional = matches!(asked.answer, Answer::Optional { .. });
+            self.ask(member, asked.rival, cx);
+            if optional && let Stage::Waiting(waiting) = &mut self.stage {
+                let answer = Answer::Optional { after: None };
+                let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
+            }
+        }
+        cx.arm(Timer::Resend, self.config.resend);
+        if !self.rules.reissue_keeps_deferred() {
+            self.grant_deferred(|theirs| theirs < token, cx);
+        }
+        self.try_enter(cx);
+    }
+
+    /// The request is over without an entry.
+    pub(crate) fn withdraw(&mut self, up_to: u64, cx: &mut Context<'_, Self>) {
+        self.release(up_to, cx);
+        self.stage = Stage::Idle;
+        self.kept.retain(|_, ()| false);
+        cx.disarm(Timer::Resend);
+        self.grant_deferred(|_| true, cx);
+    }
+
+    /// Says to all that our request is over.
+    pub(crate) fn release(&self, up_to: u64, cx: &mut Context<'_, Self>) {
+        let last = self.last;
+        let message = Message::Release { up_to, last };
+        if self.config.multicast {
+            cx.multicast(message);
+            return;
+        }
+        for member in self.peers.iter() {
+            cx.send(member, message.clone());
+        }
+    }
+
+    /// Answers are overdue.
+    pub(crate) fn ask_again(&mut self, cx: &mut Context<'_, Self>) {
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        let wait = Span(self.config.resend.0.saturating_mul(1 << waiting.again.min(32)));
+        if wait < self.config.resend_limit {
+            waiting.again += 1;
+        }
+        let next = Span(self.config.resend.0.saturating_mul(1 << waiting.again.min(32)));
+        cx.arm(Timer::Resend, next.min(self.config.resend_limit));
+        let Stage::Waiting(waiting) = &self.stage else {
+            return;
+        };
+        for (member, asked) in waiting.iter() {
+            if let Answer::Awaited { after } = asked.answer {
+                self.send_request(member, after, cx);
+            }
+        }
+    }
+
+    /// A member was declared failed: perhaps it is.
+    pub(crate) fn has_failed(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        if self.rules.failure_forgets() {
+            self.grants.remove(&member);
+        }
+        if self.rules.failure_forgets_deferred() {
+            self.deferred.remove(&member);
+        }
+        let ends_wait = self.rules.failure_ends_wait();
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        let Some(asked) = waiting.get(member) else {
+            return;
+        };
+        let Answer::Awaited { after } = asked.answer else {
+            return;
+        };
+        if asked.rival.is_some() && !ends_wait {
+            if let Some(takeover) = self.config.takeover {
+                cx.arm(Timer::Takeover(member), takeover);
+            }
+            return;
+        }
+        let answer = Answer::Optional { after };
+        let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
+        self.try_enter(cx);
+    }
+
+    /// Its time is over: we no longer wait for it.
+    pub(crate) fn pass_over(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        let is_failed = self.peers.is_failed(member);
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        if let Some(asked) = waiting.get(member)
+            && let Answer::Awaited { after } = asked.answer
+            && is_failed
+        {
+            let answer = Answer::Optional { after };
+            let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
+            waiting.raise(Token {
+                number: asked.rival.unwrap_or_default(),
+                holder: member,
+            });
+            self.try_enter(cx);
+        }
+    }
+
+    /// A member is on the list, perhaps again.
+    pub(crate) fn is_back(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        match &mut self.stage {
+            Stage::Idle => {}
+            Stage::Waiting(waiting) => {
+                if let Some(asked) = waiting.get(member)
+                    && asked.rival.is_some()
+                    && let Answer::Optional { after } = asked.answer
+                {
+                    let answer = Answer::Awaited { after };
+                    let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
+                    self.send_request(member, after, cx);
+                }
+            }
+            Stage::Inside(inside) => {
+                // It may not have heard that we are inside.
+                if self.config.takeover.is_some() && self.grants.contains(&member) {
+                    let token = inside.token;
+                    cx.send(member, Message::Fence { token });
+                }
+            }
+        }
+        cx.disarm(Timer::Takeover(member));
+    }
+
+    /// Nothing is awaited from a life that is over.
+    pub(crate) fn no_longer_awaited(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        cx.disarm(Timer::Takeover(member));
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        let Some(asked) = waiting.get(member) else {
+            return;
+        };
+        if let Some(number) = asked.rival {
+            let holder = member;
+            waiting.raise(Token { number, holder });
+        }
+        // What it said counts on: whoever else it said OK to knows of us.
+        if asked.answer != Answer::Ok {
+            waiting.remove(member);
+            self.try_enter(cx);
+        }
+    }
+
+    /// Somebody says that it entered past us, or this follows from what it says.
+    pub(crate) fn fence(&mut self, token: Token, cx: &mut Context<'_, Self>) {
+        if let Stage::Inside(inside) = &mut self.stage
+            && token > inside.token
+            && token.holder != self.me
+            && !inside.fenced
+        {
+            inside.fenced = true;
+            cx.event(Event::Fenced(token));
+        }
+        self.floor = self.floor.max(token);
+    }
+}

@@ -1,0 +1,115 @@
+//! A request of our own, while it waits.
+
+use selvedge_core::{BoundedMap, Full, Member};
+
+use crate::Token;
+
+/// What is awaited from one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Asked {
+    pub(crate) answer: Answer,
+    /// The highest number of a token that it may have, when it is known to want to enter or to be
+    /// inside.
+    pub(crate) rival: Option<u64>,
+}
+
+/// How far its answer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Answer {
+    /// Awaited: all of its list behind this member.
+    Awaited { after: Option<Member> },
+    /// No longer awaited, for it was declared failed. It still counts if it comes.
+    Optional { after: Option<Member> },
+    /// It is all here.
+    Ok,
+}
+
+/// Whom a request waits for. Each operation takes O(log n).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Waiting {
+    /// Number of the request, and ours.
+    pub(crate) token: Token,
+    /// The highest number of a token that it may enter with.
+    pub(crate) up_to: u64,
+    /// The highest token that was used, as far as those who answered know.
+    pub(crate) floor: Token,
+    /// How often it was sent again: the exponent of the next wait.
+    pub(crate) again: u8,
+    asked: BoundedMap<Member, Asked>,
+    awaited: usize,
+    oks: usize,
+}
+
+impl Waiting {
+    pub(crate) const fn new(token: Token, up_to: u64, limit: usize) -> Self {
+        Self {
+            token,
+            up_to,
+            floor: Token {
+                number: 0,
+                holder: token.holder,
+            },
+            again: 0,
+            asked: BoundedMap::new(limit),
+            awaited: 0,
+            oks: 0,
+        }
+    }
+
+    /// How many have not answered and must.
+    pub(crate) const fn awaited(&self) -> usize {
+        self.awaited
+    }
+
+    /// How many have said OK.
+    pub(crate) const fn oks(&self) -> usize {
+        self.oks
+    }
+
+    /// How many have said OK or are awaited.
+    pub(crate) const fn reachable(&self) -> usize {
+        self.oks + self.awaited
+    }
+
+    /// How many more can be asked.
+    pub(crate) fn room(&self) -> usize {
+        self.asked.limit().saturating_sub(self.asked.len())
+    }
+
+    pub(crate) fn get(&self, member: Member) -> Option<Asked> {
+        self.asked.get(&member).copied()
+    }
+
+    /// All that were asked, in order of members.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Member, Asked)> + '_ {
+        self.asked.iter().map(|(&member, &asked)| (member, asked))
+    }
+
+    /// Changes what is awaited from `member`, or begins to await it.
+    pub(crate) fn set(&mut self, member: Member, asked: Asked) -> Result<(), Full> {
+        let before = self.asked.insert(member, asked)?;
+        self.count(before.map(|it| it.answer), Some(asked.answer));
+        Ok(())
+    }
+
+    /// Forgets `member`: nothing is awaited from it.
+    pub(crate) fn remove(&mut self, member: Member) -> Option<Asked> {
+        let before = self.asked.remove(&member)?;
+        self.count(Some(before.answer), None);
+        Some(before)
+    }
+
+    /// Raises the floor.
+    pub(crate) fn raise(&mut self, floor: Token) {
+        self.floor = self.floor.max(floor);
+    }
+
+    fn count(&mut self, before: Option<Answer>, after: Option<Answer>) {
+        let awaited = |answer: Option<Answer>| {
+            usize::from(matches!(answer, Some(Answer::Awaited { .. })))
+        };
+        let ok = |answer| usize::from(answer == Some(Answer::Ok));
+        self.awaited = (self.awaited + awaited(after)).saturating_sub(awaited(before));
+        self.oks = (self.oks + ok(after)).saturating_sub(ok(before));
+    }
+}
