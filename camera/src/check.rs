@@ -14,9 +14,10 @@ mod setup;
 
 use alloc::vec::Vec;
 
+use selvedge_core::{Delta, Member};
 use selvedge_sim::check::{Bounds, Expected, Scenario};
 
-pub use setup::{Setup, Watch};
+pub use setup::{Promise, Setup, Watch};
 
 use crate::Command::{Cancel, Enter, Exit};
 use crate::Published;
@@ -25,6 +26,7 @@ use crate::Published;
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound();
+    all.extend(deep());
     all.extend(errata::pairs());
     all.extend(errata::parts());
     all
@@ -36,9 +38,136 @@ fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
 }
 
 /// A scenario under rules that break a promise after so many steps.
-fn breaks(name: &str, steps: usize, setup: Setup, rules: &'static [Published]) -> Scenario {
-    let setup = Setup { rules, ..setup };
+fn breaks(
+    name: &str,
+    steps: usize,
+    setup: Setup,
+    rules: &'static [Published],
+    promise: Promise,
+) -> Scenario {
+    let setup = Setup {
+        rules,
+        only: Some(promise),
+        ..setup
+    };
     Scenario::new(name, Expected::Breaks { steps }, move || setup.model()).published()
+}
+
+/// More of everything, for `--deep`.
+fn deep() -> Vec<Scenario> {
+    const VISIT: &[crate::Command] = &[Enter, Exit];
+    const TWICE: &[crate::Command] = &[Enter, Exit, Enter, Exit];
+    const FALSE: &[(u64, Delta)] = &[
+        (1, Delta::Failed(Member::new(2, 0))),
+        (2, Delta::Failed(Member::new(1, 0))),
+        (3, Delta::Failed(Member::new(1, 0))),
+        (3, Delta::Failed(Member::new(2, 0))),
+        (1, Delta::Refuted(Member::new(2, 0))),
+    ];
+    const JOINS: &[(u64, Delta)] = &[
+        (1, Delta::Joined(Member::new(2, 0))),
+        (2, Delta::Joined(Member::new(1, 0))),
+        (3, Delta::Failed(Member::new(1, 0))),
+    ];
+    let (three, calm) = (Setup::full(3), Setup::CALM);
+    let one_crash = Bounds { crashes: 1, ..calm };
+    alloc::vec![
+        holds(
+            "3 nodes, 3 requesters, false suspicions and a refutation",
+            8_468_254,
+            Setup {
+                deltas: FALSE,
+                bounds: Bounds {
+                    deltas: Some(2),
+                    ..calm
+                },
+                ..three.visits(&[VISIT, VISIT, VISIT])
+            },
+        ),
+        holds(
+            "friends, joins, loss and a false suspicion",
+            549_172,
+            Setup {
+                lists: &[&[3], &[3], &[1, 2]],
+                deltas: JOINS,
+                bounds: Bounds { drops: 1, ..calm },
+                ..three.visits(&[TWICE, VISIT])
+            },
+        ),
+        holds(
+            "4 nodes in a ring, quorums",
+            717_258,
+            Setup {
+                lists: &[&[2, 4], &[1, 3], &[2, 4], &[1, 3]],
+                upper: 4,
+                ..Setup::full(4).visits(&[VISIT, VISIT, VISIT])
+            },
+        ),
+        holds(
+            "5 nodes, requesters that know 3 each, crashes",
+            232_491,
+            Setup {
+                lists: &[&[3, 4], &[4, 5], &[1], &[1, 2], &[2]],
+                upper: 5,
+                ends: &[2, 4],
+                bounds: one_crash,
+                ..Setup::full(5).visits(&[VISIT, VISIT])
+            },
+        ),
+        holds(
+            "3 nodes, 3 requesters, crash and loss",
+            777_824,
+            Setup {
+                ends: &[1],
+                bounds: Bounds {
+                    drops: 1,
+                    ..one_crash
+                },
+                ..three.visits(&[VISIT, VISIT, VISIT])
+            },
+        ),
+        holds(
+            "3 nodes, permissions kept, crash and slack",
+            802_379,
+            Setup {
+                keep: true,
+                slack: 2,
+                ends: &[1],
+                bounds: one_crash,
+                ..three.visits(&[TWICE, TWICE, VISIT])
+            },
+        ),
+        holds(
+            "3 nodes, permissions kept, false suspicions",
+            1_936_013,
+            Setup {
+                keep: true,
+                slack: 2,
+                deltas: FALSE,
+                bounds: Bounds {
+                    deltas: Some(2),
+                    ..calm
+                },
+                ..three.visits(&[TWICE, VISIT, VISIT])
+            },
+        ),
+        holds(
+            "3 nodes, the holder is passed over",
+            1_183_519,
+            Setup {
+                takeover: true,
+                deltas: FALSE,
+                bounds: Bounds {
+                    deltas: Some(2),
+                    ..calm
+                },
+                ..three.visits(&[TWICE, VISIT])
+            },
+        ),
+    ]
+    .into_iter()
+    .map(Scenario::deep)
+    .collect()
 }
 
 /// Everything at once, under our rules.
@@ -50,12 +179,16 @@ fn sound() -> Vec<Scenario> {
     let three = Setup::full(3);
     let calm = Setup::CALM;
     alloc::vec![
-        holds("2 nodes, 2 visits", 0, two.visits(&[TWICE, TWICE])),
-        holds("3 nodes, 2 requesters", 0, three.visits(&[VISIT, VISIT])),
-        holds("3 nodes, 3 requesters", 0, three.visits(&[VISIT, VISIT, VISIT])),
+        holds("2 nodes, 2 visits", 5_583, two.visits(&[TWICE, TWICE])),
+        holds("3 nodes, 2 requesters", 651, three.visits(&[VISIT, VISIT])),
+        holds(
+            "3 nodes, 3 requesters",
+            69_345,
+            three.visits(&[VISIT, VISIT, VISIT])
+        ),
         holds(
             "2 nodes, loss and duplicate",
-            0,
+            12_677,
             Setup {
                 bounds: Bounds {
                     drops: 1,
@@ -67,7 +200,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "2 nodes, loss, OKs refreshed",
-            0,
+            4_201,
             Setup {
                 bounds: Bounds { drops: 1, ..calm },
                 refresh: true,
@@ -76,7 +209,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "2 nodes, cancel and loss",
-            0,
+            4_520,
             Setup {
                 bounds: Bounds { drops: 1, ..calm },
                 // Who is inside when it wants to give up stays there.
@@ -86,7 +219,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "2 nodes, permissions kept, loss and duplicate",
-            0,
+            1_850,
             Setup {
                 bounds: Bounds {
                     drops: 1,
@@ -100,7 +233,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes that do not know each other, permissions kept",
-            0,
+            282,
             Setup {
                 keep: true,
                 slack: 1,
@@ -110,19 +243,16 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "crash of a requester, who is confirmed dead",
-            0,
+            2_219,
             Setup {
-                bounds: Bounds {
-                    crashes: 1,
-                    ..calm
-                },
+                bounds: Bounds { crashes: 1, ..calm },
                 ends: &[1],
                 ..three.visits(&[VISIT, VISIT])
             },
         ),
         holds(
             "crash and comeback with memory lost",
-            0,
+            46_460,
             Setup {
                 upper: 3,
                 bounds: Bounds {

@@ -168,7 +168,11 @@ impl Camera {
         if grant.is_some_and(|grant| is_over(grant.number) || by_id) {
             self.grants.remove(&from);
         }
-        if self.deferred.get(&from).is_some_and(|it| is_over(it.number)) {
+        if self
+            .deferred
+            .get(&from)
+            .is_some_and(|it| is_over(it.number))
+        {
             self.deferred.remove(&from);
         }
         let before = self.released.get(&from).copied().unwrap_or_default();

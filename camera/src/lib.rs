@@ -79,7 +79,10 @@
 
 #![no_std]
 #![forbid(unsafe_code)]
-#![cfg_attr(not(feature = "std"), allow(rustdoc::broken_intra_doc_links, reason = "gate needs std"))]
+#![cfg_attr(
+    not(feature = "std"),
+    allow(rustdoc::broken_intra_doc_links, reason = "gate needs std")
+)]
 
 extern crate alloc;
 #[cfg(feature = "std")]

@@ -368,11 +368,21 @@ impl Camera {
         let Stage::Waiting(waiting) = &mut self.stage else {
             return;
         };
-        let wait = Span(self.config.resend.0.saturating_mul(1 << waiting.again.min(32)));
+        let wait = Span(
+            self.config
+                .resend
+                .0
+                .saturating_mul(1 << waiting.again.min(32)),
+        );
         if wait < self.config.resend_limit {
             waiting.again += 1;
         }
-        let next = Span(self.config.resend.0.saturating_mul(1 << waiting.again.min(32)));
+        let next = Span(
+            self.config
+                .resend
+                .0
+                .saturating_mul(1 << waiting.again.min(32)),
+        );
         cx.arm(Timer::Resend, next.min(self.config.resend_limit));
         let Stage::Waiting(waiting) = &self.stage else {
             return;

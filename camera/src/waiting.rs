@@ -105,9 +105,8 @@ impl Waiting {
     }
 
     fn count(&mut self, before: Option<Answer>, after: Option<Answer>) {
-        let awaited = |answer: Option<Answer>| {
-            usize::from(matches!(answer, Some(Answer::Awaited { .. })))
-        };
+        let awaited =
+            |answer: Option<Answer>| usize::from(matches!(answer, Some(Answer::Awaited { .. })));
         let ok = |answer| usize::from(answer == Some(Answer::Ok));
         self.awaited = (self.awaited + awaited(after)).saturating_sub(awaited(before));
         self.oks = (self.oks + ok(after)).saturating_sub(ok(before));

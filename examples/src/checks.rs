@@ -27,6 +27,10 @@ pub const LISTS: &[List] = &[
         name: "membership",
         scenarios: selvedge_membership::check::scenarios,
     },
+    List {
+        name: "camera",
+        scenarios: selvedge_camera::check::scenarios,
+    },
 ];
 
 /// What one property of one scenario came to.

@@ -1,15 +1,320 @@
 //! Where the thesis' rules break, and ours do not.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
-use selvedge_sim::check::Scenario;
+use selvedge_core::{Delta, Member};
+use selvedge_sim::check::{Bounds, Scenario};
+
+use super::Promise::{Exclusion, Progress, Tokens};
+use super::{Promise, Setup, breaks, holds};
+use crate::Command::{self, Enter, Exit};
+use crate::Published;
+
+const VISIT: &[Command] = &[Enter, Exit];
+const TWICE: &[Command] = &[Enter, Exit, Enter, Exit];
+/// Nodes 1 and 2 want to enter, do not know each other, and have node 3 for a friend.
+const FRIEND: &[&[u64]] = &[&[3], &[3], &[1, 2]];
+
+const TWO: Member = Member::new(2, 0);
+const ONE: Member = Member::new(1, 0);
+const TWO_JOINS: &[(u64, Delta)] = &[(1, Delta::Joined(TWO))];
+const ONE_FAILS_TWO: &[(u64, Delta)] = &[(1, Delta::Failed(TWO))];
+const THREE_FAILS_ONE: &[(u64, Delta)] = &[(3, Delta::Failed(ONE))];
+
+/// A setup in which rules are tried.
+#[derive(Clone, Copy)]
+struct Case {
+    name: &'static str,
+    setup: Setup,
+    /// States under our rules.
+    states: usize,
+}
+
+impl Case {
+    fn ours(&self) -> Scenario {
+        holds(self.name, self.states, self.setup)
+    }
+
+    fn under(&self, rules: &'static [Published], promise: Promise, steps: usize) -> Scenario {
+        breaks(self.name, steps, self.setup, rules, promise)
+    }
+}
+
+/// Nodes 1 and 2 enter once each.
+fn friends() -> Setup {
+    Setup {
+        lists: FRIEND,
+        ..Setup::full(3).visits(&[VISIT, VISIT])
+    }
+}
+
+fn two() -> Setup {
+    Setup::full(2).visits(&[VISIT, VISIT])
+}
+
+fn joined_while_waiting() -> Case {
+    Case {
+        name: "C1: a member joins the list of who waits",
+        setup: Setup {
+            deltas: TWO_JOINS,
+            ..friends()
+        },
+        states: 1_663,
+    }
+}
+
+fn holder_suspected() -> Case {
+    Case {
+        name: "C2: the holder is wrongly declared failed",
+        setup: Setup {
+            deltas: ONE_FAILS_TWO,
+            ..two()
+        },
+        states: 437,
+    }
+}
+
+fn holder_suspected_by_friend() -> Case {
+    Case {
+        name: "C3a: a friend wrongly declares the holder failed",
+        setup: Setup {
+            deltas: THREE_FAILS_ONE,
+            ..friends()
+        },
+        states: 1_926,
+    }
+}
+
+fn holder_dies_first() -> Case {
+    Case {
+        name: "C3b: the end of the holder is known before the holder is",
+        setup: Setup {
+            ends: &[2],
+            bounds: Bounds {
+                crashes: 1,
+                ..Setup::CALM
+            },
+            ..friends()
+        },
+        states: 1_835,
+    }
+}
+
+fn friend_comes_back() -> Case {
+    Case {
+        name: "C3c: a friend comes back without its memory",
+        setup: Setup {
+            upper: 4,
+            ends: &[3],
+            bounds: Bounds {
+                crashes: 1,
+                restarts: 1,
+                ..Setup::CALM
+            },
+            ..friends()
+        },
+        states: 8_645,
+    }
+}
+
+fn requester_comes_back() -> Case {
+    Case {
+        name: "C3d: a requester comes back, and an OK to its former life arrives",
+        setup: Setup {
+            ends: &[1],
+            bounds: Bounds {
+                crashes: 1,
+                restarts: 1,
+                ..Setup::CALM
+            },
+            // Who did not crash has one Enter too many.
+            progress: false,
+            ..Setup::full(2).visits(&[&[Enter, Enter, Exit], VISIT])
+        },
+        states: 3_892,
+    }
+}
+
+fn friends_die() -> Case {
+    Case {
+        name: "C3f: both common friends say OK to one each, and die",
+        setup: Setup {
+            lists: &[&[3, 4], &[3, 4], &[1, 2], &[1, 2]],
+            upper: 4,
+            ends: &[3, 4],
+            bounds: Bounds {
+                crashes: 2,
+                ..Setup::CALM
+            },
+            ..Setup::full(4).visits(&[VISIT, VISIT])
+        },
+        states: 208_933,
+    }
+}
+
+fn quorums_of_two_sizes() -> Case {
+    Case {
+        name: "C10: one list is a quorum of 3, the other of 5",
+        setup: Setup {
+            lists: &[&[3], &[4, 5], &[1], &[2], &[2]],
+            upper: 5,
+            ..Setup::full(5).visits(&[VISIT, VISIT])
+        },
+        states: 2_122,
+    }
+}
+
+fn ok_of_an_earlier_request() -> Case {
+    Case {
+        name: "C4: an OK to an earlier request comes again",
+        setup: Setup {
+            bounds: Bounds {
+                duplicates: 1,
+                ..Setup::CALM
+            },
+            ..Setup::full(2).visits(&[TWICE, VISIT])
+        },
+        states: 3_998,
+    }
+}
+
+fn forgotten_ok() -> Case {
+    Case {
+        name: "C5: who has our OK is wrongly declared failed",
+        setup: Setup {
+            deltas: ONE_FAILS_TWO,
+            ..two()
+        },
+        states: 437,
+    }
+}
+
+fn deferred_is_suspected() -> Case {
+    Case {
+        name: "C8: who waits for us is wrongly declared failed, and nothing is sent again",
+        setup: Setup {
+            deltas: ONE_FAILS_TWO,
+            bounds: Bounds {
+                ticks: Some(0),
+                ..Setup::CALM
+            },
+            ..two()
+        },
+        states: 248,
+    }
+}
+
+fn tokens() -> Case {
+    Case {
+        name: "T1: two that never heard of each other enter one after the other",
+        setup: friends(),
+        states: 648,
+    }
+}
+
+fn rival_is_suspected() -> Case {
+    Case {
+        name: "C2b: the holder is wrongly declared failed, and a quorum says OK",
+        setup: Setup {
+            deltas: ONE_FAILS_TWO,
+            ..Setup::full(3).visits(&[VISIT, VISIT])
+        },
+        states: 2_681,
+    }
+}
+
+fn forgotten_among_three() -> Case {
+    Case {
+        name: "C5b: who has our OK is wrongly declared failed, and a quorum says OK",
+        setup: Setup {
+            lists: &[&[3], &[1], &[1]],
+            deltas: ONE_FAILS_TWO,
+            ..Setup::full(3).visits(&[VISIT, VISIT])
+        },
+        states: 1_039,
+    }
+}
+
+fn issued_again() -> Case {
+    Case {
+        name: "T2: a request is issued again while others wait",
+        setup: Setup {
+            lists: &[&[2, 3], &[1, 3], &[2]],
+            bounds: Bounds {
+                ticks: Some(0),
+                ..Setup::CALM
+            },
+            ..Setup::full(3).visits(&[VISIT, VISIT, VISIT])
+        },
+        states: 19_509,
+    }
+}
+
+fn late_release() -> Case {
+    Case {
+        name: "R1: a RELEASE is late",
+        setup: friends().visits(&[TWICE, VISIT]),
+        states: 6_054,
+    }
+}
+
+fn two_wait_for_one() -> Case {
+    Case {
+        name: "X1: two that do not know each other wait for one",
+        setup: friends().visits(&[VISIT, VISIT, VISIT]),
+        states: 70_240,
+    }
+}
 
 /// Each erratum: the published rules break, ours hold.
 pub(super) fn pairs() -> Vec<Scenario> {
-    Vec::new()
+    let thesis = &Published::THESIS;
+    let mut all = Vec::new();
+    for (case, promise, steps) in [
+        (joined_while_waiting(), Exclusion, 7),
+        (holder_suspected(), Exclusion, 5),
+        (holder_suspected_by_friend(), Exclusion, 7),
+        (holder_dies_first(), Progress, 5),
+        (friend_comes_back(), Exclusion, 5),
+        (requester_comes_back(), Exclusion, 8),
+        (friends_die(), Exclusion, 8),
+        (quorums_of_two_sizes(), Exclusion, 8),
+        (ok_of_an_earlier_request(), Exclusion, 9),
+        (forgotten_ok(), Exclusion, 5),
+        (tokens(), Tokens, 8),
+        (issued_again(), Tokens, 9),
+        (rival_is_suspected(), Exclusion, 9),
+        (forgotten_among_three(), Exclusion, 7),
+    ] {
+        all.push(case.ours());
+        all.push(case.under(thesis, promise, steps));
+    }
+    // What the thesis does right: only a part of it taken out breaks these.
+    all.extend([
+        deferred_is_suspected().ours(),
+        late_release().ours(),
+        two_wait_for_one().ours(),
+    ]);
+    all
 }
 
-/// Our rules with one part taken out.
+/// Our rules with one part taken out, each in the scenario that needs it.
 pub(super) fn parts() -> Vec<Scenario> {
-    Vec::new()
+    vec![
+        joined_while_waiting().under(&[Published::AskWhoIsNotListed], Exclusion, 7),
+        rival_is_suspected().under(&[Published::FailureEndsWait], Exclusion, 9),
+        holder_suspected_by_friend().under(&[Published::FailureForgets], Exclusion, 7),
+        holder_dies_first().under(&[Published::NoTombstones], Progress, 4),
+        requester_comes_back().under(&[Published::OneLife], Exclusion, 8),
+        friends_die().under(&[Published::NoQuorum], Exclusion, 8),
+        quorums_of_two_sizes().under(&[Published::NoQuorum], Exclusion, 8),
+        ok_of_an_earlier_request().under(&[Published::OkForAnyRequest], Exclusion, 9),
+        forgotten_among_three().under(&[Published::OwnOksAreNotAsked], Exclusion, 7),
+        deferred_is_suspected().under(&[Published::FailureForgetsDeferred], Progress, 4),
+        tokens().under(&[Published::NumberIsToken], Tokens, 8),
+        issued_again().under(&[Published::ReissueKeepsDeferred], Progress, 6),
+        late_release().under(&[Published::ReleaseById], Exclusion, 11),
+        two_wait_for_one().under(&[Published::SnapshotInExit], Exclusion, 12),
+    ]
 }

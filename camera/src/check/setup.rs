@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use alloc::{format, vec};
 
-use selvedge_core::{Delta, Machine as _, Input, Member, Span};
+use selvedge_core::{Delta, Input, Machine as _, Member, Span};
 use selvedge_sim::check::{Bounds, Model, Observer, State};
 
 use crate::machine::Stage;
@@ -31,12 +31,25 @@ pub struct Setup {
     pub keep: bool,
     /// See [`Config::refresh`].
     pub refresh: bool,
+    /// Whether who was declared failed is passed over: then tokens alone say who is in.
+    pub takeover: bool,
     /// Rules that differ from ours.
     pub rules: &'static [Published],
     /// Whether a state from which not everyone can get in and out is looked for.
     pub progress: bool,
-    /// Whether tokens are looked at.
-    pub tokens: bool,
+    /// The only promise to look at; all of them, if none is named.
+    pub only: Option<Promise>,
+}
+
+/// A promise of the crate, as a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// At most one node is inside (theorems 5 and 9).
+    Exclusion,
+    /// Tokens rise from entry to entry; when all promises are looked at, nobody is fenced either.
+    Tokens,
+    /// Nobody is stuck: who waits gets in and out, or is told why not (theorems 6 and 7, lemma 4).
+    Progress,
 }
 
 impl Setup {
@@ -66,9 +79,10 @@ impl Setup {
             slack: 0,
             keep: false,
             refresh: false,
+            takeover: false,
             rules: &[],
             progress: true,
-            tokens: true,
+            only: None,
         }
     }
 
@@ -87,6 +101,7 @@ impl Setup {
             } else {
                 Span::ZERO
             },
+            takeover: self.takeover.then(|| Span::secs(60)),
             // Waits that grow would make states that differ in nothing else.
             resend_limit: Config::new(1).resend,
             peer_limit: 16,
@@ -135,26 +150,33 @@ impl Setup {
             .restart(move |node, life, _| self.machine(node as u64 + 1, life))
             .remains(|machine| machine.corpse())
             .show(show)
-            .crash_when(move |_, node| self.ends.contains(&(node as u64 + 1)))
-            .always("mutual exclusion", |state: &State<Camera, Watch>| {
-                state
-                    .machines()
-                    .filter(|machine| machine.token().is_some())
-                    .count()
-                    <= 1
-            })
-            .never_rejects("no message is refused");
-        if self.tokens {
-            model = model
-                .always("tokens rise", |state| !state.observer().fell)
-                .always("nobody is fenced", |state| !state.observer().fenced);
+            .crash_when(move |_, node| self.ends.contains(&(node as u64 + 1)));
+        let looks_at = |promise| self.only.is_none_or(|only| only == promise);
+        if self.only.is_none() {
+            model = model.never_rejects("no message is refused");
         }
-        if self.progress {
-            model = model.progress("whoever waits gets in and out, or is told why not", |state| {
-                state
-                    .machines()
-                    .all(|machine| machine.stage == Stage::Idle)
+        if self.takeover {
+            model = model.sometimes("somebody is passed over", |state| state.observer().passed);
+        } else if looks_at(Promise::Exclusion) {
+            model = model.always("mutual exclusion", |state: &State<Camera, Watch>| {
+                let inside = |machine: &&Camera| machine.token().is_some();
+                state.machines().filter(inside).count() <= 1
             });
+        }
+        if looks_at(Promise::Tokens) {
+            model = model.always("tokens rise", |state| !state.observer().fell);
+            if !self.takeover && self.only.is_none() {
+                model = model.always("nobody is fenced", |state| !state.observer().fenced);
+            }
+        }
+        if self.progress && looks_at(Promise::Progress) {
+            model = model.progress(
+                "whoever waits gets in and out, or is told why not",
+                |state| {
+                    let idle = |machine: &Camera| machine.stage == Stage::Idle;
+                    state.machines().all(idle)
+                },
+            );
         }
         for (node, commands) in self.commands.iter().enumerate() {
             model = model.commands(node, commands.to_vec());
@@ -186,6 +208,7 @@ pub struct Watch {
     last: Token,
     fell: bool,
     fenced: bool,
+    passed: bool,
 }
 
 impl Observer<Camera> for Watch {
@@ -196,11 +219,8 @@ impl Observer<Camera> for Watch {
                 self.last = *token;
             }
             Event::Fenced(_) => self.fenced = true,
-            Event::Waiting(_)
-            | Event::Released(_)
-            | Event::Cancelled
-            | Event::PassedOver(_)
-            | Event::Refused(_) => {}
+            Event::PassedOver(_) => self.passed = true,
+            Event::Waiting(_) | Event::Released(_) | Event::Cancelled | Event::Refused(_) => {}
         }
     }
 }
