@@ -139,7 +139,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, permissions kept, false suspicions",
-            1_936_013,
+            1_907_060,
             Setup {
                 keep: true,
                 slack: 2,

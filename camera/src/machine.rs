@@ -21,8 +21,10 @@ pub struct Camera {
     pub(crate) stage: Stage,
     /// The highest number of a request that was heard of.
     pub(crate) seen: u64,
-    /// The highest number that a request of ours could enter with.
+    /// The number of our latest request.
     pub(crate) issued: u64,
+    /// The highest number of a token for which kept permissions are good.
+    pub(crate) kept_to: u64,
     /// The number of the token with which we entered last; 0 for never.
     pub(crate) last: u64,
     /// The highest token that was used, as far as we know.
@@ -31,7 +33,7 @@ pub struct Camera {
     pub(crate) grants: BoundedMap<Member, Grant>,
     /// Who waits for our OK.
     pub(crate) deferred: BoundedMap<Member, Request>,
-    /// Up to which number the requests of a node are over.
+    /// Up to which number a node's requests are over.
     pub(crate) released: BoundedMap<Member, u64>,
     /// Whose OK we kept.
     pub(crate) kept: BoundedMap<Member, ()>,
@@ -61,8 +63,6 @@ pub(crate) struct Inside {
     pub(crate) token: Token,
     /// The number of the request.
     pub(crate) number: u64,
-    /// The highest number that it could enter with.
-    pub(crate) up_to: u64,
     /// Whether somebody is known to have entered past us.
     pub(crate) fenced: bool,
 }
@@ -94,26 +94,18 @@ impl Camera {
     /// What matters of a machine that has crashed: who it was.
     #[cfg(feature = "check")]
     pub(crate) fn corpse(&self) -> Self {
-        let limit = self.config.peer_limit as usize;
-        Self {
-            peers: Peers::new(limit),
-            stage: Stage::Idle,
-            seen: 0,
-            issued: 0,
-            last: 0,
-            floor: Token::default(),
-            grants: BoundedMap::new(limit),
-            deferred: BoundedMap::new(limit),
-            released: BoundedMap::new(limit),
-            kept: BoundedMap::new(limit),
-            ..self.clone()
-        }
+        Self::unchecked(self.me, self.config, self.rules)
     }
 
     fn under(me: Member, config: Config, rules: Rules) -> Result<Self, ConfigError> {
         config.check()?;
+        Ok(Self::unchecked(me, config, rules))
+    }
+
+    /// With settings that are known to work.
+    pub(crate) fn unchecked(me: Member, config: Config, rules: Rules) -> Self {
         let limit = config.peer_limit as usize;
-        Ok(Self {
+        Self {
             me,
             config,
             rules,
@@ -121,6 +113,7 @@ impl Camera {
             stage: Stage::Idle,
             seen: 0,
             issued: 0,
+            kept_to: 0,
             last: 0,
             floor: Token::default(),
             grants: BoundedMap::new(limit),
@@ -128,7 +121,7 @@ impl Camera {
             released: BoundedMap::new(limit),
             kept: BoundedMap::new(limit),
             counters: Untracked(Counters::default()),
-        })
+        }
     }
 
     /// Who this is.
@@ -210,7 +203,7 @@ impl Camera {
         self.floor = self.floor.max(inside.token);
         cx.event(Event::Released(inside.token));
         if !self.config.keep {
-            self.release(inside.up_to, cx);
+            self.release(inside.number, cx);
         }
         self.grant_deferred(|_| true, cx);
         Ok(())
@@ -224,8 +217,8 @@ impl Camera {
         let Stage::Waiting(waiting) = &self.stage else {
             return Err(Reject::NotWaiting);
         };
-        let up_to = waiting.up_to;
-        self.withdraw(up_to, cx);
+        let number = waiting.token.number;
+        self.withdraw(number, cx);
         cx.event(Event::Cancelled);
         Ok(())
     }
@@ -398,7 +391,7 @@ impl Camera {
                 };
                 self.allowed(from, permit, &rivals, cx);
             }
-            Message::Release { up_to, last } => self.released(from, up_to, last, cx),
+            Message::Release { number, last } => self.released(from, number, last, cx),
             Message::Fence { token } => self.fence(token, cx),
         }
         Ok(())

@@ -68,8 +68,8 @@ pub enum Message {
     },
     /// My request is over.
     Release {
-        /// All of the sender's requests that end at this number or below are over.
-        up_to: u64,
+        /// All of the sender's requests with this number or a lower one are over.
+        number: u64,
         /// The number of the token with which the sender entered last; 0 for never.
         last: u64,
     },
@@ -100,7 +100,7 @@ impl Message {
                     + 1
                     + floor.encoded_len()
             }
-            Self::Release { up_to, last } => varint_len(*up_to) + varint_len(*last),
+            Self::Release { number, last } => varint_len(*number) + varint_len(*last),
             Self::Fence { token } => token.encoded_len(),
         }
     }

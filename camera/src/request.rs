@@ -19,16 +19,13 @@ impl Camera {
     /// Issues a request, or uses permissions that were kept.
     pub(crate) fn request(&mut self, cx: &mut Context<'_, Self>) {
         let heard_of = self.seen.max(self.floor.number).max(self.last);
-        let number = heard_of.saturating_add(1);
-        let is_kept = self.config.keep && self.last > 0 && number <= self.issued;
-        let (number, up_to) = if is_kept {
-            (number, self.issued)
-        } else {
-            let number = number.max(self.issued.saturating_add(1));
+        let number = heard_of.max(self.issued).saturating_add(1);
+        if !self.config.keep || number > self.kept_to {
             self.kept.retain(|_, ()| false);
-            (number, number.saturating_add(self.config.slack.into()))
-        };
-        self.issued = up_to;
+            self.kept_to = number.saturating_add(self.config.slack.into());
+        }
+        self.issued = number;
+        let up_to = self.kept_to;
         let holder = self.me;
         // Everyone on the list, and everyone who may be inside for all we know.
         let limit = (self.config.peer_limit as usize).saturating_mul(2);
@@ -66,9 +63,9 @@ impl Camera {
         if waiting.set(member, Asked { answer, rival }).is_err() {
             // It cannot be waited for, so we cannot enter: give up rather than be wrong.
             let (answered, upper) = (waiting.oks() as u32 + 1, self.config.upper);
-            let up_to = waiting.up_to;
+            let number = waiting.token.number;
             self.counters.0.no_room += 1;
-            self.withdraw(up_to, cx);
+            self.withdraw(number, cx);
             cx.event(Event::Refused(Refusal::TooFew { answered, upper }));
             return;
         }
@@ -172,8 +169,8 @@ impl Camera {
             self.counters.0.stale += 1;
             // It does not know that this request is over.
             if permit.number <= self.issued && !self.kept.contains(&from) {
-                let (up_to, last) = (permit.number, self.last);
-                cx.send(from, Message::Release { up_to, last });
+                let (number, last) = (permit.number, self.last);
+                cx.send(from, Message::Release { number, last });
             }
             return;
         }
@@ -241,8 +238,8 @@ impl Camera {
         if !is_quorum(waiting.reachable()) {
             let answered = u32::try_from(waiting.oks() + 1).unwrap_or(u32::MAX);
             let upper = u32::try_from(upper).unwrap_or(u32::MAX);
-            let up_to = waiting.up_to;
-            self.withdraw(up_to, cx);
+            let number = waiting.token.number;
+            self.withdraw(number, cx);
             cx.event(Event::Refused(Refusal::TooFew { answered, upper }));
             return;
         }
@@ -264,7 +261,6 @@ impl Camera {
         let inside = Inside {
             token,
             number,
-            up_to: waiting.up_to,
             fenced: false,
         };
         let passed: alloc::vec::Vec<Member> = waiting
@@ -322,7 +318,8 @@ impl Camera {
         let limit = (self.config.peer_limit as usize).saturating_mul(2);
         let mut waiting = Waiting::new(token, up_to, limit);
         waiting.raise(floor);
-        self.issued = up_to;
+        self.issued = number;
+        self.kept_to = up_to;
         self.kept.retain(|_, ()| false);
         self.stage = Stage::Waiting(waiting);
         for (member, asked) in asked {
@@ -342,18 +339,18 @@ impl Camera {
     }
 
     /// The request is over without an entry.
-    pub(crate) fn withdraw(&mut self, up_to: u64, cx: &mut Context<'_, Self>) {
-        self.release(up_to, cx);
+    pub(crate) fn withdraw(&mut self, number: u64, cx: &mut Context<'_, Self>) {
+        self.release(number, cx);
         self.stage = Stage::Idle;
         self.kept.retain(|_, ()| false);
         cx.disarm(Timer::Resend);
         self.grant_deferred(|_| true, cx);
     }
 
-    /// Says to all that our request is over.
-    pub(crate) fn release(&self, up_to: u64, cx: &mut Context<'_, Self>) {
+    /// Says to all that our requests up to this number are over.
+    pub(crate) fn release(&self, number: u64, cx: &mut Context<'_, Self>) {
         let last = self.last;
-        let message = Message::Release { up_to, last };
+        let message = Message::Release { number, last };
         if self.config.multicast {
             cx.multicast(message);
             return;

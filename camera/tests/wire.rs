@@ -1,0 +1,186 @@
+//! What goes over the wire: exact bytes, foretold lengths, and frames within their budget.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_camera::{Camera, Command, Config, Event, KIND, Message, Request, Rival, Token};
+use selvedge_core::wire::{Envelope, VERSION};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, Time};
+
+fn frame(from: Member, message: &Message) -> Vec<u8> {
+    let message = message.clone();
+    postcard::to_extend(&Envelope { from, message }, vec![VERSION, KIND]).unwrap()
+}
+
+fn samples() -> Vec<Message> {
+    let request = Request {
+        number: 300,
+        up_to: 364,
+        last: 0,
+    };
+    let rival = Rival {
+        member: Member::new(5, 1),
+        up_to: 64,
+    };
+    let token = Token {
+        number: 2,
+        holder: Member::new(9, 0),
+    };
+    vec![
+        Message::Request {
+            request,
+            after: None,
+        },
+        Message::Request {
+            request,
+            after: Some(Member::new(200, 3)),
+        },
+        Message::Ok {
+            number: 300,
+            after: None,
+            rivals: [rival].into_iter().collect(),
+            more: true,
+            floor: token,
+        },
+        Message::Release {
+            number: 300,
+            last: 1,
+        },
+        Message::Fence { token },
+    ]
+}
+
+#[test]
+fn the_format_stays_as_it_is() {
+    let golden = [
+        "0102010000ac02ec020000",
+        "0102010000ac02ec020001c80103",
+        "0102010001ac020001050140010209 00",
+        "0102010002ac0201",
+        "01020100030209 00",
+    ];
+    for (message, golden) in samples().iter().zip(golden) {
+        let bytes = frame(Member::new(1, 0), message);
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, golden.replace(' ', ""), "{message:?}");
+        let envelope: Envelope<Message> = postcard::from_bytes(&bytes[2..]).unwrap();
+        assert_eq!(&envelope.message, message);
+    }
+}
+
+#[test]
+fn lengths_are_foretold() {
+    for message in samples() {
+        let bytes = postcard::to_extend(&message, Vec::new()).unwrap();
+        assert_eq!(message.encoded_len(), bytes.len(), "{message:?}");
+    }
+}
+
+/// Node 1 has said OK to 40 others, each with the longest names and numbers. Node 2 learns of all
+/// of them in frames of an IEEE 802.15.4 radio, and asks them all.
+#[test]
+fn a_long_list_comes_in_frames_of_the_budget() {
+    const OTHERS: u64 = 40;
+    let member = |nth: u64| Member::new(u64::MAX - nth, u32::MAX);
+    let (friend, asker) = (member(1_000), member(2_000));
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let mut config = Config::radio(3);
+    config.upper = 3;
+    let node = |me| Driver::new(Camera::new(me, config).unwrap());
+    let (mut one, mut two) = (node(friend), node(asker));
+    let mut frames = Vec::new();
+    for nth in 0..OTHERS {
+        let request = Request {
+            number: u64::MAX / 2 + nth,
+            up_to: u64::MAX / 2 + nth + 64,
+            last: 0,
+        };
+        let message = Message::Request {
+            request,
+            after: None,
+        };
+        let from = member(nth);
+        let input = Input::Message { from, message };
+        one.step(Time::ZERO, &mut rng, input, |effect| {
+            if let Effect::Send { message, .. } = effect {
+                frames.push(frame(friend, &message).len());
+            }
+        })
+        .unwrap();
+    }
+    // Its own list is short: it knows the friend alone.
+    let joined = Input::Membership(Delta::Joined(friend));
+    two.step(Time::ZERO, &mut rng, joined, |_| ()).unwrap();
+    let mut asked = Vec::new();
+    let mut to_one = Vec::new();
+    let mut carry = |effect: Effect<Camera>, to_one: &mut Vec<Message>| {
+        if let Effect::Send { to, message } = effect {
+            if to == friend {
+                to_one.push(message);
+            } else {
+                asked.push(to);
+            }
+        }
+    };
+    let enter = Input::Command(Command::Enter);
+    two.step(Time::ZERO, &mut rng, enter, |it| carry(it, &mut to_one))
+        .unwrap();
+    let mut rounds = 0;
+    while let Some(message) = to_one.pop() {
+        rounds += 1;
+        let mut answers = Vec::new();
+        let input = Input::Message {
+            from: asker,
+            message,
+        };
+        one.step(Time::ZERO, &mut rng, input, |effect| {
+            if let Effect::Send { message, .. } = effect {
+                frames.push(frame(friend, &message).len());
+                answers.push(message);
+            }
+        })
+        .unwrap();
+        for message in answers {
+            let input = Input::Message {
+                from: friend,
+                message,
+            };
+            two.step(Time::ZERO, &mut rng, input, |it| carry(it, &mut to_one))
+                .unwrap();
+        }
+    }
+    asked.sort_unstable();
+    let mut all: Vec<Member> = (0..OTHERS).map(member).collect();
+    all.sort_unstable();
+    assert_eq!(asked, all);
+    assert!(rounds > 10, "{rounds}");
+    assert!(
+        frames.iter().all(|&len| len <= 127),
+        "{:?}",
+        frames.iter().max()
+    );
+    assert_eq!(two.machine().waits_for().count(), all.len());
+}
+
+#[test]
+fn an_entry_is_told_before_anything_depends_on_it() {
+    let me = Member::new(1, 0);
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let mut alone = Driver::new(Camera::new(me, Config::new(1)).unwrap());
+    let mut told = Vec::new();
+    let enter = Input::Command(Command::Enter);
+    alone
+        .step(Time::ZERO, &mut rng, enter, |effect| told.push(effect))
+        .unwrap();
+    let token = Token {
+        number: 1,
+        holder: me,
+    };
+    assert_eq!(told, [Effect::Event(Event::Entered(token))]);
+}
