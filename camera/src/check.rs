@@ -73,12 +73,12 @@ fn deep() -> Vec<Scenario> {
     let one_crash = Bounds { crashes: 1, ..calm };
     alloc::vec![
         holds(
-            "3 nodes, 3 requesters, false suspicions and a refutation",
-            8_468_254,
+            "3 nodes, 3 requesters, a false suspicion",
+            1_920_505,
             Setup {
                 deltas: FALSE,
                 bounds: Bounds {
-                    deltas: Some(2),
+                    deltas: Some(1),
                     ..calm
                 },
                 ..three.visits(&[VISIT, VISIT, VISIT])
@@ -86,7 +86,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "friends, joins, loss and a false suspicion",
-            549_172,
+            673_881,
             Setup {
                 lists: &[&[3], &[3], &[1, 2]],
                 deltas: JOINS,
@@ -96,7 +96,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "4 nodes in a ring, quorums",
-            717_258,
+            1_086_950,
             Setup {
                 lists: &[&[2, 4], &[1, 3], &[2, 4], &[1, 3]],
                 upper: 4,
@@ -105,7 +105,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "5 nodes, requesters that know 3 each, crashes",
-            232_491,
+            269_799,
             Setup {
                 lists: &[&[3, 4], &[4, 5], &[1], &[1, 2], &[2]],
                 upper: 5,
@@ -116,7 +116,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, 3 requesters, crash and loss",
-            777_824,
+            1_583_598,
             Setup {
                 ends: &[1],
                 bounds: Bounds {
@@ -128,7 +128,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, permissions kept, crash and slack",
-            802_379,
+            1_562_046,
             Setup {
                 keep: true,
                 slack: 2,
@@ -139,7 +139,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, permissions kept, false suspicions",
-            1_907_060,
+            3_581_154,
             Setup {
                 keep: true,
                 slack: 2,
@@ -153,7 +153,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, the holder is passed over",
-            1_183_519,
+            1_356_439,
             Setup {
                 takeover: true,
                 deltas: FALSE,
@@ -179,16 +179,16 @@ fn sound() -> Vec<Scenario> {
     let three = Setup::full(3);
     let calm = Setup::CALM;
     alloc::vec![
-        holds("2 nodes, 2 visits", 5_583, two.visits(&[TWICE, TWICE])),
-        holds("3 nodes, 2 requesters", 651, three.visits(&[VISIT, VISIT])),
+        holds("2 nodes, 2 visits", 7_113, two.visits(&[TWICE, TWICE])),
+        holds("3 nodes, 2 requesters", 783, three.visits(&[VISIT, VISIT])),
         holds(
             "3 nodes, 3 requesters",
-            69_345,
+            126_947,
             three.visits(&[VISIT, VISIT, VISIT])
         ),
         holds(
             "2 nodes, loss and duplicate",
-            12_677,
+            18_957,
             Setup {
                 bounds: Bounds {
                     drops: 1,
@@ -200,7 +200,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "2 nodes, loss, OKs refreshed",
-            4_201,
+            5_446,
             Setup {
                 bounds: Bounds { drops: 1, ..calm },
                 refresh: true,
@@ -209,7 +209,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "2 nodes, cancel and loss",
-            4_520,
+            5_593,
             Setup {
                 bounds: Bounds { drops: 1, ..calm },
                 // Who is inside when it wants to give up stays there.
@@ -219,7 +219,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "2 nodes, permissions kept, loss and duplicate",
-            1_850,
+            3_428,
             Setup {
                 bounds: Bounds {
                     drops: 1,
@@ -233,7 +233,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes that do not know each other, permissions kept",
-            282,
+            393,
             Setup {
                 keep: true,
                 slack: 1,
@@ -243,7 +243,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "crash of a requester, who is confirmed dead",
-            2_219,
+            2_583,
             Setup {
                 bounds: Bounds { crashes: 1, ..calm },
                 ends: &[1],
@@ -252,7 +252,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "crash and comeback with memory lost",
-            46_460,
+            51_782,
             Setup {
                 upper: 3,
                 bounds: Bounds {

@@ -18,10 +18,11 @@ pub struct Config {
     /// a bound breaks mutual exclusion, too high a one only refuses more. May be raised or lowered
     /// while running by [`Command::Bound`](crate::Command::Bound).
     pub upper: u32,
-    /// How long to wait for an answer before a message is sent again; the wait doubles each time.
-    /// Above zero. Default 500 ms.
+    /// How long to wait for an answer before a request is sent again to those of whom nothing was
+    /// heard: longer than the usual round trip, above zero. Default 500 ms.
     pub resend: Span,
-    /// Where the doubling stops: from `resend`. Default 8 s.
+    /// After how long it is also sent again to those who said that we have to wait: from `resend`.
+    /// Default 2 s.
     pub resend_limit: Span,
     /// After so long an OK that was not released is sent again, to be answered by OK's end if a
     /// RELEASE was lost. Zero switches it off; then only a new request of that node, or its end,
@@ -67,7 +68,7 @@ impl Config {
         Self {
             upper,
             resend: Span::millis(500),
-            resend_limit: Span::secs(8),
+            resend_limit: Span::secs(2),
             refresh: Span::secs(30),
             takeover: None,
             slack: 64,
@@ -83,7 +84,7 @@ impl Config {
     pub const fn radio(upper: u32) -> Self {
         Self {
             resend: Span::secs(2),
-            resend_limit: Span::secs(32),
+            resend_limit: Span::secs(8),
             frame_budget: FRAME_MIN,
             peer_limit: 256,
             ..Self::new(upper)
@@ -131,10 +132,10 @@ pub enum ConfigError {
     /// Messages would be sent again at once, for ever.
     #[error("resend is 0: give a time longer than the usual round trip")]
     Resend,
-    /// The wait cannot grow downwards.
+    /// Who said that we have to wait would be asked more often than the others.
     #[error("resend_limit ({limit:?}) is below resend ({resend:?}): give at least that")]
     ResendLimit {
-        /// The first wait.
+        /// The shorter time.
         resend: Span,
         /// What the limit was.
         limit: Span,

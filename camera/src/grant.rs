@@ -61,9 +61,12 @@ impl Camera {
         }
         // A node has one request at a time: the former one is over.
         self.grants.remove(&from);
-        let is_newer = |old: &Request| old.number < request.number;
-        if self.deferred.get(&from).is_none_or(is_newer) {
-            self.note(|it| it.deferred.insert(from, request).map(drop));
+        match self.deferred.get(&from).map(|old| old.number) {
+            Some(number) if number == request.number => cx.send(from, Message::Wait { number }),
+            Some(number) if number > request.number => self.counters.0.stale += 1,
+            Some(_) | None => {
+                self.note(|it| it.deferred.insert(from, request).map(drop));
+            }
         }
     }
 

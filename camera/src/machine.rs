@@ -368,7 +368,7 @@ impl Camera {
                     return Err(Misbehaviour::List.into());
                 }
             }
-            Message::Release { .. } | Message::Fence { .. } => {}
+            Message::Wait { .. } | Message::Release { .. } | Message::Fence { .. } => {}
         }
         if !self.meet(from, cx) {
             self.counters.0.stale += 1;
@@ -391,6 +391,7 @@ impl Camera {
                 };
                 self.allowed(from, permit, &rivals, cx);
             }
+            Message::Wait { number } => self.is_heard(from, number),
             Message::Release { number, last } => self.released(from, number, last, cx),
             Message::Fence { token } => self.fence(token, cx),
         }

@@ -66,6 +66,11 @@ pub enum Message {
         /// The highest token that was used, as far as the sender knows.
         floor: Token,
     },
+    /// I have your request already; you have to wait. Answers a request that comes again.
+    Wait {
+        /// Which request.
+        number: u64,
+    },
     /// My request is over.
     Release {
         /// All of the sender's requests with this number or a lower one are over.
@@ -100,6 +105,7 @@ impl Message {
                     + 1
                     + floor.encoded_len()
             }
+            Self::Wait { number } => varint_len(*number),
             Self::Release { number, last } => varint_len(*number) + varint_len(*last),
             Self::Fence { token } => token.encoded_len(),
         }

@@ -1,6 +1,6 @@
 //! Our own request: whom it asks, what it hears, and when it may enter.
 
-use selvedge_core::{Context, Member, Span};
+use selvedge_core::{Context, Member};
 
 use crate::machine::{Camera, Inside, Stage};
 use crate::waiting::{Answer, Asked, Waiting};
@@ -60,7 +60,13 @@ impl Camera {
         } else {
             Answer::Awaited { after: None }
         };
-        if waiting.set(member, Asked { answer, rival }).is_err() {
+        let heard = false;
+        let asked = Asked {
+            answer,
+            rival,
+            heard,
+        };
+        if waiting.set(member, asked).is_err() {
             // It cannot be waited for, so we cannot enter: give up rather than be wrong.
             let (answered, upper) = (waiting.oks() as u32 + 1, self.config.upper);
             let number = waiting.token.number;
@@ -121,6 +127,7 @@ impl Camera {
                 let asked = Asked {
                     answer,
                     rival: up_to,
+                    heard: before.is_some_and(|it| it.heard),
                 };
                 let _is_there = waiting.set(member, asked).is_ok();
                 if let Some(after) = after {
@@ -147,7 +154,13 @@ impl Camera {
             && asked.answer == Answer::Ok
         {
             let answer = Answer::Awaited { after: None };
-            let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
+            let heard = false;
+            let asked = Asked {
+                answer,
+                heard,
+                ..asked
+            };
+            let _is_there = waiting.set(member, asked).is_ok();
             self.send_request(member, None, cx);
         }
     }
@@ -328,6 +341,7 @@ impl Camera {
             self.ask(member, asked.rival, cx);
             if optional && let Stage::Waiting(waiting) = &mut self.stage {
                 let answer = Answer::Optional { after: None };
+                // It may not have come there.
                 let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
             }
         }
@@ -360,32 +374,37 @@ impl Camera {
         }
     }
 
-    /// Answers are overdue.
+    /// It has our request, and we have to wait.
+    pub(crate) fn is_heard(&mut self, from: Member, number: u64) {
+        if let Stage::Waiting(waiting) = &mut self.stage
+            && waiting.token.number == number
+            && let Some(asked) = waiting.get(from)
+        {
+            let heard = true;
+            let _is_there = waiting.set(from, Asked { heard, ..asked }).is_ok();
+        }
+    }
+
+    /// Answers are overdue: asks again who has not been heard of, and now and then who said that
+    /// we have to wait, for its OK may have been lost.
     pub(crate) fn ask_again(&mut self, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
             return;
         };
-        let wait = Span(
-            self.config
-                .resend
-                .0
-                .saturating_mul(1 << waiting.again.min(32)),
-        );
-        if wait < self.config.resend_limit {
-            waiting.again += 1;
+        waiting.again += 1;
+        let asks_all =
+            self.config.resend.0.saturating_mul(waiting.again) >= self.config.resend_limit.0;
+        if asks_all {
+            waiting.again = 0;
         }
-        let next = Span(
-            self.config
-                .resend
-                .0
-                .saturating_mul(1 << waiting.again.min(32)),
-        );
-        cx.arm(Timer::Resend, next.min(self.config.resend_limit));
+        cx.arm(Timer::Resend, self.config.resend);
         let Stage::Waiting(waiting) = &self.stage else {
             return;
         };
         for (member, asked) in waiting.iter() {
-            if let Answer::Awaited { after } = asked.answer {
+            if let Answer::Awaited { after } = asked.answer
+                && (asks_all || !asked.heard)
+            {
                 self.send_request(member, after, cx);
             }
         }

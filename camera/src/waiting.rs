@@ -11,6 +11,8 @@ pub(crate) struct Asked {
     /// The highest number of a token that it may have, when it is known to want to enter or to be
     /// inside.
     pub(crate) rival: Option<u64>,
+    /// Whether it said that it has the request and that we have to wait.
+    pub(crate) heard: bool,
 }
 
 /// How far its answer has come.
@@ -33,8 +35,8 @@ pub(crate) struct Waiting {
     pub(crate) up_to: u64,
     /// The highest token that was used, as far as those who answered know.
     pub(crate) floor: Token,
-    /// How often it was sent again: the exponent of the next wait.
-    pub(crate) again: u8,
+    /// How often it was sent again, since it last was to all.
+    pub(crate) again: u64,
     asked: BoundedMap<Member, Asked>,
     awaited: usize,
     oks: usize,

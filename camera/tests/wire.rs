@@ -48,6 +48,7 @@ fn samples() -> Vec<Message> {
             more: true,
             floor: token,
         },
+        Message::Wait { number: 300 },
         Message::Release {
             number: 300,
             last: 1,
@@ -62,8 +63,9 @@ fn the_format_stays_as_it_is() {
         "0102010000ac02ec020000",
         "0102010000ac02ec020001c80103",
         "0102010001ac020001050140010209 00",
-        "0102010002ac0201",
-        "01020100030209 00",
+        "0102010002ac02",
+        "0102010003ac0201",
+        "01020100040209 00",
     ];
     for (message, golden) in samples().iter().zip(golden) {
         let bytes = frame(Member::new(1, 0), message);

@@ -60,7 +60,7 @@ fn joined_while_waiting() -> Case {
             deltas: TWO_JOINS,
             ..friends()
         },
-        states: 1_663,
+        states: 2_047,
     }
 }
 
@@ -71,7 +71,7 @@ fn holder_suspected() -> Case {
             deltas: ONE_FAILS_TWO,
             ..two()
         },
-        states: 437,
+        states: 617,
     }
 }
 
@@ -82,7 +82,7 @@ fn holder_suspected_by_friend() -> Case {
             deltas: THREE_FAILS_ONE,
             ..friends()
         },
-        states: 1_926,
+        states: 2_436,
     }
 }
 
@@ -97,7 +97,7 @@ fn holder_dies_first() -> Case {
             },
             ..friends()
         },
-        states: 1_835,
+        states: 2_376,
     }
 }
 
@@ -132,7 +132,7 @@ fn requester_comes_back() -> Case {
             progress: false,
             ..Setup::full(2).visits(&[&[Enter, Enter, Exit], VISIT])
         },
-        states: 3_892,
+        states: 4_524,
     }
 }
 
@@ -149,7 +149,7 @@ fn friends_die() -> Case {
             },
             ..Setup::full(4).visits(&[VISIT, VISIT])
         },
-        states: 208_933,
+        states: 232_495,
     }
 }
 
@@ -175,7 +175,7 @@ fn ok_of_an_earlier_request() -> Case {
             },
             ..Setup::full(2).visits(&[TWICE, VISIT])
         },
-        states: 3_998,
+        states: 5_836,
     }
 }
 
@@ -186,7 +186,7 @@ fn forgotten_ok() -> Case {
             deltas: ONE_FAILS_TWO,
             ..two()
         },
-        states: 437,
+        states: 617,
     }
 }
 
@@ -209,7 +209,7 @@ fn tokens() -> Case {
     Case {
         name: "T1: two that never heard of each other enter one after the other",
         setup: friends(),
-        states: 648,
+        states: 818,
     }
 }
 
@@ -220,7 +220,7 @@ fn rival_is_suspected() -> Case {
             deltas: ONE_FAILS_TWO,
             ..Setup::full(3).visits(&[VISIT, VISIT])
         },
-        states: 2_681,
+        states: 3_111,
     }
 }
 
@@ -232,7 +232,7 @@ fn forgotten_among_three() -> Case {
             deltas: ONE_FAILS_TWO,
             ..Setup::full(3).visits(&[VISIT, VISIT])
         },
-        states: 1_039,
+        states: 1_405,
     }
 }
 
@@ -255,7 +255,7 @@ fn late_release() -> Case {
     Case {
         name: "R1: a RELEASE is late",
         setup: friends().visits(&[TWICE, VISIT]),
-        states: 6_054,
+        states: 7_444,
     }
 }
 
@@ -263,7 +263,7 @@ fn two_wait_for_one() -> Case {
     Case {
         name: "X1: two that do not know each other wait for one",
         setup: friends().visits(&[VISIT, VISIT, VISIT]),
-        states: 70_240,
+        states: 115_141,
     }
 }
 

@@ -103,7 +103,7 @@ impl Setup {
                 Span::ZERO
             },
             takeover: self.takeover.then(|| Span::secs(60)),
-            // Waits that grow would make states that differ in nothing else.
+            // Counting to more than one would make states that differ in nothing else.
             resend_limit: Config::new(1).resend,
             peer_limit: 16,
             ..Config::new(self.upper)

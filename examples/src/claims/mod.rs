@@ -7,6 +7,7 @@
 //! What is kept of a trial is a few whole numbers; all means and medians are taken in the end,
 //! from trials in order, so they do not depend on who ran them and when.
 
+pub mod camera;
 pub mod membership;
 mod page;
 mod plan;
@@ -38,10 +39,16 @@ pub struct Family {
 }
 
 /// All families. A protocol's claims are plugged in here.
-pub const FAMILIES: &[Family] = &[Family {
-    name: "membership",
-    claims: membership::claims,
-}];
+pub const FAMILIES: &[Family] = &[
+    Family {
+        name: "membership",
+        claims: membership::claims,
+    },
+    Family {
+        name: "camera",
+        claims: camera::claims,
+    },
+];
 
 /// One thing that a paper claims.
 #[derive(Clone, Debug)]

@@ -1,0 +1,337 @@
+//! Random histories: loss, duplicates, partitions, false suspicions, crashes and restarts, with a
+//! watch on who is inside.
+//!
+//! `SELVEDGE_HISTORIES` says how many; `SELVEDGE_SEED` runs one alone.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_camera::{Camera, Command, Config, Event, Refusal, Token};
+use selvedge_core::{Choose, Delta, Member, Ratio, Span, Time};
+use selvedge_sim::network::{Link, Network, Topology};
+
+/// What happened in all histories together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    entries: u64,
+    lost: u64,
+    crashes: u64,
+    died_inside: u64,
+    restarts: u64,
+    false_failures: u64,
+    about_the_holder: u64,
+    cancels: u64,
+    refused: u64,
+    issued_again: u64,
+}
+
+struct History {
+    mesh: Network<Camera>,
+    rng: ChaCha8Rng,
+    config: Config,
+    lives: Vec<u32>,
+    /// Since when a node waits.
+    waits: Vec<Option<Time>>,
+    /// What others have to be told about a life that is over, and when.
+    ends: Vec<(Time, Member)>,
+    last: Token,
+    tally: Tally,
+}
+
+impl History {
+    fn new(seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let nodes = 3 + rng.below(6) as usize;
+        let link = Link {
+            loss: Ratio::new(rng.below(20) as u32, 100),
+            duplicate: Ratio::new(rng.below(10) as u32, 100),
+            max_delay: Span::millis(5 + rng.below(200)),
+            ..Link::default()
+        };
+        let mesh = Network::new(seed, Topology::full_mesh(nodes).unwrap(), link).unwrap();
+        let config = Config {
+            keep: rng.below(3) == 0,
+            slack: [0, 1, 64][rng.below(3) as usize],
+            multicast: rng.below(2) == 0,
+            refresh: Span::secs(5),
+            // One life may end and another begin while a request is open.
+            ..Config::new(nodes as u32 + 1)
+        };
+        let mut history = Self {
+            mesh,
+            rng,
+            config,
+            lives: vec![0; nodes],
+            waits: vec![None; nodes],
+            ends: Vec::new(),
+            last: Token::default(),
+            tally: Tally::default(),
+        };
+        for node in 0..nodes {
+            let me = history.member(node);
+            history
+                .mesh
+                .add(me, Camera::new(me, config).unwrap())
+                .unwrap();
+        }
+        for node in 0..nodes {
+            history.introduce(node);
+        }
+        history
+    }
+
+    fn nodes(&self) -> usize {
+        self.lives.len()
+    }
+
+    fn member(&self, node: usize) -> Member {
+        Member::new(node as u64 + 1, self.lives[node])
+    }
+
+    /// Tells `node` of all others.
+    fn introduce(&mut self, node: usize) {
+        for other in 0..self.nodes() {
+            if other != node && self.mesh.is_up(other) {
+                let member = self.member(other);
+                self.mesh.membership(node, Delta::Joined(member)).unwrap();
+            }
+        }
+    }
+
+    fn tell_all(&mut self, delta: Delta) {
+        for node in 0..self.nodes() {
+            if self.mesh.is_up(node) && self.member(node).id != delta.member().id {
+                self.mesh.membership(node, delta).unwrap();
+            }
+        }
+    }
+
+    /// Time passes, and everything is looked at in the step in which it happens.
+    fn pass(&mut self, span: Span) {
+        let end = self.mesh.now() + span;
+        while self.mesh.next_at().is_some_and(|at| at <= end) {
+            self.mesh.step();
+            self.look();
+        }
+        self.mesh.run_until(end);
+        self.look();
+        let now = self.mesh.now();
+        let (due, rest) = self.ends.iter().partition(|(at, _)| *at <= now);
+        self.ends = rest;
+        let due: Vec<(Time, Member)> = due;
+        for (_, member) in due {
+            self.tell_all(Delta::Confirmed(member));
+            self.look();
+        }
+    }
+
+    fn look(&mut self) {
+        let events: Vec<_> = self.mesh.drain_events().collect();
+        for (_, node, event) in events {
+            match event {
+                Event::Entered(token) => {
+                    assert!(token > self.last, "{token:?} after {:?}", self.last);
+                    self.last = token;
+                    self.waits[node] = None;
+                    self.tally.entries += 1;
+                }
+                Event::Refused(Refusal::TooFew { .. }) => {
+                    self.waits[node] = None;
+                    self.tally.refused += 1;
+                }
+                Event::Cancelled => {
+                    self.waits[node] = None;
+                    self.tally.cancels += 1;
+                }
+                Event::Fenced(by) => panic!("node {node} is fenced by {by:?}"),
+                Event::PassedOver(whom) => panic!("node {node} passed {whom:?}"),
+                Event::Waiting(_) | Event::Released(_) => {}
+            }
+        }
+        let inside: Vec<usize> = (0..self.nodes()).filter(|&it| self.is_inside(it)).collect();
+        assert!(inside.len() <= 1, "{inside:?} are inside");
+    }
+
+    fn is_inside(&self, node: usize) -> bool {
+        self.mesh.is_up(node) && self.mesh.machine(node).unwrap().token().is_some()
+    }
+
+    fn step(&mut self) {
+        let node = self.rng.below(self.nodes() as u64) as usize;
+        if !self.mesh.is_up(node) {
+            if self.rng.below(3) == 0 {
+                self.come_back(node);
+            }
+            return;
+        }
+        match self.rng.below(24) {
+            0..=9 => self.visit(node),
+            10 => {
+                if self.mesh.command(node, Command::Cancel).is_ok() {
+                    self.look();
+                }
+            }
+            11 | 12 => self.slander(node),
+            13 => self.crash(node),
+            14 => {
+                let cut = self.rng.below(self.nodes() as u64) as usize;
+                let rest: Vec<usize> = (0..self.nodes()).filter(|&it| it != cut).collect();
+                self.mesh.partition(&[vec![cut], rest]).unwrap();
+            }
+            15 | 16 => self.mesh.heal(),
+            _ => {}
+        }
+    }
+
+    /// Who is inside leaves, who is not asks.
+    fn visit(&mut self, node: usize) {
+        if self.is_inside(node) {
+            self.mesh.command(node, Command::Exit).unwrap();
+        } else if self.mesh.command(node, Command::Enter).is_ok() {
+            self.waits[node] = Some(self.mesh.now());
+        }
+        self.look();
+    }
+
+    /// Tells `node` something that is false.
+    fn slander(&mut self, node: usize) {
+        let other = self.rng.below(self.nodes() as u64) as usize;
+        if other == node || !self.mesh.is_up(other) {
+            return;
+        }
+        let member = self.member(other);
+        let delta = match self.rng.below(4) {
+            0 => Delta::Suspected(member),
+            1 => Delta::Refuted(member),
+            _ => {
+                self.tally.false_failures += 1;
+                self.tally.about_the_holder += u64::from(self.is_inside(other));
+                Delta::Failed(member)
+            }
+        };
+        self.mesh.membership(node, delta).unwrap();
+        self.look();
+    }
+
+    /// At most one life ends until all know of it, as the bound says.
+    fn crash(&mut self, node: usize) {
+        if !self.ends.is_empty() || (0..self.nodes()).any(|it| !self.mesh.is_up(it)) {
+            return;
+        }
+        self.tally.crashes += 1;
+        self.tally.died_inside += u64::from(self.is_inside(node));
+        self.tally.issued_again += self.mesh.machine(node).unwrap().counters().issued_again;
+        self.mesh.crash(node).unwrap();
+        self.waits[node] = None;
+        let at = self.mesh.now() + Span::millis(self.rng.below(20_000));
+        self.ends.push((at, self.member(node)));
+    }
+
+    /// It comes back with no memory.
+    fn come_back(&mut self, node: usize) {
+        self.tally.restarts += 1;
+        self.lives[node] += 1;
+        let me = self.member(node);
+        let machine = Camera::new(me, self.config).unwrap();
+        self.mesh.restart(node, me, machine).unwrap();
+        self.introduce(node);
+        self.tell_all(Delta::Joined(me));
+        self.look();
+    }
+
+    /// Nothing goes wrong any more, and everyone who waits is served.
+    fn end(mut self) -> Tally {
+        self.mesh.heal();
+        for node in 0..self.nodes() {
+            if !self.mesh.is_up(node) {
+                self.come_back(node);
+            }
+        }
+        self.pass(Span::secs(30));
+        for node in 0..self.nodes() {
+            self.introduce(node);
+        }
+        // Each takes its turn: nobody waits for longer than all others need.
+        for _ in 0..100 * self.nodes() {
+            if self.waits.iter().all(Option::is_none) {
+                break;
+            }
+            for node in 0..self.nodes() {
+                if self.is_inside(node) {
+                    self.mesh.command(node, Command::Exit).unwrap();
+                }
+            }
+            self.pass(Span::secs(2));
+        }
+        let stuck = |&node: &usize| self.waits[node].is_some();
+        let stuck: Vec<String> = (0..self.nodes())
+            .filter(stuck)
+            .map(|node| {
+                let machine = self.mesh.machine(node).unwrap();
+                format!(
+                    "{node} waits for {:?}",
+                    machine.waits_for().collect::<Vec<_>>()
+                )
+            })
+            .collect();
+        assert!(stuck.is_empty(), "{stuck:?}");
+        let again = |(_, machine): (usize, &Camera)| machine.counters().issued_again;
+        self.tally.issued_again += self.mesh.machines().map(again).sum::<u64>();
+        self.tally.lost = self.mesh.counters().lost();
+        self.tally
+    }
+}
+
+#[test]
+fn one_at_a_time_and_everyone_in_turn() {
+    let count = std::env::var("SELVEDGE_HISTORIES");
+    let count = count.ok().and_then(|it| it.parse().ok()).unwrap_or(300);
+    let mut all = Tally::default();
+    let ran = selvedge_sim::histories(0..count, |seed| {
+        let mut history = History::new(seed);
+        for _ in 0..120 {
+            history.step();
+            let millis = history.rng.below(1_500);
+            history.pass(Span::millis(millis));
+        }
+        let tally = history.end();
+        for (sum, one) in [
+            (&mut all.entries, tally.entries),
+            (&mut all.lost, tally.lost),
+            (&mut all.crashes, tally.crashes),
+            (&mut all.died_inside, tally.died_inside),
+            (&mut all.restarts, tally.restarts),
+            (&mut all.false_failures, tally.false_failures),
+            (&mut all.about_the_holder, tally.about_the_holder),
+            (&mut all.cancels, tally.cancels),
+            (&mut all.refused, tally.refused),
+            (&mut all.issued_again, tally.issued_again),
+        ] {
+            *sum += one;
+        }
+    });
+    println!("{ran} histories: {all:?}");
+    // Each kind of trouble was met, or the test says nothing.
+    if ran >= 100 {
+        for met in [
+            all.entries / ran,
+            all.lost,
+            all.crashes,
+            all.died_inside,
+            all.restarts,
+            all.false_failures,
+            all.about_the_holder,
+            all.cancels,
+            all.refused,
+            all.issued_again,
+        ] {
+            assert!(met > 0, "{all:?}");
+        }
+    }
+}

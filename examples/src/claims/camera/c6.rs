@@ -1,0 +1,74 @@
+//! C6: what loss costs.
+
+use super::lab::{Contention, THESIS, plot, words};
+use crate::claims::{Claim, Judgement, Samples, Verdict};
+
+/// Percent lost on a hop.
+const LOSS: [u32; 4] = [5, 10, 15, 20];
+const PAPER: f64 = 10.0;
+
+fn settings() -> impl Iterator<Item = Contention> {
+    LOSS.into_iter().map(|loss| Contention {
+        loss,
+        requesters: 64,
+        ..THESIS
+    })
+}
+
+pub(super) fn claim() -> Claim {
+    Claim {
+        id: "C6",
+        claim: "from 5% to 20% lost on a hop, 64 requesters: wait and traffic grow by at most",
+        source: "Camera, section 5.1, figures 5.5 and 5.6",
+        unit: "times, wait and messages",
+        experiments: settings().map(Contention::experiment).collect(),
+        judge,
+    }
+}
+
+fn judge(samples: &Samples) -> Option<Judgement> {
+    let seen = settings()
+        .map(|it| it.seen(samples))
+        .collect::<Option<Vec<_>>>()?;
+    let waits: Vec<f64> = seen.iter().map(|it| it.wait).collect();
+    let messages: Vec<f64> = seen.iter().map(|it| it.messages).collect();
+    let times = |figures: &[f64]| Some(figures.last()? / figures.first()?);
+    let (wait, traffic) = (times(&waits)?, times(&messages)?);
+    let most = wait.max(traffic);
+    let names: Vec<String> = LOSS.iter().map(|it| format!("{it}%")).collect();
+    Some(Judgement {
+        paper: format!("{PAPER:.0}"),
+        ours: format!("{wait:.1}, {traffic:.1}"),
+        verdict: if most < PAPER {
+            Verdict::Better
+        } else if most <= PAPER * 1.1 {
+            Verdict::Holds
+        } else {
+            Verdict::Differs
+        },
+        reason: format!(
+            "At 5, 10, 15 and 20%: wait / requesters {} ms, messages a requester {}. In the thesis the \
+             sender of a message finds out that it was lost, and sends it again. Ours learns that from an \
+             answer that does not come: question and answer must get through both, over some 6 hops \
+             each, which at 20% happens once in 15 times and at 5% every second time. A mesh that loses \
+             so much needs a link layer that repeats. Better below 10 times, holds up to 11.",
+            words(waits.iter().copied()),
+            words(messages.iter().copied())
+        ),
+        trials: seen.iter().map(|it| it.trials).min()?,
+        plots: vec![
+            plot(
+                "Wait by loss",
+                ("lost on a hop", &names),
+                "wait / requesters, ms",
+                waits,
+            ),
+            plot(
+                "Messages by loss",
+                ("lost on a hop", &names),
+                "messages / requesters",
+                messages,
+            ),
+        ],
+    })
+}

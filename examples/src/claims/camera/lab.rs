@@ -1,0 +1,206 @@
+//! Many that want to enter at once, and what they waited and sent.
+
+use std::sync::Arc;
+
+use selvedge_camera::{Camera, Command, Config, Event};
+use selvedge_core::{Choose, Delta, Member, Ratio, Span, Time};
+use selvedge_sim::network::{Action, Link, Network, Relays, Topology};
+
+use chacha20::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+use crate::claims::stats::mean;
+use crate::claims::{Axis, Experiment, Fault, Line, Plot, Point, Sample, Samples};
+
+/// How long a node stays inside.
+const INSIDE: Span = Span::millis(100);
+/// The timeout of a message, which the thesis does not name. Nodes stay inside for less than that,
+/// so who said that we have to wait is asked again as soon as everyone else.
+const RESEND: Span = Span::millis(250);
+/// A run that has not served all by then has failed.
+const PATIENCE: Span = Span::secs(36_000);
+
+/// So many nodes, of which so many ask at the same moment, with a loss of so many percent a hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Contention {
+    pub(super) nodes: usize,
+    pub(super) requesters: usize,
+    pub(super) loss: u32,
+}
+
+/// What was seen, in the mean of all trials.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Seen {
+    /// How long a requester waited, in ms, divided by the number of requesters.
+    pub(super) wait: f64,
+    /// Messages a requester, end to end, those sent again included.
+    pub(super) messages: f64,
+    /// Bytes a requester, hop by hop.
+    pub(super) hop_bytes: f64,
+    /// How many trials.
+    pub(super) trials: usize,
+}
+
+pub(super) const THESIS: Contention = Contention {
+    nodes: 256,
+    requesters: 10,
+    loss: 5,
+};
+
+pub(super) fn member(node: usize) -> Member {
+    Member::new(node as u64 + 1, 0)
+}
+
+/// A node that knows these.
+pub(super) fn tell(
+    mesh: &mut Network<Camera>,
+    node: usize,
+    others: impl IntoIterator<Item = usize>,
+) -> Result<(), Fault> {
+    for other in others {
+        if other != node {
+            mesh.membership(node, Delta::Joined(member(other)))
+                .map_err(Fault::network)?;
+        }
+    }
+    Ok(())
+}
+
+impl Contention {
+    fn name(&self) -> String {
+        let Self {
+            nodes,
+            requesters,
+            loss,
+        } = self;
+        format!("camera: {requesters} of {nodes} nodes ask at once, {loss}% lost a hop")
+    }
+
+    pub(super) fn experiment(self) -> Experiment {
+        Experiment {
+            name: self.name(),
+            trials: 100,
+            run: Arc::new(move |seed| self.run(seed)),
+        }
+    }
+
+    fn run(&self, seed: u64) -> Result<Sample, Fault> {
+        // 15 m for 49 nodes; the same density for others.
+        let side = (225_000_000 * self.nodes as u64 / 49).isqrt();
+        let side = u32::try_from(side).unwrap_or(u32::MAX);
+        let topology =
+            Topology::random_geometric(self.nodes, side, 4_000, seed).map_err(Fault::network)?;
+        let link = Link {
+            loss: Ratio::new(self.loss, 100),
+            ..Link::default()
+        };
+        let mut mesh = Network::new(seed, topology, link).map_err(Fault::network)?;
+        mesh.set_relays(Relays::All);
+        mesh.set_size(|message: &selvedge_camera::Message| message.encoded_len());
+        let config = Config {
+            resend: RESEND,
+            resend_limit: RESEND,
+            // A multicast would reach neighbours only.
+            multicast: false,
+            ..Config::new(u32::try_from(self.nodes).unwrap_or(u32::MAX))
+        };
+        for node in 0..self.nodes {
+            let machine = Camera::new(member(node), config).map_err(Fault::network)?;
+            mesh.add(member(node), machine).map_err(Fault::network)?;
+        }
+        for node in 0..self.nodes {
+            tell(&mut mesh, node, 0..self.nodes)?;
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut nodes: Vec<usize> = (0..self.nodes).collect();
+        for _ in 0..self.requesters {
+            let node = nodes.swap_remove(rng.below(nodes.len() as u64) as usize);
+            mesh.command(node, Command::Enter).map_err(Fault::network)?;
+        }
+        let (mut served, mut waited) = (0, 0);
+        while served < self.requesters {
+            if mesh.step().is_none() || mesh.now() > Time::ZERO + PATIENCE {
+                return Err(Fault::Outcome(format!(
+                    "{served} of {} got in",
+                    self.requesters
+                )));
+            }
+            let events: Vec<_> = mesh.drain_events().collect();
+            for (at, node, event) in events {
+                if let Event::Entered(_) = event {
+                    served += 1;
+                    waited += at.since(Time::ZERO).0;
+                    let command = Command::Exit;
+                    mesh.schedule(at + INSIDE, Action::Command { node, command })
+                        .map_err(Fault::network)?;
+                }
+                if let Event::Refused(why) = event {
+                    return Err(Fault::Outcome(why.to_string()));
+                }
+            }
+            let inside = |(_, machine): &(usize, &Camera)| machine.token().is_some();
+            // All that enter are looked at, in the step in which they do.
+            if served > 1 && mesh.machines().filter(inside).take(2).count() > 1 {
+                return Err(Fault::Outcome("two were inside".to_owned()));
+            }
+        }
+        // The last exit and what follows from it.
+        mesh.run_for(INSIDE + Span::secs(1));
+        let counters = mesh.counters();
+        Ok(Sample(vec![
+            Some(waited),
+            Some(counters.sent),
+            Some(counters.hop_bytes),
+        ]))
+    }
+
+    pub(super) fn seen(&self, samples: &Samples) -> Option<Seen> {
+        let name = self.name();
+        let column = |nth: usize| {
+            let column = samples
+                .of(&name)
+                .filter_map(|(_, sample)| sample.0.get(nth).copied().flatten());
+            column.map(|it| it as f64).collect::<Vec<f64>>()
+        };
+        let requesters = self.requesters as f64;
+        let waits = column(0);
+        Some(Seen {
+            // The mean of all requesters, and that for each of those in line.
+            wait: mean(&waits)? / 1_000.0 / requesters / requesters,
+            messages: mean(&column(1))? / requesters,
+            hop_bytes: mean(&column(2))? / requesters,
+            trials: waits.len(),
+        })
+    }
+}
+
+/// A plot of one figure over the settings.
+pub(super) fn plot(
+    title: &str,
+    x: (&str, &[String]),
+    unit: &str,
+    figures: impl IntoIterator<Item = f64>,
+) -> Plot {
+    let points = figures.into_iter().zip(0..).map(|(y, nth)| Point {
+        x: f64::from(nth),
+        y,
+        low: y,
+        high: y,
+    });
+    Plot {
+        title: title.to_owned(),
+        x: Axis::Names(x.0.to_owned(), x.1.to_vec()),
+        y: Axis::Plain(unit.to_owned()),
+        lines: vec![Line {
+            name: "measured".to_owned(),
+            points: points.collect(),
+        }],
+        references: Vec::new(),
+    }
+}
+
+/// One figure for each setting, as words.
+pub(super) fn words(figures: impl IntoIterator<Item = f64>) -> String {
+    let words = figures.into_iter().map(|it| format!("{it:.1}"));
+    words.collect::<Vec<_>>().join(", ")
+}
