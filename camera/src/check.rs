@@ -74,7 +74,7 @@ fn deep() -> Vec<Scenario> {
     alloc::vec![
         holds(
             "3 nodes, 3 requesters, a false suspicion",
-            1_920_505,
+            2_141_234,
             Setup {
                 deltas: FALSE,
                 bounds: Bounds {
@@ -86,7 +86,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "friends, joins, loss and a false suspicion",
-            673_881,
+            2_282_713,
             Setup {
                 lists: &[&[3], &[3], &[1, 2]],
                 deltas: JOINS,
@@ -139,7 +139,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, permissions kept, false suspicions",
-            3_581_154,
+            4_461_520,
             Setup {
                 keep: true,
                 slack: 2,
@@ -153,7 +153,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, the holder is passed over",
-            1_356_439,
+            1_676_568,
             Setup {
                 takeover: true,
                 deltas: FALSE,

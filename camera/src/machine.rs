@@ -368,7 +368,10 @@ impl Camera {
                     return Err(Misbehaviour::List.into());
                 }
             }
-            Message::Wait { .. } | Message::Release { .. } | Message::Fence { .. } => {}
+            Message::Wait { .. }
+            | Message::Release { .. }
+            | Message::Fence { .. }
+            | Message::Floor { .. } => {}
         }
         if !self.meet(from, cx) {
             self.counters.0.stale += 1;
@@ -394,6 +397,7 @@ impl Camera {
             Message::Wait { number } => self.is_heard(from, number),
             Message::Release { number, last } => self.released(from, number, last, cx),
             Message::Fence { token } => self.fence(token, cx),
+            Message::Floor { token } => self.floor = self.floor.max(token),
         }
         Ok(())
     }

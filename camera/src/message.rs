@@ -83,6 +83,11 @@ pub enum Message {
         /// It.
         token: Token,
     },
+    /// This is the highest token that may have been used, as far as I know. Told to a newcomer.
+    Floor {
+        /// It.
+        token: Token,
+    },
 }
 
 impl Message {
@@ -107,7 +112,7 @@ impl Message {
             }
             Self::Wait { number } => varint_len(*number),
             Self::Release { number, last } => varint_len(*number) + varint_len(*last),
-            Self::Fence { token } => token.encoded_len(),
+            Self::Fence { token } | Self::Floor { token } => token.encoded_len(),
         }
     }
 }

@@ -461,6 +461,11 @@ impl Camera {
 
     /// A member is on the list, perhaps again.
     pub(crate) fn is_back(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        if self.floor.number > 0 {
+            // What a newcomer does not know it cannot pass on when all others are gone.
+            let token = self.floor;
+            cx.send(member, Message::Floor { token });
+        }
         match &mut self.stage {
             Stage::Idle => {}
             Stage::Waiting(waiting) => {

@@ -20,6 +20,8 @@ use selvedge_sim::network::{Link, Network, Topology};
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     entries: u64,
+    /// Entries whose token was compared with the one before.
+    compared: u64,
     lost: u64,
     crashes: u64,
     died_inside: u64,
@@ -41,6 +43,10 @@ struct History {
     /// What others have to be told about a life that is over, and when.
     ends: Vec<(Time, Member)>,
     last: Token,
+    /// The lives at the last entry.
+    then: Vec<u32>,
+    /// Whether this was so between all entries so far.
+    is_sure: bool,
     tally: Tally,
 }
 
@@ -71,6 +77,8 @@ impl History {
             waits: vec![None; nodes],
             ends: Vec::new(),
             last: Token::default(),
+            then: vec![0; nodes],
+            is_sure: true,
             tally: Tally::default(),
         };
         for node in 0..nodes {
@@ -136,8 +144,14 @@ impl History {
         for (_, node, event) in events {
             match event {
                 Event::Entered(token) => {
-                    assert!(token > self.last, "{token:?} after {:?}", self.last);
+                    let is_remembered = self.is_remembered();
+                    self.is_sure &= is_remembered;
+                    if is_remembered {
+                        assert!(token > self.last, "{token:?} after {:?}", self.last);
+                        self.tally.compared += 1;
+                    }
                     self.last = token;
+                    self.then.clone_from(&self.lives);
                     self.waits[node] = None;
                     self.tally.entries += 1;
                 }
@@ -149,13 +163,23 @@ impl History {
                     self.waits[node] = None;
                     self.tally.cancels += 1;
                 }
-                Event::Fenced(by) => panic!("node {node} is fenced by {by:?}"),
+                Event::Fenced(by) => {
+                    assert!(!self.is_sure, "node {node} is fenced by {by:?}");
+                }
                 Event::PassedOver(whom) => panic!("node {node} passed {whom:?}"),
                 Event::Waiting(_) | Event::Released(_) => {}
             }
         }
         let inside: Vec<usize> = (0..self.nodes()).filter(|&it| self.is_inside(it)).collect();
         assert!(inside.len() <= 1, "{inside:?} are inside");
+    }
+
+    /// Whether those who knew of the last entry and those who allow the next one share a life,
+    /// whoever they are.
+    fn is_remembered(&self) -> bool {
+        let restarted = self.lives.iter().zip(&self.then).filter(|(a, b)| a != b);
+        let quorum = self.config.upper as usize / 2 + 1;
+        2 * quorum > self.nodes() + restarted.count()
     }
 
     fn is_inside(&self, node: usize) -> bool {
@@ -303,6 +327,7 @@ fn one_at_a_time_and_everyone_in_turn() {
         let tally = history.end();
         for (sum, one) in [
             (&mut all.entries, tally.entries),
+            (&mut all.compared, tally.compared),
             (&mut all.lost, tally.lost),
             (&mut all.crashes, tally.crashes),
             (&mut all.died_inside, tally.died_inside),
@@ -321,6 +346,7 @@ fn one_at_a_time_and_everyone_in_turn() {
     if ran >= 100 {
         for met in [
             all.entries / ran,
+            all.compared * 2 / all.entries,
             all.lost,
             all.crashes,
             all.died_inside,

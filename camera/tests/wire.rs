@@ -54,6 +54,7 @@ fn samples() -> Vec<Message> {
             last: 1,
         },
         Message::Fence { token },
+        Message::Floor { token },
     ]
 }
 
@@ -66,6 +67,7 @@ fn the_format_stays_as_it_is() {
         "0102010002ac02",
         "0102010003ac0201",
         "01020100040209 00",
+        "01020100050209 00",
     ];
     for (message, golden) in samples().iter().zip(golden) {
         let bytes = frame(Member::new(1, 0), message);

@@ -60,7 +60,7 @@ fn joined_while_waiting() -> Case {
             deltas: TWO_JOINS,
             ..friends()
         },
-        states: 2_047,
+        states: 2_987,
     }
 }
 
