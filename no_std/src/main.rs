@@ -18,8 +18,9 @@ use core::ffi::{c_char, c_int};
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use selvedge_camera::Camera;
 use selvedge_core::{
-    Choose, Driver, Effect, Input, Member, NodeId, Ratio, Sha256Sortition, Sortition, Time,
+    Choose, Delta, Driver, Effect, Input, Member, NodeId, Ratio, Sha256Sortition, Sortition, Time,
     WeightTree, Weights,
 };
 use selvedge_membership::{Command, Config, Membership};
@@ -27,7 +28,7 @@ use selvedge_membership::{Command, Config, Membership};
 /// What the C library's start code calls. Returns 0 when every crate did its work.
 #[unsafe(no_mangle)]
 extern "C" fn main(_count: c_int, _arguments: *const *const c_char) -> c_int {
-    let parts = [core_works(), membership_works()];
+    let parts = [core_works(), membership_works(), camera_works()];
     c_int::from(!parts.into_iter().all(|works| works))
 }
 
@@ -76,6 +77,43 @@ fn membership_works() -> bool {
         }
     }
     answered
+}
+
+/// A node asks another one, and is inside when it has said OK.
+fn camera_works() -> bool {
+    let members = [Member::new(1, 1), Member::new(2, 1)];
+    let config = selvedge_camera::Config::radio(2);
+    let mut choices = Steps(0);
+    let mut node = |me, other| {
+        let mut driver = Driver::new(Camera::new(me, config).ok()?);
+        let joined = Input::Membership(Delta::Joined(other));
+        driver.step(Time::ZERO, &mut choices, joined, drop).ok()?;
+        Some(driver)
+    };
+    let [one, two] = members;
+    let (Some(mut asker), Some(mut friend)) = (node(one, two), node(two, one)) else {
+        return false;
+    };
+    let (mut asked, mut answered) = (Vec::new(), Vec::new());
+    let enter = Input::Command(selvedge_camera::Command::Enter);
+    let mut works = asker
+        .step(Time::ZERO, &mut Steps(0), enter, |it| asked.push(it))
+        .is_ok();
+    for effect in asked {
+        if let Effect::Send { message, .. } = effect {
+            let input = Input::Message { from: one, message };
+            works &= friend
+                .step(Time::ZERO, &mut Steps(0), input, |it| answered.push(it))
+                .is_ok();
+        }
+    }
+    for effect in answered {
+        if let Effect::Send { message, .. } = effect {
+            let input = Input::Message { from: two, message };
+            works &= asker.step(Time::ZERO, &mut Steps(0), input, drop).is_ok();
+        }
+    }
+    works && asker.machine().token().is_some()
 }
 
 /// Choices that count upwards; a device takes them from its generator.
