@@ -197,9 +197,9 @@ impl History {
         match self.rng.below(24) {
             0..=9 => self.visit(node),
             10 => {
-                if self.mesh.command(node, Command::Cancel).is_ok() {
-                    self.look();
-                }
+                // Who does not wait refuses.
+                let _done = self.mesh.command(node, Command::Cancel);
+                self.look();
             }
             11 | 12 => self.slander(node),
             13 => self.crash(node),
