@@ -199,6 +199,7 @@ impl Camera {
     pub(crate) fn refresh(&mut self, cx: &mut Context<'_, Self>) {
         for (&member, grant) in self.grants.iter() {
             self.send_ok(member, grant.number, None, None, cx);
+            self.tell_if_passed(member, cx);
         }
         if !self.grants.is_empty() {
             cx.arm(Timer::Refresh, self.config.refresh);

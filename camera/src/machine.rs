@@ -29,6 +29,9 @@ pub struct Camera {
     pub(crate) last: u64,
     /// The highest token that was used, as far as we know.
     pub(crate) floor: Token,
+    /// The highest token that was certainly used, for those who were passed over; the floor may
+    /// be higher, for nobody knows what a life that is over has used. Nothing without a takeover.
+    pub(crate) used: Token,
     /// Whose requests have our OK, and are not known to be over.
     pub(crate) grants: BoundedMap<Member, Grant>,
     /// Who waits for our OK.
@@ -116,6 +119,7 @@ impl Camera {
             kept_to: 0,
             last: 0,
             floor: Token::default(),
+            used: Token::default(),
             grants: BoundedMap::new(limit),
             deferred: BoundedMap::new(limit),
             released: BoundedMap::new(limit),
@@ -200,7 +204,7 @@ impl Camera {
             return Err(Reject::NotInside);
         };
         self.stage = Stage::Idle;
-        self.floor = self.floor.max(inside.token);
+        self.was_used(inside.token);
         cx.event(Event::Released(inside.token));
         if !self.config.keep {
             self.release(inside.number, cx);

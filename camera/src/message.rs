@@ -78,9 +78,9 @@ pub enum Message {
         /// The number of the token with which the sender entered last; 0 for never.
         last: u64,
     },
-    /// You were passed over as dead; I am inside with this token.
+    /// If you are inside with a lower token than this, you were passed over as dead.
     Fence {
-        /// It.
+        /// Somebody entered with it.
         token: Token,
     },
     /// This is the highest token that may have been used, as far as I know. Told to a newcomer.

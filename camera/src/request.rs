@@ -2,7 +2,7 @@
 
 use selvedge_core::{Context, Member};
 
-use crate::machine::{Camera, Inside, Stage};
+use crate::machine::{Camera, Grant, Inside, Stage};
 use crate::waiting::{Answer, Asked, Waiting};
 use crate::{Event, Message, Refusal, Request, Rival, Timer, Token};
 
@@ -461,6 +461,7 @@ impl Camera {
 
     /// A member is on the list, perhaps again.
     pub(crate) fn is_back(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        self.tell_if_passed(member, cx);
         if self.floor.number > 0 {
             // What a newcomer does not know it cannot pass on when all others are gone.
             let token = self.floor;
@@ -519,6 +520,27 @@ impl Camera {
             inside.fenced = true;
             cx.event(Event::Fenced(token));
         }
+        self.was_used(token);
+    }
+
+    /// Somebody, perhaps we, entered with this token.
+    pub(crate) fn was_used(&mut self, token: Token) {
         self.floor = self.floor.max(token);
+        if self.config.takeover.is_some() {
+            self.used = self.used.max(token);
+        }
+    }
+
+    /// A node that has our OK was passed over if a token was used that is higher than any it may
+    /// have. Who passed it over may have told it in vain and be gone, so whoever knows tells it.
+    pub(crate) fn tell_if_passed(&self, member: Member, cx: &mut Context<'_, Self>) {
+        let (token, holder) = (self.used, member);
+        let is_passed = |grant: &Grant| {
+            let number = grant.up_to;
+            token > Token { number, holder }
+        };
+        if token.holder != member && self.grants.get(&member).is_some_and(is_passed) {
+            cx.send(member, Message::Fence { token });
+        }
     }
 }

@@ -270,3 +270,41 @@ fn a_flood_of_strangers_stays_within_the_limit() {
 }
 
 use chacha20::rand_core::SeedableRng as _;
+
+/// Who passes a holder over cannot reach it then, and may be gone when others can.
+#[test]
+fn who_was_passed_over_is_told_by_whoever_heard_of_it() {
+    let config = Config {
+        takeover: Some(Span::secs(1)),
+        ..Config::new(4)
+    };
+    // It may be heard of when it is back on a list, or when an OK is refreshed.
+    for is_refuted in [true, false] {
+        let mut mesh = mesh(4, config);
+        mesh.command(0, Command::Enter).unwrap();
+        mesh.run_for(DELAY * 4);
+        mesh.partition(&[vec![0], vec![1, 2, 3]]).unwrap();
+        for node in 1..4 {
+            mesh.membership(node, Delta::Failed(member(0))).unwrap();
+        }
+        mesh.command(1, Command::Enter).unwrap();
+        mesh.run_for(Span::secs(2));
+        mesh.command(1, Command::Exit).unwrap();
+        mesh.run_for(DELAY * 4);
+        let by = entered(&mut mesh)[1].2;
+        assert_eq!(by.holder, member(1));
+        mesh.crash(1).unwrap();
+        mesh.heal();
+        if is_refuted {
+            mesh.membership(2, Delta::Refuted(member(0))).unwrap();
+            mesh.run_for(DELAY * 2);
+        } else {
+            mesh.run_for(config.refresh);
+        }
+        let told: Vec<_> = mesh
+            .drain_events()
+            .map(|(_, node, event)| (node, event))
+            .collect();
+        assert_eq!(told, [(0, Event::Fenced(by))]);
+    }
+}
