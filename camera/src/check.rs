@@ -11,6 +11,7 @@
 
 mod errata;
 mod setup;
+mod slow;
 
 use alloc::vec::Vec;
 
@@ -26,9 +27,12 @@ use crate::Published;
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound();
-    all.extend(deep());
+    all.extend(slow::sound());
+    all.extend(deep().into_iter().chain(slow::deep()).map(Scenario::deep));
     all.extend(errata::pairs());
+    all.extend(slow::pairs());
     all.extend(errata::parts());
+    all.extend(slow::parts());
     all
 }
 
@@ -165,9 +169,6 @@ fn deep() -> Vec<Scenario> {
             },
         ),
     ]
-    .into_iter()
-    .map(Scenario::deep)
-    .collect()
 }
 
 /// Everything at once, under our rules.

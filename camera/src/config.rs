@@ -4,8 +4,6 @@ use selvedge_core::Span;
 use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
 use thiserror::Error;
 
-use crate::message::FIXED_MAX_LEN;
-
 /// The settings of one node for one section. Checked once, by [`Camera::new`](crate::Camera::new).
 ///
 /// All nodes must agree on nothing but the meaning of `upper`; they may differ in everything else.
@@ -46,12 +44,30 @@ pub struct Config {
     /// Whether RELEASE is multicast, as in the thesis, or sent to each node that was asked. Where a
     /// multicast reaches neighbours only, say false. Default true.
     pub multicast: bool,
+    /// Whether a request that too few known nodes can answer goes on through the whole mesh, from
+    /// neighbour to neighbour (thesis, section 4.4), and not just ends. Default true.
+    pub slow_path: bool,
+    /// How deep a node of the slow path's tree knows what is below its children: so many of its
+    /// nodes may fail one below the other, and the rest goes on without being asked anew (f of the
+    /// thesis, section 4.4): 0 to 7. Default 1.
+    pub failures: u8,
+    /// In how many trees of others' requests this node takes part at once: from 1. Default 16.
+    pub tree_limit: u16,
+    /// How often a child in a tree is asked in vain until the tree is built anew without it, where
+    /// the membership service says nothing of it: 0 for always. Default 8.
+    pub tree_patience: u8,
     /// The longest frame in bytes, header and sender included: from 127. Default 1,400.
     pub frame_budget: u16,
     /// How many nodes may be remembered: from 1. Each takes some 80 bytes while a request is open.
     /// Default 4,096.
     pub peer_limit: u32,
 }
+
+/// The largest `failures`.
+pub(crate) const FAILURES_MAX: u8 = 7;
+
+/// How many levels of a tree are told at most.
+pub(crate) const DEPTH_MAX: u8 = FAILURES_MAX + 1;
 
 /// The shortest frame budget: an IEEE 802.15.4 radio frame.
 pub(crate) const FRAME_MIN: u16 = 127;
@@ -74,6 +90,10 @@ impl Config {
             slack: 64,
             keep: false,
             multicast: true,
+            slow_path: true,
+            failures: 1,
+            tree_limit: 16,
+            tree_patience: 8,
             frame_budget: 1_400,
             peer_limit: 4_096,
         }
@@ -87,6 +107,7 @@ impl Config {
             resend_limit: Span::secs(8),
             frame_budget: FRAME_MIN,
             peer_limit: 256,
+            tree_limit: 4,
             ..Self::new(upper)
         }
     }
@@ -108,6 +129,12 @@ impl Config {
                 limit: self.resend_limit,
             });
         }
+        if self.failures > FAILURES_MAX {
+            return Err(ConfigError::Failures(self.failures));
+        }
+        if self.tree_limit == 0 {
+            return Err(ConfigError::TreeLimit);
+        }
         if self.frame_budget < FRAME_MIN {
             return Err(ConfigError::FrameBudget(self.frame_budget));
         }
@@ -117,9 +144,9 @@ impl Config {
         Ok(())
     }
 
-    /// The bytes that a list in a message may take.
-    pub(crate) const fn list_budget(&self) -> usize {
-        (self.frame_budget as usize).saturating_sub(HEADER_LEN + MEMBER_MAX_LEN + FIXED_MAX_LEN)
+    /// The bytes that a list in a message may take that is so long without it.
+    pub(crate) const fn list_budget(&self, fixed: usize) -> usize {
+        (self.frame_budget as usize).saturating_sub(HEADER_LEN + MEMBER_MAX_LEN + fixed)
     }
 }
 
@@ -140,6 +167,12 @@ pub enum ConfigError {
         /// What the limit was.
         limit: Span,
     },
+    /// The tree would have to be told whole.
+    #[error("failures is {0}: give at most {FAILURES_MAX}")]
+    Failures(u8),
+    /// No slow path could pass through this node.
+    #[error("tree_limit is 0: give at least 1")]
+    TreeLimit,
     /// The longest fixed part of a message would not fit.
     #[error("frame_budget is {0} bytes: give at least {FRAME_MIN}")]
     FrameBudget(u16),

@@ -24,6 +24,8 @@ pub enum Event {
     /// We wait for this node: it wants to enter too, or is inside, as far as is known. Told once
     /// for each such node and request.
     Waiting(Member),
+    /// Too few nodes are known for the fast path: the request goes through the whole mesh.
+    SlowPath,
     /// We are inside, with this token.
     Entered(Token),
     /// We are out again.
@@ -60,6 +62,8 @@ pub enum Refusal {
 pub enum Timer {
     /// Answers to our request are overdue.
     Resend,
+    /// Answers in the trees of slow requests are overdue.
+    Tree,
     /// Look after OKs that were never released.
     Refresh,
     /// The time of a node that was declared failed is over.
@@ -109,4 +113,7 @@ pub enum Misbehaviour {
     /// A list is not sorted, or says that it goes on behind its end.
     #[error("its list is not in order")]
     List,
+    /// The nodes of a tree do not come as on a walk through it.
+    #[error("its part of a tree is none")]
+    Tree,
 }

@@ -5,8 +5,21 @@ use alloc::vec::Vec;
 use selvedge_core::{BoundedMap, Context, Member};
 
 use crate::machine::{Camera, Grant, Stage};
-use crate::message::Rivals;
+use crate::message::{OK_MAX_LEN, Rivals};
 use crate::{Message, Request, Rival, Timer, Token};
+
+/// What a wish to enter gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing: it is over.
+    Over,
+    /// It has our OK already.
+    Granted,
+    /// Our OK.
+    Grant,
+    /// It has to wait for us.
+    Wait,
+}
 
 impl Camera {
     /// Somebody wants to enter.
@@ -17,60 +30,89 @@ impl Camera {
         after: Option<Member>,
         cx: &mut Context<'_, Self>,
     ) {
+        let verdict = self.judge(from, request, cx);
+        if verdict == Verdict::Over {
+            self.counters.0.stale += 1;
+            return;
+        }
+        self.note(|it| it.peers.list(from));
+        if let Some(tree) = self.trees.get_mut(&from) {
+            tree.direct = true;
+        }
+        match verdict {
+            Verdict::Over => {}
+            // Our OK was lost, or was only the beginning.
+            Verdict::Granted => self.send_ok(from, request.number, after, None, cx),
+            Verdict::Grant => self.grant(from, request, None, cx),
+            Verdict::Wait => {
+                let number = request.number;
+                let before = self.deferred.get(&from).map(|old| old.number);
+                if before == Some(number) {
+                    cx.send(from, Message::Wait { number });
+                }
+                self.defer(from, request);
+            }
+        }
+    }
+
+    /// What a wish gets from us, however it came here.
+    pub(crate) fn judge(
+        &mut self,
+        from: Member,
+        request: Request,
+        cx: &mut Context<'_, Self>,
+    ) -> Verdict {
         self.seen = self.seen.max(request.number);
         self.used(from, request.last, cx);
-        if self
-            .released
-            .get(&from)
-            .is_some_and(|&up_to| up_to >= request.number)
-        {
-            self.counters.0.stale += 1;
-            return;
-        }
+        let number = request.number;
+        let released = self.released.get(&from).copied().unwrap_or_default();
         let granted = self.grants.get(&from).map(|grant| grant.number);
-        if granted.is_some_and(|number| number > request.number) {
-            self.counters.0.stale += 1;
-            return;
+        if released >= number || granted > Some(number) {
+            return Verdict::Over;
         }
-        let up_to = request.up_to;
-        self.mind(
-            Rival {
-                member: from,
-                up_to,
-            },
-            cx,
-        );
-        self.note(|it| it.peers.list(from));
-        if granted == Some(request.number) {
-            // Our OK was lost, or was only the beginning.
-            self.send_ok(from, request.number, after, None, cx);
-            return;
+        if self
+            .trees
+            .get(&from)
+            .is_some_and(|it| it.id.number < number)
+        {
+            self.trees.remove(&from);
         }
-        let token = Token {
-            number: request.number,
-            holder: from,
+        let rival = Rival {
+            member: from,
+            up_to: request.up_to,
         };
+        self.mind(rival, cx);
+        if granted == Some(number) {
+            return Verdict::Granted;
+        }
+        let holder = from;
+        let token = Token { number, holder };
         let defer = match &self.stage {
             Stage::Idle => false,
             Stage::Waiting(waiting) => token > waiting.token,
             Stage::Inside(_) => true,
         };
         if !defer {
-            self.grant(from, request, None, cx);
-            return;
+            return Verdict::Grant;
         }
+        let deferred = self.deferred.get(&from).map(|old| old.number);
+        if deferred > Some(number) {
+            return Verdict::Over;
+        }
+        Verdict::Wait
+    }
+
+    /// Makes somebody wait for our OK.
+    pub(crate) fn defer(&mut self, from: Member, request: Request) {
         // A node has one request at a time: the former one is over.
         self.grants.remove(&from);
-        match self.deferred.get(&from).map(|old| old.number) {
-            Some(number) if number == request.number => cx.send(from, Message::Wait { number }),
-            Some(number) if number > request.number => self.counters.0.stale += 1,
-            Some(_) | None => {
-                self.note(|it| it.deferred.insert(from, request).map(drop));
-            }
+        let number = |old: &Request| old.number;
+        if self.deferred.get(&from).map(number) < Some(request.number) {
+            self.note(|it| it.deferred.insert(from, request).map(drop));
         }
     }
 
-    /// Says OK, and remembers that. `known`: what to say of others, if not what we know.
+    /// Says OK. `known`: what to say of others, if not what we know.
     fn grant(
         &mut self,
         to: Member,
@@ -78,13 +120,37 @@ impl Camera {
         known: Option<&BoundedMap<Member, Grant>>,
         cx: &mut Context<'_, Self>,
     ) {
+        let number = request.number;
+        let tree = self.trees.get(&to).filter(|it| it.id.number == number);
+        let (in_tree, direct) = (tree.is_some(), tree.is_none_or(|it| it.direct));
+        if in_tree && !direct && self.rules.late_caching() {
+            self.deferred.remove(&to);
+        } else if !self.remember(to, request, cx) {
+            // Without remembering it we must not say it. It will ask again.
+            return;
+        }
+        if direct {
+            self.send_ok(to, number, None, known, cx);
+        }
+        if in_tree && let Some(tree) = self.trees.get_mut(&to) {
+            tree.agreed = true;
+            self.advance(to, cx);
+        }
+    }
+
+    /// Remembers that somebody has our OK. False if there is no room.
+    pub(crate) fn remember(
+        &mut self,
+        to: Member,
+        request: Request,
+        cx: &mut Context<'_, Self>,
+    ) -> bool {
         let grant = Grant {
             number: request.number,
             up_to: request.up_to,
         };
         if !self.note(|it| it.grants.insert(to, grant).map(drop)) {
-            // Without remembering it we must not say it. It will ask again.
-            return;
+            return false;
         }
         self.deferred.remove(&to);
         if self.kept.remove(&to).is_some() {
@@ -93,7 +159,7 @@ impl Camera {
         if self.grants.len() == 1 && self.config.refresh.0 > 0 {
             cx.arm(Timer::Refresh, self.config.refresh);
         }
-        self.send_ok(to, request.number, None, known, cx);
+        true
     }
 
     /// Lets those go first who waited for us and whose token is in `which`, lowest first. Each is
@@ -128,7 +194,7 @@ impl Camera {
         known: Option<&BoundedMap<Member, Grant>>,
         cx: &mut Context<'_, Self>,
     ) {
-        let mut room = self.config.list_budget();
+        let mut room = self.config.list_budget(OK_MAX_LEN);
         let (mut rivals, mut more) = (Rivals::new(), false);
         for (&member, grant) in known.unwrap_or(&self.grants).iter() {
             if member == to || Some(member) <= after {
@@ -182,6 +248,7 @@ impl Camera {
         if up_to > before {
             self.note(|it| it.released.insert(from, up_to).map(drop));
         }
+        self.fell(from, up_to, last, cx);
         if self.grants.is_empty() {
             cx.disarm(Timer::Refresh);
         }

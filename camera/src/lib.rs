@@ -102,14 +102,16 @@ mod message;
 mod peers;
 mod published;
 mod request;
+mod slow;
 mod token;
+mod tree;
 mod waiting;
 
 pub use config::{Config, ConfigError};
 pub use counters::Counters;
 pub use event::{Command, Event, Misbehaviour, Refusal, Reject, Timer};
 pub use machine::Camera;
-pub use message::{KIND, Message, Request, Rival, Rivals};
+pub use message::{Branch, KIND, Message, Request, Rival, Rivals, TreeId};
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use token::Token;

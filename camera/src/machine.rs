@@ -2,13 +2,16 @@
 
 use selvedge_core::{BoundedMap, Context, Delta, Input, Machine, Member, Untracked};
 
-use crate::message::in_order;
+use crate::config::DEPTH_MAX;
+use crate::message::{in_order, is_walk};
 use crate::peers::Peers;
 use crate::published::Rules;
+use crate::slow::Sum;
+use crate::tree::{Subtree, Tree};
 use crate::waiting::{Answer, Waiting};
 use crate::{
     Command, Config, ConfigError, Counters, Event, Message, Misbehaviour, Reject, Request, Timer,
-    Token,
+    Token, TreeId,
 };
 
 /// One node's part in one critical section. See the [crate](crate) for what it promises.
@@ -40,6 +43,12 @@ pub struct Camera {
     pub(crate) released: BoundedMap<Member, u64>,
     /// Whose OK we kept.
     pub(crate) kept: BoundedMap<Member, ()>,
+    /// Where we stand in the trees of slow requests, our own included, by root.
+    pub(crate) trees: BoundedMap<Member, Tree>,
+    /// Whether [`Timer::Tree`] is armed.
+    pub(crate) watches_trees: bool,
+    /// How often it has come, since all were asked again.
+    pub(crate) tree_rounds: u64,
     pub(crate) counters: Untracked<Counters>,
 }
 
@@ -124,6 +133,9 @@ impl Camera {
             deferred: BoundedMap::new(limit),
             released: BoundedMap::new(limit),
             kept: BoundedMap::new(limit),
+            trees: BoundedMap::new(usize::from(config.tree_limit) + 1),
+            watches_trees: false,
+            tree_rounds: 0,
             counters: Untracked(Counters::default()),
         }
     }
@@ -206,7 +218,7 @@ impl Camera {
         self.stage = Stage::Idle;
         self.was_used(inside.token);
         cx.event(Event::Released(inside.token));
-        if !self.config.keep {
+        if !self.config.keep || self.trees.contains(&self.me) {
             self.release(inside.number, cx);
         }
         self.grant_deferred(|_| true, cx);
@@ -245,6 +257,7 @@ impl Camera {
     fn tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {
         match timer {
             Timer::Resend => self.ask_again(cx),
+            Timer::Tree => self.ask_trees_again(cx),
             Timer::Refresh => self.refresh(cx),
             Timer::Takeover(member) => self.pass_over(member, cx),
         }
@@ -308,6 +321,7 @@ impl Camera {
     fn ended(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         if self.rules.no_tombstones() {
             self.peers.forget(member);
+            self.lost(member, cx);
             self.no_longer_awaited(member, cx);
             return;
         }
@@ -327,6 +341,8 @@ impl Camera {
         self.deferred.remove(&member);
         self.released.remove(&member);
         self.kept.remove(&member);
+        self.trees.remove(&member);
+        self.lost(member, cx);
         self.no_longer_awaited(member, cx);
     }
 
@@ -360,23 +376,7 @@ impl Camera {
         if from.id == self.me.id {
             return Err(Misbehaviour::OwnId(from).into());
         }
-        match &message {
-            Message::Request { request, .. } => request.check()?,
-            Message::Ok {
-                after,
-                rivals,
-                more,
-                ..
-            } => {
-                if !in_order(*after, rivals) || *more && rivals.is_empty() {
-                    return Err(Misbehaviour::List.into());
-                }
-            }
-            Message::Wait { .. }
-            | Message::Release { .. }
-            | Message::Fence { .. }
-            | Message::Floor { .. } => {}
-        }
+        message.check()?;
         if !self.meet(from, cx) {
             self.counters.0.stale += 1;
             return Ok(());
@@ -402,13 +402,100 @@ impl Camera {
             Message::Release { number, last } => self.released(from, number, last, cx),
             Message::Fence { token } => self.fence(token, cx),
             Message::Floor { token } => self.floor = self.floor.max(token),
+            Message::Join { tree, up_to, last } => {
+                self.joined(from, tree, tree.request(up_to, last), cx);
+            }
+            Message::Nack { tree } => self.declined(from, tree, cx),
+            Message::Echo {
+                tree,
+                levels,
+                branches,
+            } => self.echoed(from, tree, Subtree { levels, branches }, cx),
+            Message::Up {
+                tree,
+                oks,
+                after,
+                rivals,
+                more,
+                floor,
+            } => {
+                let sum = Sum {
+                    oks,
+                    after,
+                    more,
+                    floor,
+                };
+                self.summed(from, tree, sum, &rivals, cx);
+            }
+            Message::Adopt {
+                tree,
+                up_to,
+                last,
+                after,
+            } => self.adopted(from, tree, tree.request(up_to, last), after, cx),
+            Message::Broken { tree } => self.broken(from, tree, cx),
+            Message::Over { root, number, last } => {
+                if root.id != self.me.id && self.meet(root, cx) {
+                    self.released(root, number, last, cx);
+                }
+            }
         }
         Ok(())
     }
 }
 
-impl Request {
+impl Message {
+    /// Whether a sound peer can have sent it.
     fn check(&self) -> Result<(), Misbehaviour> {
+        match self {
+            Self::Request { request, .. } => request.check(),
+            Self::Join {
+                tree, up_to, last, ..
+            }
+            | Self::Adopt {
+                tree, up_to, last, ..
+            } => tree.request(*up_to, *last).check(),
+            Self::Ok {
+                after,
+                rivals,
+                more,
+                ..
+            }
+            | Self::Up {
+                after,
+                rivals,
+                more,
+                ..
+            } if !in_order(*after, rivals) || *more && rivals.is_empty() => Err(Misbehaviour::List),
+            Self::Echo {
+                levels, branches, ..
+            } if *levels > DEPTH_MAX || !is_walk(branches, *levels) => Err(Misbehaviour::Tree),
+            Self::Ok { .. }
+            | Self::Up { .. }
+            | Self::Echo { .. }
+            | Self::Wait { .. }
+            | Self::Release { .. }
+            | Self::Fence { .. }
+            | Self::Floor { .. }
+            | Self::Nack { .. }
+            | Self::Broken { .. }
+            | Self::Over { .. } => Ok(()),
+        }
+    }
+}
+
+impl TreeId {
+    const fn request(self, up_to: u64, last: u64) -> Request {
+        Request {
+            number: self.number,
+            up_to,
+            last,
+        }
+    }
+}
+
+impl Request {
+    const fn check(&self) -> Result<(), Misbehaviour> {
         if self.number == 0 || self.up_to < self.number {
             return Err(Misbehaviour::Number {
                 number: self.number,

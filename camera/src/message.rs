@@ -1,5 +1,7 @@
 //! What travels; nothing else does.
 
+use alloc::vec::Vec;
+
 use selvedge_core::Member;
 use selvedge_core::wire::{member_len, varint_len};
 use smallvec::SmallVec;
@@ -10,7 +12,10 @@ use crate::Token;
 pub const KIND: u8 = 2;
 
 /// The longest [`Message::Ok`] without its list.
-pub(crate) const FIXED_MAX_LEN: usize = 1 + 10 + 16 + 2 + 1 + 25;
+pub(crate) const OK_MAX_LEN: usize = 1 + 10 + 16 + 2 + 1 + 25;
+
+/// The longest [`Message::Up`] without its list, and longer than an [`Message::Echo`].
+pub(crate) const UP_MAX_LEN: usize = 1 + (15 + 10 + 5) + 5 + 16 + 2 + 1 + 25;
 
 /// A wish to enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +40,30 @@ pub struct Rival {
     pub member: Member,
     /// The highest number of a token that it may have.
     pub up_to: u64,
+}
+
+/// A node of a tree below another one, in the order of a walk through it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Branch {
+    /// How far below: 1 for a child.
+    pub depth: u8,
+    /// Who.
+    pub member: Member,
+}
+
+/// Which tree: that of one request, as it was built for the nth time. A later one is higher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct TreeId {
+    /// Who wants to enter.
+    pub root: Member,
+    /// The number of its request.
+    pub number: u64,
+    /// Counts from 1, one more each time the tree has to be built anew.
+    pub attempt: u32,
 }
 
 /// Rivals in order of [`Member`]s, each once.
@@ -88,6 +117,72 @@ pub enum Message {
         /// It.
         token: Token,
     },
+    /// The slow path: be my child in this tree, and ask your neighbours. Answered by
+    /// [`Message::Nack`], or by [`Message::Echo`] or [`Message::Up`] as soon as there is something
+    /// to tell.
+    Join {
+        /// Which tree.
+        tree: TreeId,
+        /// See [`Request::up_to`].
+        up_to: u64,
+        /// See [`Request::last`].
+        last: u64,
+    },
+    /// I have another parent in this tree, or do not take part in it.
+    Nack {
+        /// Which tree.
+        tree: TreeId,
+    },
+    /// The tree below me is built; not all in it have said OK.
+    Echo {
+        /// Which tree.
+        tree: TreeId,
+        /// How many levels `branches` holds in full: 0 when they do not fit a frame.
+        levels: u8,
+        /// Who is below.
+        branches: Vec<Branch>,
+    },
+    /// I and all below me have said OK, but mind these.
+    Up {
+        /// Which tree.
+        tree: TreeId,
+        /// How many have said OK.
+        oks: u32,
+        /// Behind which member this part of the list begins.
+        after: Option<Member>,
+        /// To whom else they have said OK, and have not heard that it is over.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_rivals))]
+        rivals: Rivals,
+        /// Whether the list goes on.
+        more: bool,
+        /// The highest token that was used, as far as they know.
+        floor: Token,
+    },
+    /// I am your parent now, if I was not before. Tell me again what you told it.
+    Adopt {
+        /// Which tree.
+        tree: TreeId,
+        /// See [`Request::up_to`].
+        up_to: u64,
+        /// See [`Request::last`].
+        last: u64,
+        /// Your answer did not hold the whole list: go on behind this member.
+        after: Option<Member>,
+    },
+    /// To the root: a part of this tree is lost, build it anew.
+    Broken {
+        /// Which tree.
+        tree: TreeId,
+    },
+    /// The root's request is over. Told from parent to child where a multicast does not reach all.
+    Over {
+        /// Who wanted to enter.
+        root: Member,
+        /// See [`Message::Release`].
+        number: u64,
+        /// See [`Message::Release`].
+        last: u64,
+    },
 }
 
 impl Message {
@@ -111,6 +206,35 @@ impl Message {
                     + floor.encoded_len()
             }
             Self::Wait { number } => varint_len(*number),
+            Self::Join { tree, up_to, last } => {
+                tree.encoded_len() + varint_len(*up_to) + varint_len(*last)
+            }
+            Self::Nack { tree } | Self::Broken { tree } => tree.encoded_len(),
+            Self::Echo { tree, branches, .. } => tree.encoded_len() + 1 + branches_len(branches),
+            Self::Up {
+                tree,
+                oks,
+                after,
+                rivals,
+                floor,
+                ..
+            } => {
+                tree.encoded_len()
+                    + varint_len(u64::from(*oks))
+                    + after_len(after)
+                    + rivals_len(rivals)
+                    + 1
+                    + floor.encoded_len()
+            }
+            Self::Adopt {
+                tree,
+                up_to,
+                last,
+                after,
+            } => tree.encoded_len() + varint_len(*up_to) + varint_len(*last) + after_len(after),
+            Self::Over { root, number, last } => {
+                member_len(*root) + varint_len(*number) + varint_len(*last)
+            }
             Self::Release { number, last } => varint_len(*number) + varint_len(*last),
             Self::Fence { token } | Self::Floor { token } => token.encoded_len(),
         }
@@ -120,6 +244,12 @@ impl Message {
 impl Token {
     pub(crate) const fn encoded_len(self) -> usize {
         varint_len(self.number) + member_len(self.holder)
+    }
+}
+
+impl TreeId {
+    const fn encoded_len(&self) -> usize {
+        member_len(self.root) + varint_len(self.number) + varint_len(self.attempt as u64)
     }
 }
 
@@ -138,6 +268,23 @@ impl Rival {
 fn rivals_len(rivals: &[Rival]) -> usize {
     let list: usize = rivals.iter().map(Rival::encoded_len).sum();
     varint_len(rivals.len() as u64) + list
+}
+
+pub(crate) fn branches_len(branches: &[Branch]) -> usize {
+    let list: usize = branches.iter().map(|it| 1 + member_len(it.member)).sum();
+    varint_len(branches.len() as u64) + list
+}
+
+/// Whether these can be met on a walk to this depth at most.
+pub(crate) fn is_walk(branches: &[Branch], depth: u8) -> bool {
+    let mut before = 0;
+    for branch in branches {
+        if branch.depth == 0 || branch.depth > before + 1 || branch.depth > depth {
+            return false;
+        }
+        before = branch.depth;
+    }
+    true
 }
 
 /// Whether every member comes once, in order, and behind `after`.

@@ -29,6 +29,17 @@ pub enum Published {
     OkForAnyRequest,
     /// The number of a request is the token, whatever others know of (none in the thesis).
     NumberIsToken,
+    /// The root does not look at whom others have given their OK (Algorithm 2, line 18; erratum
+    /// S1).
+    RootIgnoresRivals,
+    /// A node in a tree remembers its OK when it passes it on, and not when it decides (unsaid in
+    /// the thesis; erratum S2).
+    LateCaching,
+    /// A child that is adopted does not tell again what it told its dead parent (section 4.4;
+    /// erratum S3).
+    AdoptedStaySilent,
+    /// A node that fails while the tree is built is left out (section 4.4; erratum S4).
+    NoRebuilding,
     /// Not in the thesis: a declared failure removes a node from those who wait for our OK
     /// (erratum C8).
     FailureForgetsDeferred,
@@ -43,8 +54,8 @@ pub enum Published {
 
 #[cfg(feature = "check")]
 impl Published {
-    /// The rules of the thesis: Algorithm 2 to the letter.
-    pub const THESIS: [Self; 9] = [
+    /// The rules of the thesis: Algorithms 2 and 3 to the letter.
+    pub const THESIS: [Self; 13] = [
         Self::AskWhoIsNotListed,
         Self::NoQuorum,
         Self::FailureEndsWait,
@@ -54,6 +65,10 @@ impl Published {
         Self::OneLife,
         Self::OkForAnyRequest,
         Self::NumberIsToken,
+        Self::RootIgnoresRivals,
+        Self::LateCaching,
+        Self::AdoptedStaySilent,
+        Self::NoRebuilding,
     ];
 }
 
@@ -102,6 +117,10 @@ rules! {
     one_life OneLife
     ok_for_any_request OkForAnyRequest
     number_is_token NumberIsToken
+    root_ignores_rivals RootIgnoresRivals
+    late_caching LateCaching
+    adopted_stay_silent AdoptedStaySilent
+    no_rebuilding NoRebuilding
     failure_forgets_deferred FailureForgetsDeferred
     release_by_id ReleaseById
     snapshot_in_exit SnapshotInExit

@@ -4,7 +4,7 @@ use selvedge_core::{Context, Member};
 
 use crate::machine::{Camera, Grant, Inside, Stage};
 use crate::waiting::{Answer, Asked, Waiting};
-use crate::{Event, Message, Refusal, Request, Rival, Timer, Token};
+use crate::{Event, Message, Refusal, Rival, Timer, Token};
 
 /// An OK without its list.
 #[derive(Clone, Copy, Debug)]
@@ -31,9 +31,12 @@ impl Camera {
         let limit = (self.config.peer_limit as usize).saturating_mul(2);
         let waiting = Waiting::new(Token { number, holder }, up_to, limit);
         self.stage = Stage::Waiting(waiting);
-        let listed: alloc::vec::Vec<Member> = self.peers.iter().collect();
-        for member in listed {
-            self.ask(member, None, cx);
+        let is_slow = self.is_too_few(self.peers.listed());
+        if !is_slow {
+            let listed: alloc::vec::Vec<Member> = self.peers.iter().collect();
+            for member in listed {
+                self.ask(member, None, cx);
+            }
         }
         if !self.rules.own_oks_are_not_asked() {
             let granted: alloc::vec::Vec<(Member, u64)> = self
@@ -46,7 +49,11 @@ impl Camera {
             }
         }
         cx.arm(Timer::Resend, self.config.resend);
-        self.try_enter(cx);
+        if is_slow {
+            self.go_slow(cx);
+        } else {
+            self.try_enter(cx);
+        }
     }
 
     /// Asks one node, unless its permission was kept.
@@ -68,11 +75,9 @@ impl Camera {
         };
         if waiting.set(member, asked).is_err() {
             // It cannot be waited for, so we cannot enter: give up rather than be wrong.
-            let (answered, upper) = (waiting.oks() as u32 + 1, self.config.upper);
-            let number = waiting.token.number;
+            let oks = waiting.oks();
             self.counters.0.no_room += 1;
-            self.withdraw(number, cx);
-            cx.event(Event::Refused(Refusal::TooFew { answered, upper }));
+            self.refuse(oks, cx);
             return;
         }
         if !kept {
@@ -84,11 +89,7 @@ impl Camera {
         let Stage::Waiting(waiting) = &self.stage else {
             return;
         };
-        let request = Request {
-            number: waiting.token.number,
-            up_to: waiting.up_to,
-            last: self.last,
-        };
+        let request = waiting.request(self.last);
         cx.send(to, Message::Request { request, after });
     }
 
@@ -223,7 +224,7 @@ impl Camera {
     }
 
     /// Somebody gave this rival its OK.
-    fn heard_of(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
+    pub(crate) fn heard_of(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
         let member = rival.member;
         if member.id == self.me.id {
             return;
@@ -244,23 +245,30 @@ impl Camera {
         let Stage::Waiting(waiting) = &self.stage else {
             return;
         };
-        let upper = self.upper();
-        let is_quorum = |others: usize| {
-            self.rules.no_quorum() || others.saturating_add(1).saturating_mul(2) > upper
+        let (oks, below) = if waiting.slow {
+            match self.trees.get(&self.me).filter(|tree| tree.is_whole()) {
+                Some(tree) => (tree.oks() as usize, tree.floor),
+                None => return,
+            }
+        } else if self.is_too_few(waiting.reachable()) && self.peers.listed() > 0 {
+            self.go_slow(cx);
+            return;
+        } else if !self.is_quorum(waiting.reachable()) {
+            let oks = waiting.oks();
+            self.refuse(oks, cx);
+            return;
+        } else {
+            (waiting.oks(), Token::default())
         };
-        if !is_quorum(waiting.reachable()) {
-            let answered = u32::try_from(waiting.oks() + 1).unwrap_or(u32::MAX);
-            let upper = u32::try_from(upper).unwrap_or(u32::MAX);
-            let number = waiting.token.number;
-            self.withdraw(number, cx);
-            cx.event(Event::Refused(Refusal::TooFew { answered, upper }));
+        if waiting.slow && !self.is_quorum(oks) {
+            self.refuse(oks, cx);
             return;
         }
-        if waiting.awaited() > 0 || !is_quorum(waiting.oks()) {
+        if waiting.awaited() > 0 || !self.is_quorum(oks) {
             return;
         }
         let Token { number, holder } = waiting.token;
-        let floor = self.floor.max(waiting.floor);
+        let floor = self.floor.max(waiting.floor).max(below);
         let token = if floor < waiting.token || self.rules.number_is_token() {
             waiting.token
         } else {
@@ -283,7 +291,7 @@ impl Camera {
             })
             .map(|(member, _)| member)
             .collect();
-        if self.config.keep {
+        if self.config.keep && !waiting.slow {
             self.keep_permissions();
         }
         self.stage = Stage::Inside(inside);
@@ -295,6 +303,33 @@ impl Camera {
             cx.send(member, Message::Fence { token });
         }
         cx.event(Event::Entered(token));
+    }
+
+    /// Ends the request, for too few have said OK.
+    fn refuse(&mut self, oks: usize, cx: &mut Context<'_, Self>) {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return;
+        };
+        let number = waiting.token.number;
+        let known = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let (answered, upper) = (known(oks.saturating_add(1)), known(self.upper()));
+        self.withdraw(number, cx);
+        cx.event(Event::Refused(Refusal::TooFew { answered, upper }));
+    }
+
+    /// Whether the OKs of so many others are enough.
+    fn is_quorum(&self, others: usize) -> bool {
+        self.rules.no_quorum() || others.saturating_add(1).saturating_mul(2) > self.upper()
+    }
+
+    /// Whether the fast path cannot succeed when so many others can be asked.
+    fn is_too_few(&self, others: usize) -> bool {
+        let is_few = if self.rules.no_quorum() {
+            self.peers.listed().saturating_mul(2) <= self.upper()
+        } else {
+            !self.is_quorum(others)
+        };
+        is_few && self.config.slow_path
     }
 
     /// The bound, or the list if that is longer.
@@ -331,6 +366,8 @@ impl Camera {
         let limit = (self.config.peer_limit as usize).saturating_mul(2);
         let mut waiting = Waiting::new(token, up_to, limit);
         waiting.raise(floor);
+        let is_slow = old.slow;
+        waiting.slow = is_slow;
         self.issued = number;
         self.kept_to = up_to;
         self.kept.retain(|_, ()| false);
@@ -349,7 +386,11 @@ impl Camera {
         if !self.rules.reissue_keeps_deferred() {
             self.grant_deferred(|theirs| theirs < token, cx);
         }
-        self.try_enter(cx);
+        if is_slow {
+            self.plant(1, cx);
+        } else {
+            self.try_enter(cx);
+        }
     }
 
     /// The request is over without an entry.
@@ -362,16 +403,17 @@ impl Camera {
     }
 
     /// Says to all that our requests up to this number are over.
-    pub(crate) fn release(&self, number: u64, cx: &mut Context<'_, Self>) {
+    pub(crate) fn release(&mut self, number: u64, cx: &mut Context<'_, Self>) {
         let last = self.last;
         let message = Message::Release { number, last };
         if self.config.multicast {
             cx.multicast(message);
-            return;
+        } else {
+            for member in self.peers.iter() {
+                cx.send(member, message.clone());
+            }
         }
-        for member in self.peers.iter() {
-            cx.send(member, message.clone());
-        }
+        self.fell(self.me, number, last, cx);
     }
 
     /// It has our request, and we have to wait.
@@ -412,6 +454,7 @@ impl Camera {
 
     /// A member was declared failed: perhaps it is.
     pub(crate) fn has_failed(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        self.lost(member, cx);
         if self.rules.failure_forgets() {
             self.grants.remove(&member);
         }

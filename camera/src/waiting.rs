@@ -2,7 +2,7 @@
 
 use selvedge_core::{BoundedMap, Full, Member};
 
-use crate::Token;
+use crate::{Request, Token};
 
 /// What is awaited from one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +35,8 @@ pub(crate) struct Waiting {
     pub(crate) up_to: u64,
     /// The highest token that was used, as far as those who answered know.
     pub(crate) floor: Token,
+    /// Whether it goes through the whole mesh.
+    pub(crate) slow: bool,
     /// How often it was sent again, since it last was to all.
     pub(crate) again: u64,
     asked: BoundedMap<Member, Asked>,
@@ -51,11 +53,33 @@ impl Waiting {
                 number: 0,
                 holder: token.holder,
             },
+            slow: false,
             again: 0,
             asked: BoundedMap::new(limit),
             awaited: 0,
             oks: 0,
         }
+    }
+
+    /// What is asked of each; `last`: the number of the token with which we entered last.
+    pub(crate) const fn request(&self, last: u64) -> Request {
+        Request {
+            number: self.token.number,
+            up_to: self.up_to,
+            last,
+        }
+    }
+
+    /// From now on only those who may be inside are awaited; the tree counts OKs.
+    pub(crate) fn go_slow(&mut self) {
+        self.slow = true;
+        self.asked.retain(|_, asked| asked.rival.is_some());
+        let has = |which: fn(Answer) -> bool| {
+            let which = |(_, asked): &(&Member, &Asked)| which(asked.answer);
+            self.asked.iter().filter(which).count()
+        };
+        self.awaited = has(|answer| matches!(answer, Answer::Awaited { .. }));
+        self.oks = has(|answer| answer == Answer::Ok);
     }
 
     /// How many have not answered and must.

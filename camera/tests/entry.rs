@@ -113,7 +113,12 @@ fn permissions_that_are_kept_cost_nothing_until_somebody_else_wants_them() {
 
 #[test]
 fn too_few_nodes_are_refused_at_once_with_the_numbers() {
-    let mut mesh = mesh(3, Config::new(6));
+    let slow_path = false;
+    let config = Config {
+        slow_path,
+        ..Config::new(6)
+    };
+    let mut mesh = mesh(3, config);
     mesh.command(0, Command::Enter).unwrap();
     let events: Vec<_> = mesh.drain_events().map(|it| it.2).collect();
     let (answered, upper) = (1, 6);

@@ -167,7 +167,7 @@ impl History {
                     assert!(!self.is_sure, "node {node} is fenced by {by:?}");
                 }
                 Event::PassedOver(whom) => panic!("node {node} passed {whom:?}"),
-                Event::Waiting(_) | Event::Released(_) => {}
+                Event::SlowPath | Event::Waiting(_) | Event::Released(_) => {}
             }
         }
         let inside: Vec<usize> = (0..self.nodes()).filter(|&it| self.is_inside(it)).collect();

@@ -24,19 +24,24 @@ const THREE_FAILS_ONE: &[(u64, Delta)] = &[(3, Delta::Failed(ONE))];
 
 /// A setup in which rules are tried.
 #[derive(Clone, Copy)]
-struct Case {
-    name: &'static str,
-    setup: Setup,
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) setup: Setup,
     /// States under our rules.
-    states: usize,
+    pub(super) states: usize,
 }
 
 impl Case {
-    fn ours(&self) -> Scenario {
+    pub(super) fn ours(&self) -> Scenario {
         holds(self.name, self.states, self.setup)
     }
 
-    fn under(&self, rules: &'static [Published], promise: Promise, steps: usize) -> Scenario {
+    pub(super) fn under(
+        &self,
+        rules: &'static [Published],
+        promise: Promise,
+        steps: usize,
+    ) -> Scenario {
         breaks(self.name, steps, self.setup, rules, promise)
     }
 }

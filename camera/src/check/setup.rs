@@ -32,6 +32,12 @@ pub struct Setup {
     pub keep: bool,
     /// See [`Config::refresh`].
     pub refresh: bool,
+    /// See [`Config::multicast`].
+    pub multicast: bool,
+    /// See [`Config::slow_path`].
+    pub slow: bool,
+    /// See [`Config::failures`].
+    pub failures: u8,
     /// Whether who was declared failed is passed over: then tokens alone say who is in.
     pub takeover: bool,
     /// Rules that differ from ours.
@@ -80,6 +86,9 @@ impl Setup {
             slack: 0,
             keep: false,
             refresh: false,
+            multicast: true,
+            slow: false,
+            failures: 1,
             takeover: false,
             rules: &[],
             progress: true,
@@ -106,6 +115,11 @@ impl Setup {
             // Counting to more than one would make states that differ in nothing else.
             resend_limit: Config::new(1).resend,
             peer_limit: 16,
+            multicast: self.multicast,
+            slow_path: self.slow,
+            failures: self.failures,
+            // Whoever fails is told of in the end.
+            tree_patience: 0,
             ..Config::new(self.upper)
         };
         let life = if self.rules.contains(&Published::OneLife) {
@@ -147,6 +161,12 @@ impl Setup {
             model = model.always("mutual exclusion", |state: &State<Camera, Watch>| {
                 let inside = |machine: &&Camera| machine.token().is_some();
                 state.machines().filter(inside).count() <= 1
+            });
+        }
+        if self.slow && self.only.is_none() {
+            model = model.sometimes("a tree lets its root in", |state| {
+                let is_root = |it: &Camera| it.token().is_some() && it.trees.contains(&it.me);
+                state.machines().any(is_root)
             });
         }
         if looks_at(Promise::Tokens) {
@@ -206,7 +226,11 @@ impl Observer<Camera> for Watch {
             }
             Event::Fenced(_) => self.fenced = true,
             Event::PassedOver(_) => self.passed = true,
-            Event::Waiting(_) | Event::Released(_) | Event::Cancelled | Event::Refused(_) => {}
+            Event::SlowPath
+            | Event::Waiting(_)
+            | Event::Released(_)
+            | Event::Cancelled
+            | Event::Refused(_) => {}
         }
     }
 }

@@ -262,7 +262,7 @@ impl History {
         for (at, node, event) in events {
             let me = self.member(node);
             match event {
-                Event::Waiting(_) => {}
+                Event::SlowPath | Event::Waiting(_) => {}
                 Event::Entered(token) => {
                     self.oracle.entered(me, token);
                     self.change(node, Stage::Inside(token));

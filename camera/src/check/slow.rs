@@ -1,0 +1,242 @@
+//! The slow path: trees through meshes in which few know each other.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_core::{Delta, Member};
+use selvedge_sim::check::{Bounds, Scenario};
+
+use super::Promise::{Exclusion, Progress};
+use super::errata::Case;
+use super::{Setup, holds};
+use crate::Command::{self, Cancel, Enter, Exit};
+use crate::Published::{self, LateCaching, NoQuorum, NoRebuilding, OwnOksAreNotAsked};
+
+const VISIT: &[Command] = &[Enter, Exit];
+const TWICE: &[Command] = &[Enter, Exit, Enter, Exit];
+const STAY: &[Command] = &[Enter];
+const NONE: &[Command] = &[];
+
+const TWO: Member = Member::new(2, 0);
+const THREE: Member = Member::new(3, 0);
+
+/// Of four nodes only those side by side know each other.
+const LINE: &[&[u64]] = &[&[2], &[1, 3], &[2, 4], &[3]];
+const RING: &[&[u64]] = &[&[2, 4], &[1, 3], &[2, 4], &[1, 3]];
+/// Nodes 1 and 2 know node 3 only.
+const FRIEND: &[&[u64]] = &[&[3], &[3], &[1, 2]];
+/// Node 2 stands between nodes 1 and 3.
+const BETWEEN: &[&[u64]] = &[&[2], &[1, 3], &[2]];
+
+const CALM: Bounds = Setup::CALM;
+const ONE_CRASH: Bounds = Bounds { crashes: 1, ..CALM };
+
+/// Whoever knows one other of four nodes needs the slow path.
+fn mesh(lists: &'static [&'static [u64]]) -> Setup {
+    Setup {
+        lists,
+        upper: 4,
+        slow: true,
+        ..Setup::full(lists.len() as u64)
+    }
+}
+
+/// Everything at once, under our rules.
+pub(super) fn sound() -> Vec<Scenario> {
+    let friend = mesh(FRIEND).visits(&[VISIT, VISIT]);
+    let between = mesh(BETWEEN).visits(&[VISIT, NONE, VISIT]);
+    let ends = mesh(LINE).visits(&[VISIT, NONE, NONE, VISIT]);
+    vec![
+        holds("slow path, 2 roots", 13_559, friend),
+        holds(
+            "slow path, 2 roots, one comes again",
+            163_885,
+            friend.visits(&[TWICE, VISIT]),
+        ),
+        holds("slow path, from both ends of 4", 73_423, ends),
+        holds(
+            "slow path and fast path, 4 nodes",
+            28_450,
+            mesh(&[&[2, 3], &[3], &[2, 4], &[3, 1]]).visits(&[VISIT, VISIT]),
+        ),
+        holds(
+            "slow path, permissions kept",
+            146_115,
+            Setup {
+                keep: true,
+                slack: 2,
+                ..friend.visits(&[TWICE, VISIT])
+            },
+        ),
+        holds(
+            "slow path, loss",
+            67_077,
+            Setup {
+                bounds: Bounds { drops: 1, ..CALM },
+                ..friend
+            },
+        ),
+        holds(
+            "slow path, duplicate",
+            131_017,
+            Setup {
+                bounds: Bounds {
+                    duplicates: 1,
+                    ..CALM
+                },
+                ..friend
+            },
+        ),
+        holds(
+            "slow path, no multicast",
+            230_358,
+            Setup {
+                multicast: false,
+                ..ends
+            },
+        ),
+        holds(
+            "fast path becomes slow in mid-request",
+            84_746,
+            Setup {
+                deltas: &[(1, Delta::Failed(TWO))],
+                ..mesh(&[&[2, 3], &[3], &[1, 2]]).visits(&[VISIT, VISIT])
+            },
+        ),
+        holds(
+            "slow path, a root dies",
+            39_467,
+            Setup {
+                ends: &[1],
+                bounds: ONE_CRASH,
+                ..between
+            },
+        ),
+        holds(
+            "slow path, two in a row die",
+            1_939,
+            Setup {
+                ends: &[2, 3],
+                bounds: Bounds { crashes: 2, ..CALM },
+                ..mesh(LINE).visits(&[VISIT])
+            },
+        ),
+    ]
+}
+
+/// More of it, for `--deep`.
+pub(super) fn deep() -> Vec<Scenario> {
+    let friend = mesh(FRIEND).visits(&[VISIT, VISIT]);
+    vec![
+        holds(
+            "slow path, inner nodes wrongly declared failed",
+            851_815,
+            Setup {
+                deltas: &[(1, Delta::Failed(TWO)), (2, Delta::Failed(THREE))],
+                ..mesh(BETWEEN).visits(&[VISIT, NONE, VISIT])
+            },
+        ),
+        holds(
+            "slow path, no multicast, loss",
+            291_421,
+            Setup {
+                multicast: false,
+                bounds: Bounds { drops: 1, ..CALM },
+                ..friend
+            },
+        ),
+        holds(
+            "slow path, cancel",
+            3_433_101,
+            Setup {
+                // Who is inside when it wants to give up stays there.
+                progress: false,
+                ..friend.visits(&[&[Enter, Cancel, Enter, Exit], VISIT])
+            },
+        ),
+        holds(
+            "slow path, one of a ring of 4 dies",
+            2_941_882,
+            Setup {
+                ends: &[2],
+                bounds: ONE_CRASH,
+                ..mesh(RING).visits(&[VISIT, NONE, VISIT])
+            },
+        ),
+    ]
+}
+
+/// Nodes 1 and 2 are on nobody's list, so only node 3 and what it knows can tell them of each
+/// other.
+fn strangers() -> Case {
+    Case {
+        name: "S1: two roots that nobody lists",
+        setup: mesh(&[&[3], &[3], &[4], &[3]]).visits(&[VISIT, VISIT]),
+        states: 15_506,
+    }
+}
+
+fn joined_later() -> Case {
+    Case {
+        name: "S1: a root joins after another one's tree is built",
+        setup: Setup {
+            deltas: &[(3, Delta::Joined(TWO))],
+            ..mesh(&[&[3], &[3], &[1]]).visits(&[VISIT, VISIT])
+        },
+        states: 20_456,
+    }
+}
+
+fn parent_dies() -> Case {
+    Case {
+        name: "S3: an inner node dies, and its child has said OK to it",
+        setup: Setup {
+            ends: &[2],
+            bounds: ONE_CRASH,
+            ..mesh(BETWEEN).visits(&[VISIT, NONE, VISIT])
+        },
+        states: 129_438,
+    }
+}
+
+fn dies_while_building() -> Case {
+    Case {
+        name: "S4: an inner node dies while the tree is built",
+        setup: Setup {
+            ends: &[2],
+            bounds: ONE_CRASH,
+            progress: false,
+            ..mesh(RING).visits(&[STAY, NONE, NONE, STAY])
+        },
+        states: 16_154,
+    }
+}
+
+/// Each erratum: the published rules break, ours hold.
+pub(super) fn pairs() -> Vec<Scenario> {
+    let thesis = &Published::THESIS;
+    let mut all = Vec::new();
+    for (case, promise, steps) in [
+        (strangers(), Exclusion, 10),
+        (joined_later(), Exclusion, 8),
+        (parent_dies(), Progress, 11),
+        (dies_while_building(), Exclusion, 14),
+    ] {
+        all.push(case.ours());
+        all.push(case.under(thesis, promise, steps));
+    }
+    all
+}
+
+/// Our rules with one part taken out, each in the scenario that needs it.
+pub(super) fn parts() -> Vec<Scenario> {
+    const NEITHER: &[Published] = &[LateCaching, Published::RootIgnoresRivals];
+    // Each of the other two keeps the second one out as well.
+    const ALONE: &[Published] = &[NoRebuilding, NoQuorum, OwnOksAreNotAsked];
+    vec![
+        strangers().under(&[Published::RootIgnoresRivals], Exclusion, 10),
+        strangers().under(NEITHER, Exclusion, 10),
+        parent_dies().under(&[Published::AdoptedStaySilent], Progress, 8),
+        dies_while_building().under(ALONE, Exclusion, 14),
+    ]
+}

@@ -1,0 +1,574 @@
+//! The slow path: a request that goes from neighbour to neighbour through the whole mesh, and the
+//! OKs that come back along the tree (thesis, section 4.4, Algorithm 3).
+//!
+//! A parent asks until it has an answer, so nothing else need be acknowledged. Each OK counts once:
+//! a node tells one parent only unless it is asked, and what comes from a child that was given up
+//! is not taken.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Member};
+
+use crate::grant::Verdict;
+use crate::machine::{Camera, Stage};
+use crate::message::{Rivals, UP_MAX_LEN, branches_len};
+use crate::tree::{Answered, Child, Subtree, Told, Tree};
+use crate::{Event, Message, Request, Rival, Timer, Token, TreeId};
+
+/// What a child says of all in its part of the tree, without the list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sum {
+    pub(crate) oks: u32,
+    pub(crate) after: Option<Member>,
+    pub(crate) more: bool,
+    pub(crate) floor: Token,
+}
+
+/// Root: its own tree.
+impl Camera {
+    /// The request goes on through the mesh. What others have said so far does not count, for they
+    /// say it again in the tree; but those who may be inside still have to say OK themselves.
+    pub(crate) fn go_slow(&mut self, cx: &mut Context<'_, Self>) {
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        waiting.go_slow();
+        self.kept.retain(|_, ()| false);
+        self.counters.0.slow += 1;
+        cx.event(Event::SlowPath);
+        self.plant(1, cx);
+    }
+
+    /// Begins to build the tree for the request that waits.
+    pub(crate) fn plant(&mut self, attempt: u32, cx: &mut Context<'_, Self>) {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return;
+        };
+        let request = waiting.request(self.last);
+        let id = TreeId {
+            root: self.me,
+            number: request.number,
+            attempt,
+        };
+        self.grow(Tree::new(id, request, None, self.tree_room()), cx);
+    }
+
+    /// A part of our tree is lost.
+    pub(crate) fn broken(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
+        match self.trees.get(&self.me).map(|ours| ours.id) {
+            Some(id) if id == tree && self.is_waiting() => {
+                self.counters.0.rebuilt += 1;
+                self.plant(id.attempt.saturating_add(1), cx);
+            }
+            Some(id) if id.number == tree.number => {}
+            Some(_) | None => self.is_over(from, tree, cx),
+        }
+    }
+
+    /// Somebody works on a tree of ours that is not there any more.
+    fn is_over(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
+        self.counters.0.stale += 1;
+        let is_open = match &self.stage {
+            Stage::Idle => false,
+            Stage::Waiting(waiting) => waiting.token.number <= tree.number,
+            Stage::Inside(inside) => inside.number <= tree.number,
+        };
+        if !is_open && tree.number <= self.issued {
+            let (number, last) = (tree.number, self.last);
+            cx.send(from, Message::Release { number, last });
+        }
+    }
+
+    fn tree_room(&self) -> usize {
+        (self.config.peer_limit as usize).saturating_mul(2)
+    }
+}
+
+/// Any node of a tree.
+impl Camera {
+    /// A node asks us to be its child.
+    pub(crate) fn joined(
+        &mut self,
+        from: Member,
+        tree: TreeId,
+        request: Request,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let ours = self
+            .trees
+            .get(&tree.root)
+            .map(|ours| (ours.id, ours.parent));
+        match ours {
+            Some((id, Some(parent))) if id == tree && parent == from => {
+                self.tell_again(tree.root, None, cx);
+            }
+            Some((id, _)) if id >= tree => cx.send(from, Message::Nack { tree }),
+            Some(_) | None => self.take_part(from, tree, request, cx),
+        }
+    }
+
+    /// A node is our parent now, or still is, and wants to know where we stand.
+    pub(crate) fn adopted(
+        &mut self,
+        from: Member,
+        tree: TreeId,
+        request: Request,
+        after: Option<Member>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        match self.trees.get_mut(&tree.root) {
+            Some(ours) if ours.id == tree && ours.parent.is_some() => {
+                ours.parent = Some(from);
+                if !self.rules.adopted_stay_silent() || ours.told != Told::Up {
+                    self.tell_again(tree.root, after, cx);
+                }
+            }
+            Some(ours) if ours.id >= tree => cx.send(from, Message::Nack { tree }),
+            Some(_) | None => self.take_part(from, tree, request, cx),
+        }
+    }
+
+    fn take_part(
+        &mut self,
+        parent: Member,
+        tree: TreeId,
+        request: Request,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let root = tree.root;
+        let others = self.trees.len() - usize::from(self.trees.contains(&self.me));
+        let is_full = others >= self.config.tree_limit.into() && !self.trees.contains(&root);
+        if root.id == self.me.id || !self.meet(root, cx) || is_full {
+            self.counters.0.no_room += u64::from(is_full);
+            cx.send(parent, Message::Nack { tree });
+            return;
+        }
+        let verdict = self.judge(root, request, cx);
+        let mut ours = Tree::new(tree, request, Some(parent), self.tree_room());
+        match verdict {
+            Verdict::Over => {
+                cx.send(parent, Message::Nack { tree });
+                return;
+            }
+            Verdict::Granted => ours.agreed = true,
+            Verdict::Grant => ours.agreed = self.agree(root, request, cx),
+            Verdict::Wait => {
+                let before = self.deferred.get(&root).map(|old| old.number);
+                ours.direct = before == Some(request.number);
+                self.defer(root, request);
+            }
+        }
+        self.grow(ours, cx);
+    }
+
+    /// Says OK, and remembers it at once.
+    fn agree(&mut self, root: Member, request: Request, cx: &mut Context<'_, Self>) -> bool {
+        self.rules.late_caching() || self.remember(root, request, cx)
+    }
+
+    /// Asks all neighbours to be children.
+    fn grow(&mut self, mut tree: Tree, cx: &mut Context<'_, Self>) {
+        let (id, parent, request) = (tree.id, tree.parent, tree.request);
+        for member in self.peers.iter() {
+            if member == id.root || Some(member) == parent {
+                continue;
+            }
+            if tree.set(member, Child::new(Answered::No)).is_err() {
+                self.counters.0.no_room += 1;
+                break;
+            }
+            cx.send(member, join(id, request));
+        }
+        if self.trees.insert(id.root, tree).is_err() {
+            self.counters.0.no_room += 1;
+            return;
+        }
+        self.watch_trees(cx);
+        self.advance(id.root, cx);
+    }
+
+    /// A neighbour will not be our child.
+    pub(crate) fn declined(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
+        let Some(ours) = self.trees.get_mut(&tree.root) else {
+            return;
+        };
+        // Whoever has said more took part, and this was sent before.
+        if ours.id == tree && ours.child(from).map(|it| &it.answer) == Some(&Answered::No) {
+            ours.remove(from);
+            self.advance(tree.root, cx);
+        }
+    }
+
+    /// A child's part of the tree is built.
+    pub(crate) fn echoed(
+        &mut self,
+        from: Member,
+        tree: TreeId,
+        below: Subtree,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let Some(ours) = self.trees.get_mut(&tree.root).filter(|it| it.id == tree) else {
+            self.forgotten(from, tree, cx);
+            return;
+        };
+        if !ours.needs(from) {
+            return;
+        }
+        let after = ours.child(from).and_then(|child| child.after);
+        let child = Child {
+            after,
+            ..Child::new(Answered::Echo(below))
+        };
+        let _is_there = ours.set(from, child).is_ok();
+        self.advance(tree.root, cx);
+    }
+
+    /// All in a child's part have said OK.
+    pub(crate) fn summed(
+        &mut self,
+        from: Member,
+        tree: TreeId,
+        sum: Sum,
+        rivals: &[Rival],
+        cx: &mut Context<'_, Self>,
+    ) {
+        let root = tree.root;
+        let Some(ours) = self.trees.get_mut(&root).filter(|it| it.id == tree) else {
+            self.forgotten(from, tree, cx);
+            return;
+        };
+        let Some(child) = ours.child(from) else {
+            return;
+        };
+        if child.answer == Answered::Up || child.after != sum.after {
+            return;
+        }
+        let is_ours = root == self.me;
+        let room = match &self.stage {
+            Stage::Waiting(waiting) if is_ours => waiting.room(),
+            Stage::Idle | Stage::Waiting(_) | Stage::Inside(_) => {
+                ours.rivals.limit().saturating_sub(ours.rivals.len())
+            }
+        };
+        if room < rivals.len() {
+            // Not taken, so it comes again.
+            self.counters.0.no_room += 1;
+            return;
+        }
+        if sum.more {
+            let after = rivals.last().map(|rival| rival.member);
+            let below = match &child.answer {
+                Answered::Echo(below) => below.clone(),
+                Answered::No | Answered::Up => Subtree::default(),
+            };
+            let child = Child {
+                after,
+                ..Child::new(Answered::Echo(below))
+            };
+            let _is_there = ours.set(from, child).is_ok();
+            cx.send(from, adopt(ours, after));
+        }
+        ours.floor = ours.floor.max(sum.floor);
+        for &rival in rivals {
+            if !is_ours {
+                self.pass_on(root, rival);
+            } else if !self.rules.root_ignores_rivals() {
+                self.heard_of(rival, cx);
+            }
+        }
+        if !sum.more
+            && let Some(ours) = self.trees.get_mut(&root)
+        {
+            ours.complete(from, sum.oks);
+        }
+        self.advance(root, cx);
+    }
+
+    /// A rival that the root must hear of.
+    fn pass_on(&mut self, root: Member, rival: Rival) {
+        if let Some(ours) = self.trees.get_mut(&root)
+            && rival.member != root
+            && ours.mind(rival).is_err()
+        {
+            self.counters.0.no_room += 1;
+        }
+    }
+
+    /// Somebody speaks of a tree that we do not have, or have no more.
+    fn forgotten(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
+        if tree.root == self.me {
+            self.is_over(from, tree, cx);
+        } else {
+            self.counters.0.stale += 1;
+        }
+    }
+
+    /// Tells the parent, if there is something new to tell; a root enters if it can.
+    pub(crate) fn advance(&mut self, root: Member, cx: &mut Context<'_, Self>) {
+        if root == self.me {
+            self.try_enter(cx);
+            return;
+        }
+        let Some(tree) = self.trees.get_mut(&root) else {
+            return;
+        };
+        let news = if tree.is_growing() {
+            Told::Nothing
+        } else if tree.is_whole() {
+            Told::Up
+        } else {
+            Told::Echo
+        };
+        let is_news = match (tree.told, news) {
+            (_, Told::Nothing) | (Told::Up, _) | (Told::Echo, Told::Echo) => false,
+            (Told::Nothing | Told::Echo, Told::Echo | Told::Up) => true,
+        };
+        if is_news {
+            tree.told = news;
+            self.tell_again(root, None, cx);
+        }
+    }
+
+    /// Tells the parent where we stand.
+    fn tell_again(&mut self, root: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
+        let Some(tree) = self.trees.get(&root) else {
+            return;
+        };
+        let (id, request, agreed) = (tree.id, tree.request, tree.agreed);
+        if !agreed && self.deferred.get(&root).is_none() {
+            // There was no room to remember it.
+            let verdict = self.judge(root, request, cx);
+            let agrees = verdict == Verdict::Granted
+                || verdict == Verdict::Grant && self.agree(root, request, cx);
+            if let Some(tree) = self.trees.get_mut(&root).filter(|it| it.id == id) {
+                tree.agreed = agrees;
+            }
+        }
+        let Some(tree) = self.trees.get(&root) else {
+            return;
+        };
+        if tree.is_growing() {
+            return;
+        }
+        if tree.is_whole() {
+            if self.rules.late_caching() {
+                self.remember(root, request, cx);
+            }
+            self.send_sum(root, after, cx);
+            return;
+        }
+        let Some(parent) = tree.parent else {
+            return;
+        };
+        let mut below = tree.topology(self.config.failures.saturating_add(1));
+        let room = self.config.list_budget(UP_MAX_LEN);
+        while branches_len(&below.branches) > room {
+            below.cut(below.levels.saturating_sub(1));
+        }
+        let Subtree { levels, branches } = below;
+        let tree = id;
+        cx.send(
+            parent,
+            Message::Echo {
+                tree,
+                levels,
+                branches,
+            },
+        );
+    }
+
+    /// One part of what all of us know of others, as much as fits a frame.
+    fn send_sum(&self, root: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
+        let Some(ours) = self.trees.get(&root) else {
+            return;
+        };
+        let Some(parent) = ours.parent else {
+            return;
+        };
+        let own = self.grants.iter().map(|(&member, it)| (member, it.up_to));
+        let below = ours.rivals.iter().map(|(&member, &up_to)| (member, up_to));
+        let mut all: Vec<Rival> = own
+            .chain(below)
+            .filter(|(member, _)| *member != root && Some(*member) > after)
+            .map(|(member, up_to)| Rival { member, up_to })
+            .collect();
+        all.sort_unstable();
+        let mut room = self.config.list_budget(UP_MAX_LEN);
+        let (mut rivals, mut more) = (Rivals::new(), false);
+        let mut all = all.into_iter().peekable();
+        while let Some(rival) = all.next() {
+            if all.peek().is_some_and(|next| next.member == rival.member) {
+                // The one with the higher number says it all.
+                continue;
+            }
+            let Some(left) = room.checked_sub(rival.encoded_len()) else {
+                more = true;
+                break;
+            };
+            room = left;
+            rivals.push(rival);
+        }
+        cx.send(
+            parent,
+            Message::Up {
+                tree: ours.id,
+                oks: ours.oks().saturating_add(1),
+                after,
+                rivals,
+                more,
+                floor: self.floor.max(ours.floor),
+            },
+        );
+    }
+
+    /// A node takes no part any more, or is said not to.
+    pub(crate) fn lost(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        let needs = |(_, tree): &(&Member, &Tree)| tree.needs(member);
+        let roots: Vec<Member> = self
+            .trees
+            .iter()
+            .filter(needs)
+            .map(|(&root, _)| root)
+            .collect();
+        for root in roots {
+            self.give_up(root, member, cx);
+        }
+    }
+
+    /// Gives up a child, and is parent to those below it.
+    fn give_up(&mut self, root: Member, child: Member, cx: &mut Context<'_, Self>) {
+        let Some(tree) = self.trees.get_mut(&root) else {
+            return;
+        };
+        let Some(child) = tree.remove(child) else {
+            return;
+        };
+        let mut orphans: Vec<(Member, Subtree)> = Vec::new();
+        let mut is_lost = match child.answer {
+            Answered::No => true,
+            Answered::Echo(below) => {
+                orphans = below.split();
+                below.levels == 0
+            }
+            Answered::Up => false,
+        };
+        while let Some((orphan, below)) = orphans.pop() {
+            if orphan == root || orphan.id == self.me.id {
+                continue;
+            }
+            if self.peers.is_failed(orphan) || self.peers.is_over(orphan) {
+                is_lost |= below.levels == 0;
+                orphans.extend(below.split());
+                continue;
+            }
+            if tree.set(orphan, Child::new(Answered::Echo(below))).is_err() {
+                self.counters.0.no_room += 1;
+                is_lost = true;
+                continue;
+            }
+            cx.send(orphan, adopt(tree, None));
+        }
+        let id = tree.id;
+        if is_lost && !self.rules.no_rebuilding() {
+            tree.broken = true;
+            if root == self.me {
+                self.broken(root, id, cx);
+                return;
+            }
+            cx.send(root, Message::Broken { tree: id });
+        }
+        self.watch_trees(cx);
+        self.advance(root, cx);
+    }
+
+    /// The root's requests up to this number are over, and so is their tree.
+    pub(crate) fn fell(&mut self, root: Member, up_to: u64, last: u64, cx: &mut Context<'_, Self>) {
+        let is_over = |tree: &&Tree| tree.id.number <= up_to;
+        if self.trees.get(&root).filter(is_over).is_none() {
+            return;
+        }
+        let Some(tree) = self.trees.remove(&root) else {
+            return;
+        };
+        if self.config.multicast {
+            return;
+        }
+        for (member, _) in tree.children() {
+            let number = up_to;
+            cx.send(member, Message::Over { root, number, last });
+        }
+    }
+
+    /// Sees to it that answers that are overdue are asked for.
+    fn watch_trees(&mut self, cx: &mut Context<'_, Self>) {
+        if !self.watches_trees && self.trees.iter().any(|(_, tree)| tree.is_open()) {
+            self.watches_trees = true;
+            cx.arm(Timer::Tree, self.config.resend);
+        }
+    }
+
+    /// Asks those again of whom nothing was heard, and now and then those who have not said OK.
+    pub(crate) fn ask_trees_again(&mut self, cx: &mut Context<'_, Self>) {
+        self.watches_trees = false;
+        self.tree_rounds += 1;
+        let asks_all =
+            self.config.resend.0.saturating_mul(self.tree_rounds) >= self.config.resend_limit.0;
+        if asks_all {
+            self.tree_rounds = 0;
+        }
+        let patience = self.config.tree_patience;
+        let mut silent: Vec<(Member, Member)> = Vec::new();
+        let roots: Vec<Member> = self.trees.iter().map(|(&root, _)| root).collect();
+        for root in roots {
+            let Some(tree) = self.trees.get_mut(&root) else {
+                continue;
+            };
+            if tree.broken {
+                let tree = tree.id;
+                cx.send(root, Message::Broken { tree });
+                continue;
+            }
+            let asked: Vec<Member> = tree
+                .children()
+                .filter(|(_, child)| match child.answer {
+                    Answered::No => true,
+                    Answered::Echo(_) => asks_all,
+                    Answered::Up => false,
+                })
+                .map(|(member, _)| member)
+                .collect();
+            for member in asked {
+                // Of who is on the list the membership service tells when it fails.
+                let is_watched = self.peers.is_listed(member);
+                if patience > 0 && !is_watched && tree.ask_again(member) > patience {
+                    silent.push((root, member));
+                } else if tree.child(member).map(|it| &it.answer) == Some(&Answered::No) {
+                    cx.send(member, join(tree.id, tree.request));
+                } else {
+                    let after = tree.child(member).and_then(|child| child.after);
+                    cx.send(member, adopt(tree, after));
+                }
+            }
+        }
+        for (root, member) in silent {
+            self.give_up(root, member, cx);
+        }
+        self.watch_trees(cx);
+    }
+}
+
+fn join(tree: TreeId, request: Request) -> Message {
+    let Request { up_to, last, .. } = request;
+    Message::Join { tree, up_to, last }
+}
+
+fn adopt(tree: &Tree, after: Option<Member>) -> Message {
+    let Request { up_to, last, .. } = tree.request;
+    let tree = tree.id;
+    Message::Adopt {
+        tree,
+        up_to,
+        last,
+        after,
+    }
+}

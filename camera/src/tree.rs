@@ -1,0 +1,247 @@
+//! The slow path's tree, as one node in it sees it: who asked it, whom it asked, and what came
+//! back.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{BoundedMap, Full, Member};
+
+use crate::message::{Branch, TreeId};
+use crate::{Request, Rival, Token};
+
+/// One node's place in the tree of one request. Each operation takes O(log n) unless it says
+/// otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Tree {
+    pub(crate) id: TreeId,
+    /// The root's wish.
+    pub(crate) request: Request,
+    /// Whom to tell; nobody, if this node is the root.
+    pub(crate) parent: Option<Member>,
+    /// Whether this node has said OK itself.
+    pub(crate) agreed: bool,
+    /// Whether the root asked this node directly, too.
+    pub(crate) direct: bool,
+    /// What the parent was told last without having asked.
+    pub(crate) told: Told,
+    /// Whether a part below is lost, so that the tree must be built anew.
+    pub(crate) broken: bool,
+    /// The highest token that was used, as far as those below know.
+    pub(crate) floor: Token,
+    /// To whom else those below have said OK, with the highest number of a token.
+    pub(crate) rivals: BoundedMap<Member, u64>,
+    /// How many below have said OK.
+    oks: u32,
+    children: BoundedMap<Member, Child>,
+    /// Children that have not answered at all.
+    silent: usize,
+    /// Children whose part of the tree is built and has not said OK as a whole.
+    below: usize,
+}
+
+/// What a parent has been told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Told {
+    Nothing,
+    Echo,
+    Up,
+}
+
+/// A node that was asked and has not declined.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Child {
+    pub(crate) answer: Answered,
+    /// Behind which member its list of rivals goes on.
+    pub(crate) after: Option<Member>,
+    /// How often it was asked again since it last answered.
+    pub(crate) unanswered: u8,
+}
+
+/// How far a child has come.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Answered {
+    /// Nothing is known of it.
+    No,
+    /// Its part of the tree is built.
+    Echo(Subtree),
+    /// All in its part have said OK.
+    Up,
+}
+
+/// What is known of the nodes below a child.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Subtree {
+    /// How many levels `branches` holds in full.
+    pub(crate) levels: u8,
+    pub(crate) branches: Vec<Branch>,
+}
+
+impl Child {
+    pub(crate) const fn new(answer: Answered) -> Self {
+        Self {
+            answer,
+            after: None,
+            unanswered: 0,
+        }
+    }
+}
+
+impl Subtree {
+    /// The parts below its topmost nodes, each with its topmost node. Takes O(branches).
+    pub(crate) fn split(&self) -> Vec<(Member, Self)> {
+        let levels = self.levels.saturating_sub(1);
+        let mut parts: Vec<(Member, Self)> = Vec::new();
+        for branch in &self.branches {
+            if branch.depth == 1 {
+                let branches = Vec::new();
+                parts.push((branch.member, Self { levels, branches }));
+            } else if let Some((_, part)) = parts.last_mut() {
+                let depth = branch.depth - 1;
+                part.branches.push(Branch { depth, ..*branch });
+            }
+        }
+        parts
+    }
+}
+
+impl Tree {
+    pub(crate) const fn new(
+        id: TreeId,
+        request: Request,
+        parent: Option<Member>,
+        limit: usize,
+    ) -> Self {
+        Self {
+            id,
+            request,
+            parent,
+            agreed: parent.is_none(),
+            direct: false,
+            told: Told::Nothing,
+            broken: false,
+            floor: Token {
+                number: 0,
+                holder: id.root,
+            },
+            rivals: BoundedMap::new(limit),
+            oks: 0,
+            children: BoundedMap::new(limit),
+            silent: 0,
+            below: 0,
+        }
+    }
+
+    /// How many below have said OK, as far as it is certain.
+    pub(crate) const fn oks(&self) -> u32 {
+        self.oks
+    }
+
+    /// Whether a child is still being asked for the first time.
+    pub(crate) const fn is_growing(&self) -> bool {
+        self.broken || self.silent > 0
+    }
+
+    /// Whether all below, and this node, have said OK.
+    pub(crate) const fn is_whole(&self) -> bool {
+        !self.is_growing() && self.below == 0 && self.agreed
+    }
+
+    /// Whether something has to come from below, or the root has to hear that it cannot.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.is_growing() || self.below > 0
+    }
+
+    pub(crate) fn child(&self, member: Member) -> Option<&Child> {
+        self.children.get(&member)
+    }
+
+    pub(crate) fn children(&self) -> impl Iterator<Item = (Member, &Child)> {
+        self.children.iter().map(|(&member, child)| (member, child))
+    }
+
+    /// Whether the loss of `member` would be felt.
+    pub(crate) fn needs(&self, member: Member) -> bool {
+        self.child(member)
+            .is_some_and(|child| child.answer != Answered::Up)
+    }
+
+    /// Changes what is known of a child, or takes one on.
+    pub(crate) fn set(&mut self, member: Member, child: Child) -> Result<(), Full> {
+        let after = kinds(Some(&child));
+        let before = self.children.insert(member, child)?;
+        self.count(kinds(before.as_ref()), after);
+        Ok(())
+    }
+
+    pub(crate) fn remove(&mut self, member: Member) -> Option<Child> {
+        let before = self.children.remove(&member)?;
+        self.count(kinds(Some(&before)), (0, 0));
+        Some(before)
+    }
+
+    /// All in the part below `member` have said OK, so many.
+    pub(crate) fn complete(&mut self, member: Member, oks: u32) {
+        let child = Child::new(Answered::Up);
+        if self.set(member, child).is_ok() {
+            self.oks = self.oks.saturating_add(oks);
+        }
+    }
+
+    /// Notes that a child is asked once more. Returns how often that was in vain.
+    pub(crate) fn ask_again(&mut self, member: Member) -> u8 {
+        let Some(child) = self.children.get_mut(&member) else {
+            return 0;
+        };
+        child.unanswered = child.unanswered.saturating_add(1);
+        child.unanswered
+    }
+
+    /// Takes note of rivals that those below named.
+    pub(crate) fn mind(&mut self, rival: Rival) -> Result<(), Full> {
+        let up_to = self.rivals.get(&rival.member).copied();
+        let up_to = up_to.unwrap_or_default().max(rival.up_to);
+        self.rivals.insert(rival.member, up_to).map(drop)
+    }
+
+    /// Who is below, in the order of a walk, to this depth. Takes O(all that is known).
+    pub(crate) fn topology(&self, depth: u8) -> Subtree {
+        let mut all = Subtree {
+            levels: depth,
+            branches: Vec::new(),
+        };
+        for (member, child) in self.children() {
+            all.branches.push(Branch { depth: 1, member });
+            if let Answered::Echo(below) = &child.answer {
+                all.levels = all.levels.min(below.levels.saturating_add(1));
+                let deeper = below.branches.iter().map(|branch| Branch {
+                    depth: branch.depth + 1,
+                    ..*branch
+                });
+                all.branches.extend(deeper);
+            }
+        }
+        all.cut(depth);
+        all
+    }
+
+    fn count(&mut self, before: (usize, usize), after: (usize, usize)) {
+        self.silent = (self.silent + after.0).saturating_sub(before.0);
+        self.below = (self.below + after.1).saturating_sub(before.1);
+    }
+}
+
+impl Subtree {
+    /// Leaves out what is deeper.
+    pub(crate) fn cut(&mut self, depth: u8) {
+        self.levels = self.levels.min(depth);
+        self.branches.retain(|branch| branch.depth <= depth);
+    }
+}
+
+/// Whether a child is silent, and whether it is built but not complete.
+fn kinds(child: Option<&Child>) -> (usize, usize) {
+    match child.map(|child| &child.answer) {
+        Some(Answered::No) => (1, 0),
+        Some(Answered::Echo(_)) => (0, 1),
+        Some(Answered::Up) | None => (0, 0),
+    }
+}
