@@ -31,6 +31,8 @@ struct Tally {
     cancels: u64,
     refused: u64,
     issued_again: u64,
+    slow: u64,
+    rebuilt: u64,
 }
 
 struct History {
@@ -38,6 +40,10 @@ struct History {
     rng: ChaCha8Rng,
     config: Config,
     lives: Vec<u32>,
+    /// Who knows whom: all, or only few.
+    knows: Vec<Vec<bool>>,
+    /// Nothing goes wrong any more, and everyone is up.
+    is_calm: bool,
     /// Since when a node waits.
     waits: Vec<Option<Time>>,
     /// What others have to be told about a life that is over, and when.
@@ -69,8 +75,11 @@ impl History {
             // One life may end and another begin while a request is open.
             ..Config::new(nodes as u32 + 1)
         };
+        let knows = acquaintances(nodes, &mut rng);
         let mut history = Self {
             mesh,
+            knows,
+            is_calm: false,
             rng,
             config,
             lives: vec![0; nodes],
@@ -105,7 +114,7 @@ impl History {
     /// Tells `node` of all others.
     fn introduce(&mut self, node: usize) {
         for other in 0..self.nodes() {
-            if other != node && self.mesh.is_up(other) {
+            if self.knows[node][other] && self.mesh.is_up(other) {
                 let member = self.member(other);
                 self.mesh.membership(node, Delta::Joined(member)).unwrap();
             }
@@ -113,8 +122,10 @@ impl History {
     }
 
     fn tell_all(&mut self, delta: Delta) {
+        let whom = (delta.member().id.0 - 1) as usize;
         for node in 0..self.nodes() {
-            if self.mesh.is_up(node) && self.member(node).id != delta.member().id {
+            let is_news = self.knows[node][whom] || !matches!(delta, Delta::Joined(_));
+            if self.mesh.is_up(node) && node != whom && is_news {
                 self.mesh.membership(node, delta).unwrap();
             }
         }
@@ -155,7 +166,11 @@ impl History {
                     self.waits[node] = None;
                     self.tally.entries += 1;
                 }
-                Event::Refused(Refusal::TooFew { .. }) => {
+                Event::Refused(Refusal::TooFew { answered, upper }) => {
+                    assert!(
+                        !self.is_calm || self.waits[node].is_none(),
+                        "node {node} got {answered} of {upper}"
+                    );
                     self.waits[node] = None;
                     self.tally.refused += 1;
                 }
@@ -281,6 +296,20 @@ impl History {
         for node in 0..self.nodes() {
             self.introduce(node);
         }
+        // Those that began while some were missing may be refused, and ask again.
+        for node in 0..self.nodes() {
+            if self.waits[node].is_some() {
+                self.mesh.command(node, Command::Cancel).unwrap();
+                self.look();
+            }
+        }
+        self.pass(Span::secs(30));
+        self.is_calm = true;
+        for node in 0..self.nodes() {
+            if !self.is_inside(node) {
+                self.visit(node);
+            }
+        }
         // Each takes its turn: nobody waits for longer than all others need.
         for _ in 0..100 * self.nodes() {
             if self.waits.iter().all(Option::is_none) {
@@ -307,9 +336,31 @@ impl History {
         assert!(stuck.is_empty(), "{stuck:?}");
         let again = |(_, machine): (usize, &Camera)| machine.counters().issued_again;
         self.tally.issued_again += self.mesh.machines().map(again).sum::<u64>();
+        for (_, machine) in self.mesh.machines() {
+            self.tally.slow += machine.counters().slow;
+            self.tally.rebuilt += machine.counters().rebuilt;
+        }
         self.tally.lost = self.mesh.counters().lost();
         self.tally
     }
+}
+
+/// Everyone knows everyone, or each knows few but all are connected.
+fn acquaintances(nodes: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<bool>> {
+    let all = rng.below(2) == 0;
+    let mut knows: Vec<Vec<bool>> = (0..nodes)
+        .map(|node| (0..nodes).map(|other| all && other != node).collect())
+        .collect();
+    for node in 1..nodes {
+        let other = rng.below(node as u64) as usize;
+        (knows[node][other], knows[other][node]) = (true, true);
+    }
+    for _ in 0..rng.below(nodes as u64) {
+        let node = rng.below(nodes as u64) as usize;
+        let other = rng.below(nodes as u64) as usize;
+        knows[node][other] |= node != other;
+    }
+    knows
 }
 
 #[test]
@@ -337,6 +388,8 @@ fn one_at_a_time_and_everyone_in_turn() {
             (&mut all.cancels, tally.cancels),
             (&mut all.refused, tally.refused),
             (&mut all.issued_again, tally.issued_again),
+            (&mut all.slow, tally.slow),
+            (&mut all.rebuilt, tally.rebuilt),
         ] {
             *sum += one;
         }
@@ -356,6 +409,8 @@ fn one_at_a_time_and_everyone_in_turn() {
             all.cancels,
             all.refused,
             all.issued_again,
+            all.slow,
+            all.rebuilt,
         ] {
             assert!(met > 0, "{all:?}");
         }
