@@ -23,8 +23,15 @@
 //! What is *not* promised: that a node which was wrongly passed over stops in time. It is told
 //! ([`Event::Fenced`]), and a resource that refuses lower tokens than it has seen is safe.
 //!
-//! The slow path of the thesis (section 4.4), which asks nodes that are on nobody's list, is not
-//! built yet: where fewer than half of [`Config::upper`] are known, a request is refused.
+//! # Two paths
+//!
+//! The fast path asks everyone on the list. Where those are not more than half of
+//! [`Config::upper`], at the beginning or because the list got shorter meanwhile, the request takes
+//! the slow path (section 4.4): it goes from neighbour to neighbour through the whole mesh, and the
+//! OKs come back along the tree that this makes, each node's with those of all below it. That costs
+//! two to four messages for each pair of neighbours, and a round trip through as many levels as the
+//! tree has, and one more.
+//! Inner nodes may die while it runs. [`Config::slow_path`] switches it off.
 //!
 //! # Where a node stands
 //!
@@ -101,6 +108,7 @@ mod machine;
 mod message;
 mod peers;
 mod published;
+mod repair;
 mod request;
 mod slow;
 mod token;
@@ -111,7 +119,7 @@ pub use config::{Config, ConfigError};
 pub use counters::Counters;
 pub use event::{Command, Event, Misbehaviour, Refusal, Reject, Timer};
 pub use machine::Camera;
-pub use message::{Branch, KIND, Message, Request, Rival, Rivals, TreeId};
+pub use message::{Branch, Branches, KIND, Message, Request, Rival, Rivals, TreeId};
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use token::Token;

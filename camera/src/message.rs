@@ -1,7 +1,5 @@
 //! What travels; nothing else does.
 
-use alloc::vec::Vec;
-
 use selvedge_core::Member;
 use selvedge_core::wire::{member_len, varint_len};
 use smallvec::SmallVec;
@@ -52,6 +50,9 @@ pub struct Branch {
     /// Who.
     pub member: Member,
 }
+
+/// Nodes of a tree in the order of a walk, each behind the one that it is below.
+pub type Branches = SmallVec<[Branch; 4]>;
 
 /// Which tree: that of one request, as it was built for the nth time. A later one is higher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -140,7 +141,8 @@ pub enum Message {
         /// How many levels `branches` holds in full: 0 when they do not fit a frame.
         levels: u8,
         /// Who is below.
-        branches: Vec<Branch>,
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_branches))]
+        branches: Branches,
     },
     /// I and all below me have said OK, but mind these.
     Up {
@@ -304,5 +306,12 @@ pub(crate) fn in_order(after: Option<Member>, rivals: &[Rival]) -> bool {
 pub(crate) fn arbitrary_rivals(
     input: &mut arbitrary::Unstructured<'_>,
 ) -> arbitrary::Result<Rivals> {
+    input.arbitrary_iter()?.collect()
+}
+
+#[cfg(feature = "arbitrary")]
+pub(crate) fn arbitrary_branches(
+    input: &mut arbitrary::Unstructured<'_>,
+) -> arbitrary::Result<Branches> {
     input.arbitrary_iter()?.collect()
 }

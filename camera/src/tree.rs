@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{BoundedMap, Full, Member};
 
-use crate::message::{Branch, TreeId};
+use crate::message::{Branch, Branches, TreeId};
 use crate::{Request, Rival, Token};
 
 /// One node's place in the tree of one request. Each operation takes O(log n) unless it says
@@ -72,7 +72,7 @@ pub(crate) enum Answered {
 pub(crate) struct Subtree {
     /// How many levels `branches` holds in full.
     pub(crate) levels: u8,
-    pub(crate) branches: Vec<Branch>,
+    pub(crate) branches: Branches,
 }
 
 impl Child {
@@ -92,7 +92,7 @@ impl Subtree {
         let mut parts: Vec<(Member, Self)> = Vec::new();
         for branch in &self.branches {
             if branch.depth == 1 {
-                let branches = Vec::new();
+                let branches = Branches::new();
                 parts.push((branch.member, Self { levels, branches }));
             } else if let Some((_, part)) = parts.last_mut() {
                 let depth = branch.depth - 1;
@@ -206,7 +206,7 @@ impl Tree {
     pub(crate) fn topology(&self, depth: u8) -> Subtree {
         let mut all = Subtree {
             levels: depth,
-            branches: Vec::new(),
+            branches: Branches::new(),
         };
         for (member, child) in self.children() {
             all.branches.push(Branch { depth: 1, member });

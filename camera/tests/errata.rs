@@ -20,14 +20,18 @@ fn published_rules_break_in_so_many_steps_and_ours_hold() {
         .filter(|scenario| scenario.rules() == Rules::Published)
         .collect();
     assert!(published.len() >= 28, "{}", published.len());
+    let mut held = Vec::new();
     for theirs in published {
-        let ours = |scenario: &&Scenario| {
-            scenario.name() == theirs.name() && scenario.rules() == Rules::Ours
-        };
-        for scenario in [theirs, list.iter().find(ours).unwrap()] {
-            if let Err(surprise) = scenario.verify() {
+        let name = theirs.name();
+        let ours = |it: &&Scenario| it.name() == name && it.rules() == Rules::Ours;
+        let ours = list.iter().find(ours).unwrap();
+        let is_new = !held.contains(&name);
+        for scenario in [(is_new, ours), (!theirs.is_deep(), theirs)] {
+            let (is_due, scenario) = scenario;
+            if is_due && let Err(surprise) = scenario.verify() {
                 panic!("{surprise}");
             }
         }
+        held.push(name);
     }
 }

@@ -351,9 +351,12 @@ fn acquaintances(nodes: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<bool>> {
     let mut knows: Vec<Vec<bool>> = (0..nodes)
         .map(|node| (0..nodes).map(|other| all && other != node).collect())
         .collect();
-    for node in 1..nodes {
-        let other = rng.below(node as u64) as usize;
-        (knows[node][other], knows[other][node]) = (true, true);
+    let mut pairs: Vec<(usize, usize)> = (1..nodes)
+        .map(|node| (node, rng.below(node as u64) as usize))
+        .collect();
+    pairs.extend(pairs.clone().iter().map(|&(node, other)| (other, node)));
+    for (node, other) in pairs {
+        knows[node][other] = true;
     }
     for _ in 0..rng.below(nodes as u64) {
         let node = rng.below(nodes as u64) as usize;

@@ -9,7 +9,9 @@
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
-use selvedge_camera::{Camera, Command, Config, Event, KIND, Message, Request, Rival, Token};
+use selvedge_camera::{
+    Branch, Camera, Command, Config, Event, KIND, Message, Request, Rival, Token, TreeId,
+};
 use selvedge_core::wire::{Envelope, VERSION};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, Time};
 
@@ -31,6 +33,11 @@ fn samples() -> Vec<Message> {
     let token = Token {
         number: 2,
         holder: Member::new(9, 0),
+    };
+    let tree = TreeId {
+        root: Member::new(9, 0),
+        number: 300,
+        attempt: 2,
     };
     vec![
         Message::Request {
@@ -55,6 +62,48 @@ fn samples() -> Vec<Message> {
         },
         Message::Fence { token },
         Message::Floor { token },
+        Message::Join {
+            tree,
+            up_to: 300,
+            last: 7,
+        },
+        Message::Nack { tree },
+        Message::Echo {
+            tree,
+            levels: 2,
+            branches: [
+                Branch {
+                    depth: 1,
+                    member: Member::new(200, 3),
+                },
+                Branch {
+                    depth: 2,
+                    member: Member::new(3, 0),
+                },
+            ]
+            .into_iter()
+            .collect(),
+        },
+        Message::Up {
+            tree,
+            oks: 200,
+            after: Some(Member::new(1, 0)),
+            rivals: [rival].into_iter().collect(),
+            more: true,
+            floor: token,
+        },
+        Message::Adopt {
+            tree,
+            up_to: 300,
+            last: 7,
+            after: None,
+        },
+        Message::Broken { tree },
+        Message::Over {
+            root: tree.root,
+            number: 300,
+            last: 7,
+        },
     ]
 }
 
@@ -68,7 +117,15 @@ fn the_format_stays_as_it_is() {
         "0102010003ac0201",
         "01020100040209 00",
         "01020100050209 00",
+        "0102010006 0900ac0202 ac0207",
+        "0102010007 0900ac0202",
+        "0102010008 0900ac0202 02 02 01c80103 020300",
+        "0102010009 0900ac0202 c801 010100 01050140 01 020900",
+        "010201000a 0900ac0202 ac0207 00",
+        "010201000b 0900ac0202",
+        "010201000c 0900ac0207",
     ];
+    assert_eq!(samples().len(), golden.len());
     for (message, golden) in samples().iter().zip(golden) {
         let bytes = frame(Member::new(1, 0), message);
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

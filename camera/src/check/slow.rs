@@ -237,6 +237,6 @@ pub(super) fn parts() -> Vec<Scenario> {
         strangers().under(&[Published::RootIgnoresRivals], Exclusion, 10),
         strangers().under(NEITHER, Exclusion, 10),
         parent_dies().under(&[Published::AdoptedStaySilent], Progress, 8),
-        dies_while_building().under(ALONE, Exclusion, 14),
+        dies_while_building().under(ALONE, Exclusion, 15).deep(),
     ]
 }

@@ -1,0 +1,148 @@
+//! What goes wrong with the slow path's trees: children that fail, answers that are lost, roots
+//! that have gone on.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Member};
+
+use crate::machine::Camera;
+use crate::slow::{adopt, join};
+use crate::tree::{Answered, Child, Subtree, Tree};
+use crate::{Message, Timer};
+
+impl Camera {
+    /// A node takes no part any more, or is said not to.
+    pub(crate) fn lost(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        let needs = |(_, tree): &(&Member, &Tree)| tree.needs(member);
+        let roots: Vec<Member> = self
+            .trees
+            .iter()
+            .filter(needs)
+            .map(|(&root, _)| root)
+            .collect();
+        for root in roots {
+            self.give_up(root, member, cx);
+        }
+    }
+
+    /// Gives up a child, and is parent to those below it.
+    fn give_up(&mut self, root: Member, child: Member, cx: &mut Context<'_, Self>) {
+        let Some(tree) = self.trees.get_mut(&root) else {
+            return;
+        };
+        let Some(child) = tree.remove(child) else {
+            return;
+        };
+        let mut orphans: Vec<(Member, Subtree)> = Vec::new();
+        let mut is_lost = match child.answer {
+            Answered::No => true,
+            Answered::Echo(below) => {
+                orphans = below.split();
+                below.levels == 0
+            }
+            Answered::Up => false,
+        };
+        while let Some((orphan, below)) = orphans.pop() {
+            if orphan == root || orphan.id == self.me.id {
+                continue;
+            }
+            if self.peers.is_failed(orphan) || self.peers.is_over(orphan) {
+                is_lost |= below.levels == 0;
+                orphans.extend(below.split());
+                continue;
+            }
+            if tree.set(orphan, Child::new(Answered::Echo(below))).is_err() {
+                self.counters.0.no_room += 1;
+                is_lost = true;
+                continue;
+            }
+            cx.send(orphan, adopt(tree, None));
+        }
+        let id = tree.id;
+        if is_lost && !self.rules.no_rebuilding() {
+            tree.broken = true;
+            if root == self.me {
+                self.broken(root, id, cx);
+                return;
+            }
+            cx.send(root, Message::Broken { tree: id });
+        }
+        self.watch_trees(cx);
+        self.advance(root, cx);
+    }
+
+    /// The root's requests up to this number are over, and so is their tree.
+    pub(crate) fn fell(&mut self, root: Member, up_to: u64, last: u64, cx: &mut Context<'_, Self>) {
+        let is_over = |tree: &&Tree| tree.id.number <= up_to;
+        if self.trees.get(&root).filter(is_over).is_none() {
+            return;
+        }
+        let Some(tree) = self.trees.remove(&root) else {
+            return;
+        };
+        if self.config.multicast {
+            return;
+        }
+        for (member, _) in tree.children() {
+            let number = up_to;
+            cx.send(member, Message::Over { root, number, last });
+        }
+    }
+
+    /// Sees to it that answers that are overdue are asked for.
+    pub(crate) fn watch_trees(&mut self, cx: &mut Context<'_, Self>) {
+        if !self.watches_trees && self.trees.iter().any(|(_, tree)| tree.is_open()) {
+            self.watches_trees = true;
+            cx.arm(Timer::Tree, self.config.resend);
+        }
+    }
+
+    /// Asks those again of whom nothing was heard, and now and then those who have not said OK.
+    pub(crate) fn ask_trees_again(&mut self, cx: &mut Context<'_, Self>) {
+        self.watches_trees = false;
+        self.tree_rounds += 1;
+        let asks_all =
+            self.config.resend.0.saturating_mul(self.tree_rounds) >= self.config.resend_limit.0;
+        if asks_all {
+            self.tree_rounds = 0;
+        }
+        let patience = self.config.tree_patience;
+        let mut silent: Vec<(Member, Member)> = Vec::new();
+        let roots: Vec<Member> = self.trees.iter().map(|(&root, _)| root).collect();
+        for root in roots {
+            let Some(tree) = self.trees.get_mut(&root) else {
+                continue;
+            };
+            if tree.broken {
+                let tree = tree.id;
+                cx.send(root, Message::Broken { tree });
+                continue;
+            }
+            let asked: Vec<Member> = tree
+                .children()
+                .filter(|(_, child)| match child.answer {
+                    Answered::No => true,
+                    Answered::Echo(_) => asks_all,
+                    Answered::Up => false,
+                })
+                .map(|(member, _)| member)
+                .collect();
+            for member in asked {
+                // Of who is on the list the membership service tells when it fails.
+                let is_watched = self.peers.is_listed(member);
+                if patience > 0 && !is_watched && tree.ask_again(member) > patience {
+                    silent.push((root, member));
+                } else if tree.child(member).map(|it| &it.answer) == Some(&Answered::No) {
+                    cx.send(member, join(tree.id, tree.request));
+                } else {
+                    let after = tree.child(member).and_then(|child| child.after);
+                    cx.send(member, adopt(tree, after));
+                }
+            }
+        }
+        for (root, member) in silent {
+            self.give_up(root, member, cx);
+        }
+        self.watch_trees(cx);
+    }
+}

@@ -1,0 +1,201 @@
+//! The slow path through whole meshes: who gets in, at what cost, and who may die meanwhile.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+use selvedge_camera::{Camera, Command, Config, Event, Refusal, Token};
+use selvedge_core::{Delta, Member, Ratio, Span};
+use selvedge_sim::network::{Link, Network, Topology};
+
+const DELAY: Span = Span::millis(10);
+
+fn member(node: usize) -> Member {
+    Member::new(node as u64 + 1, 0)
+}
+
+/// A mesh in which node `n` knows `n + step` and `n - step` for each step, all in a ring.
+fn ring(nodes: usize, steps: &[usize], config: Config, loss: u32) -> Network<Camera> {
+    let link = Link {
+        min_delay: DELAY,
+        max_delay: DELAY,
+        loss: Ratio::new(loss, 100),
+        ..Link::default()
+    };
+    let mut mesh = Network::new(7, Topology::full_mesh(nodes).unwrap(), link).unwrap();
+    for node in 0..nodes {
+        let me = member(node);
+        mesh.add(me, Camera::new(me, config).unwrap()).unwrap();
+    }
+    for node in 0..nodes {
+        for step in steps {
+            for other in [node + step, node + nodes - step] {
+                let joined = Delta::Joined(member(other % nodes));
+                mesh.membership(node, joined).unwrap();
+            }
+        }
+    }
+    mesh
+}
+
+fn events(mesh: &mut Network<Camera>) -> Vec<(usize, Event)> {
+    let told = mesh.drain_events();
+    told.map(|(_, node, event)| (node, event)).collect()
+}
+
+fn entered(mesh: &mut Network<Camera>) -> Vec<(usize, Token)> {
+    let told = events(mesh).into_iter();
+    told.filter_map(|(node, event)| match event {
+        Event::Entered(token) => Some((node, token)),
+        Event::SlowPath
+        | Event::Waiting(_)
+        | Event::Released(_)
+        | Event::Cancelled
+        | Event::Fenced(_)
+        | Event::PassedOver(_)
+        | Event::Refused(_) => None,
+    })
+    .collect()
+}
+
+/// Two round trips of neighbours are two messages, or four where both ask each other.
+#[test]
+fn a_request_goes_through_the_whole_mesh_and_back() {
+    const NODES: usize = 48;
+    let mut mesh = ring(NODES, &[1, 5], Config::new(NODES as u32), 0);
+    mesh.command(0, Command::Enter).unwrap();
+    assert_eq!(events(&mut mesh), [(0, Event::SlowPath)]);
+    // The farthest node is 6 hops away; it asks its neighbours, and its OK comes back 6 hops.
+    mesh.run_for(DELAY * 13);
+    assert_eq!(entered(&mut mesh), []);
+    mesh.run_for(DELAY);
+    let number = 1;
+    let holder = member(0);
+    assert_eq!(entered(&mut mesh), [(0, Token { number, holder })]);
+    let pairs = NODES as u64 * 2;
+    let sent = mesh.counters().sent;
+    println!("{sent} messages for {pairs} pairs");
+    assert!(sent <= 4 * pairs, "{sent} messages for {pairs} pairs");
+    assert_eq!(mesh.machine(0).unwrap().counters().slow, 1);
+}
+
+/// Everyone wants to enter at once, and some messages are lost.
+#[test]
+fn all_get_in_one_after_the_other() {
+    const NODES: usize = 12;
+    for multicast in [true, false] {
+        let config = Config {
+            multicast,
+            ..Config::new(NODES as u32)
+        };
+        let mut mesh = ring(NODES, &[1], config, 5);
+        for node in 0..NODES {
+            mesh.command(node, Command::Enter).unwrap();
+        }
+        let mut all: Vec<(usize, Token)> = Vec::new();
+        for _ in 0..400 {
+            mesh.run_for(Span::millis(500));
+            let inside = |node: &usize| mesh.machine(*node).unwrap().token().is_some();
+            let inside: Vec<usize> = (0..NODES).filter(inside).collect();
+            assert!(inside.len() <= 1, "{inside:?}");
+            all.extend(entered(&mut mesh));
+            for node in inside {
+                mesh.command(node, Command::Exit).unwrap();
+            }
+        }
+        assert_eq!(all.len(), NODES, "{all:?}");
+        assert!(all.is_sorted_by(|a, b| a.1 < b.1), "{all:?}");
+    }
+}
+
+/// The holder makes everyone wait. Meanwhile nodes between it and a waiting root die.
+#[test]
+fn inner_nodes_may_die_while_the_root_waits() {
+    const NODES: usize = 9;
+    let mut mesh = ring(NODES, &[1], Config::new(NODES as u32), 0);
+    mesh.command(0, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 10);
+    mesh.command(4, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 10);
+    assert_eq!(entered(&mut mesh).len(), 1);
+    let before = mesh.counters().sent;
+    // Node 2 is between them, and node 1 is its child in the tree of node 4.
+    mesh.crash(2).unwrap();
+    for node in [1, 3] {
+        mesh.membership(node, Delta::Failed(member(2))).unwrap();
+    }
+    mesh.run_for(DELAY * 4);
+    // Its child was adopted: nothing was built anew.
+    assert!(mesh.counters().sent < before + 10);
+    mesh.command(0, Command::Exit).unwrap();
+    mesh.run_for(DELAY * 10);
+    let all = entered(&mut mesh);
+    assert_eq!(all.len(), 1);
+    assert_eq!(all[0].0, 4);
+    assert_eq!(mesh.machine(4).unwrap().counters().rebuilt, 0);
+}
+
+/// A request that began on the fast path goes on when its list gets too short.
+#[test]
+fn a_request_changes_its_path_under_way() {
+    const NODES: usize = 6;
+    let mut mesh = ring(NODES, &[1, 2], Config::new(NODES as u32), 0);
+    mesh.command(3, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 3);
+    // All of its neighbours but one are wrongly taken for dead while it waits for node 3.
+    mesh.command(0, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 3);
+    for other in [2, 4, 5] {
+        mesh.membership(0, Delta::Failed(member(other))).unwrap();
+    }
+    mesh.run_for(DELAY * 10);
+    let told = events(&mut mesh);
+    assert!(!told.contains(&(0, Event::SlowPath)), "it has their OKs");
+    mesh.command(0, Command::Cancel).unwrap();
+    mesh.command(0, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 10);
+    assert!(events(&mut mesh).contains(&(0, Event::SlowPath)));
+    mesh.command(3, Command::Exit).unwrap();
+    mesh.run_for(DELAY * 10);
+    let all = entered(&mut mesh);
+    assert_eq!(all.iter().map(|it| it.0).collect::<Vec<_>>(), [0]);
+}
+
+/// What is not connected is too few, and the root hears of it.
+#[test]
+fn a_part_of_the_mesh_is_refused() {
+    let mut mesh = ring(4, &[1], Config::new(9), 0);
+    mesh.command(0, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 10);
+    let (answered, upper) = (4, 9);
+    let refused = Event::Refused(Refusal::TooFew { answered, upper });
+    assert_eq!(events(&mut mesh), [(0, Event::SlowPath), (0, refused)]);
+    // Nothing is left of it.
+    for node in 0..4 {
+        assert!(!mesh.machine(node).unwrap().is_waiting());
+    }
+}
+
+/// A node takes part in so many trees; those beyond that go around it.
+#[test]
+fn trees_are_bounded() {
+    let config = Config {
+        tree_limit: 1,
+        ..Config::new(6)
+    };
+    let mut mesh = ring(6, &[1], config, 0);
+    mesh.command(0, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 10);
+    assert_eq!(entered(&mut mesh).len(), 1);
+    mesh.command(2, Command::Enter).unwrap();
+    mesh.command(4, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 10);
+    let no_room: u64 = mesh.machines().map(|it| it.1.counters().no_room).sum();
+    assert!(no_room > 0);
+    mesh.command(0, Command::Exit).unwrap();
+    mesh.run_for(Span::secs(10));
+    let inside = mesh.machines().filter(|it| it.1.token().is_some());
+    assert!(inside.count() <= 1);
+}
