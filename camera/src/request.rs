@@ -68,11 +68,8 @@ impl Camera {
         };
         if waiting.set(member, asked).is_err() {
             // It cannot be waited for, so we cannot enter: give up rather than be wrong.
-            let (answered, upper) = (waiting.oks() as u32 + 1, self.config.upper);
-            let number = waiting.token.number;
             self.counters.0.no_room += 1;
-            self.withdraw(number, cx);
-            cx.event(Event::Refused(Refusal::TooFew { answered, upper }));
+            self.give_up(cx);
             return;
         }
         if !kept {
@@ -230,13 +227,22 @@ impl Camera {
         }
         if self.meet(member, cx) {
             self.mind(rival, cx);
-        } else if let Stage::Waiting(waiting) = &mut self.stage {
-            // It is over, but may have been inside before.
+            return;
+        }
+        let is_over = self.peers.is_over(member);
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        if is_over {
+            // It may have been inside before.
             waiting.raise(Token {
                 number: rival.up_to,
                 holder: member,
             });
+            return;
         }
+        // It may be inside, and there is no room to await it.
+        self.give_up(cx);
     }
 
     /// Enters if everything is there; issues the request again when its number is too low.
@@ -249,11 +255,7 @@ impl Camera {
             self.rules.no_quorum() || others.saturating_add(1).saturating_mul(2) > upper
         };
         if !is_quorum(waiting.reachable()) {
-            let answered = u32::try_from(waiting.oks() + 1).unwrap_or(u32::MAX);
-            let upper = u32::try_from(upper).unwrap_or(u32::MAX);
-            let number = waiting.token.number;
-            self.withdraw(number, cx);
-            cx.event(Event::Refused(Refusal::TooFew { answered, upper }));
+            self.give_up(cx);
             return;
         }
         if waiting.awaited() > 0 || !is_quorum(waiting.oks()) {
@@ -295,6 +297,18 @@ impl Camera {
             cx.send(member, Message::Fence { token });
         }
         cx.event(Event::Entered(token));
+    }
+
+    /// Those who can be awaited are too few.
+    fn give_up(&mut self, cx: &mut Context<'_, Self>) {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return;
+        };
+        let answered = u32::try_from(waiting.oks() + 1).unwrap_or(u32::MAX);
+        let upper = u32::try_from(self.upper()).unwrap_or(u32::MAX);
+        let number = waiting.token.number;
+        self.withdraw(number, cx);
+        cx.event(Event::Refused(Refusal::TooFew { answered, upper }));
     }
 
     /// The bound, or the list if that is longer.

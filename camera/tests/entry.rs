@@ -271,6 +271,43 @@ fn a_flood_of_strangers_stays_within_the_limit() {
 
 use chacha20::rand_core::SeedableRng as _;
 
+/// Node 1 knows 2 and has no room for more. 2 names a rival, who may be inside.
+#[test]
+fn a_rival_that_cannot_be_remembered_is_not_taken_for_dead() {
+    let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
+    let config = Config {
+        peer_limit: 1,
+        ..Config::new(3)
+    };
+    let mut node = Driver::new(Camera::new(member(0), config).unwrap());
+    let joined = Input::Membership(Delta::Joined(member(1)));
+    node.step(Time::ZERO, &mut rng, joined, |_| ()).unwrap();
+    let enter = Input::Command(Command::Enter);
+    node.step(Time::ZERO, &mut rng, enter, |_| ()).unwrap();
+    let rival = selvedge_camera::Rival {
+        member: member(2),
+        up_to: 1,
+    };
+    let message = Message::Ok {
+        number: 1,
+        after: None,
+        rivals: [rival].into_iter().collect(),
+        more: false,
+        floor: Token::default(),
+    };
+    let from = member(1);
+    let mut told = Vec::new();
+    let input = Input::Message { from, message };
+    node.step(Time::ZERO, &mut rng, input, |effect| {
+        if let Effect::Event(event) = effect {
+            told.push(event);
+        }
+    })
+    .unwrap();
+    let (answered, upper) = (2, 3);
+    assert_eq!(told, [Event::Refused(Refusal::TooFew { answered, upper })]);
+}
+
 /// Who passes a holder over cannot reach it then, and may be gone when others can.
 #[test]
 fn who_was_passed_over_is_told_by_whoever_heard_of_it() {
