@@ -252,7 +252,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "crash and comeback with memory lost",
-            51_782,
+            66_805,
             Setup {
                 upper: 3,
                 bounds: Bounds {

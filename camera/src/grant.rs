@@ -147,6 +147,7 @@ impl Camera {
         cx.send(
             to,
             Message::Ok {
+                life: to.incarnation.0,
                 number,
                 after,
                 rivals,

@@ -384,6 +384,7 @@ impl Camera {
         match message {
             Message::Request { request, after } => self.asked(from, request, after, cx),
             Message::Ok {
+                life,
                 number,
                 after,
                 rivals,
@@ -391,6 +392,7 @@ impl Camera {
                 floor,
             } => {
                 let permit = crate::request::Permit {
+                    life,
                     number,
                     after,
                     more,

@@ -10,7 +10,7 @@ use crate::Token;
 pub const KIND: u8 = 2;
 
 /// The longest [`Message::Ok`] without its list.
-pub(crate) const FIXED_MAX_LEN: usize = 1 + 10 + 16 + 2 + 1 + 25;
+pub(crate) const FIXED_MAX_LEN: usize = 1 + 5 + 10 + 16 + 2 + 1 + 25;
 
 /// A wish to enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +54,9 @@ pub enum Message {
     },
     /// You may, as far as I am concerned, but mind these.
     Ok {
+        /// The incarnation of the receiver that asked: a message reaches a node in whichever life
+        /// it is, and each life begins with low numbers.
+        life: u32,
         /// To which request.
         number: u64,
         /// Behind which member this part of the list begins.
@@ -98,13 +101,15 @@ impl Message {
         1 + match self {
             Self::Request { request, after } => request.encoded_len() + after_len(after),
             Self::Ok {
+                life,
                 number,
                 after,
                 rivals,
                 floor,
                 ..
             } => {
-                varint_len(*number)
+                varint_len((*life).into())
+                    + varint_len(*number)
                     + after_len(after)
                     + rivals_len(rivals)
                     + 1

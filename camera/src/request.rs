@@ -9,6 +9,7 @@ use crate::{Event, Message, Refusal, Request, Rival, Timer, Token};
 /// An OK without its list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Permit {
+    pub(crate) life: u32,
     pub(crate) number: u64,
     pub(crate) after: Option<Member>,
     pub(crate) more: bool,
@@ -170,6 +171,13 @@ impl Camera {
         rivals: &[Rival],
         cx: &mut Context<'_, Self>,
     ) {
+        if permit.life != self.me.incarnation.0 && !self.rules.one_life() {
+            self.counters.0.stale += 1;
+            // It does not know that the life which asked is over. Of ours nothing is.
+            let (number, last) = (0, self.last);
+            cx.send(from, Message::Release { number, last });
+            return;
+        }
         let current = match &self.stage {
             Stage::Idle => None,
             Stage::Waiting(waiting) => Some(waiting.token.number),

@@ -210,6 +210,7 @@ fn what_no_sound_peer_sends_is_refused_and_changes_nothing() {
     };
     let rivals = [member(5), member(4)].map(|member| selvedge_camera::Rival { member, up_to: 1 });
     let unsorted = Message::Ok {
+        life: 0,
         number: 1,
         after: None,
         rivals: rivals.into_iter().collect(),
@@ -289,6 +290,7 @@ fn a_rival_that_cannot_be_remembered_is_not_taken_for_dead() {
         up_to: 1,
     };
     let message = Message::Ok {
+        life: 0,
         number: 1,
         after: None,
         rivals: [rival].into_iter().collect(),
@@ -306,6 +308,41 @@ fn a_rival_that_cannot_be_remembered_is_not_taken_for_dead() {
     .unwrap();
     let (answered, upper) = (2, 3);
     assert_eq!(told, [Event::Refused(Refusal::TooFew { answered, upper })]);
+}
+
+/// A message reaches a node in whichever life it is, and both lives begin with number 1.
+#[test]
+fn an_ok_to_a_former_life_does_not_count() {
+    let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
+    let me = Member::new(1, 5);
+    let mut node = Driver::new(Camera::new(me, Config::new(2)).unwrap());
+    let joined = Input::Membership(Delta::Joined(member(1)));
+    node.step(Time::ZERO, &mut rng, joined, |_| ()).unwrap();
+    let enter = Input::Command(Command::Enter);
+    node.step(Time::ZERO, &mut rng, enter, |_| ()).unwrap();
+    let mut hear = |life| {
+        let message = Message::Ok {
+            life,
+            number: 1,
+            after: None,
+            rivals: [].into_iter().collect(),
+            more: false,
+            floor: Token::default(),
+        };
+        let from = member(1);
+        let mut effects = Vec::new();
+        let input = Input::Message { from, message };
+        node.step(Time::ZERO, &mut rng, input, |effect| effects.push(effect))
+            .unwrap();
+        effects
+    };
+    // Its sender learns from whom it comes that the former life is over; the request goes on.
+    let message = Message::Release { number: 0, last: 0 };
+    let to = member(1);
+    assert_eq!(hear(4), [Effect::Send { to, message }]);
+    let (number, holder) = (1, me);
+    let token = Token { number, holder };
+    assert_eq!(hear(5), [Effect::Event(Event::Entered(token))]);
 }
 
 /// Who passes a holder over cannot reach it then, and may be gone when others can.

@@ -42,6 +42,7 @@ fn samples() -> Vec<Message> {
             after: Some(Member::new(200, 3)),
         },
         Message::Ok {
+            life: 2,
             number: 300,
             after: None,
             rivals: [rival].into_iter().collect(),
@@ -63,7 +64,7 @@ fn the_format_stays_as_it_is() {
     let golden = [
         "0102010000ac02ec020000",
         "0102010000ac02ec020001c80103",
-        "0102010001ac020001050140010209 00",
+        "010201000102ac020001050140010209 00",
         "0102010002ac02",
         "0102010003ac0201",
         "01020100040209 00",

@@ -132,7 +132,7 @@ fn requester_comes_back() -> Case {
             progress: false,
             ..Setup::full(2).visits(&[&[Enter, Enter, Exit], VISIT])
         },
-        states: 4_524,
+        states: 4_678,
     }
 }
 
