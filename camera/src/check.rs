@@ -153,7 +153,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, the holder is passed over",
-            1_800_853,
+            1_828_216,
             Setup {
                 takeover: true,
                 deltas: FALSE,

@@ -133,13 +133,18 @@ impl Camera {
                 }
             }
         }
-        if is_news && self.is_waiting() {
+        if !self.is_waiting() {
+            return;
+        }
+        if is_news {
             cx.event(Event::Waiting(member));
-            if self.peers.is_failed(member)
-                && let Some(takeover) = self.config.takeover
-            {
-                cx.arm(Timer::Takeover(member), takeover);
-            }
+        }
+        let was_optional = |it: Asked| matches!(it.answer, Answer::Optional { .. });
+        if (is_news || before.is_some_and(was_optional))
+            && self.peers.is_failed(member)
+            && let Some(takeover) = self.config.takeover
+        {
+            cx.arm(Timer::Takeover(member), takeover);
         }
     }
 
@@ -234,7 +239,9 @@ impl Camera {
             return;
         }
         if self.meet(member, cx) {
-            self.mind(rival, cx);
+            if !self.was_passed(rival) {
+                self.mind(rival, cx);
+            }
             return;
         }
         let is_over = self.peers.is_over(member);
@@ -251,6 +258,17 @@ impl Camera {
         }
         // It may be inside, and there is no room to await it.
         self.give_up(cx);
+    }
+
+    /// Whether we no longer wait for this rival, as it was when its time was over.
+    fn was_passed(&self, rival: Rival) -> bool {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return false;
+        };
+        waiting.get(rival.member).is_some_and(|asked| {
+            let is_optional = matches!(asked.answer, Answer::Optional { .. });
+            is_optional && asked.rival >= Some(rival.up_to)
+        })
     }
 
     /// Enters if everything is there; issues the request again when its number is too low.

@@ -176,6 +176,43 @@ fn a_holder_that_was_passed_over_is_fenced() {
     assert!(told((0, Event::Fenced(later))));
 }
 
+/// What the others say of the holder afterwards is what was known: nobody waits for it again.
+#[test]
+fn who_was_passed_over_is_not_awaited_again() {
+    let takeover = Span::secs(1);
+    let base = Config {
+        takeover: Some(takeover),
+        ..Config::new(3)
+    };
+    for slack in [0, 64] {
+        let config = Config { slack, ..base };
+        // Both ask with number 1, so the second one's token has to be above what its request may
+        // have: it issues the request again, and is told of the holder again.
+        let mut both = mesh(3, config);
+        both.command(0, Command::Enter).unwrap();
+        both.command(1, Command::Enter).unwrap();
+        both.run_for(DELAY * 4);
+        assert!(both.machine(0).unwrap().token().is_some());
+        both.crash(0).unwrap();
+        both.membership(1, Delta::Failed(member(0))).unwrap();
+        both.run_for(takeover + config.resend);
+        assert!(both.machine(1).unwrap().token().is_some(), "slack {slack}");
+
+        // The OK that names the holder comes when its time is over.
+        let mut late = mesh(3, config);
+        late.command(0, Command::Enter).unwrap();
+        late.run_for(DELAY * 4);
+        late.crash(0).unwrap();
+        late.membership(1, Delta::Failed(member(0))).unwrap();
+        late.partition(&[vec![1], vec![0, 2]]).unwrap();
+        late.command(1, Command::Enter).unwrap();
+        late.run_for(takeover * 2);
+        late.heal();
+        late.run_for(config.resend * 2);
+        assert!(late.machine(1).unwrap().token().is_some(), "slack {slack}");
+    }
+}
+
 /// Without one nobody passes, until it is certain that the holder is dead.
 #[test]
 fn without_a_takeover_only_certainty_lets_others_in() {
