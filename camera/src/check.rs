@@ -74,7 +74,7 @@ fn deep() -> Vec<Scenario> {
     alloc::vec![
         holds(
             "3 nodes, 3 requesters, a false suspicion",
-            2_141_234,
+            1_657_583,
             Setup {
                 deltas: FALSE,
                 bounds: Bounds {

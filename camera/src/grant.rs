@@ -40,7 +40,10 @@ impl Camera {
             },
             cx,
         );
-        self.note(|it| it.peers.list(from));
+        if !self.peers.is_failed(from) {
+            // Else its message may be older than its failure; membership says when it is back.
+            self.note(|it| it.peers.list(from));
+        }
         if granted == Some(request.number) {
             // Our OK was lost, or was only the beginning.
             self.send_ok(from, request.number, after, None, cx);

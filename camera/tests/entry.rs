@@ -213,6 +213,52 @@ fn who_was_passed_over_is_not_awaited_again() {
     }
 }
 
+/// Node 1 of a mesh, by hand: takes the inputs and says to whom it sent requests.
+fn asked_by_first(config: Config, inputs: Vec<Input<Camera>>) -> (Driver<Camera>, Vec<Member>) {
+    let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
+    let mut node = Driver::new(Camera::new(member(0), config).unwrap());
+    let mut asked = Vec::new();
+    for input in inputs {
+        asked.clear();
+        node.step(Time::ZERO, &mut rng, input, |effect| {
+            if let Effect::Send {
+                to,
+                message: Message::Request { .. },
+            } = effect
+            {
+                asked.push(to);
+            }
+        })
+        .unwrap();
+    }
+    (node, asked)
+}
+
+/// Membership says once that a node failed; what it sent before may come afterwards.
+#[test]
+fn a_late_request_does_not_put_who_failed_on_the_list() {
+    let request = Request {
+        number: 1,
+        up_to: 1,
+        last: 0,
+    };
+    let late = [
+        Message::Request {
+            request,
+            after: None,
+        },
+        Message::Release { number: 1, last: 1 },
+    ];
+    let from = member(1);
+    let joined = (1..4).map(|it| Input::Membership(Delta::Joined(member(it))));
+    let inputs = joined
+        .chain([Input::Membership(Delta::Failed(from))])
+        .chain(late.map(|message| Input::Message { from, message }))
+        .chain([Input::Command(Command::Enter)]);
+    let (_, asked) = asked_by_first(Config::new(4), inputs.collect());
+    assert_eq!(asked, [member(2), member(3)]);
+}
+
 /// Without one nobody passes, until it is certain that the holder is dead.
 #[test]
 fn without_a_takeover_only_certainty_lets_others_in() {

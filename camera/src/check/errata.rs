@@ -71,7 +71,7 @@ fn holder_suspected() -> Case {
             deltas: ONE_FAILS_TWO,
             ..two()
         },
-        states: 617,
+        states: 455,
     }
 }
 
@@ -82,7 +82,7 @@ fn holder_suspected_by_friend() -> Case {
             deltas: THREE_FAILS_ONE,
             ..friends()
         },
-        states: 2_436,
+        states: 1_636,
     }
 }
 
@@ -186,7 +186,7 @@ fn forgotten_ok() -> Case {
             deltas: ONE_FAILS_TWO,
             ..two()
         },
-        states: 617,
+        states: 455,
     }
 }
 
@@ -201,7 +201,7 @@ fn deferred_is_suspected() -> Case {
             },
             ..two()
         },
-        states: 248,
+        states: 209,
     }
 }
 
@@ -220,7 +220,7 @@ fn rival_is_suspected() -> Case {
             deltas: ONE_FAILS_TWO,
             ..Setup::full(3).visits(&[VISIT, VISIT])
         },
-        states: 3_111,
+        states: 2_464,
     }
 }
 
@@ -232,7 +232,7 @@ fn forgotten_among_three() -> Case {
             deltas: ONE_FAILS_TWO,
             ..Setup::full(3).visits(&[VISIT, VISIT])
         },
-        states: 1_405,
+        states: 955,
     }
 }
 
