@@ -140,11 +140,8 @@ impl Camera {
             cx.event(Event::Waiting(member));
         }
         let was_optional = |it: Asked| matches!(it.answer, Answer::Optional { .. });
-        if (is_news || before.is_some_and(was_optional))
-            && self.peers.is_failed(member)
-            && let Some(takeover) = self.config.takeover
-        {
-            cx.arm(Timer::Takeover(member), takeover);
+        if is_news || before.is_some_and(was_optional) {
+            self.doubt(member, cx);
         }
     }
 
@@ -165,6 +162,8 @@ impl Camera {
             };
             let _is_there = waiting.set(member, asked).is_ok();
             self.send_request(member, None, cx);
+            // It is a rival, and stays awaited.
+            self.doubt(member, cx);
         }
     }
 
@@ -383,6 +382,8 @@ impl Camera {
                 let answer = Answer::Optional { after: None };
                 // It may not have come there.
                 let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
+            } else {
+                self.doubt(member, cx);
             }
         }
         cx.arm(Timer::Resend, self.config.resend);
@@ -458,25 +459,37 @@ impl Camera {
         if self.rules.failure_forgets_deferred() {
             self.deferred.remove(&member);
         }
+        if self.doubt(member, cx) {
+            self.try_enter(cx);
+        }
+    }
+
+    /// Who was declared failed is not awaited, unless it may be inside: then its time begins.
+    /// Membership says it once, so this is asked again wherever somebody is awaited anew. Returns
+    /// whether it is awaited no longer.
+    fn doubt(&mut self, member: Member, cx: &mut Context<'_, Self>) -> bool {
         let ends_wait = self.rules.failure_ends_wait();
+        let is_failed = self.peers.is_failed(member);
         let Stage::Waiting(waiting) = &mut self.stage else {
-            return;
+            return false;
         };
         let Some(asked) = waiting.get(member) else {
-            return;
+            return false;
         };
         let Answer::Awaited { after } = asked.answer else {
-            return;
+            return false;
         };
+        if !is_failed {
+            return false;
+        }
         if asked.rival.is_some() && !ends_wait {
             if let Some(takeover) = self.config.takeover {
                 cx.arm(Timer::Takeover(member), takeover);
             }
-            return;
+            return false;
         }
         let answer = Answer::Optional { after };
-        let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
-        self.try_enter(cx);
+        waiting.set(member, Asked { answer, ..asked }).is_ok()
     }
 
     /// Its time is over: we no longer wait for it.

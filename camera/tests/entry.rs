@@ -259,6 +259,42 @@ fn a_late_request_does_not_put_who_failed_on_the_list() {
     assert_eq!(asked, [member(2), member(3)]);
 }
 
+/// Its OK was there, so its failure changed nothing; to the new number it will not answer.
+#[test]
+fn a_request_that_is_issued_again_does_not_wait_for_who_failed_meanwhile() {
+    let config = Config {
+        slack: 0,
+        ..Config::new(4)
+    };
+    let ok = |from| {
+        let message = Message::Ok {
+            life: 0,
+            number: 1,
+            after: None,
+            rivals: [].into_iter().collect(),
+            more: false,
+            floor: Token {
+                number: 5,
+                holder: member(3),
+            },
+        };
+        Input::Message { from, message }
+    };
+    let joined = (1..4).map(|it| Input::Membership(Delta::Joined(member(it))));
+    let inputs = joined.chain([
+        Input::Command(Command::Enter),
+        ok(member(1)),
+        Input::Membership(Delta::Failed(member(1))),
+        ok(member(2)),
+        ok(member(3)),
+    ]);
+    let (node, asked) = asked_by_first(config, inputs.collect());
+    // Should it be there, it must not be left with the old number.
+    assert_eq!(asked, [member(1), member(2), member(3)]);
+    let waits_for: Vec<Member> = node.machine().waits_for().collect();
+    assert_eq!(waits_for, [member(2), member(3)]);
+}
+
 /// Without one nobody passes, until it is certain that the holder is dead.
 #[test]
 fn without_a_takeover_only_certainty_lets_others_in() {
