@@ -10,6 +10,7 @@
 //! said.
 
 mod errata;
+pub mod operations;
 mod setup;
 
 use alloc::vec::Vec;

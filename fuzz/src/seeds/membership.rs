@@ -1,4 +1,4 @@
-//! What the corpora begin with: inputs that reach every kind of message.
+//! Frames of every kind of body, and histories with a course.
 
 use selvedge_core::Member;
 use selvedge_core::wire::{Envelope, VERSION};
@@ -6,27 +6,12 @@ use selvedge_membership::{
     Body, Broadcast, Broadcasts, Claim, Digest, KIND, Key, Message, Metadata, Record, Records,
 };
 
+use super::Seed;
 use crate::decode::seal;
-
-/// One input of one target's corpus.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seed {
-    /// For which target.
-    pub target: &'static str,
-    /// The name of its file behind `seed-`.
-    pub name: String,
-    /// The input.
-    pub bytes: Vec<u8>,
-}
-
-/// All seeds of all targets. `cargo run -p selvedge-fuzz --bin seeds` writes them.
-pub fn seeds() -> impl Iterator<Item = Seed> {
-    decode_seeds().into_iter().chain(operation_seeds())
-}
 
 /// Histories with a course: the first five bytes are settings, then come node, operation and what
 /// the operation takes. See `selvedge_membership::check::operations`.
-fn operation_seeds() -> impl Iterator<Item = Seed> {
+pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
     let join = |node: u8, seed: u8| vec![node, 12, seed, 0];
     // Everything in flight arrives, and choices take what follows.
     let deliver = |times: usize| [0, 0, 0].repeat(times);
@@ -92,7 +77,7 @@ fn operation_seeds() -> impl Iterator<Item = Seed> {
     })
 }
 
-fn decode_seeds() -> Vec<Seed> {
+pub(super) fn decode_seeds() -> Vec<Seed> {
     let mut frames = Vec::new();
     for body in bodies() {
         let bare = Message::bare(body);
@@ -125,7 +110,7 @@ fn decode_seeds() -> Vec<Seed> {
 }
 
 fn frame(from: Member, message: Message) -> Vec<u8> {
-    seal(&Envelope { from, message })
+    seal(KIND, &Envelope { from, message })
 }
 
 /// One of every kind, and both forms of what is optional.

@@ -1,0 +1,24 @@
+//! What the corpora begin with: inputs that reach every kind of message.
+
+mod camera;
+mod membership;
+
+/// One input of one target's corpus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seed {
+    /// For which target.
+    pub target: &'static str,
+    /// The name of its file behind `seed-`.
+    pub name: String,
+    /// The input.
+    pub bytes: Vec<u8>,
+}
+
+/// All seeds of all targets. `cargo run -p selvedge-fuzz --bin seeds` writes them.
+pub fn seeds() -> impl Iterator<Item = Seed> {
+    membership::decode_seeds()
+        .into_iter()
+        .chain(camera::decode_seeds())
+        .chain(membership::operation_seeds())
+        .chain(camera::operation_seeds())
+}
