@@ -87,7 +87,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "friends, joins, loss and a false suspicion",
-            2_282_713,
+            1_523_068,
             Setup {
                 lists: &[&[3], &[3], &[1, 2]],
                 deltas: JOINS,
@@ -140,7 +140,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, permissions kept, false suspicions",
-            4_461_520,
+            2_906_782,
             Setup {
                 keep: true,
                 slack: 2,
@@ -154,7 +154,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, the holder is passed over",
-            1_828_216,
+            1_149_599,
             Setup {
                 takeover: true,
                 deltas: FALSE,

@@ -84,7 +84,7 @@ fn long_histories_keep_every_promise_and_meet_every_trouble() {
 }
 
 /// So that the tests above mean something. The two rules that are left out only make somebody wait
-/// for longer where requests are sent again, or need more nodes.
+/// for longer where requests are sent again.
 #[test]
 fn a_broken_rule_is_noticed() {
     use Published as P;
