@@ -48,8 +48,8 @@ pub struct Config {
     pub multicast: bool,
     /// The longest frame in bytes, header and sender included: from 127. Default 1,400.
     pub frame_budget: u16,
-    /// How many nodes may be remembered: from 1. Each takes some 80 bytes while a request is open.
-    /// Default 4,096.
+    /// How many nodes may be remembered: from 1. Each takes some 80 bytes while a request is open,
+    /// and 72 more while this node waits. Default 4,096.
     pub peer_limit: u32,
 }
 
