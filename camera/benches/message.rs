@@ -82,6 +82,7 @@ fn bench(criterion: &mut Criterion) {
         // Of a stranger whom nobody asked: found to be none of those awaited.
         let from = Member::new(u64::from(members) / 2, 0);
         let message = Message::Ok {
+            life: 0,
             number: number + 1,
             after: None,
             rivals: [].into_iter().collect(),
@@ -104,10 +105,17 @@ fn bench(criterion: &mut Criterion) {
                     )
                 },
                 |(driver, rng)| {
-                    let Message::Ok { rivals, floor, .. } = message.clone() else {
+                    let Message::Ok {
+                        life,
+                        rivals,
+                        floor,
+                        ..
+                    } = message.clone()
+                    else {
                         return;
                     };
                     let message = Message::Ok {
+                        life,
                         number,
                         after: None,
                         rivals,

@@ -10,6 +10,7 @@
 //! said.
 
 mod errata;
+pub mod operations;
 mod setup;
 mod slow;
 
@@ -78,7 +79,7 @@ fn deep() -> Vec<Scenario> {
     alloc::vec![
         holds(
             "3 nodes, 3 requesters, a false suspicion",
-            2_141_234,
+            1_657_583,
             Setup {
                 deltas: FALSE,
                 bounds: Bounds {
@@ -90,7 +91,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "friends, joins, loss and a false suspicion",
-            2_282_713,
+            1_523_068,
             Setup {
                 lists: &[&[3], &[3], &[1, 2]],
                 deltas: JOINS,
@@ -143,7 +144,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, permissions kept, false suspicions",
-            4_461_520,
+            2_906_782,
             Setup {
                 keep: true,
                 slack: 2,
@@ -157,7 +158,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, the holder is passed over",
-            1_800_853,
+            1_149_599,
             Setup {
                 takeover: true,
                 deltas: FALSE,
@@ -253,7 +254,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "crash and comeback with memory lost",
-            51_782,
+            66_805,
             Setup {
                 upper: 3,
                 bounds: Bounds {

@@ -10,9 +10,10 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Config {
-    /// An upper bound of the number of lives of nodes that are present at any time while a request
-    /// is open: from 1. A restart with memory lost is one more life. Whoever enters has the OK of
-    /// more than half of so many (thesis, section 4.4: N.upper; erratum C10). No default: too low
+    /// An upper bound of the number of lives of nodes that are present, in all, from the beginning
+    /// of a request to its end: from 1. A restart with memory lost is one more life, and the former
+    /// one counts on for the requests that it has seen. Whoever enters has the OK of more than half
+    /// of so many (thesis, section 4.4: N.upper; erratum C10). No default: too low
     /// a bound breaks mutual exclusion, too high a one only refuses more. May be raised or lowered
     /// while running by [`Command::Bound`](crate::Command::Bound).
     pub upper: u32,
@@ -58,8 +59,8 @@ pub struct Config {
     pub tree_patience: u8,
     /// The longest frame in bytes, header and sender included: from 127. Default 1,400.
     pub frame_budget: u16,
-    /// How many nodes may be remembered: from 1. Each takes some 80 bytes while a request is open.
-    /// Default 4,096.
+    /// How many nodes may be remembered: from 1. Each takes some 80 bytes while a request is open,
+    /// and 72 more while this node waits. Default 4,096.
     pub peer_limit: u32,
 }
 

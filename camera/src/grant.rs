@@ -35,7 +35,10 @@ impl Camera {
             self.counters.0.stale += 1;
             return;
         }
-        self.note(|it| it.peers.list(from));
+        if !self.peers.is_failed(from) {
+            // Else its message may be older than its failure; membership says when it is back.
+            self.note(|it| it.peers.list(from));
+        }
         if let Some(tree) = self.trees.get_mut(&from) {
             tree.direct = true;
         }
@@ -213,6 +216,7 @@ impl Camera {
         cx.send(
             to,
             Message::Ok {
+                life: to.incarnation.0,
                 number,
                 after,
                 rivals,

@@ -384,6 +384,7 @@ impl Camera {
         match message {
             Message::Request { request, after } => self.asked(from, request, after, cx),
             Message::Ok {
+                life,
                 number,
                 after,
                 rivals,
@@ -391,6 +392,7 @@ impl Camera {
                 floor,
             } => {
                 let permit = crate::request::Permit {
+                    life,
                     number,
                     after,
                     more,
@@ -406,10 +408,18 @@ impl Camera {
                 self.joined(from, tree, tree.request(up_to, last), cx);
             }
             Message::Nack { tree } => self.declined(from, tree, cx),
+            // What is said to a former life is not about a tree of ours: whom that one asked, others
+            // have adopted.
+            Message::Echo { life, .. } | Message::Up { life, .. }
+                if life != self.me.incarnation.0 && !self.rules.one_life() =>
+            {
+                self.counters.0.stale += 1;
+            }
             Message::Echo {
                 tree,
                 levels,
                 branches,
+                ..
             } => self.echoed(from, tree, Subtree { levels, branches }, cx),
             Message::Up {
                 tree,
@@ -418,6 +428,7 @@ impl Camera {
                 rivals,
                 more,
                 floor,
+                ..
             } => {
                 let sum = Sum {
                     oks,

@@ -10,10 +10,10 @@ use crate::Token;
 pub const KIND: u8 = 2;
 
 /// The longest [`Message::Ok`] without its list.
-pub(crate) const OK_MAX_LEN: usize = 1 + 10 + 16 + 2 + 1 + 25;
+pub(crate) const OK_MAX_LEN: usize = 1 + 5 + 10 + 16 + 2 + 1 + 25;
 
 /// The longest [`Message::Up`] without its list, and longer than an [`Message::Echo`].
-pub(crate) const UP_MAX_LEN: usize = 1 + (15 + 10 + 5) + 5 + 16 + 2 + 1 + 25;
+pub(crate) const UP_MAX_LEN: usize = 1 + 5 + (15 + 10 + 5) + 5 + 16 + 2 + 1 + 25;
 
 /// A wish to enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,6 +84,9 @@ pub enum Message {
     },
     /// You may, as far as I am concerned, but mind these.
     Ok {
+        /// The incarnation of the receiver that asked: a message reaches a node in whichever life
+        /// it is, and each life begins with low numbers.
+        life: u32,
         /// To which request.
         number: u64,
         /// Behind which member this part of the list begins.
@@ -136,6 +139,8 @@ pub enum Message {
     },
     /// The tree below me is built; not all in it have said OK.
     Echo {
+        /// The incarnation of the receiver that asked.
+        life: u32,
         /// Which tree.
         tree: TreeId,
         /// How many levels `branches` holds in full: 0 when they do not fit a frame.
@@ -146,6 +151,8 @@ pub enum Message {
     },
     /// I and all below me have said OK, but mind these.
     Up {
+        /// The incarnation of the receiver that asked.
+        life: u32,
         /// Which tree.
         tree: TreeId,
         /// How many have said OK.
@@ -195,13 +202,15 @@ impl Message {
         1 + match self {
             Self::Request { request, after } => request.encoded_len() + after_len(after),
             Self::Ok {
+                life,
                 number,
                 after,
                 rivals,
                 floor,
                 ..
             } => {
-                varint_len(*number)
+                varint_len((*life).into())
+                    + varint_len(*number)
                     + after_len(after)
                     + rivals_len(rivals)
                     + 1
@@ -212,8 +221,14 @@ impl Message {
                 tree.encoded_len() + varint_len(*up_to) + varint_len(*last)
             }
             Self::Nack { tree } | Self::Broken { tree } => tree.encoded_len(),
-            Self::Echo { tree, branches, .. } => tree.encoded_len() + 1 + branches_len(branches),
+            Self::Echo {
+                life,
+                tree,
+                branches,
+                ..
+            } => varint_len((*life).into()) + tree.encoded_len() + 1 + branches_len(branches),
             Self::Up {
+                life,
                 tree,
                 oks,
                 after,
@@ -221,7 +236,8 @@ impl Message {
                 floor,
                 ..
             } => {
-                tree.encoded_len()
+                varint_len((*life).into())
+                    + tree.encoded_len()
                     + varint_len(u64::from(*oks))
                     + after_len(after)
                     + rivals_len(rivals)

@@ -9,6 +9,7 @@ use crate::{Event, Message, Refusal, Rival, Timer, Token};
 /// An OK without its list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Permit {
+    pub(crate) life: u32,
     pub(crate) number: u64,
     pub(crate) after: Option<Member>,
     pub(crate) more: bool,
@@ -136,13 +137,15 @@ impl Camera {
                 }
             }
         }
-        if is_news && self.is_waiting() {
+        if !self.is_waiting() {
+            return;
+        }
+        if is_news {
             cx.event(Event::Waiting(member));
-            if self.peers.is_failed(member)
-                && let Some(takeover) = self.config.takeover
-            {
-                cx.arm(Timer::Takeover(member), takeover);
-            }
+        }
+        let was_optional = |it: Asked| matches!(it.answer, Answer::Optional { .. });
+        if is_news || before.is_some_and(was_optional) {
+            self.doubt(member, cx);
         }
     }
 
@@ -163,6 +166,8 @@ impl Camera {
             };
             let _is_there = waiting.set(member, asked).is_ok();
             self.send_request(member, None, cx);
+            // It is a rival, and stays awaited.
+            self.doubt(member, cx);
         }
     }
 
@@ -174,6 +179,13 @@ impl Camera {
         rivals: &[Rival],
         cx: &mut Context<'_, Self>,
     ) {
+        if permit.life != self.me.incarnation.0 && !self.rules.one_life() {
+            self.counters.0.stale += 1;
+            // It does not know that the life which asked is over. Of ours nothing is.
+            let (number, last) = (0, self.last);
+            cx.send(from, Message::Release { number, last });
+            return;
+        }
         let current = match &self.stage {
             Stage::Idle => None,
             Stage::Waiting(waiting) => Some(waiting.token.number),
@@ -230,14 +242,37 @@ impl Camera {
             return;
         }
         if self.meet(member, cx) {
-            self.mind(rival, cx);
-        } else if let Stage::Waiting(waiting) = &mut self.stage {
-            // It is over, but may have been inside before.
+            if !self.was_passed(rival) {
+                self.mind(rival, cx);
+            }
+            return;
+        }
+        let is_over = self.peers.is_over(member);
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        if is_over {
+            // It may have been inside before.
             waiting.raise(Token {
                 number: rival.up_to,
                 holder: member,
             });
+            return;
         }
+        // It may be inside, and there is no room to await it.
+        let oks = waiting.oks();
+        self.refuse(oks, cx);
+    }
+
+    /// Whether we no longer wait for this rival, as it was when its time was over.
+    fn was_passed(&self, rival: Rival) -> bool {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return false;
+        };
+        waiting.get(rival.member).is_some_and(|asked| {
+            let is_optional = matches!(asked.answer, Answer::Optional { .. });
+            is_optional && asked.rival >= Some(rival.up_to)
+        })
     }
 
     /// Enters if everything is there; issues the request again when its number is too low.
@@ -380,6 +415,8 @@ impl Camera {
                 let answer = Answer::Optional { after: None };
                 // It may not have come there.
                 let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
+            } else {
+                self.doubt(member, cx);
             }
         }
         cx.arm(Timer::Resend, self.config.resend);
@@ -461,25 +498,37 @@ impl Camera {
         if self.rules.failure_forgets_deferred() {
             self.deferred.remove(&member);
         }
+        if self.doubt(member, cx) {
+            self.try_enter(cx);
+        }
+    }
+
+    /// Who was declared failed is not awaited, unless it may be inside: then its time begins.
+    /// Membership says it once, so this is asked again wherever somebody is awaited anew. Returns
+    /// whether it is awaited no longer.
+    fn doubt(&mut self, member: Member, cx: &mut Context<'_, Self>) -> bool {
         let ends_wait = self.rules.failure_ends_wait();
+        let is_failed = self.peers.is_failed(member);
         let Stage::Waiting(waiting) = &mut self.stage else {
-            return;
+            return false;
         };
         let Some(asked) = waiting.get(member) else {
-            return;
+            return false;
         };
         let Answer::Awaited { after } = asked.answer else {
-            return;
+            return false;
         };
+        if !is_failed {
+            return false;
+        }
         if asked.rival.is_some() && !ends_wait {
             if let Some(takeover) = self.config.takeover {
                 cx.arm(Timer::Takeover(member), takeover);
             }
-            return;
+            return false;
         }
         let answer = Answer::Optional { after };
-        let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
-        self.try_enter(cx);
+        waiting.set(member, Asked { answer, ..asked }).is_ok()
     }
 
     /// Its time is over: we no longer wait for it.

@@ -366,10 +366,11 @@ impl Camera {
             below.cut(below.levels.saturating_sub(1));
         }
         let Subtree { levels, branches } = below;
-        let tree = id;
+        let (life, tree) = (parent.incarnation.0, id);
         cx.send(
             parent,
             Message::Echo {
+                life,
                 tree,
                 levels,
                 branches,
@@ -411,6 +412,7 @@ impl Camera {
         cx.send(
             parent,
             Message::Up {
+                life: parent.incarnation.0,
                 tree: ours.id,
                 oks: ours.oks().saturating_add(1),
                 after,

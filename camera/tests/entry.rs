@@ -181,6 +181,125 @@ fn a_holder_that_was_passed_over_is_fenced() {
     assert!(told((0, Event::Fenced(later))));
 }
 
+/// What the others say of the holder afterwards is what was known: nobody waits for it again.
+#[test]
+fn who_was_passed_over_is_not_awaited_again() {
+    let takeover = Span::secs(1);
+    let base = Config {
+        takeover: Some(takeover),
+        ..Config::new(3)
+    };
+    for slack in [0, 64] {
+        let config = Config { slack, ..base };
+        // Both ask with number 1, so the second one's token has to be above what its request may
+        // have: it issues the request again, and is told of the holder again.
+        let mut both = mesh(3, config);
+        both.command(0, Command::Enter).unwrap();
+        both.command(1, Command::Enter).unwrap();
+        both.run_for(DELAY * 4);
+        assert!(both.machine(0).unwrap().token().is_some());
+        both.crash(0).unwrap();
+        both.membership(1, Delta::Failed(member(0))).unwrap();
+        both.run_for(takeover + config.resend);
+        assert!(both.machine(1).unwrap().token().is_some(), "slack {slack}");
+
+        // The OK that names the holder comes when its time is over.
+        let mut late = mesh(3, config);
+        late.command(0, Command::Enter).unwrap();
+        late.run_for(DELAY * 4);
+        late.crash(0).unwrap();
+        late.membership(1, Delta::Failed(member(0))).unwrap();
+        late.partition(&[vec![1], vec![0, 2]]).unwrap();
+        late.command(1, Command::Enter).unwrap();
+        late.run_for(takeover * 2);
+        late.heal();
+        late.run_for(config.resend * 2);
+        assert!(late.machine(1).unwrap().token().is_some(), "slack {slack}");
+    }
+}
+
+/// Node 1 of a mesh, by hand: takes the inputs and says to whom it sent requests.
+fn asked_by_first(config: Config, inputs: Vec<Input<Camera>>) -> (Driver<Camera>, Vec<Member>) {
+    let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
+    let mut node = Driver::new(Camera::new(member(0), config).unwrap());
+    let mut asked = Vec::new();
+    for input in inputs {
+        asked.clear();
+        node.step(Time::ZERO, &mut rng, input, |effect| {
+            if let Effect::Send {
+                to,
+                message: Message::Request { .. },
+            } = effect
+            {
+                asked.push(to);
+            }
+        })
+        .unwrap();
+    }
+    (node, asked)
+}
+
+/// Membership says once that a node failed; what it sent before may come afterwards.
+#[test]
+fn a_late_request_does_not_put_who_failed_on_the_list() {
+    let request = Request {
+        number: 1,
+        up_to: 1,
+        last: 0,
+    };
+    let late = [
+        Message::Request {
+            request,
+            after: None,
+        },
+        Message::Release { number: 1, last: 1 },
+    ];
+    let from = member(1);
+    let joined = (1..4).map(|it| Input::Membership(Delta::Joined(member(it))));
+    let inputs = joined
+        .chain([Input::Membership(Delta::Failed(from))])
+        .chain(late.map(|message| Input::Message { from, message }))
+        .chain([Input::Command(Command::Enter)]);
+    let (_, asked) = asked_by_first(Config::new(4), inputs.collect());
+    assert_eq!(asked, [member(2), member(3)]);
+}
+
+/// Its OK was there, so its failure changed nothing; to the new number it will not answer.
+#[test]
+fn a_request_that_is_issued_again_does_not_wait_for_who_failed_meanwhile() {
+    let config = Config {
+        slack: 0,
+        ..Config::new(4)
+    };
+    let ok = |from| {
+        let message = Message::Ok {
+            life: 0,
+            number: 1,
+            after: None,
+            rivals: [].into_iter().collect(),
+            more: false,
+            floor: Token {
+                number: 5,
+                holder: member(3),
+            },
+        };
+        Input::Message { from, message }
+    };
+    let joined = (1..4).map(|it| Input::Membership(Delta::Joined(member(it))));
+    let inputs = joined.chain([
+        Input::Command(Command::Enter),
+        ok(member(1)),
+        Input::Membership(Delta::Failed(member(1))),
+        ok(member(2)),
+        ok(member(3)),
+    ]);
+    let (node, asked) = asked_by_first(config, inputs.collect());
+    // Should it be there, it must not be left with the old number.
+    assert_eq!(asked, [member(1), member(2), member(3)]);
+    let waits_for: Vec<Member> = node.machine().waits_for().collect();
+    assert_eq!(waits_for, [member(2), member(3)]);
+}
+
 /// Without one nobody passes, until it is certain that the holder is dead.
 #[test]
 fn without_a_takeover_only_certainty_lets_others_in() {
@@ -215,6 +334,7 @@ fn what_no_sound_peer_sends_is_refused_and_changes_nothing() {
     };
     let rivals = [member(5), member(4)].map(|member| selvedge_camera::Rival { member, up_to: 1 });
     let unsorted = Message::Ok {
+        life: 0,
         number: 1,
         after: None,
         rivals: rivals.into_iter().collect(),
@@ -275,6 +395,79 @@ fn a_flood_of_strangers_stays_within_the_limit() {
 }
 
 use chacha20::rand_core::SeedableRng as _;
+
+/// Node 1 knows 2 and has no room for more. 2 names a rival, who may be inside.
+#[test]
+fn a_rival_that_cannot_be_remembered_is_not_taken_for_dead() {
+    let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
+    let config = Config {
+        peer_limit: 1,
+        ..Config::new(3)
+    };
+    let mut node = Driver::new(Camera::new(member(0), config).unwrap());
+    let joined = Input::Membership(Delta::Joined(member(1)));
+    node.step(Time::ZERO, &mut rng, joined, |_| ()).unwrap();
+    let enter = Input::Command(Command::Enter);
+    node.step(Time::ZERO, &mut rng, enter, |_| ()).unwrap();
+    let rival = selvedge_camera::Rival {
+        member: member(2),
+        up_to: 1,
+    };
+    let message = Message::Ok {
+        life: 0,
+        number: 1,
+        after: None,
+        rivals: [rival].into_iter().collect(),
+        more: false,
+        floor: Token::default(),
+    };
+    let from = member(1);
+    let mut told = Vec::new();
+    let input = Input::Message { from, message };
+    node.step(Time::ZERO, &mut rng, input, |effect| {
+        if let Effect::Event(event) = effect {
+            told.push(event);
+        }
+    })
+    .unwrap();
+    let (answered, upper) = (2, 3);
+    assert_eq!(told, [Event::Refused(Refusal::TooFew { answered, upper })]);
+}
+
+/// A message reaches a node in whichever life it is, and both lives begin with number 1.
+#[test]
+fn an_ok_to_a_former_life_does_not_count() {
+    let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
+    let me = Member::new(1, 5);
+    let mut node = Driver::new(Camera::new(me, Config::new(2)).unwrap());
+    let joined = Input::Membership(Delta::Joined(member(1)));
+    node.step(Time::ZERO, &mut rng, joined, |_| ()).unwrap();
+    let enter = Input::Command(Command::Enter);
+    node.step(Time::ZERO, &mut rng, enter, |_| ()).unwrap();
+    let mut hear = |life| {
+        let message = Message::Ok {
+            life,
+            number: 1,
+            after: None,
+            rivals: [].into_iter().collect(),
+            more: false,
+            floor: Token::default(),
+        };
+        let from = member(1);
+        let mut effects = Vec::new();
+        let input = Input::Message { from, message };
+        node.step(Time::ZERO, &mut rng, input, |effect| effects.push(effect))
+            .unwrap();
+        effects
+    };
+    // Its sender learns from whom it comes that the former life is over; the request goes on.
+    let message = Message::Release { number: 0, last: 0 };
+    let to = member(1);
+    assert_eq!(hear(4), [Effect::Send { to, message }]);
+    let (number, holder) = (1, me);
+    let token = Token { number, holder };
+    assert_eq!(hear(5), [Effect::Event(Event::Entered(token))]);
+}
 
 /// Who passes a holder over cannot reach it then, and may be gone when others can.
 #[test]

@@ -49,6 +49,7 @@ fn samples() -> Vec<Message> {
             after: Some(Member::new(200, 3)),
         },
         Message::Ok {
+            life: 2,
             number: 300,
             after: None,
             rivals: [rival].into_iter().collect(),
@@ -69,6 +70,7 @@ fn samples() -> Vec<Message> {
         },
         Message::Nack { tree },
         Message::Echo {
+            life: 4,
             tree,
             levels: 2,
             branches: [
@@ -85,6 +87,7 @@ fn samples() -> Vec<Message> {
             .collect(),
         },
         Message::Up {
+            life: 4,
             tree,
             oks: 200,
             after: Some(Member::new(1, 0)),
@@ -112,15 +115,15 @@ fn the_format_stays_as_it_is() {
     let golden = [
         "0102010000ac02ec020000",
         "0102010000ac02ec020001c80103",
-        "0102010001ac020001050140010209 00",
+        "010201000102ac020001050140010209 00",
         "0102010002ac02",
         "0102010003ac0201",
         "01020100040209 00",
         "01020100050209 00",
         "0102010006 0900ac0202 ac0207",
         "0102010007 0900ac0202",
-        "0102010008 0900ac0202 02 02 01c80103 020300",
-        "0102010009 0900ac0202 c801 010100 01050140 01 020900",
+        "0102010008 04 0900ac0202 02 02 01c80103 020300",
+        "0102010009 04 0900ac0202 c801 010100 01050140 01 020900",
         "010201000a 0900ac0202 ac0207 00",
         "010201000b 0900ac0202",
         "010201000c 0900ac0207",

@@ -182,6 +182,10 @@ impl<T> BoundedQueue<T> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -194,6 +198,33 @@ mod tests {
         assert_eq!(map.remove(&1), Some('a'));
         assert_eq!(map.insert(3, 'c'), Ok(None));
         assert!(map.iter().eq([(&2, &'B'), (&3, &'c')]));
+    }
+
+    proptest! {
+        #[test]
+        fn a_map_is_a_sorted_map_that_refuses_what_is_too_much(
+            limit in 0..6_usize,
+            operations in proptest::collection::vec((0..4_u8, 0..9_u8, any::<u8>()), 0..60),
+        ) {
+            let (mut map, mut model) = (BoundedMap::new(limit), BTreeMap::new());
+            for (operation, key, value) in operations {
+                match operation {
+                    0 | 1 if model.len() < limit || model.contains_key(&key) => {
+                        prop_assert_eq!(map.insert(key, value), Ok(model.insert(key, value)));
+                    }
+                    0 | 1 => prop_assert_eq!(map.insert(key, value), Err(Full { limit })),
+                    2 => prop_assert_eq!(map.remove(&key), model.remove(&key)),
+                    _ => {
+                        map.retain(|_, kept| *kept > value);
+                        model.retain(|_, kept| *kept > value);
+                    }
+                }
+                prop_assert!(map.iter().eq(&model));
+                prop_assert_eq!(map.get(&key), model.get(&key));
+                prop_assert_eq!(map.contains(&key), model.contains_key(&key));
+                prop_assert_eq!((map.len(), map.is_empty()), (model.len(), model.is_empty()));
+            }
+        }
     }
 
     #[test]

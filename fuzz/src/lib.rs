@@ -11,10 +11,12 @@
 
 #![forbid(unsafe_code)]
 
+mod camera_operations;
 mod decode;
 mod membership_operations;
 mod seeds;
 
+pub use camera_operations::camera_operations;
 pub use decode::decode;
 pub use membership_operations::membership_operations;
 pub use seeds::{Seed, seeds};
@@ -30,6 +32,10 @@ pub struct Target {
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
+    Target {
+        name: "camera_operations",
+        run: camera_operations,
+    },
     Target {
         name: "decode",
         run: decode,

@@ -76,7 +76,7 @@ fn holder_suspected() -> Case {
             deltas: ONE_FAILS_TWO,
             ..two()
         },
-        states: 617,
+        states: 455,
     }
 }
 
@@ -87,7 +87,7 @@ fn holder_suspected_by_friend() -> Case {
             deltas: THREE_FAILS_ONE,
             ..friends()
         },
-        states: 2_436,
+        states: 1_636,
     }
 }
 
@@ -137,7 +137,7 @@ fn requester_comes_back() -> Case {
             progress: false,
             ..Setup::full(2).visits(&[&[Enter, Enter, Exit], VISIT])
         },
-        states: 4_524,
+        states: 4_678,
     }
 }
 
@@ -191,7 +191,7 @@ fn forgotten_ok() -> Case {
             deltas: ONE_FAILS_TWO,
             ..two()
         },
-        states: 617,
+        states: 455,
     }
 }
 
@@ -206,7 +206,7 @@ fn deferred_is_suspected() -> Case {
             },
             ..two()
         },
-        states: 248,
+        states: 209,
     }
 }
 
@@ -225,7 +225,7 @@ fn rival_is_suspected() -> Case {
             deltas: ONE_FAILS_TWO,
             ..Setup::full(3).visits(&[VISIT, VISIT])
         },
-        states: 3_111,
+        states: 2_464,
     }
 }
 
@@ -237,7 +237,7 @@ fn forgotten_among_three() -> Case {
             deltas: ONE_FAILS_TWO,
             ..Setup::full(3).visits(&[VISIT, VISIT])
         },
-        states: 1_405,
+        states: 955,
     }
 }
 

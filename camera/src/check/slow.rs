@@ -97,7 +97,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "fast path becomes slow in mid-request",
-            84_746,
+            81_815,
             Setup {
                 deltas: &[(1, Delta::Failed(TWO))],
                 ..mesh(&[&[2, 3], &[3], &[1, 2]]).visits(&[VISIT, VISIT])

@@ -1,0 +1,125 @@
+//! Bytes as operations, messages and choices. When they run out, all that follows is zero.
+
+use selvedge_core::{Choose, Member, Ratio, Weights};
+
+use crate::{Message, Request, Rival, Token};
+
+pub(super) struct Bytes<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Bytes<'a> {
+    pub(super) const fn new(rest: &'a [u8]) -> Self {
+        Self { rest }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(super) fn take(&mut self) -> u8 {
+        match self.rest.split_first() {
+            Some((&first, rest)) => {
+                self.rest = rest;
+                first
+            }
+            None => 0,
+        }
+    }
+
+    /// One of so many: 0 when there are none.
+    pub(super) fn pick(&mut self, of: usize) -> usize {
+        usize::from(self.take()).checked_rem(of).unwrap_or_default()
+    }
+
+    /// A coin.
+    fn flip(&mut self) -> bool {
+        self.take().is_multiple_of(2)
+    }
+
+    /// A message of anyone about anyone.
+    pub(super) fn message(&mut self, first: Member) -> (Member, Message) {
+        let from = self.member(first);
+        let message = match self.take() % 8 {
+            0 | 1 => Message::Request {
+                request: Request {
+                    number: self.number(),
+                    up_to: self.number(),
+                    last: self.number(),
+                },
+                after: self.after(first),
+            },
+            2..=4 => Message::Ok {
+                life: self.member(first).incarnation.0,
+                number: self.number(),
+                after: self.after(first),
+                rivals: (0..self.take() % 6)
+                    .map(|_| Rival {
+                        member: self.member(first),
+                        up_to: self.number(),
+                    })
+                    .collect(),
+                more: self.flip(),
+                floor: self.token(first),
+            },
+            5 => Message::Wait {
+                number: self.number(),
+            },
+            6 => Message::Release {
+                number: self.number(),
+                last: self.number(),
+            },
+            _ if self.flip() => Message::Fence {
+                token: self.token(first),
+            },
+            _ => Message::Floor {
+                token: self.token(first),
+            },
+        };
+        (from, message)
+    }
+
+    /// A member near `first`, known or invented, in a life near its own.
+    fn member(&mut self, first: Member) -> Member {
+        let byte = self.take();
+        let id = first.id.0.wrapping_add(u64::from(byte & 15));
+        let life = first.incarnation.0.wrapping_add(u32::from(byte >> 5));
+        Member::new(id, life.wrapping_sub(1))
+    }
+
+    fn after(&mut self, first: Member) -> Option<Member> {
+        self.take().is_multiple_of(4).then(|| self.member(first))
+    }
+
+    fn token(&mut self, first: Member) -> Token {
+        Token {
+            number: self.number(),
+            holder: self.member(first),
+        }
+    }
+
+    /// Mostly one that is in use, now and then one of the last there are.
+    fn number(&mut self) -> u64 {
+        match self.take() {
+            byte @ 0..=239 => u64::from(byte % 80),
+            byte => u64::MAX - u64::from(byte - 240),
+        }
+    }
+}
+
+/// Camera draws nothing, but whoever runs it has to offer something.
+impl Choose for Bytes<'_> {
+    fn below(&mut self, bound: u64) -> u64 {
+        u64::from(self.take())
+            .checked_rem(bound)
+            .unwrap_or_default()
+    }
+
+    fn chance(&mut self, ratio: Ratio) -> bool {
+        ratio.numerator > 0 && (ratio.numerator >= ratio.denominator || self.flip())
+    }
+
+    fn weighted(&mut self, weights: &dyn Weights) -> Option<usize> {
+        (0..weights.len()).find(|&outcome| weights.weight(outcome) > 0)
+    }
+}

@@ -1,0 +1,157 @@
+//! Who is inside, which tokens were used, and what of it is promised.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+
+use selvedge_core::Member;
+
+use crate::{Camera, Event, Token};
+
+/// The lives that were present at some time since a request was opened: the promises are made for
+/// as many as [`Config::upper`](crate::Config::upper) says.
+#[derive(Clone, Copy, Debug, Default)]
+struct Span {
+    lives: u32,
+    /// More than half of the bound, as its owner has it.
+    quorum: u32,
+}
+
+/// Watches a mesh from above.
+#[derive(Default)]
+pub(super) struct Oracle {
+    /// Whether holders may be passed over.
+    has_takeover: bool,
+    alive: BTreeSet<Member>,
+    /// Since when requests are open, or permissions are kept.
+    open: BTreeMap<Member, Span>,
+    inside: BTreeMap<Member, Token>,
+    passed: BTreeSet<Member>,
+    last: Token,
+    /// Of the request that was served last.
+    then: Option<Span>,
+    /// Between two entries so many nodes restarted that nobody may be left who knows.
+    has_forgotten: bool,
+    pub(super) entries: u64,
+    /// Entries whose token had to exceed the one before.
+    pub(super) compared: u64,
+}
+
+impl Oracle {
+    pub(super) fn new(has_takeover: bool) -> Self {
+        Self {
+            has_takeover,
+            ..Self::default()
+        }
+    }
+
+    /// Whether one more life would be within what the promises rest on.
+    pub(super) fn may_begin(&self, upper: u32) -> bool {
+        self.open.values().all(|span| span.lives < upper)
+    }
+
+    pub(super) fn begins(&mut self, member: Member) {
+        self.alive.insert(member);
+        for span in self.open.values_mut().chain(&mut self.then) {
+            span.lives += 1;
+        }
+    }
+
+    pub(super) fn dies(&mut self, member: Member) {
+        self.alive.remove(&member);
+        self.open.remove(&member);
+        self.inside.remove(&member);
+    }
+
+    /// Takes note of a node as it is after a step, before what it told is looked at. `was_idle`:
+    /// whether it had no request and kept no permission before the step.
+    pub(super) fn step(&mut self, machine: &Camera, was_idle: bool) {
+        let me = machine.me();
+        let lives = self.alive.len() as u32;
+        let span = if was_idle {
+            self.open.insert(me, Span { lives, quorum: 0 });
+            self.open.get_mut(&me)
+        } else {
+            self.open.get_mut(&me)
+        };
+        if let Some(span) = span {
+            span.quorum = machine.config().upper / 2 + 1;
+        }
+    }
+
+    /// Forgets a request that is over, after what its node told was looked at.
+    pub(super) fn settle(&mut self, machine: &Camera) {
+        if is_idle(machine) {
+            self.open.remove(&machine.me());
+        }
+    }
+
+    pub(super) fn told(&mut self, who: Member, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Entered(token) => self.entered(who, *token),
+            Event::Released(token) => match self.inside.remove(&who) {
+                Some(held) if held == *token => Ok(()),
+                held => Err(format!("{who:?} released {token:?} and had {held:?}")),
+            },
+            Event::PassedOver(whom) => {
+                self.passed.insert(*whom);
+                self.allowed(format!("{who:?} passed {whom:?} over"))
+            }
+            Event::Fenced(by) => {
+                let held = self.inside.get(&who).copied();
+                if held.is_none_or(|held| held >= *by) {
+                    return Err(format!("{who:?} has {held:?} and is fenced by {by:?}"));
+                }
+                if self.has_forgotten {
+                    return Ok(());
+                }
+                self.allowed(format!("{who:?} is fenced by {by:?}"))
+            }
+            Event::SlowPath | Event::Waiting(_) | Event::Cancelled | Event::Refused(_) => Ok(()),
+        }
+    }
+
+    fn allowed(&self, what: String) -> Result<(), String> {
+        self.has_takeover
+            .then_some(())
+            .ok_or_else(|| format!("{what} without a takeover"))
+    }
+
+    fn entered(&mut self, who: Member, token: Token) -> Result<(), String> {
+        self.entries += 1;
+        if token.holder != who {
+            return Err(format!("{who:?} entered with {token:?}"));
+        }
+        for &other in self.inside.values() {
+            let low = token.min(other);
+            if !self.passed.contains(&low.holder) {
+                return Err(format!("{token:?} and {other:?} are inside together"));
+            }
+        }
+        let span = self.open.get(&who).copied().unwrap_or_default();
+        let is_remembered = self.then.is_none_or(|then| {
+            let lives = then.lives.max(span.lives);
+            then.quorum + span.quorum > lives
+        });
+        self.has_forgotten |= !is_remembered;
+        // Who was passed over and did not hear of it comes too late.
+        let is_late = token <= self.last && self.passed.contains(&who);
+        if is_remembered && !is_late {
+            self.compared += 1;
+            if token <= self.last {
+                return Err(format!("{token:?} was used after {:?}", self.last));
+            }
+        }
+        if !is_late {
+            self.last = token;
+            self.then = Some(span);
+        }
+        self.inside.insert(who, token);
+        Ok(())
+    }
+}
+
+/// No request is open, and no permission is kept.
+pub(super) fn is_idle(machine: &Camera) -> bool {
+    machine.token().is_none() && !machine.is_waiting() && machine.kept.is_empty()
+}

@@ -1,0 +1,242 @@
+//! Frames of every kind of message, and histories with a course.
+
+use selvedge_camera::{KIND, Message, Request, Rival, Token};
+use selvedge_core::Member;
+use selvedge_core::wire::{Envelope, VERSION};
+
+use super::Seed;
+use crate::decode::seal;
+
+/// The first five bytes are settings, then come node and operation in one byte, and what the
+/// operation takes. See `selvedge_camera::check::operations`.
+pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
+    let op = |node: u8, op: u8| node << 5 | op;
+    let all = |times: usize| vec![7; times];
+    let enter = |node| vec![op(node, 16)];
+    let exit = |node| vec![op(node, 20)];
+    let cancel = |node| vec![op(node, 24)];
+    let again = |which: u8| vec![12, which];
+    let lose = |which: u8| vec![13, 65, which];
+    let cut_off = |node| vec![op(node, 13), 0];
+    let pass = |quarters: u8| vec![14, quarters];
+    let failed = |node, about: u8| vec![op(node, 26), about, 0xff];
+    let confirmed = |node, about: u8| vec![op(node, 26), about, 0xf8];
+    let back = |node, about: u8| vec![op(node, 26), about, 0xfc];
+    let crash = |node| vec![op(node, 29), 16];
+    let restart = |node| vec![op(node, 29), 0];
+    let hostile = |node, rest: &[u8]| [&[op(node, 30)], rest].concat();
+    let visit = |node| [enter(node), all(3), exit(node), all(2)].concat();
+    let rush = || [enter(0), enter(1), enter(2), all(4)].concat();
+    let courses = [
+        (
+            "visits",
+            [visit(0), visit(1), visit(0), visit(0), visit(2)].concat(),
+        ),
+        (
+            "rush",
+            [rush(), exit(0), all(3), exit(1), all(3), exit(2), all(1)].concat(),
+        ),
+        (
+            "cancel",
+            [rush(), cancel(1), all(2), exit(0), all(3)].concat(),
+        ),
+        (
+            "loss",
+            [
+                enter(0),
+                lose(0),
+                enter(1),
+                again(0),
+                pass(8),
+                all(3),
+                pass(8),
+                all(3),
+            ]
+            .concat(),
+        ),
+        (
+            "false-failure",
+            [
+                enter(0),
+                all(3),
+                failed(1, 0),
+                failed(2, 0),
+                enter(1),
+                all(3),
+                back(1, 0),
+            ]
+            .concat(),
+        ),
+        (
+            "passed-over",
+            [
+                enter(0),
+                all(3),
+                failed(1, 0),
+                enter(1),
+                cut_off(0),
+                pass(9),
+                all(4),
+                pass(9),
+                all(4),
+                back(1, 0),
+                all(2),
+            ]
+            .concat(),
+        ),
+        (
+            "holder-dies",
+            [
+                enter(0),
+                all(3),
+                crash(0),
+                enter(1),
+                all(2),
+                confirmed(1, 0),
+                all(3),
+            ]
+            .concat(),
+        ),
+        (
+            "holder-comes-back",
+            [
+                visit(1),
+                enter(0),
+                all(3),
+                crash(0),
+                restart(0),
+                visit(0),
+                visit(1),
+            ]
+            .concat(),
+        ),
+        (
+            "late-ok",
+            [
+                visit(0),
+                enter(0),
+                all(1),
+                crash(0),
+                restart(0),
+                enter(0),
+                all(3),
+                visit(1),
+            ]
+            .concat(),
+        ),
+        (
+            "forged-ok",
+            [
+                enter(0),
+                hostile(0, &[33, 2, 34, 1, 1, 1, 1, 35, 9, 1, 0, 0, 5, 36]),
+                all(4),
+                exit(0),
+            ]
+            .concat(),
+        ),
+        (
+            "forged-request",
+            [
+                hostile(0, &[35, 0, 255, 255, 255, 1]),
+                visit(0),
+                hostile(1, &[36, 0, 3, 70, 2, 1]),
+                visit(1),
+            ]
+            .concat(),
+        ),
+    ];
+    // Three or four nodes; plain, kept permissions, takeover, and few peers that lie in short
+    // frames.
+    let settings = [
+        ("plain", [1, 0, 0, 0, 0]),
+        ("kept", [1, 2, 1, 2, 0]),
+        ("takeover", [2, 1, 4, 1, 0]),
+        ("tight", [2, 0, 8 | 16 | 32 | 64, 12, 0]),
+    ];
+    courses.into_iter().flat_map(move |(name, course)| {
+        settings.map(|(kind, settings)| Seed {
+            target: "camera_operations",
+            name: format!("{name}-{kind}"),
+            bytes: [settings.to_vec(), course.clone()].concat(),
+        })
+    })
+}
+
+pub(super) fn decode_seeds() -> impl Iterator<Item = Seed> {
+    let short = Member::new(1, 1);
+    let long = Member::new(u64::MAX, u32::MAX);
+    let frames = messages(Member::new(2, 0), 3)
+        .into_iter()
+        .map(move |message| (name(&message).to_owned(), frame(short, message)));
+    let loaded = messages(long, u64::MAX)
+        .into_iter()
+        .map(move |message| (format!("{}-loaded", name(&message)), frame(long, message)));
+    // An OK that claims 2^32 - 1 rivals and has none: it must reserve nothing.
+    let hostile = [
+        VERSION, KIND, 1, 1, 1, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 0x0f,
+    ];
+    let hostile = ("bad-camera-length".to_owned(), hostile.to_vec());
+    frames
+        .chain(loaded)
+        .chain([hostile])
+        .map(|(name, bytes)| Seed {
+            target: "decode",
+            name,
+            bytes,
+        })
+}
+
+fn frame(from: Member, message: Message) -> Vec<u8> {
+    seal(KIND, &Envelope { from, message })
+}
+
+/// One of every kind, and both forms of what is optional.
+fn messages(member: Member, number: u64) -> Vec<Message> {
+    let request = Request {
+        number,
+        up_to: number,
+        last: number,
+    };
+    let token = Token {
+        number,
+        holder: member,
+    };
+    let rivals = (0..number.min(5)).map(|id| Rival {
+        member: Member::new(id, member.incarnation.0),
+        up_to: number,
+    });
+    vec![
+        Message::Request {
+            request,
+            after: (number > 5).then_some(member),
+        },
+        Message::Ok {
+            life: member.incarnation.0,
+            number,
+            after: (number > 5).then_some(member),
+            rivals: rivals.collect(),
+            more: number > 5,
+            floor: token,
+        },
+        Message::Wait { number },
+        Message::Release {
+            number,
+            last: number,
+        },
+        Message::Fence { token },
+        Message::Floor { token },
+    ]
+}
+
+/// A new kind of message does not compile until it is named here: give it a line in [`messages`]
+/// too.
+const fn name(message: &Message) -> &'static str {
+    match message {
+        Message::Request { .. } => "camera-request",
+        Message::Ok { .. } => "camera-ok",
+        Message::Wait { .. } => "camera-wait",
+        Message::Release { .. } => "camera-release",
+        Message::Fence { .. } => "camera-fence",
+        Message::Floor { .. } => "camera-floor",
+    }
+}
