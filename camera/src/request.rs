@@ -237,26 +237,27 @@ impl Camera {
         if member.id == self.me.id {
             return;
         }
-        if self.meet(member, cx) {
-            if !self.was_passed(rival) {
-                self.mind(rival, cx);
+        if self.peers.is_over(member) {
+            // It may have been inside before.
+            if let Stage::Waiting(waiting) = &mut self.stage {
+                waiting.raise(Token {
+                    number: rival.up_to,
+                    holder: member,
+                });
             }
             return;
         }
-        let is_over = self.peers.is_over(member);
-        let Stage::Waiting(waiting) = &mut self.stage else {
-            return;
-        };
-        if is_over {
-            // It may have been inside before.
-            waiting.raise(Token {
-                number: rival.up_to,
-                holder: member,
-            });
+        if !self.peers.has_room_for(member) {
+            // It may be inside, and cannot be awaited.
+            self.counters.0.no_room += 1;
+            self.give_up(cx);
             return;
         }
-        // It may be inside, and there is no room to await it.
-        self.give_up(cx);
+        if !self.was_passed(rival) {
+            self.mind(rival, cx);
+        }
+        // Only now: its former life is forgotten then, and may be the last one that is awaited.
+        self.meet(member, cx);
     }
 
     /// Whether we no longer wait for this rival, as it was when its time was over.
