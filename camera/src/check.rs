@@ -254,7 +254,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "crash and comeback with memory lost",
-            66_805,
+            65_053,
             Setup {
                 upper: 3,
                 bounds: Bounds {

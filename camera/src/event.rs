@@ -55,6 +55,15 @@ pub enum Refusal {
         /// The bound.
         upper: u32,
     },
+    /// More may be inside than can be remembered.
+    #[error(
+        "there is no room to remember all who may be inside, with a limit of {limit} nodes: raise \
+         peer_limit"
+    )]
+    NoRoom {
+        /// [`Config::peer_limit`](crate::Config::peer_limit).
+        limit: u32,
+    },
 }
 
 /// Tags of the timers.

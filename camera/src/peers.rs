@@ -69,6 +69,11 @@ impl Peers {
         })
     }
 
+    /// Whether [`meet`](Self::meet) finds room.
+    pub(crate) fn has_room_for(&self, member: Member) -> bool {
+        self.nodes.contains(&member.id) || self.nodes.len() < self.nodes.limit()
+    }
+
     /// Takes note of a life that is not over. Returns the former one of this node, if it has just
     /// come to its end.
     ///

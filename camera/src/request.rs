@@ -76,9 +76,7 @@ impl Camera {
         };
         if waiting.set(member, asked).is_err() {
             // It cannot be waited for, so we cannot enter: give up rather than be wrong.
-            let oks = waiting.oks();
-            self.counters.0.no_room += 1;
-            self.refuse(oks, cx);
+            self.refuse_for_room(cx);
             return;
         }
         if !kept {
@@ -218,7 +216,18 @@ impl Camera {
             self.counters.0.no_room += 1;
             return;
         }
+        let token = waiting.token;
         waiting.raise(permit.floor);
+        // It is complete when all whom it names are awaited, and not before.
+        for &rival in rivals {
+            self.heard_of(rival, cx);
+        }
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        let Some(asked) = waiting.get(from).filter(|_| waiting.token == token) else {
+            return;
+        };
         let last = rivals.last().map(|rival| rival.member);
         let answer = match (permit.more, asked.answer) {
             (false, _) => Answer::Ok,
@@ -229,9 +238,6 @@ impl Camera {
         if permit.more {
             self.send_request(from, last, cx);
         }
-        for &rival in rivals {
-            self.heard_of(rival, cx);
-        }
         self.try_enter(cx);
     }
 
@@ -241,27 +247,26 @@ impl Camera {
         if member.id == self.me.id {
             return;
         }
-        if self.meet(member, cx) {
-            if !self.was_passed(rival) {
-                self.mind(rival, cx);
+        if self.peers.is_over(member) {
+            // It may have been inside before.
+            if let Stage::Waiting(waiting) = &mut self.stage {
+                waiting.raise(Token {
+                    number: rival.up_to,
+                    holder: member,
+                });
             }
             return;
         }
-        let is_over = self.peers.is_over(member);
-        let Stage::Waiting(waiting) = &mut self.stage else {
-            return;
-        };
-        if is_over {
-            // It may have been inside before.
-            waiting.raise(Token {
-                number: rival.up_to,
-                holder: member,
-            });
+        if !self.peers.has_room_for(member) {
+            // It may be inside, and cannot be awaited.
+            self.refuse_for_room(cx);
             return;
         }
-        // It may be inside, and there is no room to await it.
-        let oks = waiting.oks();
-        self.refuse(oks, cx);
+        if !self.was_passed(rival) {
+            self.mind(rival, cx);
+        }
+        // Only now: its former life is forgotten then, and may be the last one that is awaited.
+        self.meet(member, cx);
     }
 
     /// Whether we no longer wait for this rival, as it was when its time was over.
@@ -342,14 +347,24 @@ impl Camera {
 
     /// Ends the request, for too few have said OK.
     fn refuse(&mut self, oks: usize, cx: &mut Context<'_, Self>) {
-        let Stage::Waiting(waiting) = &self.stage else {
-            return;
-        };
-        let number = waiting.token.number;
         let known = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let (answered, upper) = (known(oks.saturating_add(1)), known(self.upper()));
-        self.withdraw(number, cx);
-        cx.event(Event::Refused(Refusal::TooFew { answered, upper }));
+        self.end_with(Refusal::TooFew { answered, upper }, cx);
+    }
+
+    /// Ends the request, for whom it has to wait for cannot be remembered.
+    fn refuse_for_room(&mut self, cx: &mut Context<'_, Self>) {
+        self.counters.0.no_room += 1;
+        let limit = self.config.peer_limit;
+        self.end_with(Refusal::NoRoom { limit }, cx);
+    }
+
+    fn end_with(&mut self, refusal: Refusal, cx: &mut Context<'_, Self>) {
+        if let Stage::Waiting(waiting) = &self.stage {
+            let number = waiting.token.number;
+            self.withdraw(number, cx);
+            cx.event(Event::Refused(refusal));
+        }
     }
 
     /// Whether the OKs of so many others are enough.

@@ -277,7 +277,7 @@ impl Camera {
             }
         }
         if !sum.more
-            && let Some(ours) = self.trees.get_mut(&root)
+            && let Some(ours) = self.trees.get_mut(&root).filter(|it| it.id == tree)
         {
             ours.complete(from, sum.oks);
         }

@@ -430,8 +430,39 @@ fn a_rival_that_cannot_be_remembered_is_not_taken_for_dead() {
         }
     })
     .unwrap();
-    let (answered, upper) = (2, 3);
-    assert_eq!(told, [Event::Refused(Refusal::TooFew { answered, upper })]);
+    let limit = 1;
+    assert_eq!(told, [Event::Refused(Refusal::NoRoom { limit })]);
+}
+
+/// 2 came back and is inside. That its former life is over leaves nobody else to wait for.
+#[test]
+fn a_rival_in_a_new_life_is_awaited_before_its_former_life_is_forgotten() {
+    let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
+    let mut node = Driver::new(Camera::new(member(0), Config::new(3)).unwrap());
+    let rival = selvedge_camera::Rival {
+        member: Member::new(2, 1),
+        up_to: 1,
+    };
+    let message = Message::Ok {
+        life: 0,
+        number: 1,
+        after: None,
+        rivals: [rival].into_iter().collect(),
+        more: false,
+        floor: Token::default(),
+    };
+    let from = member(2);
+    for input in [
+        Input::Membership(Delta::Joined(member(1))),
+        Input::Membership(Delta::Joined(from)),
+        Input::Command(Command::Enter),
+        Input::Message { from, message },
+    ] {
+        node.step(Time::ZERO, &mut rng, input, |_| ()).unwrap();
+    }
+    assert_eq!(node.machine().token(), None);
+    let waits_for: Vec<Member> = node.machine().waits_for().collect();
+    assert_eq!(waits_for, [rival.member]);
 }
 
 /// A message reaches a node in whichever life it is, and both lives begin with number 1.

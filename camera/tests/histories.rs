@@ -49,7 +49,9 @@ struct History {
     /// What others have to be told about a life that is over, and when.
     ends: Vec<(Time, Member)>,
     last: Token,
-    /// The lives at the last entry.
+    /// The lives when a node's request began, or when it began to keep permissions.
+    begun: Vec<Option<Vec<u32>>>,
+    /// The lives when the request began that got in last.
     then: Vec<u32>,
     /// Whether this was so between all entries so far.
     is_sure: bool,
@@ -72,8 +74,8 @@ impl History {
             slack: [0, 1, 64][rng.below(3) as usize],
             multicast: rng.below(2) == 0,
             refresh: Span::secs(5),
-            // One life may end and another begin while a request is open.
-            ..Config::new(nodes as u32 + 1)
+            // So many lives may end and begin anew while a request is open.
+            ..Config::new(nodes as u32 + 1 + rng.below(nodes as u64 - 2) as u32)
         };
         let knows = acquaintances(nodes, &mut rng);
         let mut history = Self {
@@ -86,6 +88,7 @@ impl History {
             waits: vec![None; nodes],
             ends: Vec::new(),
             last: Token::default(),
+            begun: vec![None; nodes],
             then: vec![0; nodes],
             is_sure: true,
             tally: Tally::default(),
@@ -162,7 +165,7 @@ impl History {
                         self.tally.compared += 1;
                     }
                     self.last = token;
-                    self.then.clone_from(&self.lives);
+                    self.then.clone_from(self.begun[node].as_ref().unwrap());
                     self.waits[node] = None;
                     self.tally.entries += 1;
                 }
@@ -172,29 +175,45 @@ impl History {
                         "node {node} got {answered} of {upper}"
                     );
                     self.waits[node] = None;
+                    self.is_over(node);
                     self.tally.refused += 1;
                 }
+                Event::Refused(refusal @ Refusal::NoRoom { .. }) => panic!("{refusal}"),
                 Event::Cancelled => {
                     self.waits[node] = None;
+                    self.is_over(node);
                     self.tally.cancels += 1;
                 }
                 Event::Fenced(by) => {
                     assert!(!self.is_sure, "node {node} is fenced by {by:?}");
                 }
                 Event::PassedOver(whom) => panic!("node {node} passed {whom:?}"),
-                Event::SlowPath | Event::Waiting(_) | Event::Released(_) => {}
+                Event::Released(_) => self.is_over(node),
+                Event::SlowPath | Event::Waiting(_) => {}
             }
         }
         let inside: Vec<usize> = (0..self.nodes()).filter(|&it| self.is_inside(it)).collect();
         assert!(inside.len() <= 1, "{inside:?} are inside");
     }
 
+    /// A node's request is over, or may be.
+    fn is_over(&mut self, node: usize) {
+        if !self.config.keep {
+            self.begun[node] = None;
+        }
+    }
+
+    /// How many lives have begun since.
+    fn restarts_since(&self, then: &[u32]) -> usize {
+        let lives = self.lives.iter().zip(then);
+        lives.map(|(now, then)| (now - then) as usize).sum()
+    }
+
     /// Whether those who knew of the last entry and those who allow the next one share a life,
     /// whoever they are.
     fn is_remembered(&self) -> bool {
-        let restarted = self.lives.iter().zip(&self.then).filter(|(a, b)| a != b);
         let quorum = self.config.upper as usize / 2 + 1;
-        2 * quorum > self.nodes() + restarted.count()
+        2 * quorum > self.nodes() + self.restarts_since(&self.then)
     }
 
     fn is_inside(&self, node: usize) -> bool {
@@ -234,6 +253,8 @@ impl History {
             self.mesh.command(node, Command::Exit).unwrap();
         } else if self.mesh.command(node, Command::Enter).is_ok() {
             self.waits[node] = Some(self.mesh.now());
+            let lives = &self.lives;
+            self.begun[node].get_or_insert_with(|| lives.clone());
         }
         self.look();
     }
@@ -258,9 +279,12 @@ impl History {
         self.look();
     }
 
-    /// At most one life ends until all know of it, as the bound says.
+    /// Not more lives than the bound says, for all requests that are open.
     fn crash(&mut self, node: usize) {
-        if !self.ends.is_empty() || (0..self.nodes()).any(|it| !self.mesh.is_up(it)) {
+        let spare = self.config.upper as usize - self.nodes();
+        let is_full = |then: &Vec<u32>| self.restarts_since(then) >= spare;
+        let is_down = (0..self.nodes()).any(|it| !self.mesh.is_up(it));
+        if is_down || !self.ends.is_empty() || self.begun.iter().flatten().any(is_full) {
             return;
         }
         self.tally.crashes += 1;
@@ -268,6 +292,7 @@ impl History {
         self.tally.issued_again += self.mesh.machine(node).unwrap().counters().issued_again;
         self.mesh.crash(node).unwrap();
         self.waits[node] = None;
+        self.begun[node] = None;
         let at = self.mesh.now() + Span::millis(self.rng.below(20_000));
         self.ends.push((at, self.member(node)));
     }
