@@ -27,10 +27,11 @@ use decoder::Bytes;
 use oracle::{Oracle, is_idle};
 use settings::Settings;
 
-/// At most so many messages are in flight; older ones are lost.
-const IN_FLIGHT: usize = 64;
+/// At most so many messages are in flight; older ones are lost. Five trees through five nodes take
+/// some 100.
+const IN_FLIGHT: usize = 512;
 /// In so many rounds after the last fault everyone is served: some for each node's turn.
-const ROUNDS: usize = 80;
+const ROUNDS: usize = 200;
 
 /// What a run did: for tests that want to know that it did something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -489,8 +490,9 @@ fn check_limits(driver: &Driver<Camera>) -> Result<(), String> {
         ("released", machine.released.len(), limit),
         ("kept", machine.kept.len(), limit),
         ("asked", asked, 2 * limit),
-        // One for each node that was declared failed, and two of our own.
-        ("timers", driver.timers().count(), limit + 2),
+        ("trees", machine.trees.len(), machine.trees.limit()),
+        // One for each node that was declared failed, and three of our own.
+        ("timers", driver.timers().count(), limit + 3),
     ] {
         if count > limit {
             return Err(format!("{what}: {count}, and {limit} allowed"));

@@ -1,6 +1,6 @@
 //! Frames of every kind of message, and histories with a course.
 
-use selvedge_camera::{KIND, Message, Request, Rival, Token};
+use selvedge_camera::{Branch, KIND, Message, Request, Rival, Token, TreeId};
 use selvedge_core::Member;
 use selvedge_core::wire::{Envelope, VERSION};
 
@@ -205,16 +205,20 @@ fn messages(member: Member, number: u64) -> Vec<Message> {
         member: Member::new(id, member.incarnation.0),
         up_to: number,
     });
+    let tree = TreeId {
+        root: member,
+        number,
+        attempt: 1,
+    };
+    let (life, last) = (member.incarnation.0, number);
+    let after = (number > 5).then_some(member);
     vec![
-        Message::Request {
-            request,
-            after: (number > 5).then_some(member),
-        },
+        Message::Request { request, after },
         Message::Ok {
-            life: member.incarnation.0,
+            life,
             number,
-            after: (number > 5).then_some(member),
-            rivals: rivals.collect(),
+            after,
+            rivals: rivals.clone().collect(),
             more: number > 5,
             floor: token,
         },
@@ -225,6 +229,39 @@ fn messages(member: Member, number: u64) -> Vec<Message> {
         },
         Message::Fence { token },
         Message::Floor { token },
+        Message::Join {
+            tree,
+            up_to: number,
+            last,
+        },
+        Message::Nack { tree },
+        Message::Echo {
+            life,
+            tree,
+            levels: 2,
+            branches: (1..=2).map(|depth| Branch { depth, member }).collect(),
+        },
+        Message::Up {
+            life,
+            tree,
+            oks: 3,
+            after,
+            rivals: rivals.collect(),
+            more: number > 5,
+            floor: token,
+        },
+        Message::Adopt {
+            tree,
+            up_to: number,
+            last,
+            after,
+        },
+        Message::Broken { tree },
+        Message::Over {
+            root: member,
+            number,
+            last,
+        },
     ]
 }
 
@@ -238,5 +275,12 @@ const fn name(message: &Message) -> &'static str {
         Message::Release { .. } => "camera-release",
         Message::Fence { .. } => "camera-fence",
         Message::Floor { .. } => "camera-floor",
+        Message::Join { .. } => "camera-join",
+        Message::Nack { .. } => "camera-nack",
+        Message::Echo { .. } => "camera-echo",
+        Message::Up { .. } => "camera-up",
+        Message::Adopt { .. } => "camera-adopt",
+        Message::Broken { .. } => "camera-broken",
+        Message::Over { .. } => "camera-over",
     }
 }
