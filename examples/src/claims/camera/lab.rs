@@ -66,6 +66,45 @@ pub(super) fn tell(
     Ok(())
 }
 
+/// The settings of a node in a mesh of so many.
+pub(super) fn settings(nodes: usize) -> Config {
+    Config {
+        resend: RESEND,
+        resend_limit: RESEND,
+        // A multicast would reach neighbours only.
+        multicast: false,
+        ..Config::new(u32::try_from(nodes).unwrap_or(u32::MAX))
+    }
+}
+
+/// So many nodes that know each other, placed at random, with a loss of so many percent a hop.
+pub(super) fn mesh(
+    nodes: usize,
+    loss: u32,
+    config: Config,
+    seed: u64,
+) -> Result<Network<Camera>, Fault> {
+    // 15 m for 49 nodes; the same density for others.
+    let side = (225_000_000 * nodes as u64 / 49).isqrt();
+    let side = u32::try_from(side).unwrap_or(u32::MAX);
+    let topology = Topology::random_geometric(nodes, side, 4_000, seed).map_err(Fault::network)?;
+    let link = Link {
+        loss: Ratio::new(loss, 100),
+        ..Link::default()
+    };
+    let mut mesh = Network::new(seed, topology, link).map_err(Fault::network)?;
+    mesh.set_relays(Relays::All);
+    mesh.set_size(|message: &selvedge_camera::Message| message.encoded_len());
+    for node in 0..nodes {
+        let machine = Camera::new(member(node), config).map_err(Fault::network)?;
+        mesh.add(member(node), machine).map_err(Fault::network)?;
+    }
+    for node in 0..nodes {
+        tell(&mut mesh, node, 0..nodes)?;
+    }
+    Ok(mesh)
+}
+
 impl Contention {
     fn name(&self) -> String {
         let Self {
@@ -85,32 +124,7 @@ impl Contention {
     }
 
     fn run(&self, seed: u64) -> Result<Sample, Fault> {
-        // 15 m for 49 nodes; the same density for others.
-        let side = (225_000_000 * self.nodes as u64 / 49).isqrt();
-        let side = u32::try_from(side).unwrap_or(u32::MAX);
-        let topology =
-            Topology::random_geometric(self.nodes, side, 4_000, seed).map_err(Fault::network)?;
-        let link = Link {
-            loss: Ratio::new(self.loss, 100),
-            ..Link::default()
-        };
-        let mut mesh = Network::new(seed, topology, link).map_err(Fault::network)?;
-        mesh.set_relays(Relays::All);
-        mesh.set_size(|message: &selvedge_camera::Message| message.encoded_len());
-        let config = Config {
-            resend: RESEND,
-            resend_limit: RESEND,
-            // A multicast would reach neighbours only.
-            multicast: false,
-            ..Config::new(u32::try_from(self.nodes).unwrap_or(u32::MAX))
-        };
-        for node in 0..self.nodes {
-            let machine = Camera::new(member(node), config).map_err(Fault::network)?;
-            mesh.add(member(node), machine).map_err(Fault::network)?;
-        }
-        for node in 0..self.nodes {
-            tell(&mut mesh, node, 0..self.nodes)?;
-        }
+        let mut mesh = mesh(self.nodes, self.loss, settings(self.nodes), seed)?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut nodes: Vec<usize> = (0..self.nodes).collect();
         for _ in 0..self.requesters {

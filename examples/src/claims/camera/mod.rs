@@ -10,9 +10,11 @@ mod c3;
 mod c4;
 mod c5;
 mod c6;
+mod c7;
 mod c8;
 mod c9;
 mod lab;
+mod workload;
 
 use super::Claim;
 
@@ -26,6 +28,7 @@ pub fn claims() -> Vec<Claim> {
         c4::claim(),
         c5::claim(),
         c6::claim(),
+        c7::claim(),
         c8::claim(),
         c9::claim(),
     ]
