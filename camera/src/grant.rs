@@ -27,7 +27,8 @@ impl Camera {
             self.counters.0.stale += 1;
             return;
         }
-        let granted = self.grants.get(&from).map(|grant| grant.number);
+        let before = self.grants.get(&from).copied();
+        let granted = before.map(|grant| grant.number);
         if granted.is_some_and(|number| number > request.number) {
             self.counters.0.stale += 1;
             return;
@@ -41,9 +42,11 @@ impl Camera {
             cx,
         );
         self.note(|it| it.peers.list(from));
-        if granted == Some(request.number) {
+        if let Some(grant) = before
+            && grant.number == request.number
+        {
             // Our OK was lost, or was only the beginning.
-            self.send_ok(from, request.number, after, None, cx);
+            self.say_again(from, grant, after, cx);
             return;
         }
         let token = Token {
@@ -81,6 +84,7 @@ impl Camera {
         let grant = Grant {
             number: request.number,
             up_to: request.up_to,
+            copies: self.config.more_copies(0),
         };
         if !self.note(|it| it.grants.insert(to, grant).map(drop)) {
             // Without remembering it we must not say it. It will ask again.
@@ -116,6 +120,27 @@ impl Camera {
         let snapshot = self.rules.snapshot_in_exit().then(|| self.grants.clone());
         for (token, request) in waiting {
             self.grant(token.holder, request, snapshot.as_ref(), cx);
+        }
+    }
+
+    /// An OK that was lost, in twice as many copies as before.
+    fn say_again(
+        &mut self,
+        to: Member,
+        grant: Grant,
+        after: Option<Member>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let copies = match after {
+            None => self.config.more_copies(grant.copies),
+            Some(_) => grant.copies,
+        };
+        if copies != grant.copies {
+            // It is there, so there is room.
+            self.note(|it| it.grants.insert(to, Grant { copies, ..grant }).map(drop));
+        }
+        for _ in 0..copies.max(1) {
+            self.send_ok(to, grant.number, after, None, cx);
         }
     }
 

@@ -6,6 +6,9 @@ use crate::machine::{Camera, Grant, Inside, Stage};
 use crate::waiting::{Answer, Asked, Waiting};
 use crate::{Event, Message, Refusal, Request, Rival, Timer, Token};
 
+/// Who waits for no more than so many is among the next.
+const FEW: usize = 4;
+
 /// An OK without its list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Permit {
@@ -65,6 +68,7 @@ impl Camera {
             answer,
             rival,
             heard,
+            copies: 0,
         };
         if waiting.set(member, asked).is_err() {
             // It cannot be waited for, so we cannot enter: give up rather than be wrong.
@@ -128,6 +132,7 @@ impl Camera {
                     answer,
                     rival: up_to,
                     heard: before.is_some_and(|it| it.heard),
+                    copies: before.map_or(0, |it| it.copies),
                 };
                 let _is_there = waiting.set(member, asked).is_ok();
                 if let Some(after) = after {
@@ -244,11 +249,8 @@ impl Camera {
         let Stage::Waiting(waiting) = &self.stage else {
             return;
         };
-        let upper = self.upper();
-        let is_quorum = |others: usize| {
-            self.rules.no_quorum() || others.saturating_add(1).saturating_mul(2) > upper
-        };
-        if !is_quorum(waiting.reachable()) {
+        if !self.is_quorum(waiting.reachable()) {
+            let upper = self.upper();
             let answered = u32::try_from(waiting.oks() + 1).unwrap_or(u32::MAX);
             let upper = u32::try_from(upper).unwrap_or(u32::MAX);
             let number = waiting.token.number;
@@ -256,7 +258,7 @@ impl Camera {
             cx.event(Event::Refused(Refusal::TooFew { answered, upper }));
             return;
         }
-        if waiting.awaited() > 0 || !is_quorum(waiting.oks()) {
+        if waiting.awaited() > 0 || !self.is_quorum(waiting.oks()) {
             return;
         }
         let Token { number, holder } = waiting.token;
@@ -295,6 +297,11 @@ impl Camera {
             cx.send(member, Message::Fence { token });
         }
         cx.event(Event::Entered(token));
+    }
+
+    /// Whether so many others and we are a quorum.
+    fn is_quorum(&self, others: usize) -> bool {
+        self.rules.no_quorum() || others.saturating_add(1).saturating_mul(2) > self.upper()
     }
 
     /// The bound, or the list if that is longer.
@@ -380,8 +387,12 @@ impl Camera {
             && waiting.token.number == number
             && let Some(asked) = waiting.get(from)
         {
-            let heard = true;
-            let _is_there = waiting.set(from, Asked { heard, ..asked }).is_ok();
+            let asked = Asked {
+                heard: true,
+                copies: 0,
+                ..asked
+            };
+            let _is_there = waiting.set(from, asked).is_ok();
         }
     }
 
@@ -401,10 +412,23 @@ impl Camera {
         let Stage::Waiting(waiting) = &self.stage else {
             return;
         };
-        for (member, asked) in waiting.iter() {
-            if let Answer::Awaited { after } = asked.answer
-                && (asks_all || !asked.heard)
+        // We are among the next: an OK that was lost holds up everyone.
+        let asks_all = asks_all || waiting.awaited() <= FEW;
+        let is_due = |(_, asked): &(Member, Asked)| {
+            matches!(asked.answer, Answer::Awaited { .. }) && (asks_all || !asked.heard)
+        };
+        let due: alloc::vec::Vec<(Member, Asked)> = waiting.iter().filter(is_due).collect();
+        for (member, asked) in due {
+            let Answer::Awaited { after } = asked.answer else {
+                continue;
+            };
+            let copies = self.config.more_copies(asked.copies);
+            if copies != asked.copies
+                && let Stage::Waiting(waiting) = &mut self.stage
             {
+                let _is_there = waiting.set(member, Asked { copies, ..asked }).is_ok();
+            }
+            for _ in 0..copies.max(1) {
                 self.send_request(member, after, cx);
             }
         }

@@ -13,6 +13,8 @@ pub(crate) struct Asked {
     pub(crate) rival: Option<u64>,
     /// Whether it said that it has the request and that we have to wait.
     pub(crate) heard: bool,
+    /// How many copies of the request were sent again, since it was last heard.
+    pub(crate) copies: u8,
 }
 
 /// How far its answer has come.

@@ -105,6 +105,8 @@ impl Setup {
             takeover: self.takeover.then(|| Span::secs(60)),
             // Counting to more than one would make states that differ in nothing else.
             resend_limit: Config::new(1).resend,
+            // So would more copies: a lost message can be lost as well without them.
+            copies: 1,
             peer_limit: 16,
             ..Config::new(self.upper)
         };
