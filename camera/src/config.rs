@@ -51,6 +51,11 @@ pub struct Config {
     /// Whether permissions are kept after an exit until somebody else wants to enter, so that a
     /// node that enters again and again sends nothing (Roucairol and Carvalho). Default false.
     pub keep: bool,
+    /// Whether to enter as soon as a quorum and all rivals have said OK, without waiting for the
+    /// others: safety rests on more than half of `upper`, not on all. All are asked, but none of the
+    /// others again once the quorum is there. An entry then takes as long as a usual answer, and not
+    /// as long as the last. Default false, as in the thesis.
+    pub eager: bool,
     /// Whether RELEASE is multicast, as in the thesis, or sent to each node that was asked. Where a
     /// multicast reaches neighbours only, say false. Default true.
     pub multicast: bool,
@@ -82,6 +87,7 @@ impl Config {
             takeover: None,
             slack: 64,
             keep: false,
+            eager: false,
             multicast: true,
             frame_budget: 1_400,
             peer_limit: 4_096,

@@ -258,7 +258,12 @@ impl Camera {
             cx.event(Event::Refused(Refusal::TooFew { answered, upper }));
             return;
         }
-        if waiting.awaited() > 0 || !self.is_quorum(waiting.oks()) {
+        let awaited = if self.config.eager {
+            waiting.awaited_rivals()
+        } else {
+            waiting.awaited()
+        };
+        if awaited > 0 || !self.is_quorum(waiting.oks()) {
             return;
         }
         let Token { number, holder } = waiting.token;
@@ -412,10 +417,18 @@ impl Camera {
         let Stage::Waiting(waiting) = &self.stage else {
             return;
         };
+        let rivals_only = self.config.eager && self.is_quorum(waiting.oks());
+        let awaited = if rivals_only {
+            waiting.awaited_rivals()
+        } else {
+            waiting.awaited()
+        };
         // We are among the next: an OK that was lost holds up everyone.
-        let asks_all = asks_all || waiting.awaited() <= FEW;
+        let asks_all = asks_all || awaited <= FEW;
         let is_due = |(_, asked): &(Member, Asked)| {
-            matches!(asked.answer, Answer::Awaited { .. }) && (asks_all || !asked.heard)
+            matches!(asked.answer, Answer::Awaited { .. })
+                && (asks_all || !asked.heard)
+                && (asked.rival.is_some() || !rivals_only)
         };
         let due: alloc::vec::Vec<(Member, Asked)> = waiting.iter().filter(is_due).collect();
         for (member, asked) in due {

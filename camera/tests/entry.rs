@@ -110,6 +110,37 @@ fn what_was_lost_comes_again_in_more_and_more_copies() {
     assert_eq!(answers, [1, 2, 4, 4]);
 }
 
+/// Two of five do not answer. Who is eager enters with the OKs of the others, but not before a
+/// holder is out.
+#[test]
+fn with_a_quorum_and_all_rivals_the_eager_enter() {
+    let config = Config {
+        eager: true,
+        ..Config::new(5)
+    };
+    let patient = Config {
+        eager: false,
+        ..config
+    };
+    for config in [patient, config] {
+        let mut mesh = mesh(5, config);
+        mesh.crash(3).unwrap();
+        mesh.crash(4).unwrap();
+        mesh.command(0, Command::Enter).unwrap();
+        mesh.run_for(Span::secs(60));
+        assert_eq!(entered(&mut mesh).len(), usize::from(config.eager));
+    }
+    let mut mesh = mesh(5, config);
+    mesh.command(0, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 3);
+    mesh.command(1, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 100);
+    assert_eq!(entered(&mut mesh).len(), 1, "the holder is no other");
+    mesh.command(0, Command::Exit).unwrap();
+    mesh.run_for(DELAY);
+    assert_eq!(entered(&mut mesh).len(), 1);
+}
+
 /// Half a round trip after the exit of a known holder.
 #[test]
 fn who_waits_gets_in_with_one_message_after_the_exit() {

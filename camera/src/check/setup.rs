@@ -30,6 +30,8 @@ pub struct Setup {
     pub slack: u32,
     /// See [`Config::keep`].
     pub keep: bool,
+    /// See [`Config::eager`].
+    pub eager: bool,
     /// See [`Config::refresh`].
     pub refresh: bool,
     /// Whether who was declared failed is passed over: then tokens alone say who is in.
@@ -79,6 +81,7 @@ impl Setup {
             bounds: Self::CALM,
             slack: 0,
             keep: false,
+            eager: false,
             refresh: false,
             takeover: false,
             rules: &[],
@@ -97,6 +100,7 @@ impl Setup {
         let config = Config {
             slack: self.slack,
             keep: self.keep,
+            eager: self.eager,
             refresh: if self.refresh {
                 Span::secs(30)
             } else {
