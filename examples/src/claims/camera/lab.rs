@@ -26,6 +26,9 @@ pub(super) struct Contention {
     pub(super) nodes: usize,
     pub(super) requesters: usize,
     pub(super) loss: u32,
+    /// Whether they enter with a quorum and all rivals, see [`Config::eager`]. The thesis waits for
+    /// all.
+    pub(super) eager: bool,
 }
 
 /// What was seen, in the mean of all trials.
@@ -45,6 +48,7 @@ pub(super) const THESIS: Contention = Contention {
     nodes: 256,
     requesters: 10,
     loss: 5,
+    eager: false,
 };
 
 pub(super) fn member(node: usize) -> Member {
@@ -111,8 +115,10 @@ impl Contention {
             nodes,
             requesters,
             loss,
+            eager,
         } = self;
-        format!("camera: {requesters} of {nodes} nodes ask at once, {loss}% lost a hop")
+        let rule = if *eager { "a quorum" } else { "all" };
+        format!("camera: {requesters} of {nodes} nodes ask {rule} at once, {loss}% lost a hop")
     }
 
     pub(super) fn experiment(self) -> Experiment {
@@ -124,7 +130,11 @@ impl Contention {
     }
 
     fn run(&self, seed: u64) -> Result<Sample, Fault> {
-        let mut mesh = mesh(self.nodes, self.loss, settings(self.nodes), seed)?;
+        let config = Config {
+            eager: self.eager,
+            ..settings(self.nodes)
+        };
+        let mut mesh = mesh(self.nodes, self.loss, config, seed)?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut nodes: Vec<usize> = (0..self.nodes).collect();
         for _ in 0..self.requesters {
@@ -188,27 +198,59 @@ impl Contention {
     }
 }
 
-/// A plot of one figure over the settings.
-pub(super) fn plot(
+/// The same settings, each as in the thesis and eager.
+pub(super) fn experiments(settings: impl Iterator<Item = Contention>) -> Vec<Experiment> {
+    settings
+        .flat_map(|it| [false, true].map(|eager| Contention { eager, ..it }.experiment()))
+        .collect()
+}
+
+/// What was seen of these settings: as in the thesis, and eager.
+pub(super) fn both(
+    settings: impl Fn() -> Vec<Contention>,
+    samples: &Samples,
+) -> Option<[Vec<Seen>; 2]> {
+    let seen = |eager| -> Option<Vec<Seen>> {
+        let settings = settings().into_iter();
+        let settings = settings.map(|it| Contention { eager, ..it });
+        settings.map(|it| it.seen(samples)).collect()
+    };
+    Some([seen(false)?, seen(true)?])
+}
+
+/// The fewest trials behind any of these.
+pub(super) fn fewest(seen: &[Vec<Seen>; 2]) -> Option<usize> {
+    seen.iter().flatten().map(|it| it.trials).min()
+}
+
+/// The names of what [`both`] gives, for plots.
+pub(super) const BOTH: [&str; 2] = ["the thesis' rule", "eager"];
+
+/// A plot of some figures over the settings.
+pub(super) fn plot<'a>(
     title: &str,
     x: (&str, &[String]),
     unit: &str,
-    figures: impl IntoIterator<Item = f64>,
+    lines: impl IntoIterator<Item = (&'a str, Vec<f64>)>,
 ) -> Plot {
-    let points = figures.into_iter().zip(0..).map(|(y, nth)| Point {
-        x: f64::from(nth),
-        y,
-        low: y,
-        high: y,
-    });
+    let line = |(name, figures): (&str, Vec<f64>)| Line {
+        name: name.to_owned(),
+        points: figures
+            .into_iter()
+            .zip(0..)
+            .map(|(y, nth)| Point {
+                x: f64::from(nth),
+                y,
+                low: y,
+                high: y,
+            })
+            .collect(),
+    };
     Plot {
         title: title.to_owned(),
         x: Axis::Names(x.0.to_owned(), x.1.to_vec()),
         y: Axis::Plain(unit.to_owned()),
-        lines: vec![Line {
-            name: "measured".to_owned(),
-            points: points.collect(),
-        }],
+        lines: lines.into_iter().map(line).collect(),
         references: Vec::new(),
     }
 }

@@ -29,6 +29,8 @@ pub(super) enum Requesters {
     Uniform,
     /// The n-th node in proportion to 1 / n.
     Zipf,
+    /// The n-th node in proportion to 1 / n².
+    Steep,
 }
 
 /// How the times between two requests are distributed.
@@ -125,9 +127,12 @@ impl Workload {
         const STEPS: u64 = 1_000;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mean = INSIDE.0 * self.ratio / 100;
-        let weights: Vec<u64> = (1..=THESIS.nodes as u64)
-            .map(|nth| 1_000_000 / nth)
-            .collect();
+        let weight = |nth: u64| match self.requesters {
+            Requesters::Uniform => 1,
+            Requesters::Zipf => 1_000_000 / nth,
+            Requesters::Steep => 1_000_000 / (nth * nth),
+        };
+        let weights: Vec<u64> = (1..=THESIS.nodes as u64).map(weight).collect();
         let total: u64 = weights.iter().sum();
         let mut at = Time::ZERO;
         let requests = (0..REQUESTS).map(|_| {
@@ -139,18 +144,13 @@ impl Workload {
                     // The square of an exponential time, of which the mean is 2.
                     Arrivals::Weibull => Span(mean / 2 * steps / STEPS * steps / STEPS),
                 };
-            let node = match self.requesters {
-                Requesters::Uniform => rng.below(THESIS.nodes as u64) as usize,
-                Requesters::Zipf => {
-                    let mut point = rng.below(total);
-                    let is_in = |&weight: &u64| {
-                        let before = point;
-                        point = point.saturating_sub(weight);
-                        before < weight
-                    };
-                    weights.iter().position(is_in).unwrap_or_default()
-                }
+            let mut point = rng.below(total);
+            let is_in = |&weight: &u64| {
+                let before = point;
+                point = point.saturating_sub(weight);
+                before < weight
             };
+            let node = weights.iter().position(is_in).unwrap_or_default();
             (at, node)
         });
         requests.collect()
