@@ -152,6 +152,10 @@ impl Contention {
             let events: Vec<_> = mesh.drain_events().collect();
             for (at, node, event) in events {
                 if let Event::Entered(_) = event {
+                    let inside = |(_, machine): &(usize, &Camera)| machine.token().is_some();
+                    if mesh.machines().filter(inside).take(2).count() > 1 {
+                        return Err(Fault::Outcome("two were inside".to_owned()));
+                    }
                     served += 1;
                     waited += at.since(Time::ZERO).0;
                     let command = Command::Exit;
@@ -161,11 +165,6 @@ impl Contention {
                 if let Event::Refused(why) = event {
                     return Err(Fault::Outcome(why.to_string()));
                 }
-            }
-            let inside = |(_, machine): &(usize, &Camera)| machine.token().is_some();
-            // All that enter are looked at, in the step in which they do.
-            if served > 1 && mesh.machines().filter(inside).take(2).count() > 1 {
-                return Err(Fault::Outcome("two were inside".to_owned()));
             }
         }
         // The last exit and what follows from it.

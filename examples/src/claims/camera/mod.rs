@@ -5,6 +5,7 @@
 //! complete Medley-F keeps them.
 
 mod c1;
+mod c10;
 mod c2;
 mod c3;
 mod c4;
@@ -31,5 +32,6 @@ pub fn claims() -> Vec<Claim> {
         c7::claim(),
         c8::claim(),
         c9::claim(),
+        c10::claim(),
     ]
 }
