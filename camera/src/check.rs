@@ -90,6 +90,14 @@ fn deep() -> Vec<Scenario> {
             },
         ),
         holds(
+            "3 requesters that enter with a quorum",
+            4_422_781,
+            Setup {
+                eager: true,
+                ..three.visits(&[VISIT, VISIT, VISIT])
+            },
+        ),
+        holds(
             "friends, joins, loss and a false suspicion",
             1_523_068,
             Setup {
@@ -241,6 +249,42 @@ fn sound() -> Vec<Scenario> {
                 slack: 1,
                 lists: &[&[3], &[3], &[]],
                 ..three.visits(&[TWICE, VISIT])
+            },
+        ),
+        holds(
+            "3 nodes that enter with a quorum, one restarts",
+            152_714,
+            Setup {
+                eager: true,
+                upper: 4,
+                bounds: Bounds {
+                    crashes: 1,
+                    restarts: 1,
+                    ..calm
+                },
+                ends: &[3],
+                ..three.visits(&[VISIT, VISIT])
+            },
+        ),
+        holds(
+            "3 nodes that enter with a quorum, permissions kept, loss",
+            32_963,
+            Setup {
+                eager: true,
+                keep: true,
+                slack: 2,
+                bounds: Bounds { drops: 1, ..calm },
+                ..three.visits(&[TWICE, VISIT])
+            },
+        ),
+        holds(
+            "4 nodes in a ring that enter with a quorum",
+            1_736,
+            Setup {
+                lists: &[&[2, 4], &[1, 3], &[2, 4], &[1, 3]],
+                upper: 4,
+                eager: true,
+                ..Setup::full(4).visits(&[VISIT, VISIT])
             },
         ),
         holds(

@@ -21,8 +21,16 @@ pub struct Config {
     /// heard: longer than the usual round trip, above zero. Default 500 ms.
     pub resend: Span,
     /// After how long it is also sent again to those who said that we have to wait: from `resend`.
-    /// Default 2 s.
+    /// Where no more than 4 are awaited they are asked every `resend`, for then we are among the
+    /// next. Default 2 s.
     pub resend_limit: Span,
+    /// How many copies at most are sent of a message that was lost before, from 1. A request that
+    /// was not answered is sent again once, then twice, and so on, doubling; so is an OK that is
+    /// asked for again. Where many hops lose much, question and answer hardly ever both arrive when
+    /// each is sent once. Default 8: of 256 nodes that lose 20% on a hop, 64 requesters then wait a 25th
+    /// of the time that they wait with 1, and send a quarter of the messages. Where answers are slower
+    /// than `resend`, copies add up.
+    pub copies: u8,
     /// After so long an OK that was not released is sent again, to be answered by OK's end if a
     /// RELEASE was lost. Zero switches it off; then only a new request of that node, or its end,
     /// clears what a lost RELEASE left. Default 30 s.
@@ -42,6 +50,11 @@ pub struct Config {
     /// Whether permissions are kept after an exit until somebody else wants to enter, so that a
     /// node that enters again and again sends nothing (Roucairol and Carvalho). Default false.
     pub keep: bool,
+    /// Whether to enter as soon as a quorum and all rivals have said OK, without waiting for the
+    /// others: safety rests on more than half of `upper`, not on all. All are asked, but none of the
+    /// others again once the quorum is there. An entry then takes as long as a usual answer, and not
+    /// as long as the last. Default false, as in the thesis.
+    pub eager: bool,
     /// Whether RELEASE is multicast, as in the thesis, or sent to each node that was asked. Where a
     /// multicast reaches neighbours only, say false. Default true.
     pub multicast: bool,
@@ -86,10 +99,12 @@ impl Config {
             upper,
             resend: Span::millis(500),
             resend_limit: Span::secs(2),
+            copies: 8,
             refresh: Span::secs(30),
             takeover: None,
             slack: 64,
             keep: false,
+            eager: false,
             multicast: true,
             slow_path: true,
             failures: 1,
@@ -106,6 +121,7 @@ impl Config {
         Self {
             resend: Span::secs(2),
             resend_limit: Span::secs(8),
+            copies: 4,
             frame_budget: FRAME_MIN,
             peer_limit: 256,
             tree_limit: 4,
@@ -136,6 +152,9 @@ impl Config {
         if self.tree_limit == 0 {
             return Err(ConfigError::TreeLimit);
         }
+        if self.copies == 0 {
+            return Err(ConfigError::Copies);
+        }
         if self.frame_budget < FRAME_MIN {
             return Err(ConfigError::FrameBudget(self.frame_budget));
         }
@@ -143,6 +162,15 @@ impl Config {
             return Err(ConfigError::PeerLimit);
         }
         Ok(())
+    }
+
+    /// How many copies there are after so many were lost. Always 0, for one, where one is all:
+    /// then nothing is counted.
+    pub(crate) fn more_copies(&self, copies: u8) -> u8 {
+        if self.copies == 1 {
+            return 0;
+        }
+        copies.saturating_mul(2).clamp(1, self.copies)
     }
 
     /// The bytes that a list in a message may take that is so long without it.
@@ -174,6 +202,9 @@ pub enum ConfigError {
     /// No slow path could pass through this node.
     #[error("tree_limit is 0: give at least 1")]
     TreeLimit,
+    /// Nothing would be sent again.
+    #[error("copies is 0: give how many of a message that was lost are sent, from 1")]
+    Copies,
     /// The longest fixed part of a message would not fit.
     #[error("frame_budget is {0} bytes: give at least {FRAME_MIN}")]
     FrameBudget(u16),

@@ -45,7 +45,7 @@ impl Camera {
         match verdict {
             Verdict::Over => {}
             // Our OK was lost, or was only the beginning.
-            Verdict::Granted => self.send_ok(from, request.number, after, None, cx),
+            Verdict::Granted => self.say_again(from, after, cx),
             Verdict::Grant => self.grant(from, request, None, cx),
             Verdict::Wait => {
                 let number = request.number;
@@ -151,6 +151,7 @@ impl Camera {
         let grant = Grant {
             number: request.number,
             up_to: request.up_to,
+            copies: self.config.more_copies(0),
         };
         if !self.note(|it| it.grants.insert(to, grant).map(drop)) {
             return false;
@@ -185,6 +186,24 @@ impl Camera {
         let snapshot = self.rules.snapshot_in_exit().then(|| self.grants.clone());
         for (token, request) in waiting {
             self.grant(token.holder, request, snapshot.as_ref(), cx);
+        }
+    }
+
+    /// An OK that was lost, in twice as many copies as before.
+    fn say_again(&mut self, to: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
+        let Some(grant) = self.grants.get(&to).copied() else {
+            return;
+        };
+        let copies = match after {
+            None => self.config.more_copies(grant.copies),
+            Some(_) => grant.copies,
+        };
+        if copies != grant.copies {
+            // It is there, so there is room.
+            self.note(|it| it.grants.insert(to, Grant { copies, ..grant }).map(drop));
+        }
+        for _ in 0..copies.max(1) {
+            self.send_ok(to, grant.number, after, None, cx);
         }
     }
 

@@ -17,6 +17,7 @@
 //! | `Suspected` and `Failed` may be wrong, in any order, at any time, and break none of this | |
 //! | an uncontended entry sends 2 messages for each other member, and takes one round trip | no loss; all that have entered before are known |
 //! | with [`Config::keep`] a node that enters again and again sends nothing | nobody else wants to enter |
+//! | with [`Config::eager`] the slower half of the answers is not waited for | they are not rivals' |
 //! | memory is bounded, whatever peers send; nothing panics | [`Config::peer_limit`] |
 //! | handling a message takes O(log N), and the list that an OK brings | |
 //!

@@ -59,6 +59,8 @@ pub(crate) struct Grant {
     pub(crate) number: u64,
     /// The highest number of a token that it may enter with.
     pub(crate) up_to: u64,
+    /// How many copies of the OK were sent last: 0 where there is never more than one.
+    pub(crate) copies: u8,
 }
 
 /// Where this node stands.

@@ -6,6 +6,9 @@ use crate::machine::{Camera, Grant, Inside, Stage};
 use crate::waiting::{Answer, Asked, Waiting};
 use crate::{Event, Message, Refusal, Rival, Timer, Token};
 
+/// Who waits for no more than so many is among the next.
+const FEW: usize = 4;
+
 /// An OK without its list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Permit {
@@ -73,6 +76,7 @@ impl Camera {
             answer,
             rival,
             heard,
+            copies: 0,
         };
         if waiting.set(member, asked).is_err() {
             // It cannot be waited for, so we cannot enter: give up rather than be wrong.
@@ -128,6 +132,7 @@ impl Camera {
                     answer,
                     rival: up_to,
                     heard: before.is_some_and(|it| it.heard),
+                    copies: before.map_or(0, |it| it.copies),
                 };
                 let _is_there = waiting.set(member, asked).is_ok();
                 if let Some(after) = after {
@@ -304,7 +309,12 @@ impl Camera {
             self.refuse(oks, cx);
             return;
         }
-        if waiting.awaited() > 0 || !self.is_quorum(oks) {
+        let awaited = if self.config.eager {
+            waiting.awaited_rivals()
+        } else {
+            waiting.awaited()
+        };
+        if awaited > 0 || !self.is_quorum(oks) {
             return;
         }
         let Token { number, holder } = waiting.token;
@@ -474,8 +484,12 @@ impl Camera {
             && waiting.token.number == number
             && let Some(asked) = waiting.get(from)
         {
-            let heard = true;
-            let _is_there = waiting.set(from, Asked { heard, ..asked }).is_ok();
+            let asked = Asked {
+                heard: true,
+                copies: 0,
+                ..asked
+            };
+            let _is_there = waiting.set(from, asked).is_ok();
         }
     }
 
@@ -495,10 +509,31 @@ impl Camera {
         let Stage::Waiting(waiting) = &self.stage else {
             return;
         };
-        for (member, asked) in waiting.iter() {
-            if let Answer::Awaited { after } = asked.answer
+        let rivals_only = self.config.eager && self.is_quorum(waiting.oks());
+        let awaited = if rivals_only {
+            waiting.awaited_rivals()
+        } else {
+            waiting.awaited()
+        };
+        // We are among the next: an OK that was lost holds up everyone.
+        let asks_all = asks_all || awaited <= FEW;
+        let is_due = |(_, asked): &(Member, Asked)| {
+            matches!(asked.answer, Answer::Awaited { .. })
                 && (asks_all || !asked.heard)
+                && (asked.rival.is_some() || !rivals_only)
+        };
+        let due: alloc::vec::Vec<(Member, Asked)> = waiting.iter().filter(is_due).collect();
+        for (member, asked) in due {
+            let Answer::Awaited { after } = asked.answer else {
+                continue;
+            };
+            let copies = self.config.more_copies(asked.copies);
+            if copies != asked.copies
+                && let Stage::Waiting(waiting) = &mut self.stage
             {
+                let _is_there = waiting.set(member, Asked { copies, ..asked }).is_ok();
+            }
+            for _ in 0..copies.max(1) {
                 self.send_request(member, after, cx);
             }
         }

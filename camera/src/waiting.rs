@@ -13,6 +13,8 @@ pub(crate) struct Asked {
     pub(crate) rival: Option<u64>,
     /// Whether it said that it has the request and that we have to wait.
     pub(crate) heard: bool,
+    /// How many copies of the request were sent again, since it was last heard.
+    pub(crate) copies: u8,
 }
 
 /// How far its answer has come.
@@ -41,6 +43,7 @@ pub(crate) struct Waiting {
     pub(crate) again: u64,
     asked: BoundedMap<Member, Asked>,
     awaited: usize,
+    rivals: usize,
     oks: usize,
 }
 
@@ -57,6 +60,7 @@ impl Waiting {
             again: 0,
             asked: BoundedMap::new(limit),
             awaited: 0,
+            rivals: 0,
             oks: 0,
         }
     }
@@ -87,6 +91,11 @@ impl Waiting {
         self.awaited
     }
 
+    /// How many of those that are awaited want to enter too, or may be inside.
+    pub(crate) const fn awaited_rivals(&self) -> usize {
+        self.rivals
+    }
+
     /// How many have said OK.
     pub(crate) const fn oks(&self) -> usize {
         self.oks
@@ -114,14 +123,14 @@ impl Waiting {
     /// Changes what is awaited from `member`, or begins to await it.
     pub(crate) fn set(&mut self, member: Member, asked: Asked) -> Result<(), Full> {
         let before = self.asked.insert(member, asked)?;
-        self.count(before.map(|it| it.answer), Some(asked.answer));
+        self.count(before, Some(asked));
         Ok(())
     }
 
     /// Forgets `member`: nothing is awaited from it.
     pub(crate) fn remove(&mut self, member: Member) -> Option<Asked> {
         let before = self.asked.remove(&member)?;
-        self.count(Some(before.answer), None);
+        self.count(Some(before), None);
         Some(before)
     }
 
@@ -130,11 +139,14 @@ impl Waiting {
         self.floor = self.floor.max(floor);
     }
 
-    fn count(&mut self, before: Option<Answer>, after: Option<Answer>) {
-        let awaited =
-            |answer: Option<Answer>| usize::from(matches!(answer, Some(Answer::Awaited { .. })));
-        let ok = |answer| usize::from(answer == Some(Answer::Ok));
+    fn count(&mut self, before: Option<Asked>, after: Option<Asked>) {
+        let is_awaited = |it: Asked| matches!(it.answer, Answer::Awaited { .. });
+        let awaited = |it: Option<Asked>| usize::from(it.is_some_and(is_awaited));
+        let is_rival = |it: Asked| is_awaited(it) && it.rival.is_some();
+        let rivals = |it: Option<Asked>| usize::from(it.is_some_and(is_rival));
+        let oks = |it: Option<Asked>| usize::from(it.is_some_and(|it| it.answer == Answer::Ok));
         self.awaited = (self.awaited + awaited(after)).saturating_sub(awaited(before));
-        self.oks = (self.oks + ok(after)).saturating_sub(ok(before));
+        self.rivals = (self.rivals + rivals(after)).saturating_sub(rivals(before));
+        self.oks = (self.oks + oks(after)).saturating_sub(oks(before));
     }
 }

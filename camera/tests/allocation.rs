@@ -348,6 +348,6 @@ fn what_a_member_takes() {
     );
     assert_eq!(
         [listed, asked, deferred, granted, released],
-        [16, 72, 40, 32, 24]
+        [16, 72, 40, 40, 24]
     );
 }

@@ -10,7 +10,7 @@
 use selvedge_camera::{
     Camera, Command, Config, Event, Message, Misbehaviour, Refusal, Reject, Request, Token,
 };
-use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, Ratio, Span, Time};
 use selvedge_sim::network::{Link, Network, Topology};
 
 const DELAY: Span = Span::millis(10);
@@ -65,6 +65,80 @@ fn an_uncontended_entry_takes_two_messages_a_member_and_one_round_trip() {
             mesh.run_for(DELAY * 3);
         }
     }
+}
+
+/// A request in vain comes again once, then twice and so on; so does an OK that is asked for again.
+#[test]
+fn what_was_lost_comes_again_in_more_and_more_copies() {
+    let config = Config {
+        copies: 4,
+        ..Config::new(2)
+    };
+    let mut mesh = mesh(2, config);
+    let deaf = Link {
+        loss: Ratio::ALWAYS,
+        ..Link::default()
+    };
+    mesh.set_link(deaf).unwrap();
+    mesh.command(0, Command::Enter).unwrap();
+    let mut sent = Vec::new();
+    for _ in 0..5 {
+        mesh.run_for(config.resend);
+        sent.push(mesh.counters().sent);
+    }
+    assert_eq!(sent, [2, 4, 8, 12, 16], "one, then 1, 2, 4, 4, 4 more");
+
+    // Answers to one request that comes again and again.
+    let mut rng = chacha20::ChaCha8Rng::from_seed([1; 32]);
+    let mut node = Driver::new(Camera::new(member(1), config).unwrap());
+    let request = Request {
+        number: 1,
+        up_to: 65,
+        last: 0,
+    };
+    let after = None;
+    let message = Message::Request { request, after };
+    let mut answers = Vec::new();
+    for _ in 0..4 {
+        let mut count = 0;
+        let (from, message) = (member(0), message.clone());
+        let input = Input::Message { from, message };
+        node.step(Time::ZERO, &mut rng, input, |_| count += 1)
+            .unwrap();
+        answers.push(count);
+    }
+    assert_eq!(answers, [1, 2, 4, 4]);
+}
+
+/// Two of five do not answer. Who is eager enters with the OKs of the others, but not before a
+/// holder is out.
+#[test]
+fn with_a_quorum_and_all_rivals_the_eager_enter() {
+    let config = Config {
+        eager: true,
+        ..Config::new(5)
+    };
+    let patient = Config {
+        eager: false,
+        ..config
+    };
+    for config in [patient, config] {
+        let mut mesh = mesh(5, config);
+        mesh.crash(3).unwrap();
+        mesh.crash(4).unwrap();
+        mesh.command(0, Command::Enter).unwrap();
+        mesh.run_for(Span::secs(60));
+        assert_eq!(entered(&mut mesh).len(), usize::from(config.eager));
+    }
+    let mut mesh = mesh(5, config);
+    mesh.command(0, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 3);
+    mesh.command(1, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 100);
+    assert_eq!(entered(&mut mesh).len(), 1, "the holder is no other");
+    mesh.command(0, Command::Exit).unwrap();
+    mesh.run_for(DELAY);
+    assert_eq!(entered(&mut mesh).len(), 1);
 }
 
 /// Half a round trip after the exit of a known holder.

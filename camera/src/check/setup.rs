@@ -30,6 +30,8 @@ pub struct Setup {
     pub slack: u32,
     /// See [`Config::keep`].
     pub keep: bool,
+    /// See [`Config::eager`].
+    pub eager: bool,
     /// See [`Config::refresh`].
     pub refresh: bool,
     /// See [`Config::multicast`].
@@ -85,6 +87,7 @@ impl Setup {
             bounds: Self::CALM,
             slack: 0,
             keep: false,
+            eager: false,
             refresh: false,
             multicast: true,
             slow: false,
@@ -106,6 +109,7 @@ impl Setup {
         let config = Config {
             slack: self.slack,
             keep: self.keep,
+            eager: self.eager,
             refresh: if self.refresh {
                 Span::secs(30)
             } else {
@@ -114,6 +118,8 @@ impl Setup {
             takeover: self.takeover.then(|| Span::secs(60)),
             // Counting to more than one would make states that differ in nothing else.
             resend_limit: Config::new(1).resend,
+            // So would more copies: a lost message can be lost as well without them.
+            copies: 1,
             peer_limit: 16,
             multicast: self.multicast,
             slow_path: self.slow,

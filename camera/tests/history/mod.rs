@@ -84,6 +84,7 @@ impl History {
             keep: rng.below(3) == 0,
             refresh: between(&mut rng, 5_000, 30_000),
             multicast: plan.is_full_mesh,
+            eager: rng.below(2) == 0,
             frame_budget: if rng.below(2) == 0 { 127 } else { 1_400 },
             ..Config::new(plan.lives)
         };

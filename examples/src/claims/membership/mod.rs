@@ -5,6 +5,7 @@
 
 mod figures;
 mod lab;
+pub(super) mod lists;
 mod m01;
 mod m02;
 mod m03;

@@ -1,0 +1,263 @@
+//! Requests that come one by one, as in section 5.2: who asks, and when.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use selvedge_camera::{Camera, Command, Event};
+use selvedge_core::{Choose, Span, Time};
+use selvedge_sim::network::{Action, Network};
+
+use chacha20::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+use super::lab::{THESIS, mesh, settings};
+use crate::claims::stats::mean;
+use crate::claims::{Experiment, Fault, Sample, Samples};
+
+/// How long a node stays inside: long against a round trip, so that a request that comes as often
+/// as one can be served finds a queue that does not grow for that reason alone.
+pub(super) const INSIDE: Span = Span::secs(1);
+/// So many requests a trial.
+const REQUESTS: usize = 50;
+/// A run that has not served all by then has failed.
+const PATIENCE: Span = Span::secs(36_000);
+
+/// Which nodes ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Requesters {
+    /// Any, all alike.
+    Uniform,
+    /// The n-th node in proportion to 1 / n.
+    Zipf,
+    /// The n-th node in proportion to 1 / n².
+    Steep,
+}
+
+/// How the times between two requests are distributed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrivals {
+    /// A Poisson process.
+    Exponential,
+    /// Weibull with exponent 1/2: in bursts.
+    Weibull,
+}
+
+/// A setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Workload {
+    pub(super) requesters: Requesters,
+    pub(super) arrivals: Arrivals,
+    /// The mean time between two requests, in hundredths of the time inside.
+    pub(super) ratio: u64,
+    /// Whether permissions are kept.
+    pub(super) keep: bool,
+}
+
+/// What was seen, in the mean of all trials.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Seen {
+    /// From Enter to Entered, in ms.
+    pub(super) wait: f64,
+    /// From the moment at which the request came, in ms.
+    pub(super) with_queue: f64,
+    /// Messages an entry, end to end.
+    pub(super) messages: f64,
+    pub(super) trials: usize,
+}
+
+/// A request that has come and was not served.
+#[derive(Clone, Copy, Debug)]
+struct Wish {
+    came: Time,
+    /// When its node could ask.
+    asked: Option<Time>,
+}
+
+impl Workload {
+    fn name(&self) -> String {
+        let Self {
+            requesters,
+            arrivals,
+            ratio,
+            keep,
+        } = self;
+        let kept = if *keep { ", permissions kept" } else { "" };
+        format!("camera: {requesters:?} requesters, {arrivals:?} arrivals at {ratio}%{kept}")
+    }
+
+    pub(super) fn experiment(self) -> Experiment {
+        Experiment {
+            name: self.name(),
+            trials: 100,
+            run: Arc::new(move |seed| self.run(seed)),
+        }
+    }
+
+    fn run(&self, seed: u64) -> Result<Sample, Fault> {
+        let config = selvedge_camera::Config {
+            keep: self.keep,
+            ..settings(THESIS.nodes)
+        };
+        let mesh = mesh(THESIS.nodes, THESIS.loss, config, seed)?;
+        let mut run = Run {
+            queues: vec![VecDeque::new(); THESIS.nodes],
+            mesh,
+            served: 0,
+            waited: 0,
+            with_queue: 0,
+        };
+        for (at, node) in self.requests(seed) {
+            run.until(at)?;
+            run.wants(node)?;
+        }
+        while run.served < REQUESTS {
+            run.step()?;
+        }
+        run.mesh.run_for(INSIDE + Span::secs(1));
+        Ok(Sample(vec![
+            Some(run.waited),
+            Some(run.with_queue),
+            Some(run.mesh.counters().sent),
+        ]))
+    }
+
+    /// When which node wants to enter. Whole numbers only, so that it is the same everywhere.
+    fn requests(&self, seed: u64) -> Vec<(Time, usize)> {
+        /// In so many steps a time is drawn, in the mean.
+        const STEPS: u64 = 1_000;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mean = INSIDE.0 * self.ratio / 100;
+        let weight = |nth: u64| match self.requesters {
+            Requesters::Uniform => 1,
+            Requesters::Zipf => 1_000_000 / nth,
+            Requesters::Steep => 1_000_000 / (nth * nth),
+        };
+        let weights: Vec<u64> = (1..=THESIS.nodes as u64).map(weight).collect();
+        let total: u64 = weights.iter().sum();
+        let mut at = Time::ZERO;
+        let requests = (0..REQUESTS).map(|_| {
+            // So many steps until something happens that happens once in a thousand.
+            let steps = (1..).find(|_| rng.below(STEPS) == 0).unwrap_or(STEPS);
+            at = at
+                + match self.arrivals {
+                    Arrivals::Exponential => Span(mean * steps / STEPS),
+                    // The square of an exponential time, of which the mean is 2.
+                    Arrivals::Weibull => Span(mean / 2 * steps / STEPS * steps / STEPS),
+                };
+            let mut point = rng.below(total);
+            let is_in = |&weight: &u64| {
+                let before = point;
+                point = point.saturating_sub(weight);
+                before < weight
+            };
+            let node = weights.iter().position(is_in).unwrap_or_default();
+            (at, node)
+        });
+        requests.collect()
+    }
+
+    pub(super) fn seen(&self, samples: &Samples) -> Option<Seen> {
+        let name = self.name();
+        let column = |nth: usize| -> Vec<f64> {
+            let all = samples.of(&name);
+            all.filter_map(|(_, sample)| sample.0.get(nth).copied().flatten())
+                .map(|it| it as f64 / REQUESTS as f64)
+                .collect()
+        };
+        let waits = column(0);
+        Some(Seen {
+            wait: mean(&waits)? / 1_000.0,
+            with_queue: mean(&column(1))? / 1_000.0,
+            messages: mean(&column(2))?,
+            trials: waits.len(),
+        })
+    }
+}
+
+/// A trial, while it runs.
+struct Run {
+    mesh: Network<Camera>,
+    /// What the application of each node wants, in order; the first one was asked for.
+    queues: Vec<VecDeque<Wish>>,
+    served: usize,
+    waited: u64,
+    with_queue: u64,
+}
+
+impl Run {
+    fn until(&mut self, at: Time) -> Result<(), Fault> {
+        while self.mesh.next_at().is_some_and(|next| next <= at) {
+            self.step()?;
+        }
+        self.mesh.run_until(at);
+        Ok(())
+    }
+
+    fn wants(&mut self, node: usize) -> Result<(), Fault> {
+        let came = self.mesh.now();
+        if let Some(queue) = self.queues.get_mut(node) {
+            queue.push_back(Wish { came, asked: None });
+        }
+        self.ask(node)
+    }
+
+    /// The first wish of `node` becomes a request, if none is.
+    fn ask(&mut self, node: usize) -> Result<(), Fault> {
+        let now = self.mesh.now();
+        let is_busy = |it: &Camera| it.is_waiting() || it.token().is_some();
+        if self.mesh.machine(node).is_none_or(is_busy) {
+            return Ok(());
+        }
+        if let Some(wish) = self.queues.get_mut(node).and_then(VecDeque::front_mut) {
+            wish.asked = Some(now);
+            self.mesh
+                .command(node, Command::Enter)
+                .map_err(Fault::network)?;
+        }
+        self.look()
+    }
+
+    fn step(&mut self) -> Result<(), Fault> {
+        if self.mesh.step().is_none() || self.mesh.now() > Time::ZERO + PATIENCE {
+            let served = self.served;
+            return Err(Fault::Outcome(format!("{served} of {REQUESTS} got in")));
+        }
+        self.look()
+    }
+
+    /// What the applications were told.
+    fn look(&mut self) -> Result<(), Fault> {
+        let events: Vec<_> = self.mesh.drain_events().collect();
+        for (at, node, event) in events {
+            match event {
+                Event::Entered(_) => self.entered(at, node)?,
+                Event::Released(_) => self.ask(node)?,
+                Event::Refused(why) => return Err(Fault::Outcome(why.to_string())),
+                Event::Waiting(_) | Event::Cancelled | Event::Fenced(_) | Event::PassedOver(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn entered(&mut self, at: Time, node: usize) -> Result<(), Fault> {
+        let inside = |(_, machine): &(usize, &Camera)| machine.token().is_some();
+        if self.mesh.machines().filter(inside).take(2).count() > 1 {
+            return Err(Fault::Outcome("two were inside".to_owned()));
+        }
+        let wish = self.queues.get_mut(node).and_then(VecDeque::pop_front);
+        let Some(Wish {
+            came,
+            asked: Some(asked),
+        }) = wish
+        else {
+            return Err(Fault::Outcome("an entry that nobody asked for".to_owned()));
+        };
+        self.served += 1;
+        self.waited += at.since(asked).0;
+        self.with_queue += at.since(came).0;
+        let command = Command::Exit;
+        self.mesh
+            .schedule(at + INSIDE, Action::Command { node, command })
+            .map_err(Fault::network)
+    }
+}
