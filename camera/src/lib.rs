@@ -79,6 +79,10 @@
 //! # Ok::<(), selvedge_camera::Reject>(())
 //! ```
 //!
+//! # Many sections
+//!
+//! A [`Camera`] is one section. [`sections`] has many of them in one machine, each with a name.
+//!
 //! # Features
 //!
 //! `serde` for messages, settings and counters (hosts need it for the wire); `std` for [`gate`],
@@ -111,6 +115,7 @@ mod peers;
 mod published;
 mod repair;
 mod request;
+pub mod sections;
 mod slow;
 mod token;
 mod tree;

@@ -246,12 +246,10 @@ impl Camera {
     /// # Errors
     /// [`ConfigError::Upper`] when it is 0.
     pub fn bound(&mut self, upper: u32, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        let config = Config {
-            upper,
-            ..self.config
-        };
-        config.check()?;
-        self.config = config;
+        if upper == 0 {
+            return Err(ConfigError::Upper.into());
+        }
+        self.config.upper = upper;
         self.try_enter(cx);
         Ok(())
     }

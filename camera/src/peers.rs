@@ -1,6 +1,6 @@
 //! Who is known, in which life, and what the membership service says of it.
 
-use selvedge_core::{BoundedMap, Full, Incarnation, Member, NodeId};
+use selvedge_core::{BoundedMap, Delta, Full, Incarnation, Member, NodeId};
 
 /// What is known of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,6 +50,20 @@ impl Peers {
         self.nodes.iter().filter(listed).map(|(&id, peer)| Member {
             id,
             incarnation: peer.incarnation,
+        })
+    }
+
+    /// What a section that begins later is to be told of each node, in order of ids.
+    pub(crate) fn told(&self) -> impl Iterator<Item = Delta> + '_ {
+        self.nodes.iter().filter_map(|(&id, peer)| {
+            let incarnation = peer.incarnation;
+            let member = Member { id, incarnation };
+            match peer.standing {
+                Standing::Known => None,
+                Standing::Listed => Some(Delta::Joined(member)),
+                Standing::Failed => Some(Delta::Failed(member)),
+                Standing::Over => Some(Delta::Confirmed(member)),
+            }
         })
     }
 

@@ -1,0 +1,106 @@
+//! What can be set.
+
+use thiserror::Error;
+
+use super::Name;
+
+/// The settings of one node for all its sections. Checked once, by
+/// [`Sections::new`](super::Sections::new).
+///
+/// A node has at most `open_limit` + `passive_limit` sections, and each remembers at most
+/// [`peer_limit`](crate::Config::peer_limit) nodes, with some 80 bytes for each whose request is
+/// open: that bounds the memory, whatever peers send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Config {
+    /// How a section works unless [`Command::Open`](super::Command::Open) says otherwise, and those
+    /// that only others have opened in any case.
+    ///
+    /// Its `upper`, `refresh`, `frame_budget` and `peer_limit` hold for all sections: they are
+    /// about the mesh. `frame_budget` is that of the whole frame, the section's name included.
+    pub section: crate::Config,
+    /// How many sections may be open at a time: from 1. Default 64.
+    pub open_limit: u32,
+    /// In how many sections that are not open here this node takes part for others: from 1. Where
+    /// one more is asked for, and none of them can be dropped, this node does not answer, and who
+    /// asks waits: give at least as many as there are sections in the mesh. Default 256.
+    pub passive_limit: u32,
+}
+
+impl Config {
+    /// The defaults, for a mesh of at most `upper` nodes.
+    #[must_use]
+    pub const fn new(upper: u32) -> Self {
+        Self::with(crate::Config::new(upper))
+    }
+
+    /// For frames of IEEE 802.15.4, and little memory: 4 open sections, 12 of others.
+    #[must_use]
+    pub const fn radio(upper: u32) -> Self {
+        Self {
+            open_limit: 4,
+            passive_limit: 12,
+            ..Self::with(crate::Config::radio(upper))
+        }
+    }
+
+    /// Sections that work like this one.
+    #[must_use]
+    pub const fn with(section: crate::Config) -> Self {
+        Self {
+            section,
+            open_limit: 64,
+            passive_limit: 256,
+        }
+    }
+
+    /// Whether these settings can work.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub const fn check(&self) -> Result<(), ConfigError> {
+        if let Err(error) = self.section.check() {
+            return Err(ConfigError::Section(error));
+        }
+        if self.open_limit == 0 {
+            return Err(ConfigError::OpenLimit);
+        }
+        if self.passive_limit == 0 {
+            return Err(ConfigError::PassiveLimit);
+        }
+        Ok(())
+    }
+
+    /// The settings of a section that was opened with `own` ones, or with none. What is about the
+    /// mesh is shared, and the name takes its part of each frame.
+    pub(super) const fn of(&self, own: Option<crate::Config>) -> crate::Config {
+        let shared = self.section;
+        let own = match own {
+            Some(own) => own,
+            None => shared,
+        };
+        crate::Config {
+            upper: shared.upper,
+            refresh: shared.refresh,
+            frame_budget: shared
+                .frame_budget
+                .saturating_sub(Name::MAX_ENCODED_LEN as u16),
+            peer_limit: shared.peer_limit,
+            ..own
+        }
+    }
+}
+
+/// Which setting cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum ConfigError {
+    /// One of those of a section.
+    #[error("section: {0}")]
+    Section(#[from] crate::ConfigError),
+    /// Nothing could be opened.
+    #[error("open_limit is 0: give at least the number of sections that this node uses")]
+    OpenLimit,
+    /// Nobody else could enter anything.
+    #[error("passive_limit is 0: give at least the number of sections in the mesh")]
+    PassiveLimit,
+}

@@ -1,0 +1,111 @@
+//! What the application may ask, what it is told, timers, errors.
+
+use selvedge_core::Delta;
+use thiserror::Error;
+
+use super::{ConfigError, Name};
+
+/// What the application may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// Use a section: from now on it can be entered here.
+    Open {
+        /// Which one.
+        name: Name,
+        /// How it works here, if not as [`Config::section`](super::Config::section) says. What that
+        /// shares among all sections is passed over.
+        config: Option<crate::Config>,
+    },
+    /// Use it no more. This node goes on taking part for others. Not while it waits or is inside.
+    Close(Name),
+    /// Get this node into the section. [`Entered`](crate::Event::Entered) or
+    /// [`Refused`](crate::Event::Refused) follows.
+    Enter(Name),
+    /// Leave the section.
+    Exit(Name),
+    /// Do not wait for it any longer.
+    Cancel(Name),
+    /// A new bound for the number of nodes, in all sections and in those to come, see
+    /// [`Config::upper`](crate::Config::upper).
+    Bound(u32),
+}
+
+/// What the application is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Event {
+    /// About which section.
+    pub section: Name,
+    /// What.
+    pub event: crate::Event,
+}
+
+/// Tags of the timers: each section has its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timer {
+    /// Of which section.
+    pub section: Name,
+    /// Which one.
+    pub timer: crate::Timer,
+}
+
+/// Counted since the beginning; nothing depends on them. Each section has its own
+/// [`Counters`](crate::Counters) besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Counters {
+    /// Messages of sections that are not open here that were not answered, for there was no room:
+    /// their senders wait. See [`Config::passive_limit`](super::Config::passive_limit).
+    pub passive_refused: u64,
+    /// Sections in which nothing was open that were dropped to make room.
+    pub dropped: u64,
+    /// Members that found no room on the list that sections opened later are told.
+    pub no_room: u64,
+}
+
+/// Why an input was refused. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum Reject {
+    /// Only an open section can be used.
+    #[error("section unknown: {0:?} is not open on this node: give Open first")]
+    Unknown(Name),
+    /// It is open already.
+    #[error("the section {0:?} is open already: give Close first, to open it in another way")]
+    AlreadyOpen(Name),
+    /// It is in use.
+    #[error("the section {0:?} is in use: give Exit or Cancel first")]
+    InUse(Name),
+    /// Too many are open.
+    #[error("{limit} sections are there already: close one, or raise open_limit")]
+    Full {
+        /// How many there may be.
+        limit: u32,
+    },
+    /// The settings cannot work.
+    #[error("the settings were not taken: {0}")]
+    Config(#[from] ConfigError),
+    /// The membership service speaks of this node itself as over.
+    #[error("{0:?} is about this node itself: tell it only of others")]
+    OwnMember(Delta),
+    /// The section itself refused.
+    #[error("in the section {section:?}, {reason}")]
+    Section {
+        /// Which one.
+        section: Name,
+        /// Why.
+        reason: crate::Reject,
+    },
+}
+
+impl Reject {
+    /// Whether a peer sent what no sound peer sends; the host counts it.
+    #[must_use]
+    pub const fn is_misbehaviour(&self) -> bool {
+        matches!(
+            self,
+            Self::Section {
+                reason: crate::Reject::Misbehaviour(_),
+                ..
+            }
+        )
+    }
+}

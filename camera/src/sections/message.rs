@@ -1,0 +1,25 @@
+//! What travels; nothing else does.
+
+use super::Name;
+
+/// The protocol's kind in a frame header.
+pub const KIND: u8 = 3;
+
+/// One message about one section.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Message {
+    /// Which one.
+    pub section: Name,
+    /// What is said there.
+    pub message: crate::Message,
+}
+
+impl Message {
+    /// How long the message becomes in postcard's encoding.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        self.section.encoded_len() + self.message.encoded_len()
+    }
+}

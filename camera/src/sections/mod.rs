@@ -1,0 +1,86 @@
+//! Many sections in one mesh, each with a name.
+//!
+//! A [`Camera`](crate::Camera) is one node's part in one section. [`Sections`] is its part in all
+//! of them: it has a camera for each section that was opened here, and for each that others use.
+//! For these it takes part as everyone must (it says OK, remembers to whom, and the highest
+//! token), and cannot enter. Each message bears the name of its section, and each timer too.
+//!
+//! # What is promised
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | what [`Camera`](crate::Camera) promises, in each section by itself | the same; no section was refused for want of room, as far as "whoever waits gets in" goes |
+//! | sections are independent: what happens in one changes nothing in another, but that numbers may leap when [`Config::passive_limit`] is reached | |
+//! | every node takes part in every section, whether it opened that or not, and soon after the first message about it | a message gets through now and then |
+//! | a command for a section that is not open is refused by name, and nothing changes | |
+//! | tokens rise from entry to entry in each section, also when a node dropped it in between | as for [`Camera`](crate::Camera) |
+//! | memory is bounded, whatever peers send; nothing panics | [`Config`] |
+//! | handling a message takes O(log s) with s sections, and what the camera takes; making a section O(members) | the first message about a section that finds no room takes O(s) |
+//!
+//! # What is remembered, and what may be forgotten
+//!
+//! A peer can name sections as it likes, and no node may use memory for ever for that. But:
+//!
+//! - An OK must not be forgotten while its request may be open: two quorums share a node that knows
+//!   of both, and one that forgot the first would let the second pass.
+//! - The highest token must not be forgotten, or tokens would fall.
+//! - The number of an own request must not come twice in one life, or a late OK to the first one
+//!   would count for the second.
+//!
+//! So only a section that is not open here, in which nobody has our OK or waits for it, is ever
+//! dropped, and only to make room for another one. What it leaves is two numbers for *all* that
+//! were dropped: the highest token and the highest number of a request of ours. A section that is
+//! made later, under whatever name, begins with these. Where a section is dropped and comes back,
+//! its numbers leap up to those of others; they never fall. Who joins is not told of the tokens of
+//! sections that were dropped, so between two entries one majority less may restart and forget.
+//!
+//! Where nothing can be dropped, a request in a section that is new here is not answered, and
+//! counted ([`Counters::passive_refused`]). Its sender asks again, and waits. So `passive_limit`
+//! should be at least the number of sections in the mesh that are in use at the same time.
+//!
+//! # Two sections at once
+//!
+//! ```
+//! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
+//! use selvedge_camera::sections::{Command, Config, Name, Sections};
+//! use selvedge_core::{Delta, Driver, Effect, Input, Member, Time};
+//!
+//! let mut rng = ChaCha8Rng::seed_from_u64(1);
+//! let members = [Member::new(1, 0), Member::new(2, 0)];
+//! let mut nodes = members.map(|me| Driver::new(Sections::new(me, Config::new(2)).unwrap()));
+//! let (door, lift): (Name, Name) = ("door".parse()?, "lift".parse()?);
+//! let mut wire = Vec::new();
+//! for (at, section) in [(0, door), (1, lift)] {
+//!     let joined = Input::Membership(Delta::Joined(members[1 - at]));
+//!     nodes[at].step(Time::ZERO, &mut rng, joined, |_| ())?;
+//!     // Each opens the one that it wants to enter, and takes part in the other one all the same.
+//!     let open = Command::Open { name: section, config: None };
+//!     for command in [open, Command::Enter(section)] {
+//!         nodes[at].step(Time::ZERO, &mut rng, Input::Command(command), |it| wire.push((at, it)))?;
+//!     }
+//! }
+//! while let Some((sender, effect)) = wire.pop() {
+//!     if let Effect::Send { message, .. } = effect {
+//!         let (from, to) = (members[sender], 1 - sender);
+//!         let input = Input::Message { from, message };
+//!         nodes[to].step(Time::ZERO, &mut rng, input, |it| wire.push((to, it)))?;
+//!     }
+//! }
+//! let token = |at: usize, name| nodes[at].machine().get(name).and_then(|it| it.token());
+//! assert!(token(0, door).is_some() && token(1, lift).is_some());
+//! assert!(token(1, door).is_none() && token(0, lift).is_none());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod config;
+mod event;
+mod machine;
+mod message;
+mod name;
+mod remains;
+
+pub use config::{Config, ConfigError};
+pub use event::{Command, Counters, Event, Reject, Timer};
+pub use machine::Sections;
+pub use message::{KIND, Message};
+pub use name::{Name, NameError};

@@ -1,0 +1,67 @@
+//! Which section may be dropped, and what it leaves behind.
+
+use crate::machine::Camera;
+use crate::{Message, Token};
+
+/// What is kept of all sections that were dropped, in two numbers. A section that is made later
+/// begins with them, whichever it is: so its tokens are above all that its former state knew of,
+/// and no number of a request of ours ever comes twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub(super) struct Remains {
+    /// The highest token that may have been used in any of them.
+    floor: Token,
+    /// The highest number of a request of ours in any of them.
+    issued: u64,
+}
+
+impl Remains {
+    /// Takes over what matters of a section in which nothing is open.
+    pub(super) fn absorb(&mut self, camera: &Camera) {
+        self.floor = self.floor.max(camera.floor);
+        self.issued = self.issued.max(camera.issued).max(camera.last);
+    }
+
+    /// Has a section that was just made begin with what others left.
+    pub(super) fn pass_on(&self, camera: &mut Camera) {
+        camera.floor = camera.floor.max(self.floor);
+        camera.issued = camera.issued.max(self.issued);
+    }
+}
+
+/// Whether nothing is open in this section: nobody has our OK, waits for it, or is asked for one.
+///
+/// It is compared with a new one that was told what may be forgotten. So whatever a section may
+/// come to remember besides, it counts as open until somebody adds it here.
+pub(super) fn is_vacant(camera: &Camera) -> bool {
+    if !camera.grants.is_empty() || !camera.deferred.is_empty() {
+        return false;
+    }
+    let mut blank = Camera::unchecked(camera.me, camera.config, camera.rules);
+    // Every section is told who is here, and lives that were only heard of are heard of again.
+    blank.peers = camera.peers.clone();
+    // Numbers, which go over into what remains. Those of others order requests that are open.
+    blank.seen = camera.seen;
+    blank.issued = camera.issued;
+    blank.kept_to = camera.kept_to;
+    blank.last = camera.last;
+    blank.floor = camera.floor;
+    // Is told to those who have our OK, and nobody has.
+    blank.used = camera.used;
+    // A request that comes late gets an OK once more, which its sender answers with its end.
+    blank.released = camera.released.clone();
+    // A permission that is not used is as good as none.
+    blank.kept = camera.kept.clone();
+    blank == *camera
+}
+
+/// Whether a section in which nothing is open stays so when it hears this.
+pub(super) const fn leaves_it_vacant(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::Ok { .. }
+            | Message::Wait { .. }
+            | Message::Release { .. }
+            | Message::Fence { .. }
+            | Message::Floor { .. }
+    )
+}

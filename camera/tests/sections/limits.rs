@@ -1,0 +1,243 @@
+//! What peers can make a node remember, and what it may forget.
+
+use selvedge_camera::Request;
+
+use super::*;
+
+fn request(number: u64) -> Message {
+    let (up_to, last, after) = (number, 0, None);
+    let request = Request {
+        number,
+        up_to,
+        last,
+    };
+    Message::Request { request, after }
+}
+
+fn token(number: u64, id: u64) -> Token {
+    let holder = member(id);
+    Token { number, holder }
+}
+
+fn small(passive_limit: u32) -> Config {
+    Config {
+        passive_limit,
+        open_limit: 2,
+        ..Config::new(3)
+    }
+}
+
+fn names(node: &Node) -> Vec<String> {
+    node.machine()
+        .iter()
+        .map(|(it, _)| it.to_string())
+        .collect()
+}
+
+#[test]
+fn an_ok_is_never_forgotten_and_what_finds_no_room_is_counted() {
+    let mut node = Node::new(1, small(2));
+    node.hears(2, "a", request(1)).unwrap();
+    node.hears(2, "b", request(1)).unwrap();
+    assert_eq!(node.sent().len(), 2);
+    // Both have an OK out: there is no room, and no answer.
+    for nth in 0..100 {
+        node.hears(3, &format!("c{nth}"), request(1)).unwrap();
+    }
+    assert_eq!(
+        (node.sent(), names(&node)),
+        (vec![], vec!["a".into(), "b".into()])
+    );
+    assert_eq!(node.machine().counters().passive_refused, 100);
+    // Once one of them is over, there is.
+    node.hears(2, "a", Message::Release { number: 1, last: 1 })
+        .unwrap();
+    node.hears(3, "c0", request(1)).unwrap();
+    assert_eq!(node.sent().len(), 1);
+    assert_eq!(names(&node), ["b", "c0"]);
+    assert_eq!(node.machine().counters().dropped, 1);
+}
+
+#[test]
+fn a_section_that_was_dropped_comes_back_with_its_floor() {
+    let mut node = Node::new(1, small(1));
+    node.hears(2, "a", Message::Floor { token: token(9, 2) })
+        .unwrap();
+    node.hears(2, "b", Message::Floor { token: token(4, 2) })
+        .unwrap();
+    assert_eq!(names(&node), ["b"]);
+    node.hears(3, "a", request(12)).unwrap();
+    let sent = node.sent();
+    assert!(
+        matches!(&sent[..], [(3, _, Message::Ok { number: 12, floor, .. })] if *floor == token(9, 2)),
+        "{sent:?}"
+    );
+    assert_eq!(names(&node), ["a"]);
+}
+
+#[test]
+fn with_room_for_all_no_number_of_one_section_shows_in_another() {
+    let mut node = Node::new(1, small(2));
+    node.hears(2, "a", Message::Floor { token: token(9, 2) })
+        .unwrap();
+    node.hears(3, "b", request(1)).unwrap();
+    let sent = node.sent();
+    assert!(
+        matches!(&sent[..], [(3, _, Message::Ok { floor, .. })] if *floor == Token::default()),
+        "{sent:?}"
+    );
+}
+
+#[test]
+fn what_needs_no_memory_is_answered_without_room() {
+    let mut node = Node::new(1, small(1));
+    node.hears(2, "a", request(1)).unwrap();
+    node.sent();
+    node.hears(2, "b", Message::Floor { token: token(7, 2) })
+        .unwrap();
+    assert_eq!(names(&node), ["a"]);
+    // The floor was kept all the same.
+    node.hears(2, "a", Message::Release { number: 1, last: 0 })
+        .unwrap();
+    node.hears(3, "b", request(8)).unwrap();
+    let sent = node.sent();
+    assert!(
+        matches!(&sent[..], [(3, _, Message::Ok { floor, .. })] if *floor == token(7, 2)),
+        "{sent:?}"
+    );
+}
+
+/// An OK to a request of before the section was dropped must not count for one of after it.
+#[test]
+fn no_number_of_an_own_request_comes_twice_in_one_life() {
+    let mut node = Node::new(1, small(1));
+    node.joined(&[2, 3]);
+    let number_of = |sent: Vec<(u64, String, Message)>| {
+        sent.iter().find_map(|(_, _, message)| match message {
+            Message::Request { request, .. } => Some(request.number),
+            _ => None,
+        })
+    };
+    let a = name("a");
+    node.command(open("a")).unwrap();
+    node.command(Command::Enter(a)).unwrap();
+    assert_eq!(number_of(node.sent()), Some(1));
+    node.command(Command::Cancel(a)).unwrap();
+    node.command(Command::Close(a)).unwrap();
+    node.hears(2, "b", request(1)).unwrap();
+    assert_eq!(names(&node), ["b"]);
+    node.sent();
+    // An OK to what is over, in a section that is not there: its sender learns that it is over.
+    let ok = Message::Ok {
+        number: 1,
+        after: None,
+        rivals: [].into_iter().collect(),
+        more: false,
+        floor: Token::default(),
+    };
+    node.hears(3, "a", ok.clone()).unwrap();
+    let sent = node.sent();
+    assert!(
+        matches!(&sent[..], [(3, section, Message::Release { number: 1, .. })] if section == "a"),
+        "{sent:?}"
+    );
+    node.command(open("a")).unwrap();
+    node.command(Command::Enter(a)).unwrap();
+    assert_eq!(number_of(node.sent()), Some(2));
+    node.hears(3, "a", ok).unwrap();
+    assert_eq!(node.machine().get(a).unwrap().token(), None);
+}
+
+#[test]
+fn open_sections_are_limited_and_none_is_dropped() {
+    let mut node = Node::new(1, small(1));
+    node.command(open("a")).unwrap();
+    node.command(open("b")).unwrap();
+    assert_eq!(node.command(open("c")), Err(Reject::Full { limit: 2 }));
+    node.hears(2, "c", request(1)).unwrap();
+    node.hears(2, "d", request(1)).unwrap();
+    assert_eq!(names(&node), ["a", "b", "c"]);
+    // Closed ones are more than the limit, until there is need for room.
+    node.command(Command::Close(name("a"))).unwrap();
+    assert_eq!(names(&node), ["a", "b", "c"]);
+    node.command(open("d")).unwrap();
+    assert_eq!(names(&node), ["b", "c", "d"]);
+    node.command(Command::Close(name("d"))).unwrap();
+    node.hears(2, "d", request(1)).unwrap();
+    assert_eq!(node.command(open("e")), Err(Reject::Full { limit: 3 }));
+}
+
+#[test]
+fn a_timer_of_a_section_that_was_dropped_is_passed_over() {
+    let mut node = Node::new(1, small(1));
+    node.hears(2, "a", request(1)).unwrap();
+    assert_eq!(node.driver.timers().count(), 1);
+    node.step(Input::Membership(Delta::Confirmed(member(2))))
+        .unwrap();
+    node.hears(3, "b", request(1)).unwrap();
+    assert_eq!(names(&node), ["b"]);
+    let (rng, late) = (&mut node.rng, Time::ZERO + Span::secs(99));
+    node.driver.expire(late, rng, |_| ());
+    assert_eq!(node.driver.refused_ticks(), 0);
+}
+
+/// Any messages about any sections, from anybody: a bounded number of sections, and no panic.
+#[test]
+fn random_messages_are_survived_within_the_limits() {
+    use chacha20::rand_core::Rng as _;
+    use selvedge_core::Choose as _;
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let mut node = Node::new(1, small(3));
+    node.joined(&[2, 3, 4]);
+    for _ in 0..20_000 {
+        let number = match rng.below(8) {
+            0 => rng.next_u64(),
+            small => small,
+        };
+        let section = format!("s{}", rng.below(9));
+        let from = rng.below(4) + 2;
+        let rivals = (0..rng.below(3)).map(|nth| selvedge_camera::Rival {
+            member: member(nth + 2),
+            up_to: number,
+        });
+        let message = match rng.below(6) {
+            0 => request(number),
+            1 => Message::Ok {
+                number,
+                after: None,
+                rivals: rivals.collect(),
+                more: false,
+                floor: token(number % 64, from),
+            },
+            2 => Message::Wait { number },
+            3 => Message::Fence {
+                token: token(number % 64, from),
+            },
+            4 => Message::Floor {
+                token: token(number % 64, from),
+            },
+            _ => Message::Release {
+                number,
+                last: number % 64,
+            },
+        };
+        let _judged = node.hears(from, &section, message).is_ok();
+        let section = name(&section);
+        let config = None;
+        let command = match rng.below(30) {
+            0 => Command::Open {
+                name: section,
+                config,
+            },
+            1 => Command::Close(section),
+            2 => Command::Enter(section),
+            3 => Command::Exit(section),
+            4 => Command::Cancel(section),
+            _ => continue,
+        };
+        let _judged = node.command(command).is_ok();
+        let count = node.machine().iter().count();
+        assert!(count <= 5, "{count} sections");
+        node.effects.clear();
+    }
+}
