@@ -50,6 +50,11 @@ pub enum Published {
     /// Not in the thesis: a request that is issued again leaves those waiting who have priority
     /// now.
     ReissueKeepsDeferred,
+    /// Not in the thesis, which has one section: a section is dropped to make room for another one
+    /// also while somebody has our OK there.
+    DropWithOks,
+    /// Not in the thesis, which has one section: one that is dropped leaves nothing behind.
+    DropWithTokens,
 }
 
 #[cfg(feature = "check")]
@@ -125,4 +130,6 @@ rules! {
     release_by_id ReleaseById
     snapshot_in_exit SnapshotInExit
     reissue_keeps_deferred ReissueKeepsDeferred
+    drop_with_oks DropWithOks
+    drop_with_tokens DropWithTokens
 }

@@ -19,6 +19,7 @@ use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use selvedge_camera::Camera;
+use selvedge_camera::sections::{self, Name, Sections};
 use selvedge_core::{
     Choose, Delta, Driver, Effect, Input, Member, NodeId, Ratio, Sha256Sortition, Sortition, Time,
     WeightTree, Weights,
@@ -28,7 +29,12 @@ use selvedge_membership::{Command, Config, Membership};
 /// What the C library's start code calls. Returns 0 when every crate did its work.
 #[unsafe(no_mangle)]
 extern "C" fn main(_count: c_int, _arguments: *const *const c_char) -> c_int {
-    let parts = [core_works(), membership_works(), camera_works()];
+    let parts = [
+        core_works(),
+        membership_works(),
+        camera_works(),
+        sections_work(),
+    ];
     c_int::from(!parts.into_iter().all(|works| works))
 }
 
@@ -114,6 +120,47 @@ fn camera_works() -> bool {
         }
     }
     works && asker.machine().token().is_some()
+}
+
+/// A node opens a section and enters it, with the OK of one that has not opened it.
+fn sections_work() -> bool {
+    let [one, two] = [Member::new(1, 1), Member::new(2, 1)];
+    let config = sections::Config::radio(2);
+    let node = |me, other| {
+        let mut driver = Driver::new(Sections::new(me, config).ok()?);
+        let joined = Input::Membership(Delta::Joined(other));
+        driver.step(Time::ZERO, &mut Steps(0), joined, drop).ok()?;
+        Some(driver)
+    };
+    let (Some(mut asker), Some(mut friend), Ok(name)) =
+        (node(one, two), node(two, one), Name::new("door"))
+    else {
+        return false;
+    };
+    let open = sections::Command::Open { name, config: None };
+    let (mut asked, mut answered) = (Vec::new(), Vec::new());
+    let mut works = true;
+    for command in [open, sections::Command::Enter(name)] {
+        let taken = asker.step(Time::ZERO, &mut Steps(0), Input::Command(command), |it| {
+            asked.push(it);
+        });
+        works &= taken.is_ok();
+    }
+    for effect in asked {
+        if let Effect::Send { message, .. } = effect {
+            let input = Input::Message { from: one, message };
+            let taken = friend.step(Time::ZERO, &mut Steps(0), input, |it| answered.push(it));
+            works &= taken.is_ok();
+        }
+    }
+    for effect in answered {
+        if let Effect::Send { message, .. } = effect {
+            let input = Input::Message { from: two, message };
+            works &= asker.step(Time::ZERO, &mut Steps(0), input, drop).is_ok();
+        }
+    }
+    let inside = asker.machine().get(name).and_then(Camera::token);
+    works && inside.is_some()
 }
 
 /// Choices that count upwards; a device takes them from its generator.

@@ -242,7 +242,7 @@ impl Observer<Camera> for Watch {
 }
 
 /// A node in a line.
-fn show(machine: &Camera) -> String {
+pub(super) fn show(machine: &Camera) -> String {
     let stage = match &machine.stage {
         Stage::Idle => "idle".to_string(),
         Stage::Waiting(waiting) => {

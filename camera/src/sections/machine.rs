@@ -16,6 +16,7 @@ use crate::published::Rules;
 pub struct Sections {
     me: Member,
     config: Config,
+    rules: Rules,
     /// What was told of others, for sections that are made later.
     peers: Peers,
     sections: BTreeMap<Name, Section>,
@@ -39,14 +40,20 @@ impl Sections {
     /// The first setting that cannot work.
     pub fn new(me: Member, config: Config) -> Result<Self, ConfigError> {
         config.check()?;
-        Ok(Self {
+        Ok(Self::unchecked(me, config, Rules::default()))
+    }
+
+    /// With settings that are known to work.
+    pub(crate) fn unchecked(me: Member, config: Config, rules: Rules) -> Self {
+        Self {
             me,
             config,
+            rules,
             peers: Peers::new(config.section.peer_limit as usize),
             sections: BTreeMap::new(),
             remains: Remains::default(),
             counters: Untracked(Counters::default()),
-        })
+        }
     }
 
     /// Who this is.
@@ -269,7 +276,7 @@ impl Sections {
         first: Option<(Member, crate::Message)>,
         cx: &mut Context<'_, Self>,
     ) -> Result<Nested<Camera>, Reject> {
-        let camera = Camera::unchecked(self.me, config, Rules::default());
+        let camera = Camera::unchecked(self.me, config, self.rules);
         let mut camera = Nested::new(camera);
         let begin = |camera: &mut Camera, cx: &mut Context<'_, Camera>| {
             for delta in self.peers.told() {
@@ -288,17 +295,20 @@ impl Sections {
 
     /// A section that may be dropped: not open here, and nothing open in it.
     fn victim(&self) -> Option<Name> {
-        let is_vacant = |it: &Section| !it.is_open && is_vacant(it.camera.machine());
+        let may_go = |camera: &Camera| is_vacant(camera) || self.rules.drop_with_oks();
+        let is_victim = |it: &Section| !it.is_open && may_go(it.camera.machine());
         self.sections
             .iter()
-            .find(|(_, it)| is_vacant(it))
+            .find(|(_, it)| is_victim(it))
             .map(|(&name, _)| name)
     }
 
     fn drop_section(&mut self, victim: Option<Name>) {
         if let Some(dropped) = victim.and_then(|name| self.sections.remove(&name)) {
             self.counters.dropped += 1;
-            self.remains.absorb(dropped.camera.machine());
+            if !self.rules.drop_with_tokens() {
+                self.remains.absorb(dropped.camera.machine());
+            }
         }
     }
 }

@@ -31,8 +31,9 @@
 //! dropped, and only to make room for another one. What it leaves is two numbers for *all* that
 //! were dropped: the highest token and the highest number of a request of ours. A section that is
 //! made later, under whatever name, begins with these. Where a section is dropped and comes back,
-//! its numbers leap up to those of others; they never fall. Who joins is not told of the tokens of
-//! sections that were dropped, so between two entries one majority less may restart and forget.
+//! its numbers leap up to those of others; they never fall. One thing is given up: who joins is told
+//! the highest token of each section that is there, and not of those that were dropped. So a
+//! newcomer is not among those who know it until somebody uses that section again.
 //!
 //! Where nothing can be dropped, a request in a section that is new here is not answered, and
 //! counted ([`Counters::passive_refused`]). Its sender asks again, and waits. So `passive_limit`

@@ -3,6 +3,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
+    clippy::std_instead_of_alloc,
     clippy::wildcard_enum_match_arm,
     reason = "a test fails by panicking"
 )]
