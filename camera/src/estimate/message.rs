@@ -3,6 +3,9 @@
 use selvedge_core::Member;
 use selvedge_core::wire::{MEMBER_MAX_LEN, member_len, varint_len};
 
+/// The protocol's kind in a frame header.
+pub const KIND: u8 = 4;
+
 /// The longest [`Message`] in postcard's encoding, in bytes: a tag and a walk.
 pub const MESSAGE_MAX_LEN: usize = 1 + MEMBER_MAX_LEN + 5 + 5 + 10 + 3;
 

@@ -161,6 +161,38 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+//!
+//! # From an estimate to the bound of every section
+//!
+//! A host that does not know how many nodes there are estimates now and then, and gives the upper
+//! bound to [`Sections`](crate::sections::Sections), which holds all its sections to it. Three rules
+//! keep that safe:
+//!
+//! - begin with a bound that is not too low, for instance the number of devices that were bought:
+//!   the first request may come before the first estimate;
+//! - add the lives that may be present besides: one for each node that restarts at the same time;
+//! - only raise it. An estimate that is made across a partition does not count the nodes behind it,
+//!   and with a bound of so few both parts would let somebody in. To lower it is for an operator.
+//!
+//! ```
+//! use selvedge_camera::{estimate, sections};
+//!
+//! /// What to command the sections after an estimate.
+//! fn raised(bound: u32, spare: u32, told: estimate::Event) -> Option<sections::Command> {
+//!     let estimate::Event::Estimated { upper, .. } = told else {
+//!         return None; // No number, so the bound stays.
+//!     };
+//!     let upper = upper.saturating_add(spare);
+//!     (upper > bound).then_some(sections::Command::Bound(upper))
+//! }
+//!
+//! let told = |upper| estimate::Event::Estimated {
+//!     nodes: 40, upper, known: 40, samples: 64, fresh: 0,
+//! };
+//! assert_eq!(raised(49, 2, told(50)), Some(sections::Command::Bound(52)));
+//! assert_eq!(raised(49, 2, told(45)), None);
+//! ```
+
 mod bound;
 mod config;
 mod event;
@@ -172,4 +204,4 @@ mod walk;
 pub use config::{Config, ConfigError};
 pub use event::{Command, Counters, Event, Failure, Misbehaviour, Reject, Timer};
 pub use machine::Estimator;
-pub use message::{MESSAGE_MAX_LEN, Message, Walk};
+pub use message::{KIND, MESSAGE_MAX_LEN, Message, Walk};
