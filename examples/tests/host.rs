@@ -49,6 +49,7 @@ impl Bench {
                 probe_timeout: Span::millis(60),
                 ..Config::default()
             },
+            exclusion: None,
             seal: None,
             seed: Some(id),
             clock: Clock::start(),

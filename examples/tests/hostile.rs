@@ -58,6 +58,7 @@ impl Mesh {
                 probe_timeout: Span::millis(60),
                 ..Config::default()
             },
+            exclusion: None,
             seal,
             seed: Some(id),
             clock: Clock::start(),

@@ -133,6 +133,7 @@ impl Node {
                 probe_timeout: Span(period.0 * 3 / 10),
                 ..Config::default()
             },
+            exclusion: None,
             seal,
             seed: None,
             clock,

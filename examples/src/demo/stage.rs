@@ -98,6 +98,7 @@ impl Stage {
             advertise: None,
             seeds: seeds.into_iter().flatten().collect(),
             config: plan.config.clone(),
+            exclusion: None,
             seal: Some(Seal {
                 keyring: self.keyring.clone(),
                 group: "demo".to_owned(),

@@ -6,19 +6,21 @@ use std::sync::Arc;
 
 use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
+use selvedge_camera::gate::Limits;
+use selvedge_camera::sections::{self, Name};
 use selvedge_core::{Driver, Member, NodeId, Time};
-use selvedge_membership::{
-    Command, Config, ConfigError, Event, Membership, Metadata, Reject, Status,
-};
+use selvedge_membership::{Command, Config, Event, Metadata, Status};
 use thiserror::Error;
 use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::mesh::{self, ConfigError, Exclusion, Mesh, Reject};
 use crate::seal::{Epoch, OVERHEAD, Seal};
 
+use super::locks::Locks;
 use super::task::{Request, Sealing, Task};
-use super::{Clock, Directory, MAX_NODE_ID, Traffic, Weather, address};
+use super::{Clock, Directory, MAX_NODE_ID, SectionGate, Traffic, Weather, address};
 
 /// How many requests may wait for a node.
 const REQUESTS: usize = 64;
@@ -39,6 +41,10 @@ pub struct Setup {
     pub seeds: Vec<SocketAddr>,
     /// The protocol's settings.
     pub config: Config,
+    /// How it takes part in mutual exclusion; `None` if it does not. In one mesh all do, or none:
+    /// who is asked and does not know how to answer holds up everybody. The frame budget of its
+    /// sections is that of `config`, if theirs is longer.
+    pub exclusion: Option<Exclusion>,
     /// How its datagrams are sealed; `None` sends them in the clear. Sealing takes
     /// [`OVERHEAD`](crate::seal::OVERHEAD) bytes of the frame budget.
     pub seal: Option<Seal>,
@@ -120,6 +126,9 @@ pub enum Refused {
     /// The node has left or was killed.
     #[error("the node has stopped: start it anew")]
     Stopped,
+    /// That section has a gate.
+    #[error("the section {0:?} has a gate already: clone that one")]
+    HasGate(Name),
 }
 
 /// A running node. Dropping it kills the node, as a crash would.
@@ -158,8 +167,14 @@ impl Host {
             let epoch = Epoch::now().map_err(HostError::Entropy)?;
             sealing = Some(Sealing::new(seal, id, epoch, limit));
         }
-        let frame_budget = config.frame_budget.into();
-        let machine = Membership::new(setup.me, config)?;
+        let frame_budget = config.frame_budget;
+        let mut exclusion = setup.exclusion;
+        if let Some(exclusion) = &mut exclusion {
+            let longest = &mut exclusion.sections.section.frame_budget;
+            *longest = frame_budget.min(*longest);
+        }
+        let serves_all = exclusion.is_some();
+        let machine = Mesh::new(setup.me, config, exclusion)?;
         let listen = |source| HostError::Listen {
             address: setup.listen,
             source,
@@ -185,7 +200,10 @@ impl Host {
             directory: Directory::new(limit, &seeds),
             rng,
             budget,
-            frame_budget,
+            frame_budget: frame_budget.into(),
+            serves_all,
+            locks: Locks::default(),
+            leaving: None,
             sealing,
             clock: setup.clock,
             weather: setup.weather,
@@ -197,12 +215,11 @@ impl Host {
             left: false,
         };
         if address::reachable(announced) {
-            task.command(Command::SetMetadata(Metadata(address::to_metadata(
-                announced,
-            ))))?;
+            let metadata = Metadata(address::to_metadata(announced));
+            task.command(mesh::Command::Membership(Command::SetMetadata(metadata)))?;
         }
         let seeds = Directory::stand_ins(&seeds).collect();
-        task.command(Command::Join { seeds })?;
+        task.command(mesh::Command::Membership(Command::Join { seeds }))?;
         Ok(Self {
             id,
             address: local,
@@ -240,23 +257,70 @@ impl Host {
         list.await.map_err(|_| Refused::Stopped)
     }
 
-    /// Gives the machine a command.
+    /// A gate to a section of the mesh, for the threads and tasks of the application. It works as
+    /// `config` says, or as all do ([`sections::Config::section`]). Who waits before the node has
+    /// joined waits until it has.
+    ///
+    /// When the last gate and the last guard are gone the section is closed here, and the node goes
+    /// on taking part for others.
+    ///
+    /// ```no_run
+    /// # async fn run(host: &selvedge_examples::udp::Host) -> Result<(), Box<dyn std::error::Error>> {
+    /// let gate = host.section("printer".parse()?, None, Default::default()).await?;
+    /// let guard = gate.enter().await?;
+    /// println!("the printer is ours, with token {}", guard.token().number);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Refused::HasGate`], when the node was started without [`Setup::exclusion`], when there are
+    /// too many sections, or when the node has stopped.
+    pub async fn section(
+        &self,
+        name: Name,
+        config: Option<selvedge_camera::Config>,
+        limits: Limits,
+    ) -> Result<SectionGate, Refused> {
+        let (answer, gate) = oneshot::channel();
+        let section = Request::Section {
+            name,
+            config,
+            limits,
+            answer,
+        };
+        self.ask(section).await?;
+        gate.await.map_err(|_| Refused::Stopped)?
+    }
+
+    /// A new bound for the number of nodes, in all sections, see
+    /// [`upper`](selvedge_camera::Config::upper).
+    ///
+    /// # Errors
+    /// When the machine refuses it, or the node has stopped.
+    pub async fn bound(&self, upper: u32) -> Result<(), Refused> {
+        let bound = sections::Command::Bound(upper);
+        self.give(mesh::Command::Sections(bound)).await
+    }
+
+    /// Gives the membership machine a command.
     ///
     /// # Errors
     /// When the machine refuses it, or the node has stopped.
     pub async fn command(&self, command: Command) -> Result<(), Refused> {
-        let (answer, outcome) = oneshot::channel();
-        self.ask(Request::Command(command, answer)).await?;
-        Ok(outcome.await.map_err(|_| Refused::Stopped)??)
+        self.give(mesh::Command::Membership(command)).await
     }
 
-    /// Says good-bye to the others and returns when that is done.
+    /// Says good-bye to the others and returns when that is done. Gates take nobody in any more;
+    /// who has a guard is waited for, because others take a good-bye for the end of what is held.
     ///
     /// # Errors
     /// When the machine refuses, for instance because it has not joined. The node is stopped in
     /// any case.
     pub async fn leave(mut self) -> Result<(), Refused> {
-        self.command(Command::Leave).await?;
+        let (answer, outcome) = oneshot::channel();
+        self.ask(Request::Leave(answer)).await?;
+        outcome.await.map_err(|_| Refused::Stopped)??;
         // The task ends by itself; that it was cancelled instead is impossible while we hold it.
         let _ended = (&mut self.task).await.is_ok();
         Ok(())
@@ -266,6 +330,12 @@ impl Host {
     pub async fn kill(mut self) {
         self.task.abort();
         let _cancelled = (&mut self.task).await.is_err();
+    }
+
+    async fn give(&self, command: mesh::Command) -> Result<(), Refused> {
+        let (answer, outcome) = oneshot::channel();
+        self.ask(Request::Command(command, answer)).await?;
+        Ok(outcome.await.map_err(|_| Refused::Stopped)??)
     }
 
     async fn ask(&self, request: Request) -> Result<(), Refused> {

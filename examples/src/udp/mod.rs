@@ -1,8 +1,12 @@
-//! A host for the membership protocol over UDP, on tokio.
+//! A host for one node over UDP, on tokio: membership, and the sections that it may enter.
 //!
 //! One task a node owns the [`Driver`](selvedge_core::Driver), the socket, the [`Directory`] and
 //! the generator; there are no locks. Whoever started it holds a [`Host`] and reads [`Seen`] events
 //! from a channel. Any datagram may come: what is no frame is dropped and counted ([`Traffic`]).
+//!
+//! With [`Setup::exclusion`] the node takes part in mutual exclusion ([`mesh`](crate::mesh)), and
+//! [`Host::section`] gives the application a gate through which its threads and tasks queue for a
+//! section.
 //!
 //! A node announces its address as its metadata ([`address`]), so that members learn of one
 //! another's address together with their existence.
@@ -10,8 +14,9 @@
 pub mod address;
 mod clock;
 mod directory;
-mod frame;
+pub(crate) mod frame;
 mod host;
+mod locks;
 mod task;
 mod traffic;
 mod weather;
@@ -20,5 +25,6 @@ pub use clock::Clock;
 pub use directory::{Directory, MAX_NODE_ID};
 pub use frame::{FrameError, decode, encode};
 pub use host::{Host, HostError, Known, Refused, Seen, Setup};
+pub use locks::{NoEntry, SectionGate, SectionGuard};
 pub use traffic::{Counter, Traffic, TrafficReport};
 pub use weather::Weather;

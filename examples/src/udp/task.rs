@@ -6,15 +6,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use chacha20::ChaCha12Rng;
+use selvedge_camera::gate::Limits;
+use selvedge_camera::sections::{self, Name};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId};
-use selvedge_membership::{Command, Event, KIND, Membership, Message, Reject};
+use selvedge_membership::{self as membership, Event, KIND};
 use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep_until;
 
+use crate::mesh::{self, Command, Mesh, Message, Reject, decode, encode, serves};
 use crate::seal::{Epoch, Opener, Seal, Sealer, Unopened};
 
-use super::{Clock, Directory, FrameError, Known, Seen, Traffic, Weather, address, decode, encode};
+use super::locks::Locks;
+use super::{
+    Clock, Directory, FrameError, Known, Refused, SectionGate, Seen, Traffic, Weather, address,
+};
 
 /// How many datagrams that wait already are heard before a timer is obeyed.
 const BURST: usize = 64;
@@ -24,10 +30,17 @@ const BURST: usize = 64;
 pub(crate) enum Request {
     Command(Command, oneshot::Sender<Result<(), Reject>>),
     Members(oneshot::Sender<Vec<Known>>),
+    Section {
+        name: Name,
+        config: Option<selvedge_camera::Config>,
+        limits: Limits,
+        answer: oneshot::Sender<Result<SectionGate, Refused>>,
+    },
+    Leave(oneshot::Sender<Result<(), Reject>>),
 }
 
 pub(crate) struct Task {
-    pub(crate) driver: Driver<Membership>,
+    pub(crate) driver: Driver<Mesh>,
     pub(crate) socket: UdpSocket,
     pub(crate) local: SocketAddr,
     pub(crate) directory: Directory,
@@ -36,6 +49,11 @@ pub(crate) struct Task {
     pub(crate) budget: usize,
     /// The longest frame; shorter where it is sealed.
     pub(crate) frame_budget: usize,
+    /// Whether it takes frames of all kinds, or membership's alone.
+    pub(crate) serves_all: bool,
+    pub(crate) locks: Locks,
+    /// Who waits for the node to be outside of all sections, so that it can leave.
+    pub(crate) leaving: Option<oneshot::Sender<Result<(), Reject>>>,
     pub(crate) sealing: Option<Sealing>,
     pub(crate) clock: Clock,
     pub(crate) weather: watch::Receiver<Weather>,
@@ -43,7 +61,7 @@ pub(crate) struct Task {
     pub(crate) events: mpsc::Sender<Seen>,
     pub(crate) inbox: mpsc::Receiver<Request>,
     /// Effects of the last step, until they are carried out.
-    pub(crate) effects: Vec<Effect<Membership>>,
+    pub(crate) effects: Vec<Effect<Mesh>>,
     /// The frame that is being written.
     pub(crate) frame: Vec<u8>,
     pub(crate) left: bool,
@@ -98,7 +116,48 @@ impl Task {
                     self.receive(received, &buffer).await;
                 }
                 () = due => self.expire(&mut buffer).await,
+                wish = self.locks.next() => self.obey(wish).await,
             }
+            self.open_sections().await;
+            self.leave_if_outside().await;
+        }
+    }
+
+    /// Does what those who queue for a section wish.
+    async fn obey(&mut self, wish: sections::Command) {
+        if let sections::Command::Close(name) = wish {
+            self.locks.remove(name);
+        }
+        if let Err(reject) = self.command(Command::Sections(wish)) {
+            self.locks.refused(wish, reject);
+        }
+        self.carry_out(None).await;
+    }
+
+    /// Opens the sections that have a gate, once the node has joined.
+    async fn open_sections(&mut self) {
+        if self.driver.machine().sections().is_none() {
+            return;
+        }
+        for (name, open) in self.locks.to_open() {
+            match self.command(Command::Sections(open)) {
+                Ok(()) => self.locks.opened(name),
+                // Its gate says that it is closed.
+                Err(_) => self.locks.remove(name),
+            }
+            self.carry_out(None).await;
+        }
+    }
+
+    /// Says good-bye when that was asked for and nothing is held.
+    async fn leave_if_outside(&mut self) {
+        if self.locks.is_empty()
+            && self.driver.machine().in_use().is_none()
+            && let Some(answer) = self.leaving.take()
+        {
+            let outcome = self.command(Command::Membership(membership::Command::Leave));
+            self.carry_out(None).await;
+            let _heard = answer.send(outcome).is_ok();
         }
     }
 
@@ -122,12 +181,35 @@ impl Task {
                 let _heard = answer.send(outcome).is_ok();
             }
             Request::Members(answer) => {
-                let list = self.driver.machine().members().map(|view| Known {
-                    member: view.member,
-                    status: view.status,
-                    address: self.directory.get(view.member.id),
-                });
+                let list = self
+                    .driver
+                    .machine()
+                    .membership()
+                    .members()
+                    .map(|view| Known {
+                        member: view.member,
+                        status: view.status,
+                        address: self.directory.get(view.member.id),
+                    });
                 let _heard = answer.send(list.collect()).is_ok();
+            }
+            Request::Section {
+                name,
+                config,
+                limits,
+                answer,
+            } => {
+                let gate = if self.serves_all {
+                    let gate = self.locks.add(name, config, limits);
+                    gate.ok_or(Refused::HasGate(name))
+                } else {
+                    Err(Reject::NoExclusion.into())
+                };
+                let _heard = answer.send(gate).is_ok();
+            }
+            Request::Leave(answer) => {
+                self.locks.close();
+                self.leaving = Some(answer);
             }
         }
     }
@@ -166,15 +248,19 @@ impl Task {
         self.traffic.received_bytes.add(len as u64);
         let bytes = buffer.get(..len).unwrap_or_default();
         let now = self.clock.now();
+        // The kind stands in the same place whether the datagram is sealed or not.
+        let kind = bytes.get(1).copied();
+        let kind = kind.filter(|&kind| self.serves_all && serves(kind));
+        let kind = kind.unwrap_or(KIND);
         let (frame, sealer) = match &mut self.sealing {
             None => (bytes, None),
             Some(_) if len > self.budget => return self.traffic.oversize.add(1),
-            Some(sealing) => match sealing.opener.open(KIND, bytes, now, &mut sealing.opened) {
+            Some(sealing) => match sealing.opener.open(kind, bytes, now, &mut sealing.opened) {
                 Ok(sealer) => (sealing.opened.as_slice(), Some(sealer)),
                 Err(unopened) => return count(&self.traffic, unopened),
             },
         };
-        match decode::<Message>(KIND, frame, self.frame_budget) {
+        match decode(kind, frame, self.frame_budget) {
             Ok(envelope) if sealer.is_some_and(|sealer| sealer != envelope.from.id) => {
                 self.traffic.wrong_sender.add(1);
             }
@@ -196,10 +282,10 @@ impl Task {
         );
         match taken {
             Ok(()) => {}
-            Err(Reject::NotJoined) => return self.traffic.untimely.add(1),
+            Err(reject) if reject.is_untimely() => return self.traffic.untimely.add(1),
             Err(_) => return self.traffic.refused.add(1),
         }
-        let machine = self.driver.machine();
+        let machine = self.driver.machine().membership();
         if machine
             .member(from.id)
             .is_some_and(|view| view.member == from)
@@ -225,8 +311,9 @@ impl Task {
                     self.send(address, &message).await;
                 }
                 Effect::Multicast { message } => {
-                    let me = self.driver.machine().me().id;
-                    let others: Vec<_> = (self.driver.machine().members())
+                    let machine = self.driver.machine().membership();
+                    let me = machine.me().id;
+                    let others: Vec<_> = (machine.members())
                         .map(|view| view.member.id)
                         .filter(|&id| id != me)
                         .map(|id| self.directory.get(id))
@@ -235,7 +322,10 @@ impl Task {
                         self.send(address, &message).await;
                     }
                 }
-                Effect::Event(event) => self.tell(event),
+                Effect::Event(mesh::Event::Membership(event)) => self.tell(event),
+                Effect::Event(mesh::Event::Sections(event)) => self.locks.told(event),
+                Effect::Event(mesh::Event::Present(_)) => self.locks.begin_anew(),
+                Effect::Event(mesh::Event::Estimate(_) | mesh::Event::Raised(_)) => {}
             }
         }
         self.effects = effects;
@@ -246,17 +336,18 @@ impl Task {
             self.traffic.unknown_destination.add(1);
             return;
         };
-        let from = self.driver.machine().me();
-        if encode(KIND, from, message, self.frame_budget, &mut self.frame).is_err() {
+        let from = self.driver.machine().membership().me();
+        if encode(from, message, self.frame_budget, &mut self.frame).is_err() {
             self.traffic.too_long.add(1);
             return;
         }
         let datagram = match &mut self.sealing {
             None => &self.frame,
             Some(sealing) => {
-                let sealed = sealing
-                    .sealer
-                    .seal(KIND, &self.frame, &mut sealing.datagram);
+                let sealed =
+                    sealing
+                        .sealer
+                        .seal(message.kind(), &self.frame, &mut sealing.datagram);
                 if sealed.is_err() {
                     // After 2^64 datagrams; silence is safe, a nonce used twice is not.
                     return;
@@ -281,7 +372,7 @@ impl Task {
     fn tell(&mut self, event: Event) {
         match &event {
             Event::Metadata(member) | Event::Membership(Delta::Joined(member)) => {
-                let machine = self.driver.machine();
+                let machine = self.driver.machine().membership();
                 let announced = machine.metadata(member.id).and_then(address::from_metadata);
                 if let Some(address) = announced {
                     self.directory
@@ -293,7 +384,7 @@ impl Task {
         }
         let seen = Seen {
             at: self.clock.now(),
-            node: self.driver.machine().me().id,
+            node: self.driver.machine().membership().me().id,
             event,
         };
         if self.events.try_send(seen).is_err() {

@@ -1,0 +1,81 @@
+//! What may be asked, what is told, timers, errors.
+
+use selvedge_camera::sections::Name;
+use selvedge_camera::{estimate, sections};
+use selvedge_core::Member;
+use selvedge_membership as membership;
+use thiserror::Error;
+
+/// What may be asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// Of membership.
+    Membership(membership::Command),
+    /// Of the sections.
+    Sections(sections::Command),
+    /// Estimate how many nodes there are, and raise the bound if that is too low.
+    Estimate,
+}
+
+/// What is told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// By membership.
+    Membership(membership::Event),
+    /// By a section.
+    Sections(sections::Event),
+    /// By the estimator.
+    Estimate(estimate::Event),
+    /// Sections begin in this life, with none open. What a former life held is lost: it is over for
+    /// all others.
+    Present(Member),
+    /// All sections have a higher bound from now on.
+    Raised(u32),
+}
+
+/// Tags of the timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer {
+    /// Of membership.
+    Membership(membership::Timer),
+    /// Of a section.
+    Sections(sections::Timer),
+    /// Of the estimator.
+    Estimate(estimate::Timer),
+    /// It is time for the next estimate.
+    Count,
+}
+
+/// Why an input was refused. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum Reject {
+    /// By membership.
+    #[error(transparent)]
+    Membership(#[from] membership::Reject),
+    /// By the sections.
+    #[error(transparent)]
+    Sections(#[from] sections::Reject),
+    /// By the estimator.
+    #[error(transparent)]
+    Estimate(#[from] estimate::Reject),
+    /// There is no mesh to have sections in.
+    #[error("this node is in no mesh yet: wait until it has joined")]
+    NotPresent,
+    /// The node was made without.
+    #[error("this node takes no part in sections: give Setup::exclusion when it starts")]
+    NoExclusion,
+    /// Others would take a good-bye for the end of what is held.
+    #[error("this node waits for the section {0:?} or is inside: give Exit or Cancel first")]
+    InUse(Name),
+}
+
+impl Reject {
+    /// Whether a message came before the node was in, or after it left: nobody's fault.
+    #[must_use]
+    pub const fn is_untimely(&self) -> bool {
+        matches!(
+            self,
+            Self::NotPresent | Self::Membership(membership::Reject::NotJoined)
+        )
+    }
+}

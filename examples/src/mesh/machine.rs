@@ -1,0 +1,328 @@
+//! The machines inside, and what goes from one to another.
+
+use selvedge_camera::estimate::{self, Estimator};
+use selvedge_camera::sections::{self, Name, Sections};
+use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, Span, Untracked};
+use selvedge_membership::{self as membership, Membership, Status};
+use thiserror::Error;
+
+use super::{Command, Event, Message, Reject, Timer};
+
+/// How a node takes part in mutual exclusion.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Exclusion {
+    /// The settings of all sections. Its bound must not be too low from the beginning.
+    pub sections: sections::Config,
+    /// Whether and how nodes are counted. `None`: the bound is as it was given, until somebody
+    /// changes it.
+    pub counting: Option<Counting>,
+}
+
+/// How the number of nodes is estimated, for the bound of all sections.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Counting {
+    /// The settings of the estimator.
+    pub config: estimate::Config,
+    /// Between two estimates: above the time that one takes. Zero for none but those that are asked
+    /// for.
+    pub every: Span,
+    /// How many more lives may be present than there are nodes: those that restart at the same
+    /// time.
+    pub spare: u32,
+}
+
+/// Settings that cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// Those of membership.
+    #[error(transparent)]
+    Membership(#[from] membership::ConfigError),
+    /// Those of the sections.
+    #[error("sections: {0}")]
+    Sections(#[from] sections::ConfigError),
+    /// Those of the estimator.
+    #[error("estimator: {0}")]
+    Estimate(#[from] estimate::ConfigError),
+}
+
+/// One node: see the [module](super) for what it promises.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Mesh {
+    membership: Nested<Membership>,
+    exclusion: Option<Exclusion>,
+    present: Option<Present>,
+    /// What membership told in this step; empty between steps.
+    told: Untracked<Vec<membership::Event>>,
+}
+
+/// What belongs to one life.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Present {
+    sections: Nested<Sections>,
+    estimator: Option<Nested<Estimator>>,
+}
+
+impl Mesh {
+    /// A node that has not joined yet. Without `exclusion` it is a member, and nothing else.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    pub fn new(
+        me: Member,
+        config: membership::Config,
+        exclusion: Option<Exclusion>,
+    ) -> Result<Self, ConfigError> {
+        if let Some(exclusion) = &exclusion {
+            // Made again and again later, when nobody could be told what is wrong.
+            Present::new(me, exclusion)?;
+        }
+        Ok(Self {
+            membership: Nested::new(Membership::new(me, config)?),
+            exclusion,
+            present: None,
+            told: Untracked(Vec::new()),
+        })
+    }
+
+    /// The membership machine, to read from.
+    #[must_use]
+    pub const fn membership(&self) -> &Membership {
+        self.membership.machine()
+    }
+
+    /// The sections, once the node has joined.
+    #[must_use]
+    pub fn sections(&self) -> Option<&Sections> {
+        self.present.as_ref().map(|it| it.sections.machine())
+    }
+
+    /// A section in which this node waits or is inside.
+    #[must_use]
+    pub fn in_use(&self) -> Option<Name> {
+        self.sections()?.in_use().next()
+    }
+
+    fn ask_membership(
+        &mut self,
+        input: Input<Membership>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let told = &mut self.told.0;
+        self.membership.step(
+            cx,
+            input,
+            Message::Membership,
+            Timer::Membership,
+            |event, cx| {
+                told.push(event.clone());
+                cx.event(Event::Membership(event));
+            },
+        )?;
+        let mut told = core::mem::take(&mut self.told.0);
+        for event in told.drain(..) {
+            match event {
+                membership::Event::Identity(me) => self.appear(me, cx),
+                membership::Event::Membership(delta) => self.learn(delta, cx),
+                membership::Event::Left => self.present = None,
+                membership::Event::Metadata(_) | membership::Event::Broadcast { .. } => {}
+            }
+        }
+        self.told.0 = told;
+        Ok(())
+    }
+
+    /// A life begins, or gives way to a later one.
+    fn appear(&mut self, me: Member, cx: &mut Context<'_, Self>) {
+        if self.sections().is_some_and(|sections| sections.me() == me) {
+            return;
+        }
+        let Some(exclusion) = &self.exclusion else {
+            return;
+        };
+        // The settings worked when they were checked.
+        self.present = Present::new(me, exclusion).ok();
+        let others = self.membership().members();
+        let known: Vec<Delta> = others
+            .filter(|view| view.member.id != me.id)
+            .map(|view| match view.status {
+                Status::Alive | Status::Suspect => Delta::Joined(view.member),
+                Status::Failed => Delta::Failed(view.member),
+                Status::Left => Delta::Left(view.member),
+            })
+            .collect();
+        for delta in known {
+            self.learn(delta, cx);
+        }
+        if let Some(counting) = self.counting()
+            && counting.every > Span::ZERO
+        {
+            cx.arm(Timer::Count, counting.every);
+        }
+        cx.event(Event::Present(me));
+    }
+
+    /// What membership learned goes to the others.
+    fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) {
+        // They refuse only what is said about this node itself, which membership does not say.
+        let _taken = self.ask_sections(Input::Membership(delta), cx).is_ok();
+        let _taken = self.ask_estimator(Input::Membership(delta), cx).is_ok();
+    }
+
+    fn ask_sections(
+        &mut self,
+        input: Input<Sections>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let missing = self.missing();
+        let present = self.present.as_mut().ok_or(missing)?;
+        let told = |event, cx: &mut Context<'_, Self>| cx.event(Event::Sections(event));
+        let sections = &mut present.sections;
+        Ok(sections.step(cx, input, Message::Sections, Timer::Sections, told)?)
+    }
+
+    fn ask_estimator(
+        &mut self,
+        input: Input<Estimator>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let missing = self.missing();
+        let estimator = self.present.as_mut().and_then(|it| it.estimator.as_mut());
+        let estimator = estimator.ok_or(missing)?;
+        let mut estimated = None;
+        let told = |event, cx: &mut Context<'_, Self>| {
+            if let estimate::Event::Estimated { upper, .. } = event {
+                estimated = Some(upper);
+            }
+            cx.event(Event::Estimate(event));
+        };
+        estimator.step(cx, input, Message::Estimate, Timer::Estimate, told)?;
+        if let Some(nodes) = estimated {
+            self.raise(nodes, cx);
+        }
+        Ok(())
+    }
+
+    /// There may be so many nodes. The bound is never lowered: nodes behind a partition are not
+    /// counted.
+    fn raise(&mut self, nodes: u32, cx: &mut Context<'_, Self>) {
+        let spare = self.counting().map_or(0, |counting| counting.spare);
+        let upper = nodes.saturating_add(spare);
+        let bound = |it: &Sections| it.config().section.upper;
+        if self.sections().is_none_or(|it| upper <= bound(it)) {
+            return;
+        }
+        if let Some(exclusion) = &mut self.exclusion {
+            exclusion.sections.section.upper = upper;
+        }
+        let bound = Input::Command(sections::Command::Bound(upper));
+        if self.ask_sections(bound, cx).is_ok() {
+            cx.event(Event::Raised(upper));
+        }
+    }
+
+    fn counting(&self) -> Option<&Counting> {
+        self.exclusion.as_ref()?.counting.as_ref()
+    }
+
+    const fn missing(&self) -> Reject {
+        match &self.exclusion {
+            Some(_) => Reject::NotPresent,
+            None => Reject::NoExclusion,
+        }
+    }
+
+    fn command(&mut self, command: Command, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match command {
+            Command::Membership(command) => {
+                if command == membership::Command::Leave
+                    && let Some(name) = self.in_use()
+                {
+                    return Err(Reject::InUse(name));
+                }
+                self.ask_membership(Input::Command(command), cx)
+            }
+            Command::Sections(command) => {
+                let bound = match command {
+                    sections::Command::Bound(upper) => Some(upper),
+                    sections::Command::Open { .. }
+                    | sections::Command::Close(_)
+                    | sections::Command::Enter(_)
+                    | sections::Command::Exit(_)
+                    | sections::Command::Cancel(_) => None,
+                };
+                self.ask_sections(Input::Command(command), cx)?;
+                // A later life is held to it as well.
+                if let Some((exclusion, upper)) = self.exclusion.as_mut().zip(bound) {
+                    exclusion.sections.section.upper = upper;
+                }
+                Ok(())
+            }
+            Command::Estimate => {
+                self.ask_estimator(Input::Command(estimate::Command::Estimate), cx)
+            }
+        }
+    }
+
+    fn tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        // Timers of a former life tick on.
+        let of_this_life = |taken: Result<(), Reject>| match taken {
+            Err(Reject::NotPresent | Reject::Estimate(estimate::Reject::UnexpectedTick(_))) => {
+                Ok(())
+            }
+            other => other,
+        };
+        match timer {
+            Timer::Membership(timer) => self.ask_membership(Input::Tick(timer), cx),
+            Timer::Sections(timer) => of_this_life(self.ask_sections(Input::Tick(timer), cx)),
+            Timer::Estimate(timer) => of_this_life(self.ask_estimator(Input::Tick(timer), cx)),
+            Timer::Count => {
+                if let Some(counting) = self.counting() {
+                    cx.arm(Timer::Count, counting.every);
+                }
+                // One is under way, or nobody is there: next time.
+                let _begun = self.command(Command::Estimate, cx).is_ok();
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Present {
+    fn new(me: Member, exclusion: &Exclusion) -> Result<Self, ConfigError> {
+        let estimator = match &exclusion.counting {
+            Some(counting) => Some(Estimator::new(me, counting.config.clone())?),
+            None => None,
+        };
+        Ok(Self {
+            sections: Nested::new(Sections::new(me, exclusion.sections)?),
+            estimator: estimator.map(Nested::new),
+        })
+    }
+}
+
+impl Machine for Mesh {
+    type Message = Message;
+    type Timer = Timer;
+    type Command = Command;
+    type Event = Event;
+    type Reject = Reject;
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match input {
+            Input::Message { from, message } => match message {
+                Message::Membership(message) => {
+                    self.ask_membership(Input::Message { from, message }, cx)
+                }
+                Message::Sections(message) => {
+                    self.ask_sections(Input::Message { from, message }, cx)
+                }
+                Message::Estimate(message) => {
+                    self.ask_estimator(Input::Message { from, message }, cx)
+                }
+            },
+            Input::Tick(timer) => self.tick(timer, cx),
+            Input::Membership(delta) => self.ask_membership(Input::Membership(delta), cx),
+            Input::Command(command) => self.command(command, cx),
+        }
+    }
+}
