@@ -1,6 +1,7 @@
 //! `selvedge demo`: a live mesh on loopback, in real time, that is put through a script of
 //! misfortunes and judged by what it promised.
 
+mod desk;
 mod ground;
 mod history;
 mod narrator;
@@ -12,6 +13,7 @@ mod stage;
 mod svg;
 mod table;
 mod trace;
+mod turns;
 
 pub use ground::{Ground, Loopback};
 pub use history::{Opinion, Stretch, histories};
@@ -24,3 +26,4 @@ pub use stage::Stage;
 pub use svg::timeline;
 pub use table::write_table;
 pub use trace::{Belief, Fact, Mark, Trace, Views};
+pub use turns::{Turns, Waiting, Write};

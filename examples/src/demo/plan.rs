@@ -6,8 +6,11 @@
 use core::time::Duration;
 
 use rand_core::Rng;
+use selvedge_camera::sections;
 use selvedge_core::{Choose, Ratio, Span, Time};
 use selvedge_membership::{Config, SuspicionLength};
+
+use super::desk::WRITING;
 
 /// How many packets get lost, from start to end.
 pub const LOSS: Ratio = Ratio::new(5, 100);
@@ -24,6 +27,8 @@ pub struct Plan {
     pub nodes: u64,
     /// The settings of every node.
     pub config: Config,
+    /// How every node takes part in the section in which one file is written.
+    pub sections: sections::Config,
     /// Who crashes, both at once.
     pub crashing: [u64; 2],
     /// Who says good-bye.
@@ -80,6 +85,8 @@ pub struct Bounds {
     pub back: Bound,
     /// From healing until all lists are right.
     pub heal: Bound,
+    /// From wanting to write until it is one's turn, whatever happens.
+    pub wait: Bound,
 }
 
 /// A bound and where it comes from.
@@ -112,11 +119,13 @@ impl Plan {
         // 5 of 16.
         let mut cut_off: Vec<u64> = (0..nodes * 5 / 16).map(|_| draw()).collect();
         cut_off.sort_unstable();
-        let bounds = Bounds::new(nodes, cut_off.len() as u64, &config);
+        let sections = turns(nodes, period);
+        let bounds = Bounds::new(nodes, cut_off.len() as u64, &config, &sections);
         Self {
             times: Times::new(nodes, &config, &bounds),
             nodes,
             config,
+            sections,
             crashing,
             leaving,
             restarting,
@@ -154,13 +163,30 @@ fn settings(period: Span) -> Config {
     }
 }
 
+/// Answers take well below a millisecond, and as long as a busy machine lets a process wait; one of
+/// them in ten gets lost on its way there or back. A request stays open over a restart, hence one
+/// life more than there are nodes. Who dies is passed over, for the file looks at tokens: after as
+/// long as a wrong word about a live node takes to be denied, so that this happens to dead ones only.
+const fn turns(nodes: u64, period: Span) -> sections::Config {
+    sections::Config::with(selvedge_camera::Config {
+        resend: Span(period.0 / 4),
+        resend_limit: period,
+        refresh: Span(period.0 * 5),
+        takeover: Some(Span(period.0 * 2)),
+        ..selvedge_camera::Config::new(nodes as u32 + 1)
+    })
+}
+
+/// How long the cut lasts, in periods.
+const CUT_PERIODS: u64 = 15;
+
 impl Times {
     fn new(nodes: u64, config: &Config, bounds: &Bounds) -> Self {
         let period = config.period;
         let longest = period + config.jitter;
         let crash = (Time::ZERO + period * 25).max(Time::ZERO + bounds.join.span);
         let cut = crash + period * 15;
-        let heal = cut + period * 15;
+        let heal = cut + period * CUT_PERIODS;
         // A probe that fails at the last moment, its suspicion, and the way of the news.
         let suspicion = u64::from(2 * log(nodes));
         let settled = heal + longest * (1 + suspicion + SPREAD_PERIODS);
@@ -185,7 +211,7 @@ const fn start_gap(nodes: u64, period: Span) -> Span {
 }
 
 impl Bounds {
-    fn new(nodes: u64, cut_off: u64, config: &Config) -> Self {
+    fn new(nodes: u64, cut_off: u64, config: &Config, sections: &sections::Config) -> Self {
         let longest = config.period + config.jitter;
         let log = log(nodes);
         let suspicion = u64::from(2 * log);
@@ -235,13 +261,29 @@ impl Bounds {
                 "{first_crossing} until one side asks the other + {SPREAD_PERIODS} to spread + {meeting} until everyone met the other side, and denied its death + {SPREAD_PERIODS} to spread"
             ),
         );
+        let wait = wait(nodes, config, sections, heal.span);
         Self {
             join,
             detect,
             spread,
             back,
             heal,
+            wait,
         }
+    }
+}
+
+/// The longest wait is one that begins with the cut, in which nobody can reach more than half: until
+/// it heals, all lists are right, and all others had a turn, each with a message lost.
+fn wait(nodes: u64, config: &Config, sections: &sections::Config, heal: Span) -> Bound {
+    let cut = config.period * CUT_PERIODS;
+    let turn = WRITING + sections.section.resend_limit;
+    Bound {
+        span: cut + heal + turn * nodes,
+        why: format!(
+            "{cut:?} of the cut + {heal:?} until its lists are right again + {nodes} turns of {WRITING:?} each, with an answer that is asked for again after {:?}",
+            sections.section.resend_limit
+        ),
     }
 }
 

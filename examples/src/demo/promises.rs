@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::plan::{Bound, Plan, seconds};
 use super::trace::{Fact, Mark, Trace, Views};
+use super::turns::Turns;
 use crate::udp::TrafficReport;
 
 /// One row of the table.
@@ -40,6 +41,8 @@ pub struct Evidence<'a> {
     pub traffic: TrafficReport,
     /// How many of the nodes that are up in the end list something else than they told.
     pub odd_lists: usize,
+    /// What the file says that the nodes wrote in turns.
+    pub turns: &'a Turns,
 }
 
 /// Judges all promises.
@@ -55,6 +58,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Promise> {
     table.push(facts.leave(plan));
     table.push(facts.restart(plan));
     table.push(facts.healed(plan, evidence.odd_lists));
+    table.extend(facts.turns(plan, evidence.turns));
     table.extend(wire(plan, evidence.traffic));
     table
 }
@@ -225,6 +229,62 @@ impl Facts {
         );
         let bound = &plan.bounds.back;
         spread("restart", promise, plan, bound, self.back, &self.returns)
+    }
+
+    fn turns(&self, plan: &Plan, turns: &Turns) -> [Promise; 4] {
+        let none = |id: &str, promise: &str, unit, seen: usize, why| Promise {
+            id: id.to_owned(),
+            promise: promise.to_owned(),
+            unit,
+            limit: 0.0,
+            seen: Some(float(seen)),
+            held: seen == 0,
+            why,
+        };
+        let writes = turns.writes.len();
+        let waiting = turns.waiting();
+        let longest = waiting.map(|waiting| span(waiting.max));
+        let bound = &plan.bounds.wait;
+        [
+            none(
+                "overlap",
+                "writes to the file while another one was under way",
+                "writes",
+                turns.overlaps(&self.down),
+                format!(
+                    "from the lines of the file: {writes} writes, each with node, token, start and end; {} had a token that was too low, and were refused",
+                    turns.stale
+                ),
+            ),
+            none(
+                "tokens",
+                "writes whose token is not above the one before",
+                "writes",
+                turns.falls(),
+                "from the order of the lines".to_owned(),
+            ),
+            none(
+                "turns",
+                "nodes that stay and never had a turn",
+                "nodes",
+                turns.missing((1..=plan.nodes).filter(|&node| plan.stays(node))),
+                "from the lines of the file".to_owned(),
+            ),
+            Promise {
+                id: "wait".into(),
+                promise: "the longest wait for a turn".into(),
+                unit: "s",
+                limit: span(bound.span),
+                seen: longest,
+                held: waiting.is_some_and(|waiting| waiting.max <= bound.span),
+                why: format!(
+                    "{}; seen: {}, and {} times too few nodes could be reached",
+                    bound.why,
+                    waiting.map_or("none".to_owned(), |waiting| waiting.to_string()),
+                    turns.refused
+                ),
+            },
+        ]
     }
 
     fn healed(&self, plan: &Plan, odd_lists: usize) -> Promise {

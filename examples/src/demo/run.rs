@@ -117,7 +117,7 @@ struct Play<W> {
 impl<W: Write> Play<W> {
     async fn run(mut self) -> Result<Outcome, HostError> {
         let line = format!(
-            "{} nodes start on {}; 5 of 100 packets get lost from start to end",
+            "{} nodes start on {} and take turns at one file; 5 of 100 packets get lost from start to end",
             self.plan.nodes,
             self.stage.ground().name(),
         );
@@ -133,12 +133,14 @@ impl<W: Write> Play<W> {
         }
         let end = self.stage.now();
         let odd_lists = self.compare_lists().await;
+        let turns = self.stage.turns().await;
         let traffic = self.stage.traffic();
         let table = judge(&Evidence {
             plan: &self.plan,
             trace: &self.trace,
             traffic,
             odd_lists,
+            turns: &turns,
         });
         Ok(Outcome {
             plan: self.plan,

@@ -4,11 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use selvedge_camera::gate::Limits;
+use selvedge_camera::sections::Name;
 use selvedge_core::{Member, NodeId, Time};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 
+use super::desk::{Desk, SECTION, WRITING};
 use super::ground::Ground;
 use super::plan::Plan;
+use super::turns::Turns;
+use crate::mesh::Exclusion;
 use crate::seal::{Key, Keyring, Seal};
 use crate::udp::{Clock, Host, HostError, Seen, Setup, Traffic, TrafficReport, Weather};
 
@@ -23,6 +29,9 @@ pub struct Stage {
     /// One key, made for this run and kept nowhere.
     keyring: Keyring,
     hosts: BTreeMap<NodeId, Host>,
+    desk: Arc<Desk>,
+    /// What each node does with its turns.
+    writers: BTreeMap<NodeId, JoinHandle<()>>,
     addresses: BTreeMap<NodeId, SocketAddr>,
     traffic: Vec<Arc<Traffic>>,
     weather: watch::Sender<Weather>,
@@ -40,11 +49,14 @@ impl Stage {
         ground: Box<dyn Ground>,
     ) -> Result<(Self, mpsc::Receiver<Seen>), HostError> {
         let (events, seen) = mpsc::channel(EVENTS);
+        let clock = Clock::start();
         let stage = Self {
-            clock: Clock::start(),
+            clock,
             seed,
             keyring: Keyring::of(Key::random().map_err(HostError::Entropy)?),
             hosts: BTreeMap::new(),
+            desk: Arc::new(Desk::new(clock, seed)),
+            writers: BTreeMap::new(),
             addresses: BTreeMap::new(),
             traffic: Vec::new(),
             weather: watch::Sender::new(ground.weather()),
@@ -98,7 +110,10 @@ impl Stage {
             advertise: None,
             seeds: seeds.into_iter().flatten().collect(),
             config: plan.config.clone(),
-            exclusion: None,
+            exclusion: Some(Exclusion {
+                sections: plan.sections,
+                counting: None,
+            }),
             seal: Some(Seal {
                 keyring: self.keyring.clone(),
                 group: "demo".to_owned(),
@@ -112,15 +127,37 @@ impl Stage {
         .await?;
         self.addresses.insert(node, host.address());
         self.traffic.push(host.traffic());
+        if let Ok(name) = SECTION.parse::<Name>()
+            && let Ok(gate) = host.section(name, None, Limits::default()).await
+        {
+            let turns = Arc::clone(&self.desk).take_turns(node, gate, self.seed);
+            self.writers.insert(node, tokio::spawn(turns));
+        }
         self.hosts.insert(node, host);
         Ok(())
     }
 
-    /// Kills a node.
+    /// Kills a node, and who writes there.
     pub async fn crash(&mut self, node: NodeId) {
         if let Some(host) = self.hosts.remove(&node) {
             host.kill().await;
         }
+        // After the node: a writer that goes first would give the file back.
+        if let Some(writer) = self.writers.remove(&node) {
+            writer.abort();
+            let _cancelled = writer.await.is_err();
+        }
+        self.desk.forget(node);
+    }
+
+    /// Lets those who write get to their end, and says what the file holds then.
+    pub async fn turns(&mut self) -> Turns {
+        self.desk.close();
+        let writers = core::mem::take(&mut self.writers);
+        // Ten times as long as it takes to write.
+        tokio::time::sleep((WRITING * 10).into()).await;
+        writers.into_values().for_each(|writer| writer.abort());
+        self.desk.turns()
     }
 
     /// Lets a node say good-bye, and does not wait for it.
