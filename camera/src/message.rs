@@ -15,6 +15,9 @@ pub(crate) const OK_MAX_LEN: usize = 1 + 5 + 10 + 16 + 2 + 1 + 25;
 /// The longest [`Message::Up`] without its list, and longer than an [`Message::Echo`].
 pub(crate) const UP_MAX_LEN: usize = 1 + 5 + (15 + 10 + 5) + 5 + 16 + 2 + 1 + 25;
 
+/// The longest [`Rival`].
+pub(crate) const RIVAL_MAX_LEN: usize = 15 + 10;
+
 /// A wish to enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

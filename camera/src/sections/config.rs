@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::Name;
+use crate::message::{RIVAL_MAX_LEN, UP_MAX_LEN};
 
 /// The settings of one node for all its sections. Checked once, by
 /// [`Sections::new`](super::Sections::new).
@@ -17,7 +18,9 @@ pub struct Config {
     /// that only others have opened in any case.
     ///
     /// Its `upper`, `refresh`, `frame_budget` and `peer_limit` hold for all sections: they are
-    /// about the mesh. `frame_budget` is that of the whole frame, the section's name included.
+    /// about the mesh. `frame_budget` is that of the whole frame, the section's name included. In
+    /// frames of 127 bytes sections with names of more than 4 bytes have no slow path: the longest
+    /// numbers would leave no room in its messages.
     pub section: crate::Config,
     /// How many sections may be open at a time: from 1. Default 64.
     pub open_limit: u32,
@@ -73,21 +76,26 @@ impl Config {
 
     /// The settings of a section that was opened with `own` ones, or with none. What is about the
     /// mesh is shared, and the name takes its part of each frame.
-    pub(super) const fn of(&self, own: Option<crate::Config>) -> crate::Config {
+    pub(super) const fn of(&self, name: Name, own: Option<crate::Config>) -> crate::Config {
         let shared = self.section;
         let own = match own {
             Some(own) => own,
             None => shared,
         };
-        crate::Config {
+        // At most 17 bytes.
+        let frame_budget = shared
+            .frame_budget
+            .saturating_sub(name.encoded_len() as u16);
+        let mut config = crate::Config {
             upper: shared.upper,
             refresh: shared.refresh,
-            frame_budget: shared
-                .frame_budget
-                .saturating_sub(Name::MAX_ENCODED_LEN as u16),
+            frame_budget,
             peer_limit: shared.peer_limit,
             ..own
-        }
+        };
+        // A list that never gets on would be asked for without end.
+        config.slow_path = own.slow_path && config.list_budget(UP_MAX_LEN) >= RIVAL_MAX_LEN;
+        config
     }
 }
 

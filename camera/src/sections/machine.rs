@@ -114,7 +114,7 @@ impl Sections {
         if let Some(config) = config {
             config.check().map_err(ConfigError::Section)?;
         }
-        let config = self.config.of(config);
+        let config = self.config.of(name, config);
         if let Some(section) = self.sections.get_mut(&name) {
             if section.is_open {
                 return Err(Reject::AlreadyOpen(name));
@@ -148,7 +148,7 @@ impl Sections {
         if section.camera.machine().stage != Stage::Idle {
             return Err(Reject::InUse(name));
         }
-        self.turn(name, false, self.config.of(None), cx)
+        self.turn(name, false, self.config.of(name, None), cx)
     }
 
     /// Takes a new bound for the number of nodes, from 1. Requests that wait are held to it.
@@ -257,7 +257,7 @@ impl Sections {
             self.counters.passive_refused += 1;
             return Ok(());
         }
-        let camera = self.make(name, self.config.of(None), Some((from, message)), cx)?;
+        let camera = self.make(name, self.config.of(name, None), Some((from, message)), cx)?;
         if is_kept {
             self.drop_section(victim);
             let is_open = false;

@@ -28,7 +28,8 @@ impl Remains {
     }
 }
 
-/// Whether nothing is open in this section: nobody has our OK, waits for it, or is asked for one.
+/// Whether nothing is open in this section: nobody has our OK, waits for it, or is asked for one,
+/// and we stand in no tree.
 ///
 /// It is compared with a new one that was told what may be forgotten. So whatever a section may
 /// come to remember besides, it counts as open until somebody adds it here.
@@ -51,6 +52,8 @@ pub(super) fn is_vacant(camera: &Camera) -> bool {
     blank.released = camera.released.clone();
     // A permission that is not used is as good as none.
     blank.kept = camera.kept.clone();
+    // Counts ticks.
+    blank.tree_rounds = camera.tree_rounds;
     blank == *camera
 }
 
@@ -63,5 +66,8 @@ pub(super) const fn leaves_it_vacant(message: &Message) -> bool {
             | Message::Release { .. }
             | Message::Fence { .. }
             | Message::Floor { .. }
+            | Message::Over { .. }
+            | Message::Nack { .. }
+            | Message::Broken { .. }
     )
 }

@@ -249,7 +249,7 @@ fn a_section_may_work_in_another_way_and_shares_what_is_about_the_mesh() {
     let used = *node.machine().get(door).unwrap().config();
     assert_eq!((used.takeover, used.resend), (own.takeover, own.resend));
     assert_eq!((used.upper, used.peer_limit), (1, shared.peer_limit));
-    assert_eq!(used.frame_budget, shared.frame_budget - 17);
+    assert_eq!(used.frame_budget, shared.frame_budget - 5);
     node.command(Command::Close(door)).unwrap();
     let used = *node.machine().get(door).unwrap().config();
     assert_eq!((used.takeover, used.resend), (None, shared.resend));
@@ -259,6 +259,16 @@ fn a_section_may_work_in_another_way_and_shares_what_is_about_the_mesh() {
     });
     let refused = node.command(Command::Open { name: door, config });
     assert!(matches!(refused, Err(Reject::Config(_))));
+}
+
+#[test]
+fn a_long_name_leaves_no_room_for_the_slow_path_in_the_shortest_frames() {
+    let mut node = Node::new(1, Config::radio(1));
+    for (section, slow_path) in [("door", true), ("doors", false)] {
+        node.command(open(section)).unwrap();
+        let config = node.machine().get(name(section)).unwrap().config();
+        assert_eq!(config.slow_path, slow_path, "{section}");
+    }
 }
 
 #[test]
