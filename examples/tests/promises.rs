@@ -4,8 +4,9 @@
 
 use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
+use selvedge_camera::Token;
 use selvedge_core::{Delta, Member, NodeId, Span, Time};
-use selvedge_examples::demo::{Evidence, Fact, Mark, Plan, Trace, judge};
+use selvedge_examples::demo::{Evidence, Fact, Mark, Plan, Trace, Turns, Write, judge};
 use selvedge_examples::udp::{Seen, TrafficReport};
 use selvedge_membership::Event;
 
@@ -15,6 +16,7 @@ struct Course {
     plan: Plan,
     marks: Vec<Mark>,
     traffic: TrafficReport,
+    turns: Turns,
 }
 
 impl Course {
@@ -26,8 +28,24 @@ impl Course {
             plan,
             marks: Vec::new(),
             traffic: TrafficReport::default(),
+            turns: Turns {
+                waits: vec![MS; 16],
+                ..Turns::default()
+            },
         };
         let all: Vec<u64> = (1..=16).collect();
+        for &node in &all {
+            let start = Time::ZERO + MS * (1_000 + 20 * node);
+            course.turns.writes.push(Write {
+                node: NodeId(node),
+                token: Token {
+                    number: node,
+                    holder: Member::new(node, 0),
+                },
+                start,
+                end: Some(start + MS * 10),
+            });
+        }
         for &node in &all {
             course.fact(Time::ZERO, Fact::Started(NodeId(node)));
             course.seen(Time::ZERO + MS, node, Event::Identity(Member::new(node, 0)));
@@ -125,6 +143,7 @@ impl Course {
             trace: &trace,
             traffic: self.traffic,
             odd_lists,
+            turns: &self.turns,
         };
         let table = judge(&evidence).into_iter();
         table.filter(|it| !it.held).map(|it| it.id).collect()
@@ -224,4 +243,59 @@ fn frames_too_long_or_faulty_break_a_promise() {
     course.traffic.longest = 1_401;
     course.traffic.malformed = 1;
     assert_eq!(course.broken(), ["frame", "faulty"]);
+}
+
+#[test]
+fn turns_that_overlap_or_fall_or_never_come_break_a_promise() {
+    let mut course = Course::smooth();
+    course.turns.writes[4].start = course.turns.writes[3].start;
+    assert_eq!(course.broken(), ["overlap"]);
+    let mut course = Course::smooth();
+    course.turns.garbled = 1;
+    assert_eq!(course.broken(), ["overlap"]);
+    let mut course = Course::smooth();
+    course.turns.writes[4].token = course.turns.writes[3].token;
+    assert_eq!(course.broken(), ["tokens"]);
+    let mut course = Course::smooth();
+    let idle = NodeId(course.bystander());
+    course.turns.writes.retain(|write| write.node != idle);
+    assert_eq!(course.broken(), ["turns"]);
+    let mut course = Course::smooth();
+    course.turns.waits.push(course.plan.bounds.wait.span + MS);
+    assert_eq!(course.broken(), ["wait"]);
+    course.turns.waits.clear();
+    assert_eq!(course.broken(), ["wait"]);
+}
+
+/// Who dies while it writes has written until then.
+#[test]
+fn a_write_that_breaks_off_lasts_until_the_crash() {
+    let mut course = Course::smooth();
+    let crash = course.plan.times.crash;
+    let crashing = course.plan.crashing[0];
+    let last = course.turns.writes[15];
+    let number = last.token.number;
+    let broken_off = Write {
+        node: NodeId(crashing),
+        token: Token {
+            number: number + 1,
+            ..last.token
+        },
+        start: crash,
+        end: None,
+    };
+    let next = |start| Write {
+        token: Token {
+            number: number + 2,
+            ..last.token
+        },
+        start,
+        end: Some(start + MS),
+        ..last
+    };
+    course.turns.writes.extend([broken_off, next(crash)]);
+    assert_eq!(course.broken(), Vec::<String>::new());
+    // Somebody who did not crash has no reason to break off.
+    course.turns.writes[16].node = NodeId(1);
+    assert_eq!(course.broken(), ["overlap"]);
 }

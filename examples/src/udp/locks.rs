@@ -154,7 +154,7 @@ impl Locks {
                 keeper.fenced();
                 Ok(())
             }
-            It::Waiting(_) | It::PassedOver(_) => Ok(()),
+            It::Waiting(_) | It::SlowPath | It::PassedOver(_) => Ok(()),
         };
         debug_assert!(reported.is_ok(), "{section:?}: {event:?}: {reported:?}");
     }
