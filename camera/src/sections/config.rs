@@ -18,9 +18,9 @@ pub struct Config {
     /// that only others have opened in any case.
     ///
     /// Its `upper`, `refresh`, `frame_budget` and `peer_limit` hold for all sections: they are
-    /// about the mesh. `frame_budget` is that of the whole frame, the section's name included. In
-    /// frames of 127 bytes sections with names of more than 4 bytes have no slow path: the longest
-    /// numbers would leave no room in its messages.
+    /// about the mesh. `frame_budget` is that of the whole frame, the section's name included. Where
+    /// that leaves fewer than 127 bytes, as in frames of 802.15.4, there is no slow path: the longest
+    /// numbers would leave no room for a list in its messages.
     pub section: crate::Config,
     /// How many sections may be open at a time: from 1. Default 64.
     pub open_limit: u32,

@@ -129,6 +129,7 @@ fn no_number_of_an_own_request_comes_twice_in_one_life() {
     node.sent();
     // An OK to what is over, in a section that is not there: its sender learns that it is over.
     let ok = Message::Ok {
+        life: 0,
         number: 1,
         after: None,
         rivals: [].into_iter().collect(),
@@ -203,6 +204,7 @@ fn random_messages_are_survived_within_the_limits() {
         let message = match rng.below(6) {
             0 => request(number),
             1 => Message::Ok {
+                life: 0,
                 number,
                 after: None,
                 rivals: rivals.collect(),

@@ -262,12 +262,18 @@ fn a_section_may_work_in_another_way_and_shares_what_is_about_the_mesh() {
 }
 
 #[test]
-fn a_long_name_leaves_no_room_for_the_slow_path_in_the_shortest_frames() {
-    let mut node = Node::new(1, Config::radio(1));
-    for (section, slow_path) in [("door", true), ("doors", false)] {
-        node.command(open(section)).unwrap();
-        let config = node.machine().get(name(section)).unwrap().config();
-        assert_eq!(config.slow_path, slow_path, "{section}");
+fn a_name_leaves_no_room_for_the_slow_path_in_the_shortest_frames() {
+    let radio = Config::radio(1);
+    // A name of 4 bytes takes 5.
+    for (frame_budget, slow_path) in [(127, false), (131, false), (132, true)] {
+        let section = selvedge_camera::Config {
+            frame_budget,
+            ..radio.section
+        };
+        let mut node = Node::new(1, Config { section, ..radio });
+        node.command(open("door")).unwrap();
+        let config = node.machine().get(name("door")).unwrap().config();
+        assert_eq!(config.slow_path, slow_path, "{frame_budget}");
     }
 }
 
