@@ -35,7 +35,7 @@ impl Course {
         };
         let all: Vec<u64> = (1..=16).collect();
         for &node in &all {
-            let start = Time::ZERO + MS * (1_000 + 20 * node);
+            let start = times.heal + MS * (1_000 + 20 * node);
             course.turns.writes.push(Write {
                 node: NodeId(node),
                 token: Token {
@@ -271,9 +271,14 @@ fn turns_that_overlap_or_fall_or_never_come_break_a_promise() {
 #[test]
 fn a_write_that_breaks_off_lasts_until_the_crash() {
     let mut course = Course::smooth();
-    let crash = course.plan.times.crash;
     let crashing = course.plan.crashing[0];
     let last = course.turns.writes[15];
+    // Later than in the plan, after all others.
+    let crash = last.start + MS * 50;
+    course
+        .marks
+        .retain(|mark| !matches!(mark, Mark::Fact(_, Fact::Crashed(node)) if node.0 == crashing));
+    course.fact(crash, Fact::Crashed(NodeId(crashing)));
     let number = last.token.number;
     let broken_off = Write {
         node: NodeId(crashing),
@@ -294,8 +299,9 @@ fn a_write_that_breaks_off_lasts_until_the_crash() {
         ..last
     };
     course.turns.writes.extend([broken_off, next(crash)]);
-    assert_eq!(course.broken(), Vec::<String>::new());
+    let is_overlap = |course: &Course| course.broken().contains(&"overlap".to_owned());
+    assert!(!is_overlap(&course));
     // Somebody who did not crash has no reason to break off.
     course.turns.writes[16].node = NodeId(1);
-    assert_eq!(course.broken(), ["overlap"]);
+    assert!(is_overlap(&course));
 }

@@ -165,14 +165,13 @@ fn settings(period: Span) -> Config {
 
 /// Answers take well below a millisecond, and as long as a busy machine lets a process wait; one of
 /// them in ten gets lost on its way there or back. A request stays open over a restart, hence one
-/// life more than there are nodes. Who dies is passed over, for the file looks at tokens: after as
-/// long as a wrong word about a live node takes to be denied, so that this happens to dead ones only.
+/// life more than there are nodes. Nobody is passed over: who crashed is certainly dead when an
+/// operator says so, and who is cut off comes back.
 const fn turns(nodes: u64, period: Span) -> sections::Config {
     sections::Config::with(selvedge_camera::Config {
         resend: Span(period.0 / 4),
         resend_limit: period,
         refresh: Span(period.0 * 5),
-        takeover: Some(Span(period.0 * 2)),
         ..selvedge_camera::Config::new(nodes as u32 + 1)
     })
 }
@@ -261,7 +260,8 @@ impl Bounds {
                 "{first_crossing} until one side asks the other + {SPREAD_PERIODS} to spread + {meeting} until everyone met the other side, and denied its death + {SPREAD_PERIODS} to spread"
             ),
         );
-        let wait = wait(nodes, config, sections, heal.span);
+        let noticed = detect.span + spread.span;
+        let wait = wait(nodes, config, sections, noticed, heal.span);
         Self {
             join,
             detect,
@@ -273,15 +273,22 @@ impl Bounds {
     }
 }
 
-/// The longest wait is one that begins with the cut, in which nobody can reach more than half: until
-/// it heals, all lists are right, and all others had a turn, each with a message lost.
-fn wait(nodes: u64, config: &Config, sections: &sections::Config, heal: Span) -> Bound {
+/// The longest wait is one that begins with the crash of somebody who had the file: until all know
+/// of it and an operator has confirmed it, and then, should the cut have come meanwhile, until it
+/// heals, all lists are right, and all others had a turn, each with a message lost.
+fn wait(
+    nodes: u64,
+    config: &Config,
+    sections: &sections::Config,
+    noticed: Span,
+    heal: Span,
+) -> Bound {
     let cut = config.period * CUT_PERIODS;
     let turn = WRITING + sections.section.resend_limit;
     Bound {
-        span: cut + heal + turn * nodes,
+        span: noticed + cut + heal + turn * nodes,
         why: format!(
-            "{cut:?} of the cut + {heal:?} until its lists are right again + {nodes} turns of {WRITING:?} each, with an answer that is asked for again after {:?}",
+            "{noticed:?} until all know of a crash + {cut:?} of the cut + {heal:?} until its lists are right again + {nodes} turns of {WRITING:?} each, with an answer that is asked for again after {:?}",
             sections.section.resend_limit
         ),
     }

@@ -265,10 +265,14 @@ impl Facts {
             ),
             none(
                 "turns",
-                "nodes that stay and never had a turn",
+                "nodes that stay and had no turn after the cut healed",
                 "nodes",
-                turns.missing((1..=plan.nodes).filter(|&node| plan.stays(node))),
-                "from the lines of the file".to_owned(),
+                turns.missing(
+                    (1..=plan.nodes).filter(|&node| plan.stays(node)),
+                    self.healed.unwrap_or_default(),
+                ),
+                "from the lines of the file: whatever happened before, everyone gets in again"
+                    .to_owned(),
             ),
             Promise {
                 id: "wait".into(),

@@ -1,5 +1,6 @@
 //! Runs the script against real nodes and real time.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use core::time::Duration;
@@ -91,6 +92,7 @@ pub async fn run_on<W: Write>(
         narrator,
         trace: Trace::default(),
         views: Views::default(),
+        confirmed: BTreeSet::new(),
     };
     play.run().await
 }
@@ -112,6 +114,8 @@ struct Play<W> {
     narrator: Narrator<W>,
     trace: Trace,
     views: Views,
+    /// The crashed nodes of which an operator has said that they are dead.
+    confirmed: BTreeSet<NodeId>,
 }
 
 impl<W: Write> Play<W> {
@@ -188,11 +192,31 @@ impl<W: Write> Play<W> {
         loop {
             tokio::select! {
                 () = &mut end => return,
-                Some(seen) = self.events.recv() => self.take(Mark::Seen(seen)),
+                Some(seen) = self.events.recv() => {
+                    self.take(Mark::Seen(seen));
+                    self.confirm_the_dead().await;
+                }
                 _ = glance.tick() => {
                     let now = self.stage.now();
                     self.narrator.progress(&self.plan, &self.views, now);
                 }
+            }
+        }
+    }
+
+    /// Where all know that a node has failed, an operator says that it is dead: what it held or waited
+    /// for is free.
+    async fn confirm_the_dead(&mut self) {
+        for node in self.plan.crashing.map(NodeId) {
+            if self.confirmed.contains(&node) {
+                continue;
+            }
+            if let Some(member) = self.views.known_dead(node)
+                && self.stage.confirm(member).await
+            {
+                self.confirmed.insert(node);
+                let line = format!("an operator confirms that node {node} is dead");
+                self.narrator.say(self.stage.now(), &line);
             }
         }
     }

@@ -162,6 +162,24 @@ impl Views {
         *self.up.get(&node)?
     }
 
+    /// The life of a node that is down, when all others that are in the mesh take it for failed.
+    #[must_use]
+    pub fn known_dead(&self, node: NodeId) -> Option<Member> {
+        if self.up.contains_key(&node) {
+            return None;
+        }
+        let mut dead = None;
+        for (observer, _) in self.up().filter(|(_, life)| life.is_some()) {
+            match self.belief(observer, node) {
+                Some((member, Belief::Failed)) => dead = Some(member),
+                Some(_) => return None,
+                // It came later, and never heard of it.
+                None => {}
+            }
+        }
+        dead
+    }
+
     /// What `observer` thinks of `subject`, and of which of its lives.
     #[must_use]
     pub fn belief(&self, observer: NodeId, subject: NodeId) -> Option<(Member, Belief)> {

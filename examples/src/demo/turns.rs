@@ -117,10 +117,11 @@ impl Turns {
         pairs.filter(|(one, next)| next.token <= one.token).count()
     }
 
-    /// How many of these nodes never wrote.
+    /// How many of these nodes did not begin to write from `since` on.
     #[must_use]
-    pub fn missing(&self, nodes: impl Iterator<Item = u64>) -> usize {
-        let wrote = |node: u64| self.writes.iter().any(|write| write.node.0 == node);
+    pub fn missing(&self, nodes: impl Iterator<Item = u64>, since: Time) -> usize {
+        let writes = self.writes.iter().filter(|write| write.start >= since);
+        let wrote = |node: u64| writes.clone().any(|write| write.node.0 == node);
         nodes.filter(|&node| !wrote(node)).count()
     }
 
@@ -199,7 +200,8 @@ mod tests {
         let down = BTreeMap::from([(NodeId(4), Time(40))]);
         let turns = Turns::read(&file(&good));
         assert_eq!((turns.overlaps(&down), turns.falls()), (0, 0));
-        assert_eq!(turns.missing(3..=5), 1);
+        assert_eq!(turns.missing(3..=5, Time(10)), 1);
+        assert_eq!(turns.missing(3..=5, Time(21)), 2);
         // Who crashes later was still writing; who never crashed breaks off for no reason.
         let late = BTreeMap::from([(NodeId(4), Time(41))]);
         assert_eq!(turns.overlaps(&late), 1);
