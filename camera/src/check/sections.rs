@@ -117,6 +117,8 @@ impl Case {
             refresh: self.refresh,
             // Counting to more than one would make states that differ in nothing else.
             resend_limit: default.resend,
+            // So would more copies: a lost message can be lost as well without them.
+            copies: 1,
             peer_limit: 16,
             ..default
         };
