@@ -233,7 +233,11 @@ impl Run {
                 Event::Entered(_) => self.entered(at, node)?,
                 Event::Released(_) => self.ask(node)?,
                 Event::Refused(why) => return Err(Fault::Outcome(why.to_string())),
-                Event::Waiting(_) | Event::Cancelled | Event::Fenced(_) | Event::PassedOver(_) => {}
+                Event::Waiting(_)
+                | Event::SlowPath
+                | Event::Cancelled
+                | Event::Fenced(_)
+                | Event::PassedOver(_) => {}
             }
         }
         Ok(())
