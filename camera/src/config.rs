@@ -35,7 +35,8 @@ pub struct Config {
     /// RELEASE was lost. Zero switches it off; then only a new request of that node, or its end,
     /// clears what a lost RELEASE left. Default 30 s.
     pub refresh: Span,
-    /// How long after it was declared failed a node that may be inside is passed over.
+    /// How long after it was declared failed a node that may be inside is passed over. Only one
+    /// request need wait for that: when it got in, the others know.
     ///
     /// `None`, the default, is for ever: until somebody is sure that it is dead, which a restart or
     /// an operator's word brings about, nobody enters after a holder that went silent. With a time,

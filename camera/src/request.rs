@@ -571,11 +571,16 @@ impl Camera {
         if !is_failed {
             return false;
         }
-        if asked.rival.is_some() && !ends_wait {
-            if let Some(takeover) = self.config.takeover {
+        if let (Some(number), false) = (asked.rival, ends_wait) {
+            let Some(takeover) = self.config.takeover else {
+                return false;
+            };
+            let holder = member;
+            if self.used < (Token { number, holder }) {
                 cx.arm(Timer::Takeover(member), takeover);
+                return false;
             }
-            return false;
+            // Somebody has waited that long already, and has passed it over.
         }
         let answer = Answer::Optional { after };
         waiting.set(member, Asked { answer, ..asked }).is_ok()

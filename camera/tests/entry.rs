@@ -574,6 +574,32 @@ fn an_ok_to_a_former_life_does_not_count() {
     assert_eq!(hear(5), [Effect::Event(Event::Entered(token))]);
 }
 
+/// A dead holder is waited for by one, and not by each that comes after it.
+#[test]
+fn a_takeover_is_waited_for_once() {
+    let config = Config {
+        takeover: Some(Span::secs(1)),
+        ..Config::new(4)
+    };
+    let mut mesh = mesh(4, config);
+    mesh.command(0, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 4);
+    mesh.crash(0).unwrap();
+    for node in 1..4 {
+        mesh.membership(node, Delta::Failed(member(0))).unwrap();
+    }
+    mesh.command(1, Command::Enter).unwrap();
+    mesh.run_for(Span::secs(1) - DELAY);
+    assert_eq!(entered(&mut mesh).len(), 1);
+    mesh.run_for(DELAY * 4);
+    mesh.command(1, Command::Exit).unwrap();
+    mesh.run_for(DELAY * 4);
+    assert_eq!(entered(&mut mesh).len(), 1);
+    mesh.command(2, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 4);
+    assert_eq!(entered(&mut mesh).len(), 1);
+}
+
 /// Who passes a holder over cannot reach it then, and may be gone when others can.
 #[test]
 fn who_was_passed_over_is_told_by_whoever_heard_of_it() {
