@@ -168,7 +168,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, the holder is passed over",
-            1_149_599,
+            5_854_659,
             Setup {
                 takeover: true,
                 deltas: FALSE,
