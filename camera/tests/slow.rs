@@ -199,3 +199,39 @@ fn trees_are_bounded() {
     let inside = mesh.machines().filter(|it| it.1.token().is_some());
     assert!(inside.count() <= 1);
 }
+
+/// Node 1 has kept the OK of node 0, and takes the slow path. Node 0 wants to enter as well, with
+/// priority, and is in nobody's tree, for all take it for dead.
+#[test]
+fn a_permission_that_was_kept_does_not_count_on_the_slow_path() {
+    let config = Config {
+        keep: true,
+        ..Config::new(4)
+    };
+    let mut mesh = ring(4, &[1, 2], config, 0);
+    for node in [0, 1] {
+        mesh.command(node, Command::Enter).unwrap();
+        mesh.run_for(DELAY * 10);
+        assert_eq!(entered(&mut mesh).len(), 1);
+        mesh.command(node, Command::Exit).unwrap();
+        mesh.run_for(DELAY * 10);
+    }
+    for (node, other) in [(1, 0), (1, 3), (2, 0), (3, 0)] {
+        let failed = Delta::Failed(member(other));
+        mesh.membership(node, failed).unwrap();
+    }
+    for node in [0, 1] {
+        mesh.command(node, Command::Enter).unwrap();
+    }
+    mesh.run_for(DELAY * 10);
+    let told = events(&mut mesh);
+    assert!(told.contains(&(1, Event::SlowPath)), "{told:?}");
+    let inside = |mesh: &Network<Camera>| -> Vec<usize> {
+        let inside = mesh.machines().filter(|it| it.1.token().is_some());
+        inside.map(|it| it.0).collect()
+    };
+    assert_eq!(inside(&mesh), [0], "{told:?}");
+    mesh.command(0, Command::Exit).unwrap();
+    mesh.run_for(Span::secs(5));
+    assert_eq!(inside(&mesh), [1]);
+}
