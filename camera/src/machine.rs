@@ -135,7 +135,8 @@ impl Camera {
             deferred: BoundedMap::new(limit),
             released: BoundedMap::new(limit),
             kept: BoundedMap::new(limit),
-            trees: BoundedMap::new(usize::from(config.tree_limit) + 1),
+            // `tree_limit` is seen to where a tree of others begins: it may change.
+            trees: BoundedMap::new(usize::from(u16::MAX) + 1),
             watches_trees: false,
             tree_rounds: 0,
             counters: Untracked(Counters::default()),

@@ -33,7 +33,13 @@ impl Camera {
             return;
         };
         waiting.go_slow();
+        // Whose OK was kept has not heard of this request, and may go before it. In the tree it need
+        // not be.
+        let kept: Vec<Member> = self.kept.iter().map(|(&member, ())| member).collect();
         self.kept.retain(|_, ()| false);
+        for member in kept {
+            self.ask_anew(member, cx);
+        }
         self.counters.0.slow += 1;
         cx.event(Event::SlowPath);
         self.plant(1, cx);

@@ -202,7 +202,8 @@ impl Tree {
         self.rivals.insert(rival.member, up_to).map(drop)
     }
 
-    /// Who is below, in the order of a walk, to this depth. Takes O(all that is known).
+    /// Who is below, in the order of a walk, to this depth or to where all are known. Takes O(all
+    /// that is known).
     pub(crate) fn topology(&self, depth: u8) -> Subtree {
         let mut all = Subtree {
             levels: depth,
@@ -219,7 +220,8 @@ impl Tree {
                 all.branches.extend(deeper);
             }
         }
-        all.cut(depth);
+        // What is deeper and known in part is no walk to who hears it.
+        all.cut(all.levels);
         all
     }
 

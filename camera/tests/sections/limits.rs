@@ -1,6 +1,7 @@
 //! What peers can make a node remember, and what it may forget.
 
-use selvedge_camera::Request;
+use selvedge_camera::sections::Timer;
+use selvedge_camera::{Request, TreeId};
 
 use super::*;
 
@@ -108,6 +109,76 @@ fn what_needs_no_memory_is_answered_without_room() {
 }
 
 /// An OK to a request of before the section was dropped must not count for one of after it.
+/// How many trees there may be changes when a section is opened or closed: there is room for our
+/// own beside those of others, and nothing is left that keeps the section from being dropped.
+#[test]
+fn a_section_may_be_opened_with_room_for_more_trees_than_it_was_made_with() {
+    let mut config = Config {
+        passive_limit: 1,
+        ..Config::new(9)
+    };
+    config.section.tree_limit = 1;
+    let mut node = Node::new(1, config);
+    node.joined(&[2]);
+    let join = |root: u64| Message::Join {
+        tree: TreeId {
+            root: member(root),
+            number: 1,
+            attempt: 1,
+        },
+        up_to: 65,
+        last: 0,
+    };
+    let takes_part = |node: &mut Node| {
+        let sent = node.sent();
+        sent.iter().any(|it| matches!(it.2, Message::Join { .. }))
+    };
+    node.hears(3, "a", join(3)).unwrap();
+    assert!(takes_part(&mut node));
+    let more = selvedge_camera::Config {
+        tree_limit: 2,
+        ..config.section
+    };
+    let (a, config) = (name("a"), Some(more));
+    node.command(Command::Open { name: a, config }).unwrap();
+    node.hears(4, "a", join(4)).unwrap();
+    assert!(takes_part(&mut node));
+    node.hears(5, "a", join(5)).unwrap();
+    assert!(!takes_part(&mut node));
+    node.command(Command::Enter(a)).unwrap();
+    assert!(takes_part(&mut node));
+    for tree in [1, 2] {
+        let input = Input::Message {
+            from: member(2),
+            message: selvedge_camera::sections::Message {
+                section: a,
+                message: Message::Nack {
+                    tree: TreeId {
+                        root: member(1),
+                        number: tree,
+                        attempt: 1,
+                    },
+                },
+            },
+        };
+        node.step(input).unwrap();
+    }
+    assert!(!node.machine().get(a).unwrap().is_waiting(), "it is told");
+    for root in [3, 4] {
+        let (number, last) = (1, 0);
+        node.hears(root, "a", Message::Release { number, last })
+            .unwrap();
+    }
+    node.command(Command::Close(a)).unwrap();
+    let tick = Timer {
+        section: a,
+        timer: selvedge_camera::Timer::Tree,
+    };
+    node.step(Input::Tick(tick)).unwrap();
+    node.hears(2, "b", request(1)).unwrap();
+    assert_eq!(names(&node), ["b"]);
+}
+
 #[test]
 fn no_number_of_an_own_request_comes_twice_in_one_life() {
     let mut node = Node::new(1, small(1));

@@ -2,7 +2,7 @@
 
 use selvedge_core::{Choose, Member, Ratio, Weights};
 
-use crate::{Message, Request, Rival, Token};
+use crate::{Branch, Message, Request, Rival, Token, TreeId};
 
 pub(super) struct Bytes<'a> {
     rest: &'a [u8],
@@ -40,7 +40,8 @@ impl<'a> Bytes<'a> {
     /// A message of anyone about anyone.
     pub(super) fn message(&mut self, first: Member) -> (Member, Message) {
         let from = self.member(first);
-        let message = match self.take() % 8 {
+        let message = match self.take() % 16 {
+            8.. => self.slow_message(first),
             0 | 1 => Message::Request {
                 request: Request {
                     number: self.number(),
@@ -77,6 +78,61 @@ impl<'a> Bytes<'a> {
             },
         };
         (from, message)
+    }
+
+    /// A message of the slow path.
+    fn slow_message(&mut self, first: Member) -> Message {
+        let tree = TreeId {
+            root: self.member(first),
+            number: self.number(),
+            attempt: u32::from(self.take() % 4),
+        };
+        let life = first.incarnation.0.wrapping_add(u32::from(self.flip()));
+        match self.take() % 8 {
+            0 | 1 => Message::Join {
+                tree,
+                up_to: self.number(),
+                last: self.number(),
+            },
+            2 => Message::Nack { tree },
+            3 => Message::Echo {
+                life,
+                tree,
+                levels: self.take() % 4,
+                branches: (0..self.take() % 6)
+                    .map(|_| Branch {
+                        depth: 1 + self.take() % 3,
+                        member: self.member(first),
+                    })
+                    .collect(),
+            },
+            4 => Message::Up {
+                life,
+                tree,
+                oks: self.number() as u32,
+                after: self.after(first),
+                rivals: (0..self.take() % 6)
+                    .map(|_| Rival {
+                        member: self.member(first),
+                        up_to: self.number(),
+                    })
+                    .collect(),
+                more: self.flip(),
+                floor: self.token(first),
+            },
+            5 => Message::Adopt {
+                tree,
+                up_to: self.number(),
+                last: self.number(),
+                after: self.after(first),
+            },
+            6 => Message::Broken { tree },
+            _ => Message::Over {
+                root: tree.root,
+                number: tree.number,
+                last: self.number(),
+            },
+        }
     }
 
     /// A member near `first`, known or invented, in a life near its own.
