@@ -49,15 +49,17 @@ pub struct Config {
     /// inside makes the numbers leap by so much. Default 64.
     pub slack: u32,
     /// Whether permissions are kept after an exit until somebody else wants to enter, so that a
-    /// node that enters again and again sends nothing (Roucairol and Carvalho). Default false.
+    /// node that enters again and again sends nothing (Roucairol and Carvalho). On the slow path none
+    /// are. Default false.
     pub keep: bool,
     /// Whether to enter as soon as a quorum and all rivals have said OK, without waiting for the
     /// others: safety rests on more than half of `upper`, not on all. All are asked, but none of the
     /// others again once the quorum is there. An entry then takes as long as a usual answer, and not
     /// as long as the last. Default false, as in the thesis.
     pub eager: bool,
-    /// Whether RELEASE is multicast, as in the thesis, or sent to each node that was asked. Where a
-    /// multicast reaches neighbours only, say false. Default true.
+    /// Whether RELEASE is multicast, as in the thesis, or sent to each node on the list, and down the
+    /// slow path's tree. Where a multicast reaches neighbours only, say false. Others that were asked
+    /// hear it after `refresh`. Default true.
     pub multicast: bool,
     /// Whether a request that too few known nodes can answer goes on through the whole mesh, from
     /// neighbour to neighbour (thesis, section 4.4), and not just ends. Default true.
@@ -66,7 +68,9 @@ pub struct Config {
     /// nodes may fail one below the other, and the rest goes on without being asked anew (f of the
     /// thesis, section 4.4): 0 to 7. Default 1.
     pub failures: u8,
-    /// In how many trees of others' requests this node takes part at once: from 1. Default 16.
+    /// In how many trees of others' requests this node takes part at once: from 1. It declines those
+    /// beyond, so where more than so many wait on the slow path the next ones are refused
+    /// ([`Refusal::TooFew`](crate::Refusal::TooFew)). Default 16.
     pub tree_limit: u16,
     /// How often a child in a tree is asked in vain until the tree is built anew without it, where
     /// the membership service says nothing of it: 0 for always. Default 8.

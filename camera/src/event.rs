@@ -47,7 +47,7 @@ pub enum Refusal {
     /// All that can be reached are too few.
     #[error(
         "{answered} nodes gave their OK, ourselves included, and more than half of {upper} must: \
-         wait for more to join, or correct the bound"
+         wait for more to join or for others' trees to end, or correct the bound"
     )]
     TooFew {
         /// How many did, this node included.

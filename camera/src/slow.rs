@@ -11,7 +11,7 @@ use selvedge_core::{Context, Member};
 
 use crate::grant::Verdict;
 use crate::machine::{Camera, Stage};
-use crate::message::{Rivals, UP_MAX_LEN, branches_len};
+use crate::message::{RIVAL_MAX_LEN, Rivals, UP_MAX_LEN, branches_len};
 use crate::tree::{Answered, Child, Subtree, Told, Tree};
 use crate::{Event, Message, Request, Rival, Token, TreeId};
 
@@ -144,7 +144,9 @@ impl Camera {
         let root = tree.root;
         let others = self.trees.len() - usize::from(self.trees.contains(&self.me));
         let is_full = others >= self.config.tree_limit.into() && !self.trees.contains(&root);
-        if root.id == self.me.id || !self.meet(root, cx) || is_full {
+        // A list that never gets on would be asked for without end.
+        let is_mute = self.config.list_budget(UP_MAX_LEN) < RIVAL_MAX_LEN;
+        if root.id == self.me.id || !self.meet(root, cx) || is_full || is_mute {
             self.counters.0.no_room += u64::from(is_full);
             cx.send(parent, Message::Nack { tree });
             return;

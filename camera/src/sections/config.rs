@@ -19,8 +19,8 @@ pub struct Config {
     ///
     /// Its `upper`, `refresh`, `frame_budget` and `peer_limit` hold for all sections: they are
     /// about the mesh. `frame_budget` is that of the whole frame, the section's name included. Where
-    /// that leaves fewer than 127 bytes, as in frames of 802.15.4, there is no slow path: the longest
-    /// numbers would leave no room for a list in its messages.
+    /// that leaves fewer than 127 bytes, as in frames of 802.15.4, there is no slow path, nor does
+    /// one go through this node: the longest numbers would leave no room for a list in its messages.
     pub section: crate::Config,
     /// How many sections may be open at a time: from 1. Default 64.
     pub open_limit: u32,

@@ -1,7 +1,6 @@
 //! What peers can make a node remember, and what it may forget.
 
 use selvedge_camera::sections::Timer;
-use selvedge_camera::{Request, TreeId};
 
 use super::*;
 

@@ -16,7 +16,7 @@ mod wire;
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_camera::sections::{Command, Config, ConfigError, Event, Name, Reject, Sections};
-use selvedge_camera::{Message, Refusal, Token};
+use selvedge_camera::{Message, Refusal, Request, Token, TreeId};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
 
 fn name(name: &str) -> Name {
@@ -274,6 +274,36 @@ fn a_name_leaves_no_room_for_the_slow_path_in_the_shortest_frames() {
         node.command(open("door")).unwrap();
         let config = node.machine().get(name("door")).unwrap().config();
         assert_eq!(config.slow_path, slow_path, "{frame_budget}");
+
+        // Nor does it go through this node, wherever it begins: it knows of somebody whose name
+        // would not fit.
+        let (number, up_to, last, after) = (u64::MAX - 1, u64::MAX - 1, 0, None);
+        let request = Request {
+            number,
+            up_to,
+            last,
+        };
+        let rival = u64::MAX;
+        node.hears(rival, "door", Message::Request { request, after })
+            .unwrap();
+        node.sent();
+        let tree = TreeId {
+            root: member(3),
+            number: 1,
+            attempt: 1,
+        };
+        let join = Message::Join { tree, up_to, last };
+        node.hears(2, "door", join).unwrap();
+        node.hears(rival, "door", Message::Nack { tree }).unwrap();
+        let sent = node.sent();
+        match sent.iter().find(|it| it.0 == 2).map(|it| &it.2) {
+            Some(Message::Nack { .. }) => assert!(!slow_path, "{frame_budget}"),
+            Some(Message::Up { rivals, .. }) => {
+                assert!(slow_path, "{frame_budget}");
+                assert_eq!(rivals.len(), 1);
+            }
+            other => panic!("{frame_budget}: {other:?}"),
+        }
     }
 }
 
