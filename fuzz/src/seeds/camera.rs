@@ -1,5 +1,7 @@
 //! Frames of every kind of message, and histories with a course.
 
+use selvedge_camera::estimate::{self, Walk};
+use selvedge_camera::sections::{self, Name};
 use selvedge_camera::{Branch, KIND, Message, Request, Rival, Token, TreeId};
 use selvedge_core::Member;
 use selvedge_core::wire::{Envelope, VERSION};
@@ -165,20 +167,19 @@ pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
 pub(super) fn decode_seeds() -> impl Iterator<Item = Seed> {
     let short = Member::new(1, 1);
     let long = Member::new(u64::MAX, u32::MAX);
-    let frames = messages(Member::new(2, 0), 3)
+    let small = messages(Member::new(2, 0), 3)
         .into_iter()
-        .map(move |message| (name(&message).to_owned(), frame(short, message)));
+        .flat_map(move |message| frames(short, message, "door", ""));
     let loaded = messages(long, u64::MAX)
         .into_iter()
-        .map(move |message| (format!("{}-loaded", name(&message)), frame(long, message)));
-    // An OK that claims 2^32 - 1 rivals and has none: it must reserve nothing.
-    let hostile = [
-        VERSION, KIND, 1, 1, 1, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 0x0f,
-    ];
-    let hostile = ("bad-camera-length".to_owned(), hostile.to_vec());
-    frames
+        .flat_map(move |message| frames(long, message, "\u{10ffff}, Stock 3 \u{fc}", "-loaded"));
+    let walks = [(short, 3, ""), (long, u32::MAX, "-loaded")]
+        .into_iter()
+        .flat_map(|(member, number, kind)| walks(member, number, kind));
+    small
         .chain(loaded)
-        .chain([hostile])
+        .chain(walks)
+        .chain(hostile())
         .map(|(name, bytes)| Seed {
             target: "decode",
             name,
@@ -186,8 +187,85 @@ pub(super) fn decode_seeds() -> impl Iterator<Item = Seed> {
         })
 }
 
-fn frame(from: Member, message: Message) -> Vec<u8> {
-    seal(KIND, &Envelope { from, message })
+/// What claims more than it has, and must reserve nothing, and names that are none.
+fn hostile() -> impl Iterator<Item = (String, Vec<u8>)> {
+    const MOST: [u8; 5] = [0xff, 0xff, 0xff, 0xff, 0x0f];
+    let section = |name: &[u8]| {
+        // WAIT for request 1.
+        let around: [&[u8]; 3] = [&[VERSION, sections::KIND, 1, 1], name, &[2, 1]];
+        around.concat()
+    };
+    [
+        // An OK with 2^32 - 1 rivals.
+        (
+            "bad-camera-length",
+            [&[VERSION, KIND, 1, 1, 1, 0, 1, 0][..], &MOST].concat(),
+        ),
+        ("bad-section-length", section(&MOST)),
+        ("bad-section-empty", section(&[0])),
+        (
+            "bad-section-17",
+            section(&[&[17][..], &[b'x'; 17]].concat()),
+        ),
+        ("bad-section-utf-8", section(&[2, 0xc0, 0xaf])),
+    ]
+    .into_iter()
+    .map(|(name, bytes)| (name.to_owned(), bytes))
+}
+
+/// A message alone, and the same about a section with this name.
+fn frames(
+    from: Member,
+    message: Message,
+    section: &str,
+    kind: &str,
+) -> impl Iterator<Item = (String, Vec<u8>)> {
+    let name = name(&message);
+    let alone = seal(
+        KIND,
+        &Envelope {
+            from,
+            message: message.clone(),
+        },
+    );
+    let named = Name::new(section).map(|section| {
+        let message = sections::Message { section, message };
+        let bytes = seal(sections::KIND, &Envelope { from, message });
+        (format!("section-{name}{kind}"), bytes)
+    });
+    [(format!("camera-{name}{kind}"), alone)]
+        .into_iter()
+        .chain(named)
+}
+
+/// The estimator's messages.
+fn walks(
+    origin: Member,
+    number: u32,
+    kind: &str,
+) -> impl Iterator<Item = (String, Vec<u8>)> + use<> {
+    let estimate = number;
+    let walk = Walk {
+        origin,
+        estimate,
+        number,
+        budget: u64::from(number) << 10,
+        hops: number.min(u16::MAX.into()) as u16,
+    };
+    let sample = estimate::Message::Sample {
+        origin,
+        estimate,
+        number,
+    };
+    [
+        (format!("walk{kind}"), estimate::Message::Walk(walk)),
+        (format!("sample{kind}"), sample),
+    ]
+    .map(|(name, message)| {
+        let from = origin;
+        (name, seal(estimate::KIND, &Envelope { from, message }))
+    })
+    .into_iter()
 }
 
 /// One of every kind, and both forms of what is optional.
@@ -269,18 +347,18 @@ fn messages(member: Member, number: u64) -> Vec<Message> {
 /// too.
 const fn name(message: &Message) -> &'static str {
     match message {
-        Message::Request { .. } => "camera-request",
-        Message::Ok { .. } => "camera-ok",
-        Message::Wait { .. } => "camera-wait",
-        Message::Release { .. } => "camera-release",
-        Message::Fence { .. } => "camera-fence",
-        Message::Floor { .. } => "camera-floor",
-        Message::Join { .. } => "camera-join",
-        Message::Nack { .. } => "camera-nack",
-        Message::Echo { .. } => "camera-echo",
-        Message::Up { .. } => "camera-up",
-        Message::Adopt { .. } => "camera-adopt",
-        Message::Broken { .. } => "camera-broken",
-        Message::Over { .. } => "camera-over",
+        Message::Request { .. } => "request",
+        Message::Ok { .. } => "ok",
+        Message::Wait { .. } => "wait",
+        Message::Release { .. } => "release",
+        Message::Fence { .. } => "fence",
+        Message::Floor { .. } => "floor",
+        Message::Join { .. } => "join",
+        Message::Nack { .. } => "nack",
+        Message::Echo { .. } => "echo",
+        Message::Up { .. } => "up",
+        Message::Adopt { .. } => "adopt",
+        Message::Broken { .. } => "broken",
+        Message::Over { .. } => "over",
     }
 }
