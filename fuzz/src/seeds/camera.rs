@@ -9,9 +9,15 @@ use selvedge_core::wire::{Envelope, VERSION};
 use super::Seed;
 use crate::decode::seal;
 
-/// The first five bytes are settings, then come node and operation in one byte, and what the
-/// operation takes. See `selvedge_camera::check::operations`.
+/// The first five bytes are settings, seven if the highest bit of the third is set; then come node
+/// and operation in one byte, and what the operation takes. See
+/// `selvedge_camera::check::operations`.
 pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
+    fast_seeds().chain(slow_seeds())
+}
+
+/// Meshes in which all may know each other.
+fn fast_seeds() -> impl Iterator<Item = Seed> {
     let op = |node: u8, op: u8| node << 5 | op;
     let all = |times: usize| vec![7; times];
     let enter = |node| vec![op(node, 16)];
@@ -159,6 +165,104 @@ pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
         settings.map(|(kind, settings)| Seed {
             target: "camera_operations",
             name: format!("{name}-{kind}"),
+            bytes: [settings.to_vec(), course.clone()].concat(),
+        })
+    })
+}
+
+/// Meshes in which few know each other.
+fn slow_seeds() -> impl Iterator<Item = Seed> {
+    let op = |node: u8, op: u8| node << 5 | op;
+    let all = |times: usize| vec![7; times];
+    let enter = |node| vec![op(node, 16)];
+    let exit = |node| vec![op(node, 20)];
+    let cancel = |node| vec![op(node, 24)];
+    let pass = |quarters: u8| vec![14, quarters];
+    let dies = |node| vec![op(node, 29), 16, op(node, 28)];
+    let returns = |node| vec![op(node, 29), 0];
+    let failed = |node, about: u8| vec![op(node, 26), about, 0xff];
+    let visit = |node| [enter(node), all(12), exit(node), all(6)].concat();
+    let stay = || [enter(0), all(12), enter(3), all(12)].concat();
+    let hostile = |node, rest: &[u8]| [&[op(node, 30)], rest].concat();
+    let courses = [
+        ("visits", [visit(0), visit(3), visit(0), visit(1)].concat()),
+        (
+            "rush",
+            [
+                [enter(0), enter(3), enter(2), all(16)].concat(),
+                [exit(0), all(16), exit(2), all(16), exit(3), all(6)].concat(),
+            ]
+            .concat(),
+        ),
+        (
+            "cancel",
+            [stay(), cancel(3), all(8), exit(0), visit(3)].concat(),
+        ),
+        (
+            "inner-dies",
+            [stay(), dies(1), all(4), exit(0), all(12)].concat(),
+        ),
+        (
+            "inner-fails-falsely",
+            [stay(), failed(2, 1), failed(0, 1), all(4), exit(0), all(12)].concat(),
+        ),
+        (
+            "dies-while-building",
+            [
+                enter(0),
+                all(2),
+                dies(2),
+                all(6),
+                returns(2),
+                pass(9),
+                all(12),
+            ]
+            .concat(),
+        ),
+        (
+            "root-comes-back",
+            [
+                enter(0),
+                all(3),
+                dies(0),
+                returns(0),
+                all(6),
+                visit(3),
+                visit(0),
+            ]
+            .concat(),
+        ),
+        (
+            "forged",
+            [
+                enter(0),
+                all(2),
+                // A whole tree with as many OKs as there can be, and a part with its nodes.
+                hostile(0, &[33, 132, 32, 1, 1, 33, 255, 1, 1, 34, 3, 1, 0, 32]),
+                hostile(0, &[33, 130, 32, 1, 1, 33, 2, 2, 1, 34, 2, 35]),
+                hostile(1, &[34, 128, 35, 9, 1, 10, 0]),
+                hostile(0, &[33, 134, 32, 1, 1]),
+                all(12),
+            ]
+            .concat(),
+        ),
+    ];
+    // Four nodes in a line or a ring; seven in a tree with eager entries, and few places in trees
+    // of short frames; a takeover; and peers that lie.
+    let settings = [
+        ("line", [2, 0, 128, 0, 0, 0, 1 << 2]),
+        ("ring", [2, 0, 128 | 2, 0, 0, 2 | 2 << 5, 2 << 2 | 1]),
+        (
+            "tree",
+            [2, 1, 128 | 32, 0, 0, 128 | 4 | 2 << 3, 4 << 2 | 32],
+        ),
+        ("takeover", [3, 0, 128 | 4, 1, 0, 0, 5 << 2]),
+        ("hostile", [2, 0, 128 | 8 | 64, 0, 0, 4, 1 << 2]),
+    ];
+    courses.into_iter().flat_map(move |(name, course)| {
+        settings.map(|(kind, settings)| Seed {
+            target: "camera_operations",
+            name: format!("slow-{name}-{kind}"),
             bytes: [settings.to_vec(), course.clone()].concat(),
         })
     })

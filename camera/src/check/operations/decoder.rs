@@ -2,7 +2,7 @@
 
 use selvedge_core::{Choose, Member, Ratio, Weights};
 
-use crate::{Message, Request, Rival, Token};
+use crate::{Branch, Message, Request, Rival, Rivals, Token, TreeId};
 
 pub(super) struct Bytes<'a> {
     rest: &'a [u8],
@@ -40,7 +40,11 @@ impl<'a> Bytes<'a> {
     /// A message of anyone about anyone.
     pub(super) fn message(&mut self, first: Member) -> (Member, Message) {
         let from = self.member(first);
-        let message = match self.take() % 8 {
+        let kind = self.take();
+        if kind >= 128 {
+            return (from, self.slow_message(kind, first));
+        }
+        let message = match kind % 8 {
             0 | 1 => Message::Request {
                 request: Request {
                     number: self.number(),
@@ -53,12 +57,7 @@ impl<'a> Bytes<'a> {
                 life: self.member(first).incarnation.0,
                 number: self.number(),
                 after: self.after(first),
-                rivals: (0..self.take() % 6)
-                    .map(|_| Rival {
-                        member: self.member(first),
-                        up_to: self.number(),
-                    })
-                    .collect(),
+                rivals: self.rivals(first),
                 more: self.flip(),
                 floor: self.token(first),
             },
@@ -77,6 +76,68 @@ impl<'a> Bytes<'a> {
             },
         };
         (from, message)
+    }
+
+    /// A message about anyone's tree.
+    fn slow_message(&mut self, kind: u8, first: Member) -> Message {
+        let tree = TreeId {
+            root: self.member(first),
+            number: self.number(),
+            attempt: (self.take() % 4).into(),
+        };
+        match kind % 8 {
+            0 => Message::Join {
+                tree,
+                up_to: self.number(),
+                last: self.number(),
+            },
+            1 => Message::Nack { tree },
+            2 | 3 => Message::Echo {
+                life: self.member(first).incarnation.0,
+                tree,
+                levels: self.take() % 10,
+                branches: (0..self.take() % 6)
+                    .map(|_| Branch {
+                        depth: self.take() % 4,
+                        member: self.member(first),
+                    })
+                    .collect(),
+            },
+            4 => Message::Up {
+                life: self.member(first).incarnation.0,
+                tree,
+                // Few, or as many as there can be.
+                oks: match self.take() {
+                    255 => u32::MAX,
+                    few => u32::from(few % 8),
+                },
+                after: self.after(first),
+                rivals: self.rivals(first),
+                more: self.flip(),
+                floor: self.token(first),
+            },
+            5 => Message::Adopt {
+                tree,
+                up_to: self.number(),
+                last: self.number(),
+                after: self.after(first),
+            },
+            6 => Message::Broken { tree },
+            _ => Message::Over {
+                root: tree.root,
+                number: tree.number,
+                last: self.number(),
+            },
+        }
+    }
+
+    fn rivals(&mut self, first: Member) -> Rivals {
+        (0..self.take() % 6)
+            .map(|_| Rival {
+                member: self.member(first),
+                up_to: self.number(),
+            })
+            .collect()
     }
 
     /// A member near `first`, known or invented, in a life near its own.
