@@ -89,8 +89,8 @@ fn long_histories_keep_every_promise_and_meet_every_trouble() {
     assert!(all.longest_frame > 100, "{all:?}");
 }
 
-/// So that the tests above mean something. The two rules that are left out only make somebody wait
-/// for longer where requests are sent again.
+/// So that the tests above mean something. Of the rules that are left out two only make somebody wait
+/// for longer where requests are sent again, and a tree that is not built anew only counts fewer.
 #[test]
 fn a_broken_rule_is_noticed() {
     use Published as P;

@@ -32,8 +32,9 @@ use settings::Settings;
 /// At most so many messages are in flight; older ones are lost. Five trees through five nodes take
 /// some 100.
 const IN_FLIGHT: usize = 512;
-/// In so many rounds after the last fault everyone is served: some for each node's turn.
-const ROUNDS: usize = 200;
+/// In so many rounds after the last fault everyone is served. In each a message goes one hop: a turn
+/// takes as many as the tree has levels, and in short frames some for each rival at each level.
+const ROUNDS: usize = 2_000;
 
 /// What a run did: for tests that want to know that it did something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
