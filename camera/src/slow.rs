@@ -33,9 +33,18 @@ impl Camera {
             return;
         };
         waiting.go_slow();
-        self.kept.retain(|_, ()| false);
         self.counters.0.slow += 1;
         cx.event(Event::SlowPath);
+        // A permission is kept until we say OK to its giver, and on the slow path nothing is kept.
+        for member in self
+            .kept
+            .iter()
+            .map(|(&member, ())| member)
+            .collect::<Vec<_>>()
+        {
+            self.ask_anew(member, cx);
+        }
+        self.kept.retain(|_, ()| false);
         self.plant(1, cx);
     }
 

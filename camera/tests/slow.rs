@@ -6,8 +6,10 @@
     reason = "a test fails by panicking"
 )]
 
-use selvedge_camera::{Camera, Command, Config, Event, Refusal, Token};
-use selvedge_core::{Delta, Member, Ratio, Span};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_camera::{Camera, Command, Config, Event, Message, Refusal, Request, Token};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, Ratio, Span, Time};
 use selvedge_sim::network::{Link, Network, Topology};
 
 const DELAY: Span = Span::millis(10);
@@ -198,4 +200,55 @@ fn trees_are_bounded() {
     mesh.run_for(Span::secs(10));
     let inside = mesh.machines().filter(|it| it.1.token().is_some());
     assert!(inside.count() <= 1);
+}
+
+/// A permission is kept until its giver wants to enter. On the slow path nothing is kept, so what
+/// was kept of a rival has to be said again: it may have our OK before our own entry.
+#[test]
+fn a_permission_that_was_kept_is_asked_for_again_on_the_slow_path() {
+    let config = Config {
+        keep: true,
+        ..Config::new(3)
+    };
+    let [rival, me, third] = [member(0), member(1), member(2)];
+    let mut node = Driver::new(Camera::new(me, config).unwrap());
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut step = |input| {
+        let mut effects = Vec::new();
+        node.step(Time::ZERO, &mut rng, input, |it| effects.push(it))
+            .unwrap();
+        let waits_for: Vec<Member> = node.machine().waits_for().collect();
+        (effects, waits_for)
+    };
+    let request = |number| Message::Request {
+        request: Request {
+            number,
+            up_to: 65,
+            last: 0,
+        },
+        after: None,
+    };
+    let ok = Message::Ok {
+        life: 0,
+        number: 1,
+        after: None,
+        rivals: [].into_iter().collect(),
+        more: false,
+        floor: Token::default(),
+    };
+    let from = |from, message| Input::Message { from, message };
+    for other in [rival, third] {
+        step(Input::Membership(Delta::Joined(other)));
+    }
+    step(Input::Command(Command::Enter));
+    // It goes first, keeps our OK, and so never tells us that it is out again.
+    step(from(rival, request(1)));
+    step(from(third, ok.clone()));
+    let (effects, _) = step(from(rival, ok));
+    assert!(matches!(effects[..], [Effect::Event(Event::Entered(_))]));
+    step(Input::Command(Command::Exit));
+    step(Input::Command(Command::Bound(6)));
+    let (effects, waits_for) = step(Input::Command(Command::Enter));
+    assert!(effects.contains(&Effect::Event(Event::SlowPath)));
+    assert_eq!(waits_for, [rival]);
 }
