@@ -307,14 +307,14 @@ impl Mesh {
             .seats
             .iter()
             .position(|it| it.me.id == delta.member().id);
-        if matches!(delta, Delta::Joined(_) | Delta::Refuted(_))
-            && about.is_some_and(|about| !self.settings.may_know(seat, about))
-        {
+        let is_of_someone_up = about
+            .and_then(|about| self.seats.get(about))
+            .is_some_and(|it| it.driver.is_some() && it.me == delta.member());
+        if is_of_someone_up && about.is_some_and(|about| !self.settings.may_know(seat, about)) {
+            // What is false would never be taken back.
             return Ok(());
         }
-        let is_of_someone_up =
-            |it: &Seat| it.driver.is_some() && matches!(delta, Delta::Failed(who) if who == it.me);
-        let is_false = self.seats.iter().any(is_of_someone_up);
+        let is_false = is_of_someone_up && matches!(delta, Delta::Failed(_));
         self.summary.false_failures += u64::from(is_false);
         self.step(seat, Input::Membership(delta))
     }
@@ -439,6 +439,9 @@ impl Mesh {
         check_limits(driver)?;
         let machine = driver.machine();
         self.oracle.step(machine, was_idle);
+        if !self.settings.is_hostile {
+            self.oracle.counted(machine)?;
+        }
         for effect in effects {
             match effect {
                 Effect::Event(event) => {
