@@ -51,6 +51,9 @@ fn long_histories_keep_every_promise_and_meet_every_trouble() {
             (&mut all.hostile, one.hostile),
             (&mut all.refused, one.refused),
             (&mut all.entries, one.entries),
+            (&mut all.slow, one.slow),
+            (&mut all.eager, one.eager),
+            (&mut all.rebuilt, one.rebuilt),
             (&mut all.compared, one.compared),
             (&mut all.died_inside, one.died_inside),
             (&mut all.restarts, one.restarts),
@@ -70,6 +73,9 @@ fn long_histories_keep_every_promise_and_meet_every_trouble() {
     );
     for met in [
         all.compared * 2 / all.entries,
+        all.slow / 1_000,
+        all.eager / 50,
+        all.rebuilt / 500,
         all.hostile / 10_000,
         all.refused,
         all.died_inside / 500,
@@ -83,8 +89,8 @@ fn long_histories_keep_every_promise_and_meet_every_trouble() {
     assert!(all.longest_frame > 100, "{all:?}");
 }
 
-/// So that the tests above mean something. The two rules that are left out only make somebody wait
-/// for longer where requests are sent again.
+/// So that the tests above mean something. Of the rules that are left out two only make somebody wait
+/// for longer where requests are sent again, and a tree that is not built anew only counts fewer.
 #[test]
 fn a_broken_rule_is_noticed() {
     use Published as P;
@@ -100,6 +106,9 @@ fn a_broken_rule_is_noticed() {
         P::NumberIsToken,
         P::ReleaseById,
         P::SnapshotInExit,
+        P::RootIgnoresRivals,
+        P::AdoptedStaySilent,
+        P::LateCaching,
     ] {
         let noticed = (0..10_000).find_map(|seed| {
             run_under(&long(seed), &[rule])

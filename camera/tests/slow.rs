@@ -6,8 +6,9 @@
     reason = "a test fails by panicking"
 )]
 
-use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
-use selvedge_camera::{Branch, Branches, Camera, Command, Config, Event, Message, Refusal, Token};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_camera::{Camera, Command, Config, Event, Message, Refusal, Request, Token};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, Ratio, Span, Time};
 use selvedge_sim::network::{Link, Network, Topology};
 
@@ -201,93 +202,53 @@ fn trees_are_bounded() {
     assert!(inside.count() <= 1);
 }
 
-/// Node 1 has kept the OK of node 0, and takes the slow path. Node 0 wants to enter as well, with
-/// priority, and is in nobody's tree, for all take it for dead.
+/// A permission is kept until its giver wants to enter. On the slow path nothing is kept, so what
+/// was kept of a rival has to be said again: it may have our OK before our own entry.
 #[test]
-fn a_permission_that_was_kept_does_not_count_on_the_slow_path() {
+fn a_permission_that_was_kept_is_asked_for_again_on_the_slow_path() {
     let config = Config {
         keep: true,
-        ..Config::new(4)
+        ..Config::new(3)
     };
-    let mut mesh = ring(4, &[1, 2], config, 0);
-    for node in [0, 1] {
-        mesh.command(node, Command::Enter).unwrap();
-        mesh.run_for(DELAY * 10);
-        assert_eq!(entered(&mut mesh).len(), 1);
-        mesh.command(node, Command::Exit).unwrap();
-        mesh.run_for(DELAY * 10);
-    }
-    for (node, other) in [(1, 0), (1, 3), (2, 0), (3, 0)] {
-        let failed = Delta::Failed(member(other));
-        mesh.membership(node, failed).unwrap();
-    }
-    for node in [0, 1] {
-        mesh.command(node, Command::Enter).unwrap();
-    }
-    mesh.run_for(DELAY * 10);
-    let told = events(&mut mesh);
-    assert!(told.contains(&(1, Event::SlowPath)), "{told:?}");
-    let inside = |mesh: &Network<Camera>| -> Vec<usize> {
-        let inside = mesh.machines().filter(|it| it.1.token().is_some());
-        inside.map(|it| it.0).collect()
-    };
-    assert_eq!(inside(&mesh), [0], "{told:?}");
-    mesh.command(0, Command::Exit).unwrap();
-    mesh.run_for(Span::secs(5));
-    assert_eq!(inside(&mesh), [1]);
-}
-
-/// One child could not tell who is below it, another one did. What is told of both is a part of a
-/// tree to who hears it.
-#[test]
-fn a_part_of_a_tree_that_is_not_known_in_full_is_told_and_taken() {
-    let mut rng = ChaCha8Rng::from_seed([1; 32]);
-    let names: Vec<Member> = (0..5).map(member).collect();
-    let mut node = Driver::new(Camera::new(names[1], Config::new(5)).unwrap());
-    let mut root = Driver::new(Camera::new(names[0], Config::new(5)).unwrap());
-    for child in [2, 3] {
-        let joined = Input::Membership(Delta::Joined(names[child]));
-        node.step(Time::ZERO, &mut rng, joined, |_| ()).unwrap();
-    }
-    let joined = Input::Membership(Delta::Joined(names[1]));
-    root.step(Time::ZERO, &mut rng, joined, |_| ()).unwrap();
-    let mut sent = Vec::new();
-    let enter = Input::Command(Command::Enter);
-    root.step(Time::ZERO, &mut rng, enter, |it| sent.push(it))
-        .unwrap();
-    let join = sent.into_iter().find_map(|it| match it {
-        Effect::Send { message, .. } => Some(message),
-        Effect::Multicast { .. } | Effect::Event(_) => None,
-    });
-    let join = join.unwrap();
-    let Message::Join { tree, .. } = join else {
-        panic!("{join:?}");
-    };
-    let echo = |levels, branches| Message::Echo {
-        life: 0,
-        tree,
-        levels,
-        branches,
-    };
-    let (depth, member) = (1, names[4]);
-    let below = [Branch { depth, member }].into_iter().collect();
-    let heard = [
-        (0, join),
-        (2, echo(0, Branches::new())),
-        (3, echo(2, below)),
-    ];
-    let mut told = Vec::new();
-    for (from, message) in heard {
-        let from = names[from];
-        let input = Input::Message { from, message };
-        node.step(Time::ZERO, &mut rng, input, |it| told.push(it))
+    let [rival, me, third] = [member(0), member(1), member(2)];
+    let mut node = Driver::new(Camera::new(me, config).unwrap());
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut step = |input| {
+        let mut effects = Vec::new();
+        node.step(Time::ZERO, &mut rng, input, |it| effects.push(it))
             .unwrap();
-    }
-    let Some(Effect::Send { to, message }) = told.pop() else {
-        panic!("{told:?}");
+        let waits_for: Vec<Member> = node.machine().waits_for().collect();
+        (effects, waits_for)
     };
-    assert_eq!(to, names[0]);
-    let from = names[1];
-    let input = Input::Message { from, message };
-    root.step(Time::ZERO, &mut rng, input, |_| ()).unwrap();
+    let request = |number| Message::Request {
+        request: Request {
+            number,
+            up_to: 65,
+            last: 0,
+        },
+        after: None,
+    };
+    let ok = Message::Ok {
+        life: 0,
+        number: 1,
+        after: None,
+        rivals: [].into_iter().collect(),
+        more: false,
+        floor: Token::default(),
+    };
+    let from = |from, message| Input::Message { from, message };
+    for other in [rival, third] {
+        step(Input::Membership(Delta::Joined(other)));
+    }
+    step(Input::Command(Command::Enter));
+    // It goes first, keeps our OK, and so never tells us that it is out again.
+    step(from(rival, request(1)));
+    step(from(third, ok.clone()));
+    let (effects, _) = step(from(rival, ok));
+    assert!(matches!(effects[..], [Effect::Event(Event::Entered(_))]));
+    step(Input::Command(Command::Exit));
+    step(Input::Command(Command::Bound(6)));
+    let (effects, waits_for) = step(Input::Command(Command::Enter));
+    assert!(effects.contains(&Effect::Event(Event::SlowPath)));
+    assert_eq!(waits_for, [rival]);
 }

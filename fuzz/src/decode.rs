@@ -2,7 +2,7 @@
 
 use core::fmt::Debug;
 
-use selvedge_camera as camera;
+use selvedge_camera::{self as camera, estimate, sections};
 use selvedge_core::Member;
 use selvedge_core::wire::{Envelope, HEADER_LEN, VERSION, member_len};
 use selvedge_membership as membership;
@@ -24,14 +24,16 @@ pub fn decode(data: &[u8]) {
     };
     match (version, kind) {
         (VERSION, membership::KIND) => check(data, kind, membership::Message::frame_len),
-        (VERSION, camera::KIND) => check(data, kind, camera_len),
+        (VERSION, camera::KIND) => check(data, kind, around(camera::Message::encoded_len)),
+        (VERSION, sections::KIND) => check(data, kind, around(sections::Message::encoded_len)),
+        (VERSION, estimate::KIND) => check(data, kind, around(estimate::Message::wire_len)),
         _ => {}
     }
 }
 
-/// Camera counts a message alone.
-fn camera_len(message: &camera::Message, from: Member) -> usize {
-    HEADER_LEN + member_len(from) + message.encoded_len()
+/// The length of a frame where a message foretells its own alone.
+fn around<M>(message_len: impl Fn(&M) -> usize) -> impl Fn(&M, Member) -> usize {
+    move |message, from| HEADER_LEN + member_len(from) + message_len(message)
 }
 
 fn check<M: DeserializeOwned + Serialize + Debug + PartialEq>(
@@ -81,26 +83,36 @@ pub(crate) fn seal<M: Serialize>(kind: u8, envelope: &Envelope<M>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seeds;
+    use crate::{Seed, seeds};
 
     fn is_frame(data: &[u8]) -> bool {
         open::<membership::Message>(data, membership::KIND).is_some()
             || open::<camera::Message>(data, camera::KIND).is_some()
+            || open::<sections::Message>(data, sections::KIND).is_some()
+            || open::<estimate::Message>(data, estimate::KIND).is_some()
     }
 
     #[test]
     fn every_seed_is_a_frame() {
-        let mut counts = [0; 2];
-        for seed in seeds().filter(|seed| seed.target == "decode" && !seed.name.starts_with("bad-"))
-        {
-            assert!(is_frame(&seed.bytes), "{} is no frame", seed.name);
-            let is_camera = seed.bytes.get(1) == Some(&camera::KIND);
-            counts[usize::from(is_camera)] += 1;
+        let frames: Vec<_> = seeds()
+            .filter(|seed| seed.target == "decode" && !seed.name.starts_with("bad-"))
+            .collect();
+        for frame in &frames {
+            assert!(is_frame(&frame.bytes), "{} is no frame", frame.name);
         }
-        assert!(
-            counts[0] >= 12 && counts[1] >= 6,
-            "{counts:?} seeds: at least one for each kind of message"
-        );
+        for (kind, least) in [
+            (membership::KIND, 12),
+            (camera::KIND, 26),
+            (sections::KIND, 26),
+            (estimate::KIND, 4),
+        ] {
+            let is_of_it = |seed: &&Seed| seed.bytes.get(1) == Some(&kind);
+            let count = frames.iter().filter(is_of_it).count();
+            assert!(
+                count >= least,
+                "{count} seeds of kind {kind}, too few for each kind of message"
+            );
+        }
     }
 
     #[test]

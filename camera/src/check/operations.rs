@@ -2,7 +2,8 @@
 //!
 //! Bytes become operations; so a fuzzer steers what happens, and a property test draws it. After
 //! every step the promises are held against what all nodes together did. When the bytes run out
-//! faults are over and all want to enter; each has to get in or be told why not.
+//! faults are over and all want to enter; each has to get in or be told why not. In some meshes
+//! then all know each other; in others nobody is ever told of more than a few neighbours.
 //!
 //! What the promises rest on is kept: a node does not restart while a request is open that has
 //! seen as many lives as its bound allows, and nobody is said to have left who has not. A run with
@@ -10,6 +11,7 @@
 //! that memory and frames stay within their limits.
 
 mod decoder;
+mod limits;
 mod oracle;
 mod settings;
 
@@ -17,21 +19,22 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_core::wire::{HEADER_LEN, member_len};
 use selvedge_core::{Delta, Driver, Effect, Incarnation, Input, Member, NodeId, Span, Time};
 
 use crate::machine::Stage;
 use crate::published::Rules;
 use crate::{Camera, Command, Event, Message, Published};
 use decoder::Bytes;
+use limits::{check_frame, check_limits};
 use oracle::{Oracle, is_idle};
 use settings::Settings;
 
 /// At most so many messages are in flight; older ones are lost. Five trees through five nodes take
 /// some 100.
 const IN_FLIGHT: usize = 512;
-/// In so many rounds after the last fault everyone is served: some for each node's turn.
-const ROUNDS: usize = 200;
+/// In so many rounds after the last fault everyone is served. In each a message goes one hop: a turn
+/// takes as many as the tree has levels, and in short frames some for each rival at each level.
+const ROUNDS: usize = 2_000;
 
 /// What a run did: for tests that want to know that it did something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +49,12 @@ pub struct Summary {
     pub refused: u64,
     /// Times that somebody entered.
     pub entries: u64,
+    /// Entries by the slow path.
+    pub slow: u64,
+    /// Entries while others than rivals had not answered yet.
+    pub eager: u64,
+    /// Trees that were built anew.
+    pub rebuilt: u64,
     /// Entries whose token had to exceed the one before.
     pub compared: u64,
     /// Crashes of a node inside.
@@ -111,6 +120,9 @@ pub fn run_under(bytes: &[u8], rules: &[Published]) -> Result<Summary, String> {
         mesh.end()
             .map_err(|broken| format!("after the last fault: {broken}"))?;
     }
+    for seat in 0..mesh.seats.len() {
+        mesh.count(seat);
+    }
     mesh.summary.entries = mesh.oracle.entries;
     mesh.summary.compared = mesh.oracle.compared;
     Ok(mesh.summary)
@@ -150,13 +162,14 @@ impl Mesh {
         Driver::new(Camera::unchecked(me, self.settings.config, self.rules))
     }
 
-    /// Tells a node of all others that are up and that it is to know.
+    /// Tells a node of all others that are up and that it may and is to know.
     fn introduce(&mut self, seat: usize, knows: impl Fn(usize) -> bool) -> Result<(), String> {
         for other in 0..self.seats.len() {
             let Some(there) = self.seats.get(other) else {
                 continue;
             };
-            if other != seat && knows(other) && there.driver.is_some() {
+            let is_told = self.settings.may_know(seat, other) && knows(other);
+            if other != seat && is_told && there.driver.is_some() {
                 let joined = Input::Membership(Delta::Joined(there.me));
                 self.step(seat, joined)?;
             }
@@ -290,20 +303,38 @@ impl Mesh {
     }
 
     fn learn(&mut self, seat: usize, delta: Delta) -> Result<(), String> {
-        let is_of_someone_up =
-            |it: &Seat| it.driver.is_some() && matches!(delta, Delta::Failed(who) if who == it.me);
-        let is_false = self.seats.iter().any(is_of_someone_up);
+        let about = self
+            .seats
+            .iter()
+            .position(|it| it.me.id == delta.member().id);
+        let is_of_someone_up = about
+            .and_then(|about| self.seats.get(about))
+            .is_some_and(|it| it.driver.is_some() && it.me == delta.member());
+        if is_of_someone_up && about.is_some_and(|about| !self.settings.may_know(seat, about)) {
+            // What is false would never be taken back.
+            return Ok(());
+        }
+        let is_false = is_of_someone_up && matches!(delta, Delta::Failed(_));
         self.summary.false_failures += u64::from(is_false);
         self.step(seat, Input::Membership(delta))
     }
 
     fn crash(&mut self, at: usize) {
+        self.count(at);
         if let Some(seat) = self.seats.get_mut(at)
             && let Some(driver) = seat.driver.take()
         {
             self.summary.died_inside += u64::from(driver.machine().token().is_some());
-            self.summary.no_room += driver.machine().counters().no_room;
             self.oracle.dies(seat.me);
+        }
+    }
+
+    /// Adds up what a node counted in the life that it is in.
+    fn count(&mut self, at: usize) {
+        let driver = self.seats.get(at).and_then(|seat| seat.driver.as_ref());
+        if let Some(counters) = driver.map(|it| it.machine().counters()) {
+            self.summary.no_room += counters.no_room;
+            self.summary.rebuilt += counters.rebuilt;
         }
     }
 
@@ -348,8 +379,8 @@ impl Mesh {
         Ok(())
     }
 
-    /// Tells all of a node that is up. If it is down it is dead for certain, or declared failed
-    /// where that lets others pass in time.
+    /// Tells all that may know it of a node that is up. If it is down it is dead for certain, or
+    /// declared failed where that lets others pass in time: then all are told.
     fn announce(&mut self, at: usize) -> Result<(), String> {
         let has_takeover = self.settings.config.takeover.is_some();
         let Some(delta) = self.seats.get(at).map(|seat| match seat.driver {
@@ -359,7 +390,11 @@ impl Mesh {
         }) else {
             return Ok(());
         };
+        let is_up = matches!(delta, Delta::Joined(_));
         for other in (0..self.seats.len()).filter(|&other| other != at) {
+            if is_up && !self.settings.may_know(at, other) {
+                continue;
+            }
             self.step(other, Input::Membership(delta))?;
         }
         Ok(())
@@ -392,6 +427,10 @@ impl Mesh {
             return Ok(());
         };
         let was_idle = is_idle(driver.machine());
+        let (is_slow, awaited) = match &driver.machine().stage {
+            Stage::Waiting(waiting) => (waiting.slow, waiting.awaited()),
+            Stage::Idle | Stage::Inside(_) => (false, 0),
+        };
         let mut effects = Vec::new();
         match act(driver, self.now, &mut effects) {
             Err(refused) if refused.is_empty() => self.summary.refused += 1,
@@ -400,10 +439,18 @@ impl Mesh {
         check_limits(driver)?;
         let machine = driver.machine();
         self.oracle.step(machine, was_idle);
+        if !self.settings.is_hostile {
+            self.oracle.counted(machine)?;
+        }
         for effect in effects {
             match effect {
                 Effect::Event(event) => {
                     self.summary.passed_over += u64::from(matches!(event, Event::PassedOver(_)));
+                    let has_entered = matches!(event, Event::Entered(_));
+                    self.summary.slow += u64::from(has_entered && is_slow);
+                    // One of them may have answered just now.
+                    let is_eager = machine.config.eager && awaited > 1;
+                    self.summary.eager += u64::from(has_entered && is_eager);
                     if !self.settings.is_hostile {
                         self.oracle.told(me, &event)?;
                     }
@@ -434,7 +481,8 @@ impl Mesh {
         Ok(())
     }
 
-    /// Nothing goes wrong any more, all know each other, and all want to enter: each is served.
+    /// Nothing goes wrong any more, all know each other as far as they may, and all want to enter:
+    /// each is served.
     fn end(&mut self) -> Result<(), String> {
         for seat in 0..self.seats.len() {
             self.announce(seat)?;
@@ -465,54 +513,6 @@ impl Mesh {
             return Err(format!("{me:?} waits for {waits_for:?}"));
         }
         self.summary.served += wait as u64;
-        let counters = self.seats.iter().filter_map(|seat| seat.driver.as_ref());
-        let no_room = counters.map(|driver| driver.machine().counters().no_room);
-        self.summary.no_room += no_room.sum::<u64>();
         Ok(())
     }
-}
-
-/// What peers can make grow stays within the limit.
-fn check_limits(driver: &Driver<Camera>) -> Result<(), String> {
-    if driver.refused_ticks() > 0 {
-        return Err("a tick was refused".into());
-    }
-    let machine = driver.machine();
-    let limit = machine.config.peer_limit as usize;
-    let asked = match &machine.stage {
-        Stage::Waiting(waiting) => waiting.iter().count(),
-        Stage::Idle | Stage::Inside(_) => 0,
-    };
-    for (what, count, limit) in [
-        ("listed", machine.listed(), limit),
-        ("granted", machine.grants.len(), limit),
-        ("deferred", machine.deferred.len(), limit),
-        ("released", machine.released.len(), limit),
-        ("kept", machine.kept.len(), limit),
-        ("asked", asked, 2 * limit),
-        (
-            "trees",
-            machine.trees.len(),
-            usize::from(machine.config.tree_limit) + 1,
-        ),
-        // One for each node that was declared failed, and three of our own.
-        ("timers", driver.timers().count(), limit + 3),
-    ] {
-        if count > limit {
-            return Err(format!("{what}: {count}, and {limit} allowed"));
-        }
-    }
-    Ok(())
-}
-
-/// A frame stays within its budget. Returns its length.
-fn check_frame(machine: &Camera, message: &Message) -> Result<usize, String> {
-    let len = HEADER_LEN + member_len(machine.me()) + message.encoded_len();
-    let budget = usize::from(machine.config.frame_budget);
-    if len > budget {
-        return Err(format!(
-            "a frame of {len} bytes, {budget} allowed: {message:?}"
-        ));
-    }
-    Ok(len)
 }

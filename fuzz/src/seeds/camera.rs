@@ -1,5 +1,7 @@
 //! Frames of every kind of message, and histories with a course.
 
+use selvedge_camera::estimate::{self, Walk};
+use selvedge_camera::sections::{self, Name};
 use selvedge_camera::{Branch, KIND, Message, Request, Rival, Token, TreeId};
 use selvedge_core::Member;
 use selvedge_core::wire::{Envelope, VERSION};
@@ -7,9 +9,15 @@ use selvedge_core::wire::{Envelope, VERSION};
 use super::Seed;
 use crate::decode::seal;
 
-/// The first five bytes are settings, then come node and operation in one byte, and what the
-/// operation takes. See `selvedge_camera::check::operations`.
+/// The first five bytes are settings, seven if the highest bit of the third is set; then come node
+/// and operation in one byte, and what the operation takes. See
+/// `selvedge_camera::check::operations`.
 pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
+    fast_seeds().chain(slow_seeds())
+}
+
+/// Meshes in which all may know each other.
+fn fast_seeds() -> impl Iterator<Item = Seed> {
     let op = |node: u8, op: u8| node << 5 | op;
     let all = |times: usize| vec![7; times];
     let enter = |node| vec![op(node, 16)];
@@ -162,23 +170,120 @@ pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
     })
 }
 
+/// Meshes in which few know each other.
+fn slow_seeds() -> impl Iterator<Item = Seed> {
+    let op = |node: u8, op: u8| node << 5 | op;
+    let all = |times: usize| vec![7; times];
+    let enter = |node| vec![op(node, 16)];
+    let exit = |node| vec![op(node, 20)];
+    let cancel = |node| vec![op(node, 24)];
+    let pass = |quarters: u8| vec![14, quarters];
+    let dies = |node| vec![op(node, 29), 16, op(node, 28)];
+    let returns = |node| vec![op(node, 29), 0];
+    let failed = |node, about: u8| vec![op(node, 26), about, 0xff];
+    let visit = |node| [enter(node), all(12), exit(node), all(6)].concat();
+    let stay = || [enter(0), all(12), enter(3), all(12)].concat();
+    let hostile = |node, rest: &[u8]| [&[op(node, 30)], rest].concat();
+    let courses = [
+        ("visits", [visit(0), visit(3), visit(0), visit(1)].concat()),
+        (
+            "rush",
+            [
+                [enter(0), enter(3), enter(2), all(16)].concat(),
+                [exit(0), all(16), exit(2), all(16), exit(3), all(6)].concat(),
+            ]
+            .concat(),
+        ),
+        (
+            "cancel",
+            [stay(), cancel(3), all(8), exit(0), visit(3)].concat(),
+        ),
+        (
+            "inner-dies",
+            [stay(), dies(1), all(4), exit(0), all(12)].concat(),
+        ),
+        (
+            "inner-fails-falsely",
+            [stay(), failed(2, 1), failed(0, 1), all(4), exit(0), all(12)].concat(),
+        ),
+        (
+            "dies-while-building",
+            [
+                enter(0),
+                all(2),
+                dies(2),
+                all(6),
+                returns(2),
+                pass(9),
+                all(12),
+            ]
+            .concat(),
+        ),
+        (
+            "root-comes-back",
+            [
+                enter(0),
+                all(3),
+                dies(0),
+                returns(0),
+                all(6),
+                visit(3),
+                visit(0),
+            ]
+            .concat(),
+        ),
+        (
+            "forged",
+            [
+                enter(0),
+                all(2),
+                // A whole tree with as many OKs as there can be, and a part with its nodes.
+                hostile(0, &[33, 132, 32, 1, 1, 33, 255, 1, 1, 34, 3, 1, 0, 32]),
+                hostile(0, &[33, 130, 32, 1, 1, 33, 2, 2, 1, 34, 2, 35]),
+                hostile(1, &[34, 128, 35, 9, 1, 10, 0]),
+                hostile(0, &[33, 134, 32, 1, 1]),
+                all(12),
+            ]
+            .concat(),
+        ),
+    ];
+    // Four nodes in a line or a ring; seven in a tree with eager entries, and few places in trees
+    // of short frames; a takeover; and peers that lie.
+    let settings = [
+        ("line", [2, 0, 128, 0, 0, 0, 1 << 2]),
+        ("ring", [2, 0, 128 | 2, 0, 0, 2 | 2 << 5, 2 << 2 | 1]),
+        (
+            "tree",
+            [2, 1, 128 | 32, 0, 0, 128 | 4 | 2 << 3, 4 << 2 | 32],
+        ),
+        ("takeover", [3, 0, 128 | 4, 1, 0, 0, 5 << 2]),
+        ("hostile", [2, 0, 128 | 8 | 64, 0, 0, 4, 1 << 2]),
+    ];
+    courses.into_iter().flat_map(move |(name, course)| {
+        settings.map(|(kind, settings)| Seed {
+            target: "camera_operations",
+            name: format!("slow-{name}-{kind}"),
+            bytes: [settings.to_vec(), course.clone()].concat(),
+        })
+    })
+}
+
 pub(super) fn decode_seeds() -> impl Iterator<Item = Seed> {
     let short = Member::new(1, 1);
     let long = Member::new(u64::MAX, u32::MAX);
-    let frames = messages(Member::new(2, 0), 3)
+    let small = messages(Member::new(2, 0), 3)
         .into_iter()
-        .map(move |message| (name(&message).to_owned(), frame(short, message)));
+        .flat_map(move |message| frames(short, message, "door", ""));
     let loaded = messages(long, u64::MAX)
         .into_iter()
-        .map(move |message| (format!("{}-loaded", name(&message)), frame(long, message)));
-    // An OK that claims 2^32 - 1 rivals and has none: it must reserve nothing.
-    let hostile = [
-        VERSION, KIND, 1, 1, 1, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 0x0f,
-    ];
-    let hostile = ("bad-camera-length".to_owned(), hostile.to_vec());
-    frames
+        .flat_map(move |message| frames(long, message, "\u{10ffff}, Stock 3 \u{fc}", "-loaded"));
+    let walks = [(short, 3, ""), (long, u32::MAX, "-loaded")]
+        .into_iter()
+        .flat_map(|(member, number, kind)| walks(member, number, kind));
+    small
         .chain(loaded)
-        .chain([hostile])
+        .chain(walks)
+        .chain(hostile())
         .map(|(name, bytes)| Seed {
             target: "decode",
             name,
@@ -186,8 +291,85 @@ pub(super) fn decode_seeds() -> impl Iterator<Item = Seed> {
         })
 }
 
-fn frame(from: Member, message: Message) -> Vec<u8> {
-    seal(KIND, &Envelope { from, message })
+/// What claims more than it has, and must reserve nothing, and names that are none.
+fn hostile() -> impl Iterator<Item = (String, Vec<u8>)> {
+    const MOST: [u8; 5] = [0xff, 0xff, 0xff, 0xff, 0x0f];
+    let section = |name: &[u8]| {
+        // WAIT for request 1.
+        let around: [&[u8]; 3] = [&[VERSION, sections::KIND, 1, 1], name, &[2, 1]];
+        around.concat()
+    };
+    [
+        // An OK with 2^32 - 1 rivals.
+        (
+            "bad-camera-length",
+            [&[VERSION, KIND, 1, 1, 1, 0, 1, 0][..], &MOST].concat(),
+        ),
+        ("bad-section-length", section(&MOST)),
+        ("bad-section-empty", section(&[0])),
+        (
+            "bad-section-17",
+            section(&[&[17][..], &[b'x'; 17]].concat()),
+        ),
+        ("bad-section-utf-8", section(&[2, 0xc0, 0xaf])),
+    ]
+    .into_iter()
+    .map(|(name, bytes)| (name.to_owned(), bytes))
+}
+
+/// A message alone, and the same about a section with this name.
+fn frames(
+    from: Member,
+    message: Message,
+    section: &str,
+    kind: &str,
+) -> impl Iterator<Item = (String, Vec<u8>)> {
+    let name = name(&message);
+    let alone = seal(
+        KIND,
+        &Envelope {
+            from,
+            message: message.clone(),
+        },
+    );
+    let named = Name::new(section).map(|section| {
+        let message = sections::Message { section, message };
+        let bytes = seal(sections::KIND, &Envelope { from, message });
+        (format!("section-{name}{kind}"), bytes)
+    });
+    [(format!("camera-{name}{kind}"), alone)]
+        .into_iter()
+        .chain(named)
+}
+
+/// The estimator's messages.
+fn walks(
+    origin: Member,
+    number: u32,
+    kind: &str,
+) -> impl Iterator<Item = (String, Vec<u8>)> + use<> {
+    let estimate = number;
+    let walk = Walk {
+        origin,
+        estimate,
+        number,
+        budget: u64::from(number) << 10,
+        hops: number.min(u16::MAX.into()) as u16,
+    };
+    let sample = estimate::Message::Sample {
+        origin,
+        estimate,
+        number,
+    };
+    [
+        (format!("walk{kind}"), estimate::Message::Walk(walk)),
+        (format!("sample{kind}"), sample),
+    ]
+    .map(|(name, message)| {
+        let from = origin;
+        (name, seal(estimate::KIND, &Envelope { from, message }))
+    })
+    .into_iter()
 }
 
 /// One of every kind, and both forms of what is optional.
@@ -269,18 +451,18 @@ fn messages(member: Member, number: u64) -> Vec<Message> {
 /// too.
 const fn name(message: &Message) -> &'static str {
     match message {
-        Message::Request { .. } => "camera-request",
-        Message::Ok { .. } => "camera-ok",
-        Message::Wait { .. } => "camera-wait",
-        Message::Release { .. } => "camera-release",
-        Message::Fence { .. } => "camera-fence",
-        Message::Floor { .. } => "camera-floor",
-        Message::Join { .. } => "camera-join",
-        Message::Nack { .. } => "camera-nack",
-        Message::Echo { .. } => "camera-echo",
-        Message::Up { .. } => "camera-up",
-        Message::Adopt { .. } => "camera-adopt",
-        Message::Broken { .. } => "camera-broken",
-        Message::Over { .. } => "camera-over",
+        Message::Request { .. } => "request",
+        Message::Ok { .. } => "ok",
+        Message::Wait { .. } => "wait",
+        Message::Release { .. } => "release",
+        Message::Fence { .. } => "fence",
+        Message::Floor { .. } => "floor",
+        Message::Join { .. } => "join",
+        Message::Nack { .. } => "nack",
+        Message::Echo { .. } => "echo",
+        Message::Up { .. } => "up",
+        Message::Adopt { .. } => "adopt",
+        Message::Broken { .. } => "broken",
+        Message::Over { .. } => "over",
     }
 }

@@ -2,7 +2,7 @@
 
 use selvedge_core::{Choose, Member, Ratio, Weights};
 
-use crate::{Branch, Message, Request, Rival, Token, TreeId};
+use crate::{Branch, Message, Request, Rival, Rivals, Token, TreeId};
 
 pub(super) struct Bytes<'a> {
     rest: &'a [u8],
@@ -40,8 +40,11 @@ impl<'a> Bytes<'a> {
     /// A message of anyone about anyone.
     pub(super) fn message(&mut self, first: Member) -> (Member, Message) {
         let from = self.member(first);
-        let message = match self.take() % 16 {
-            8.. => self.slow_message(first),
+        let kind = self.take();
+        if kind >= 128 {
+            return (from, self.slow_message(kind, first));
+        }
+        let message = match kind % 8 {
             0 | 1 => Message::Request {
                 request: Request {
                     number: self.number(),
@@ -54,12 +57,7 @@ impl<'a> Bytes<'a> {
                 life: self.member(first).incarnation.0,
                 number: self.number(),
                 after: self.after(first),
-                rivals: (0..self.take() % 6)
-                    .map(|_| Rival {
-                        member: self.member(first),
-                        up_to: self.number(),
-                    })
-                    .collect(),
+                rivals: self.rivals(first),
                 more: self.flip(),
                 floor: self.token(first),
             },
@@ -80,43 +78,41 @@ impl<'a> Bytes<'a> {
         (from, message)
     }
 
-    /// A message of the slow path.
-    fn slow_message(&mut self, first: Member) -> Message {
+    /// A message about anyone's tree.
+    fn slow_message(&mut self, kind: u8, first: Member) -> Message {
         let tree = TreeId {
             root: self.member(first),
             number: self.number(),
-            attempt: u32::from(self.take() % 4),
+            attempt: (self.take() % 4).into(),
         };
-        let life = first.incarnation.0.wrapping_add(u32::from(self.flip()));
-        match self.take() % 8 {
-            0 | 1 => Message::Join {
+        match kind % 8 {
+            0 => Message::Join {
                 tree,
                 up_to: self.number(),
                 last: self.number(),
             },
-            2 => Message::Nack { tree },
-            3 => Message::Echo {
-                life,
+            1 => Message::Nack { tree },
+            2 | 3 => Message::Echo {
+                life: self.member(first).incarnation.0,
                 tree,
-                levels: self.take() % 4,
+                levels: self.take() % 10,
                 branches: (0..self.take() % 6)
                     .map(|_| Branch {
-                        depth: 1 + self.take() % 3,
+                        depth: self.take() % 4,
                         member: self.member(first),
                     })
                     .collect(),
             },
             4 => Message::Up {
-                life,
+                life: self.member(first).incarnation.0,
                 tree,
-                oks: self.number() as u32,
+                // Few, or as many as there can be.
+                oks: match self.take() {
+                    255 => u32::MAX,
+                    few => u32::from(few % 8),
+                },
                 after: self.after(first),
-                rivals: (0..self.take() % 6)
-                    .map(|_| Rival {
-                        member: self.member(first),
-                        up_to: self.number(),
-                    })
-                    .collect(),
+                rivals: self.rivals(first),
                 more: self.flip(),
                 floor: self.token(first),
             },
@@ -133,6 +129,15 @@ impl<'a> Bytes<'a> {
                 last: self.number(),
             },
         }
+    }
+
+    fn rivals(&mut self, first: Member) -> Rivals {
+        (0..self.take() % 6)
+            .map(|_| Rival {
+                member: self.member(first),
+                up_to: self.number(),
+            })
+            .collect()
     }
 
     /// A member near `first`, known or invented, in a life near its own.

@@ -79,6 +79,21 @@ impl Oracle {
         }
     }
 
+    /// Whether nobody's OK was counted twice in the tree of this node's request.
+    pub(super) fn counted(&self, machine: &Camera) -> Result<(), String> {
+        let me = machine.me();
+        let (Some(tree), Some(span)) = (machine.trees.get(&me), self.open.get(&me)) else {
+            return Ok(());
+        };
+        if tree.oks() >= span.lives {
+            let (oks, lives) = (tree.oks(), span.lives);
+            return Err(format!(
+                "{me:?} has {oks} OKs of others, and there were {lives} lives"
+            ));
+        }
+        Ok(())
+    }
+
     /// Forgets a request that is over, after what its node told was looked at.
     pub(super) fn settle(&mut self, machine: &Camera) {
         if is_idle(machine) {

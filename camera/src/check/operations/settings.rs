@@ -1,9 +1,13 @@
-//! What a run begins with: its first five bytes.
+//! What a run begins with: its first five bytes, and two more if a bit of the third says so.
 
 use selvedge_core::{Member, NodeId, Span};
 
 use super::decoder::Bytes;
 use crate::Config;
+use crate::config::FAILURES_MAX;
+
+/// So many more nodes are in some meshes in which not all know each other.
+const MORE_NODES: usize = 3;
 
 /// A mesh, and what may happen in it.
 pub(super) struct Settings {
@@ -14,6 +18,21 @@ pub(super) struct Settings {
     pub(super) is_hostile: bool,
     is_tight: bool,
     first: Member,
+    graph: Graph,
+}
+
+/// Who is ever told of whom as a member. All but the first stay as they are, so that most requests
+/// need the slow path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Graph {
+    Full,
+    Line,
+    Ring,
+    Star,
+    /// Each but the first has a parent, and two have it in common.
+    Tree,
+    /// Two halves in which all know each other, and one pair between them.
+    Bridge,
 }
 
 impl Settings {
@@ -56,13 +75,71 @@ impl Settings {
         } else {
             Member::new(1, 0)
         };
-        Self {
+        let mut settings = Self {
             config,
             nodes,
             lists: bytes.take(),
             is_hostile: has(8),
             is_tight,
             first,
+            graph: Graph::Full,
+        };
+        if has(128) {
+            settings.vary(bytes.take(), bytes.take());
+        }
+        settings
+    }
+
+    /// What the slow path and eager entries depend on. Zeros change nothing.
+    fn vary(&mut self, path: u8, mesh: u8) {
+        let config = &mut self.config;
+        config.slow_path = path & 1 == 0;
+        config.failures = match path >> 1 & 3 {
+            0 => 1,
+            1 => 0,
+            2 => 2,
+            _ => FAILURES_MAX,
+        };
+        config.tree_limit = match path >> 3 & 3 {
+            0 => 16,
+            few => few.into(),
+        };
+        config.tree_patience = match path >> 5 & 3 {
+            0 => 8,
+            1 => 0,
+            2 => 1,
+            _ => 2,
+        };
+        config.eager = path & 128 != 0;
+        config.copies = match mesh & 3 {
+            0 => 8,
+            few => few,
+        };
+        self.graph = match mesh >> 2 & 7 {
+            1 => Graph::Line,
+            2 => Graph::Ring,
+            3 => Graph::Star,
+            4 => Graph::Tree,
+            5 => Graph::Bridge,
+            _ => Graph::Full,
+        };
+        if mesh & 32 != 0 && self.graph != Graph::Full {
+            self.nodes += MORE_NODES;
+            self.config.upper += MORE_NODES as u32;
+        }
+    }
+
+    /// Whether one of these nodes is ever told of the other one as a member.
+    pub(super) fn may_know(&self, one: usize, other: usize) -> bool {
+        let (low, high) = (one.min(other), one.max(other));
+        let (apart, half) = (high - low, self.nodes / 2);
+        match self.graph {
+            Graph::Full => true,
+            Graph::Line => apart == 1,
+            Graph::Ring => apart == 1 || apart + 1 == self.nodes,
+            Graph::Star => low == 0,
+            Graph::Tree => high > 0 && (high - 1) / 2 == low,
+            Graph::Bridge => (low < half) == (high < half) || low + 1 == half && high == half,
         }
     }
 
