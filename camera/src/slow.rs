@@ -33,18 +33,15 @@ impl Camera {
             return;
         };
         waiting.go_slow();
-        self.counters.0.slow += 1;
-        cx.event(Event::SlowPath);
-        // A permission is kept until we say OK to its giver, and on the slow path nothing is kept.
-        for member in self
-            .kept
-            .iter()
-            .map(|(&member, ())| member)
-            .collect::<Vec<_>>()
-        {
+        // Whose OK was kept has not heard of this request, and may go before it. In the tree it need
+        // not be.
+        let kept: Vec<Member> = self.kept.iter().map(|(&member, ())| member).collect();
+        self.kept.retain(|_, ()| false);
+        for member in kept {
             self.ask_anew(member, cx);
         }
-        self.kept.retain(|_, ()| false);
+        self.counters.0.slow += 1;
+        cx.event(Event::SlowPath);
         self.plant(1, cx);
     }
 

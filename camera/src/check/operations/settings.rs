@@ -54,13 +54,8 @@ impl Settings {
                 _ => u32::MAX,
             },
             refresh: Span::secs(4),
-            eager: kind & 16 != 0,
-            failures: kind >> 6,
             ..Config::new(upper)
         };
-        if kind & 32 != 0 {
-            config.tree_limit = 1;
-        }
         if has(32) {
             config.frame_budget = Config::radio(upper).frame_budget;
         }
