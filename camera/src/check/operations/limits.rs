@@ -29,7 +29,11 @@ pub(super) fn check_limits(driver: &Driver<Camera>) -> Result<(), String> {
         ("released", machine.released.len(), limit),
         ("kept", machine.kept.len(), limit),
         ("asked", asked, 2 * limit),
-        ("trees", machine.trees.len(), machine.trees.limit()),
+        (
+            "trees",
+            machine.trees.len(),
+            usize::from(machine.config.tree_limit) + 1,
+        ),
         // One for each node that was declared failed, and three of our own.
         ("timers", driver.timers().count(), limit + 3),
     ] {
