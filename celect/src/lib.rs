@@ -97,7 +97,8 @@
 //! - Fuzz targets, property tests of long histories, benches, and a part in the demo.
 //! - The claims of chapter 6 other than exact message counts.
 //! - Health forgets nothing: a suspicion counts for as long as the life that was suspected.
-//! - Checks of the lease and of restarts; both have tests with two or three nodes only.
+//! - Checks of the lease and of restarts with more than two nodes. That a leader ends before its
+//!   followers give it up is a matter of time, and has a test by hand.
 //!
 //! # Features
 //!

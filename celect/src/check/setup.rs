@@ -61,6 +61,8 @@ pub struct Setup {
     pub ends: &'static [u64],
     /// Whether they may crash only while nobody leads.
     pub early: bool,
+    /// Whether those that crash come back in a new life, and all others are told so.
+    pub rejoins: bool,
     /// Nodes (by id) that are told `Failed` of them when it is true.
     pub witnesses: &'static [u64],
     /// How much may go wrong.
@@ -90,6 +92,8 @@ pub enum Leads {
     One,
     /// This node, by id.
     This(u64),
+    /// Not asked.
+    Whoever,
 }
 
 /// A promise of the crate, as a property.
@@ -139,6 +143,7 @@ impl Setup {
             calm_lists: false,
             ends: &[],
             early: false,
+            rejoins: false,
             witnesses: &[1, 2, 3, 4, 5],
             bounds: Self::CALM,
             retries: 0,
@@ -151,7 +156,7 @@ impl Setup {
         }
     }
 
-    fn machine(&self, id: u64) -> Celect<ById> {
+    fn machine(&self, id: u64, life: u32) -> Celect<ById> {
         let config = Config {
             protocol: self.protocol,
             x: self.xy.0,
@@ -171,13 +176,13 @@ impl Setup {
             ..Config::new(self.c, self.f)
         };
         let rules = Rules::published(self.rules);
-        Celect::unchecked(Member::new(id, 0), config, ById, rules)
+        Celect::unchecked(Member::new(id, life), config, ById, rules)
     }
 
     /// What is to be checked.
     #[must_use]
     pub fn model(self) -> Model<Celect<ById>, Watch> {
-        let machines: Vec<Celect<ById>> = (1..=self.nodes).map(|id| self.machine(id)).collect();
+        let machines: Vec<Celect<ById>> = (1..=self.nodes).map(|id| self.machine(id, 0)).collect();
         let mut model = Model::observed(machines, Celect::me, Watch::default())
             .bounds(self.bounds)
             .start(move |node, _, machine, cx| {
@@ -203,6 +208,7 @@ impl Setup {
                 }
                 Ok(())
             })
+            .restart(move |node, life, _| self.machine(node as u64 + 1, life))
             .remains(Celect::corpse)
             .show(show)
             .crash_when(move |state: &Mesh, node| {
@@ -257,6 +263,9 @@ impl Setup {
                 let me = node as u64 + 1;
                 if me != id && self.witnesses.contains(&me) && !told.contains(&failed) {
                     told.push(failed);
+                    if self.rejoins {
+                        told.push(Delta::Joined(Member::new(id, 1)));
+                    }
                 }
             }
         }
@@ -275,7 +284,9 @@ impl Setup {
         let is_listed = self.deltas.contains(&(node as u64 + 1, delta));
         if !is_listed && self.ends.contains(&id.0) {
             let node = state.position(id).and_then(|node| state.node(node));
-            return node.is_some_and(|node| !node.is_up());
+            let member = delta.member();
+            let rejoins = matches!(delta, Delta::Joined(_));
+            return node.is_some_and(|it| it.member() == member && it.is_up() == rejoins);
         }
         if !self.calm_lists {
             return true;
@@ -325,6 +336,7 @@ impl Setup {
     fn is_right(&self, state: &Mesh) -> bool {
         let lowest = state.machines().map(|it| it.me.id).min();
         let right = match self.leads {
+            Leads::Whoever => return true,
             Leads::One => None,
             Leads::Lowest => lowest,
             Leads::This(id) => Some(NodeId(id)),

@@ -149,6 +149,40 @@ pub(super) fn quick() -> Vec<Scenario> {
             },
         ),
     ]);
+    all.extend([
+        holds(
+            "2 nodes, a leader that restarts",
+            4_775,
+            Setup {
+                commands: SECOND,
+                ends: &[1],
+                rejoins: true,
+                retries: 1,
+                leads: Leads::Whoever,
+                bounds: Bounds {
+                    restarts: 1,
+                    ..crashes(1)
+                },
+                ..Setup::full(2, 0, 1)
+            },
+        ),
+        holds(
+            "2 nodes, a lease that runs out at any time",
+            175_918,
+            Setup {
+                commands: SECOND,
+                lease: true,
+                retries: 1,
+                bounds: Bounds {
+                    ticks: Some(4),
+                    early_ticks: None,
+                    ..Setup::CALM
+                },
+                only: Some(super::Promise::Ballots),
+                ..Setup::full(2, 0, 0)
+            },
+        ),
+    ]);
     all
 }
 
