@@ -121,7 +121,13 @@ impl<A: Attribute> Celect<A> {
             && known.member == member
         {
             if member != self.me && serial_newer(renewal, known.renewal) {
-                self.leader = Some(Leadership { renewal, ..known });
+                // One that speaks for itself is not gone.
+                let lost = known.lost && from != member;
+                self.leader = Some(Leadership {
+                    renewal,
+                    lost,
+                    ..known
+                });
                 self.pass_on(heard, from, told, cx);
                 self.renewed(cx);
             }

@@ -273,6 +273,8 @@ impl<A: Attribute> Celect<A> {
             if let Some(leader) = &mut self.leader
                 && leader.member == member
                 && leader.lost
+                // A lease that ran out is renewed by the leader alone.
+                && self.config.lease.is_none()
             {
                 leader.lost = false;
                 cx.disarm(Timer::Start);

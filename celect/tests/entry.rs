@@ -348,6 +348,29 @@ fn a_leader_that_is_cut_off_ends_before_those_who_heard_it_give_it_up() {
 }
 
 #[test]
+fn a_lease_that_ran_out_is_renewed_by_the_leader_alone() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        reelect: false,
+        ..Config::new(1, 1)
+    };
+    let mut mesh = Mesh::new(3, config);
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    // What the leader sends to 2 is lost for a while, and 3 still acknowledges.
+    mesh.cut.push(2);
+    mesh.pass(Span::secs(20));
+    assert_eq!(mesh.leader(2), None);
+    assert_eq!(mesh.leader(1), Some(1));
+    mesh.tell(2, Delta::Suspected(member(1)));
+    mesh.tell(2, Delta::Refuted(member(1)));
+    assert_eq!(mesh.leader(2), None);
+    mesh.cut.clear();
+    mesh.pass(Span::secs(4));
+    assert_eq!(mesh.leaders(), [Some(1); 3]);
+}
+
+#[test]
 fn a_message_to_a_former_life_appoints_nobody() {
     let mut mesh = Mesh::new(2, Config::new(0, 0));
     let ballot = Ballot {
