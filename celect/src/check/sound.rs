@@ -124,9 +124,9 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "LEADER over lists that differ, a loss",
-            74,
+            82,
             Setup {
-                lists: Lists::Given(&[&[3], &[1, 3], &[2]]),
+                lists: Lists::Given(&[&[2], &[1, 3], &[1, 2]]),
                 commands: SECOND,
                 retries: 1,
                 bounds: Bounds {
