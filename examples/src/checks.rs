@@ -31,6 +31,10 @@ pub const LISTS: &[List] = &[
         name: "camera",
         scenarios: selvedge_camera::check::scenarios,
     },
+    List {
+        name: "celect",
+        scenarios: selvedge_celect::check::scenarios,
+    },
 ];
 
 /// What one property of one scenario came to.

@@ -20,6 +20,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use selvedge_camera::Camera;
 use selvedge_camera::sections::{self, Name, Sections};
+use selvedge_celect::{Celect, Lowest};
 use selvedge_core::{
     Choose, Delta, Driver, Effect, Input, Member, NodeId, Ratio, Sha256Sortition, Sortition, Time,
     WeightTree, Weights,
@@ -34,6 +35,7 @@ extern "C" fn main(_count: c_int, _arguments: *const *const c_char) -> c_int {
         membership_works(),
         camera_works(),
         sections_work(),
+        celect_works(),
     ];
     c_int::from(!parts.into_iter().all(|works| works))
 }
@@ -161,6 +163,39 @@ fn sections_work() -> bool {
     }
     let inside = asker.machine().get(name).and_then(Camera::token);
     works && inside.is_some()
+}
+
+/// A node asks another one whom it knows, and both follow the one that this appoints.
+fn celect_works() -> bool {
+    let members = [Member::new(1, 1), Member::new(2, 1)];
+    let config = selvedge_celect::Config::new(0, 0);
+    let node = |me, other| {
+        let by_hash = Lowest::new(Sha256Sortition, b"hub");
+        let mut driver = Driver::new(Celect::new(me, config, by_hash).ok()?);
+        let joined = Input::Membership(Delta::Joined(other));
+        driver.step(Time::ZERO, &mut Steps(0), joined, drop).ok()?;
+        Some(driver)
+    };
+    let [one, two] = members;
+    let (Some(mut first), Some(mut second)) = (node(one, two), node(two, one)) else {
+        return false;
+    };
+    let mut wire = Vec::new();
+    let elect = Input::Command(selvedge_celect::Command::Elect);
+    let mut works = first
+        .step(Time::ZERO, &mut Steps(0), elect, |it| wire.push((one, it)))
+        .is_ok();
+    while let Some((from, effect)) = wire.pop() {
+        if let Effect::Send { to, message } = effect {
+            let node = if to == one { &mut first } else { &mut second };
+            let input = Input::Message { from, message };
+            works &= node
+                .step(Time::ZERO, &mut Steps(0), input, |it| wire.push((to, it)))
+                .is_ok();
+        }
+    }
+    let leader = first.machine().leader();
+    works && leader.is_some() && leader == second.machine().leader()
 }
 
 /// Choices that count upwards; a device takes them from its generator.

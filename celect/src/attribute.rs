@@ -1,0 +1,42 @@
+//! What the leader is chosen by: the node with the lowest rank leads.
+
+use alloc::boxed::Box;
+use core::fmt::Debug;
+use core::hash::Hash;
+
+use selvedge_core::{Member, Rank, Sha256Sortition, Sortition};
+
+/// An order of nodes that all nodes agree on; the lowest rank leads.
+///
+/// It must be a function of the member alone, the same on every node for as long as elections that
+/// began with it run: two nodes that rank differently may elect differently. Members of equal rank
+/// are ordered by id.
+pub trait Attribute: Clone + Eq + Hash + Debug {
+    /// The place of `member`.
+    fn rank(&self, member: Member) -> Rank;
+}
+
+/// The lowest hash leads, as in the thesis.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Lowest<S = Sha256Sortition> {
+    sortition: S,
+    label: Box<[u8]>,
+}
+
+impl<S: Sortition> Lowest<S> {
+    /// Ranks by `sortition` in the draw called `label`, such as the name of a role: so different
+    /// roles get different leaders.
+    #[must_use]
+    pub fn new(sortition: S, label: &[u8]) -> Self {
+        Self {
+            sortition,
+            label: label.into(),
+        }
+    }
+}
+
+impl<S: Sortition + Clone + Eq + Hash + Debug> Attribute for Lowest<S> {
+    fn rank(&self, member: Member) -> Rank {
+        self.sortition.rank(&self.label, member.id)
+    }
+}

@@ -1,0 +1,55 @@
+//! What orders leaders, and fences them.
+
+use core::cmp::{Ordering, Reverse};
+
+use selvedge_core::Member;
+use selvedge_core::wire::{member_len, varint_len};
+
+/// Names one appointment. Of two leaders the one with the larger ballot leads, on every node, in
+/// whichever order it hears of them. No two appointments share one.
+///
+/// A resource that takes the ballot with each request, and refuses those that are smaller than the
+/// largest that it has seen, is safe from leaders that do not know yet that they are none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Ballot {
+    /// Which election, from 1: above all that its initiator had heard of.
+    pub epoch: u64,
+    /// Who ran it. Where two begin the same epoch the lower one prevails (thesis, section 2.3).
+    pub initiator: Member,
+    /// Counts what the initiator asked for and decided in it.
+    pub step: u32,
+}
+
+impl Ballot {
+    /// The next one of the same run.
+    pub(crate) const fn next(self) -> Self {
+        Self {
+            step: self.step.saturating_add(1),
+            ..self
+        }
+    }
+
+    /// Whether both are of one run.
+    pub(crate) fn same_run(self, other: Self) -> bool {
+        (self.epoch, self.initiator) == (other.epoch, other.initiator)
+    }
+
+    pub(crate) const fn encoded_len(self) -> usize {
+        varint_len(self.epoch) + member_len(self.initiator) + varint_len(self.step as u64)
+    }
+}
+
+impl Ord for Ballot {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |it: &Self| (it.epoch, Reverse(it.initiator), it.step);
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for Ballot {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}

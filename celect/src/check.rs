@@ -1,0 +1,52 @@
+//! The promises as properties, and the scenarios that check them.
+//!
+//! One list, [`scenarios`], is run by this crate's tests, by `selvedge check`, and by whoever
+//! composes elections with other machines. Each scenario explores every order of messages, ticks,
+//! losses, crashes and deltas within its bounds, and every choice of those who are asked. Where the
+//! thesis' rule breaks a promise, the scenario comes twice under one name: with the published
+//! rules, which must break, and with ours, which must hold.
+//!
+//! Timeouts are longer than any delivery in all of them but where it is said. Where `retries` is 0 the host's multicast
+//! is reliable, as the thesis assumes. The lowest id leads.
+
+mod errata;
+mod setup;
+mod sound;
+
+use alloc::vec::Vec;
+
+use selvedge_sim::check::{Expected, Scenario};
+
+pub use setup::{ById, Leads, Lists, Promise, Setup, Watch};
+
+use crate::Published;
+
+/// What is checked: first ours, which must hold, then what must break.
+#[must_use]
+pub fn scenarios() -> Vec<Scenario> {
+    let mut all = sound::quick();
+    all.extend(sound::deep().into_iter().map(Scenario::deep));
+    all.extend(errata::pairs());
+    all
+}
+
+/// A scenario under our rules.
+fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
+    Scenario::new(name, Expected::Holds { states }, move || setup.model())
+}
+
+/// A scenario under rules that break a promise after so many steps.
+fn breaks(
+    name: &str,
+    steps: usize,
+    setup: Setup,
+    rules: &'static [Published],
+    promise: Promise,
+) -> Scenario {
+    let setup = Setup {
+        rules,
+        only: Some(promise),
+        ..setup
+    };
+    Scenario::new(name, Expected::Breaks { steps }, move || setup.model()).published()
+}

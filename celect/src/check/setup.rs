@@ -1,0 +1,434 @@
+//! A mesh to be checked.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_core::{Delta, Input, Machine as _, Member, NodeId, Rank, Span};
+use selvedge_sim::check::{Bounds, Model, Node, Observer, State};
+
+use crate::published::Rules;
+use crate::{Attribute, Ballot, Celect, Command, Config, Event, Protocol, Published};
+
+/// The lowest id leads: node 1, where it is alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ById;
+
+impl Attribute for ById {
+    fn rank(&self, member: Member) -> Rank {
+        Rank(member.id.0.into())
+    }
+}
+
+/// Whom each node has on its list at first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lists {
+    /// All know all.
+    Full,
+    /// By id; node 1 comes first. They name no owner.
+    Given(&'static [&'static [u64]]),
+    /// Every possible list of every node. The election begins, at this node, when it hears that the
+    /// former leader failed: only where nobody is missing from more than c lists of others, and
+    /// where c + 1 nodes can be reached from list to list, without those that may crash.
+    Any(u64),
+}
+
+/// Nodes 1 to n, what each knows, wants and is told, and what may go wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// How many nodes there are.
+    pub nodes: u64,
+    /// Whom each knows at first.
+    pub lists: Lists,
+    /// Which protocol all run.
+    pub protocol: Protocol,
+    /// See [`Config::c`].
+    pub c: u16,
+    /// See [`Config::f`].
+    pub f: u16,
+    /// See [`Config::x`] and [`Config::y`].
+    pub xy: (u8, u8),
+    /// What each node's application asks.
+    pub commands: &'static [&'static [Command]],
+    /// What node (by id) is told before anything else: suspicions, mostly.
+    pub told: &'static [(u64, Delta)],
+    /// What node (by id) may be told, true or not.
+    pub deltas: &'static [(u64, Delta)],
+    /// Whether lists change only while no election runs and no list lacks more than c allows.
+    pub calm_lists: bool,
+    /// Nodes (by id) that may crash, once somebody has begun.
+    pub ends: &'static [u64],
+    /// Whether they may crash only while nobody leads.
+    pub early: bool,
+    /// Whether those that crash come back in a new life, and all others are told so.
+    pub rejoins: bool,
+    /// Nodes (by id) that are told `Failed` of them when it is true.
+    pub witnesses: &'static [u64],
+    /// How much may go wrong.
+    pub bounds: Bounds,
+    /// See [`Config::retries`].
+    pub retries: u8,
+    /// See [`Config::patience`]: whether who gave way begins again by itself.
+    pub patience: bool,
+    /// See [`Config::lease`].
+    pub lease: bool,
+    /// See [`Config::reelect`].
+    pub reelect: bool,
+    /// Rules that differ from ours.
+    pub rules: &'static [Published],
+    /// The only promise to look at; all of them, if none is named.
+    pub only: Option<Promise>,
+    /// Who is to lead in the end.
+    pub leads: Leads,
+}
+
+/// Who is to lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leads {
+    /// The lowest live node.
+    Lowest,
+    /// Whoever all agree on.
+    One,
+    /// This node, by id.
+    This(u64),
+    /// Not asked.
+    Whoever,
+}
+
+/// A promise of the crate, as a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// When all is quiet and the leaders are alive, all follow the same one: the lowest live node
+    /// (theorem 1).
+    Safety,
+    /// From every state there is a way to one in which all follow one live leader (theorem 2).
+    Liveness,
+    /// No node goes back to a smaller ballot, and no two leaders have the same one.
+    Ballots,
+}
+
+/// Who led before, and is no node of the mesh.
+const FORMER: Member = Member::new(99, 0);
+
+/// What is seen of a run.
+type Mesh = State<Celect<ById>, Watch>;
+
+impl Setup {
+    /// Timeouts are longer than any delivery, and nothing goes wrong.
+    pub const CALM: Bounds = Bounds {
+        drops: 0,
+        duplicates: 0,
+        crashes: 0,
+        restarts: 0,
+        deltas: None,
+        ticks: None,
+        early_ticks: Some(0),
+    };
+
+    /// So many nodes that know each other, which tolerate this, of whom the last one runs an
+    /// election.
+    #[must_use]
+    pub const fn full(nodes: u64, c: u16, f: u16) -> Self {
+        Self {
+            nodes,
+            lists: Lists::Full,
+            protocol: Protocol::Base,
+            c,
+            f,
+            xy: (1, 0),
+            commands: &[],
+            told: &[],
+            deltas: &[],
+            calm_lists: false,
+            ends: &[],
+            early: false,
+            rejoins: false,
+            witnesses: &[1, 2, 3, 4, 5],
+            bounds: Self::CALM,
+            retries: 0,
+            patience: false,
+            lease: false,
+            reelect: true,
+            rules: &[],
+            only: None,
+            leads: Leads::Lowest,
+        }
+    }
+
+    fn machine(&self, id: u64, life: u32) -> Celect<ById> {
+        let config = Config {
+            protocol: self.protocol,
+            x: self.xy.0,
+            y: self.xy.1,
+            // Counting to more than one makes states that differ in nothing else.
+            attempts: if self.bounds.drops > 0 { 2 } else { 1 },
+            retries: self.retries,
+            patience: if self.patience {
+                Span::secs(5)
+            } else {
+                Span::ZERO
+            },
+            spread: Span::ZERO,
+            lease: self.lease.then(|| Span::secs(9)),
+            reelect: self.reelect,
+            peer_limit: 16,
+            ..Config::new(self.c, self.f)
+        };
+        let rules = Rules::published(self.rules);
+        Celect::unchecked(Member::new(id, life), config, ById, rules)
+    }
+
+    /// What is to be checked.
+    #[must_use]
+    pub fn model(self) -> Model<Celect<ById>, Watch> {
+        let machines: Vec<Celect<ById>> = (1..=self.nodes).map(|id| self.machine(id, 0)).collect();
+        let mut model = Model::observed(machines, Celect::me, Watch::default())
+            .bounds(self.bounds)
+            .start(move |node, _, machine, cx| {
+                let me = node as u64 + 1;
+                for id in (1..=self.nodes).filter(|&id| id != me) {
+                    let is_listed = match self.lists {
+                        Lists::Full => true,
+                        Lists::Given(lists) => {
+                            lists.get(node).is_some_and(|list| list.contains(&id))
+                        }
+                        Lists::Any(_) => cx.below(2) == 0,
+                    };
+                    if is_listed {
+                        let joined = Delta::Joined(Member::new(id, 0));
+                        machine.handle(Input::Membership(joined), cx)?;
+                    }
+                }
+                if self.lists == Lists::Any(me) {
+                    machine.follow(FORMER);
+                }
+                for &(_, delta) in self.told.iter().filter(|(id, _)| *id == me) {
+                    machine.handle(Input::Membership(delta), cx)?;
+                }
+                Ok(())
+            })
+            .restart(move |node, life, _| self.machine(node as u64 + 1, life))
+            .remains(Celect::corpse)
+            .show(show)
+            .crash_when(move |state: &Mesh, node| {
+                let begun = state.observer().begun;
+                let led = state.machines().any(|it| it.leads().is_some());
+                begun && !(self.early && led) && self.ends.contains(&(node as u64 + 1))
+            })
+            .delta_when(move |state: &Mesh, node, delta| self.may_be_told(state, node, delta));
+        let looks_at = |promise| self.only.is_none_or(|only| only == promise);
+        if self.only.is_none() {
+            model = model
+                .never_rejects("no message is refused")
+                .sometimes("somebody leads", |state| {
+                    state.machines().any(|it| it.leads().is_some())
+                });
+        }
+        if looks_at(Promise::Safety) {
+            model = model.always("in the end all follow one, the right one", move |state| {
+                !is_quiet(state)
+                    || self.calm_lists && !self.is_tolerable(state)
+                    || self.is_right(state)
+            });
+        }
+        if looks_at(Promise::Ballots) {
+            model = model.always("ballots rise, and no two share one", |state| {
+                !state.observer().fell
+            });
+        }
+        if looks_at(Promise::Liveness) {
+            let begun = |state: &Mesh| state.observer().begun;
+            model = model.progress_when("all follow one that is alive", begun, move |state| {
+                follows_one(state)
+            });
+        }
+        for (node, commands) in self.commands.iter().enumerate() {
+            model = model.commands(node, commands.to_vec());
+        }
+        let mut told = vec![Vec::new(); usize::try_from(self.nodes).unwrap_or_default()];
+        for &(id, delta) in self.deltas {
+            if let Some(told) = told.get_mut((id as usize).saturating_sub(1)) {
+                told.push(delta);
+            }
+        }
+        if let Lists::Any(id) = self.lists
+            && let Some(told) = told.get_mut((id as usize).saturating_sub(1))
+        {
+            told.push(Delta::Failed(FORMER));
+        }
+        for &id in self.ends {
+            let failed = Delta::Failed(Member::new(id, 0));
+            for (node, told) in told.iter_mut().enumerate() {
+                let me = node as u64 + 1;
+                if me != id && self.witnesses.contains(&me) && !told.contains(&failed) {
+                    told.push(failed);
+                    if self.rejoins {
+                        told.push(Delta::Joined(Member::new(id, 1)));
+                    }
+                }
+            }
+        }
+        for (node, told) in told.into_iter().enumerate() {
+            model = model.deltas(node, told);
+        }
+        model
+    }
+
+    /// Failures of those in `ends` are told when they are true; what is listed, at any time.
+    fn may_be_told(&self, state: &Mesh, node: usize, delta: Delta) -> bool {
+        if delta.member() == FORMER {
+            return self.is_tolerable(state) && self.is_enough(state, node);
+        }
+        let id = delta.member().id;
+        let is_listed = self.deltas.contains(&(node as u64 + 1, delta));
+        if !is_listed && self.ends.contains(&id.0) {
+            let node = state.position(id).and_then(|node| state.node(node));
+            let member = delta.member();
+            let rejoins = matches!(delta, Delta::Joined(_));
+            return node.is_some_and(|it| it.member() == member && it.is_up() == rejoins);
+        }
+        if !self.calm_lists {
+            return true;
+        }
+        let is_calm = state.machines().all(|it| it.run.is_none());
+        let rejoins = matches!(delta, Delta::Joined(_) | Delta::Refuted(_));
+        is_calm && (rejoins || self.missed(state, id.0) < usize::from(self.c))
+    }
+
+    /// How many live nodes lack this one.
+    fn missed(&self, state: &Mesh, id: u64) -> usize {
+        let lacks =
+            |it: &&Celect<ById>| it.me.id.0 != id && !it.peers.iter().any(|other| other.id.0 == id);
+        state.machines().filter(lacks).count()
+    }
+
+    /// Whether no live node is missing from more than c lists.
+    fn is_tolerable(&self, state: &Mesh) -> bool {
+        state
+            .machines()
+            .all(|it| self.missed(state, it.me.id.0) <= usize::from(self.c))
+    }
+
+    /// Whether c + 1 nodes can be reached, from list to list, from the initiator and from each that
+    /// does not crash, without those that may.
+    fn is_enough(&self, state: &Mesh, initiator: usize) -> bool {
+        let stays = |node: usize| !self.ends.contains(&(node as u64 + 1));
+        let begins = |node: usize| stays(node) || node == initiator;
+        let mut starts = (0..state.nodes().len()).filter(|&node| begins(node));
+        starts.all(|start| {
+            let mut reached: Vec<usize> = vec![start];
+            let mut next = 0;
+            while let Some(&node) = reached.get(next) {
+                next += 1;
+                let machine = state.node(node).map(Node::machine);
+                let list = machine.into_iter().flat_map(Celect::members);
+                for other in list.filter_map(|it| state.position(it.id)) {
+                    if stays(other) && !reached.contains(&other) {
+                        reached.push(other);
+                    }
+                }
+            }
+            reached.len() > usize::from(self.c)
+        })
+    }
+
+    fn is_right(&self, state: &Mesh) -> bool {
+        let lowest = state.machines().map(|it| it.me.id).min();
+        let right = match self.leads {
+            Leads::Whoever => return true,
+            Leads::One => None,
+            Leads::Lowest => lowest,
+            Leads::This(id) => Some(NodeId(id)),
+        };
+        let is_right = |it: &Celect<ById>| {
+            let leader = it.leader.map(|leader| leader.member.id);
+            right.is_none() || leader == right
+        };
+        follows_one(state) && state.machines().all(is_right)
+    }
+}
+
+/// Nothing is on its way, nobody runs an election or waits for one, and somebody has begun; the
+/// leaders that are followed live.
+fn is_quiet(state: &Mesh) -> bool {
+    let lives = |member: Member| {
+        let node = state.position(member.id).and_then(|node| state.node(node));
+        node.is_some_and(|node| node.is_up())
+    };
+    !state.is_busy()
+        && state.observer().begun
+        && state.machines().all(|it| {
+            it.run.is_none()
+                && it.awaited.is_none()
+                && it.telling.is_none()
+                && it.leader.is_none_or(|leader| lives(leader.member))
+        })
+        && state.machines().any(|it| it.leader.is_some())
+}
+
+/// All that are up follow the same leader, which is up and leads.
+fn follows_one(state: &Mesh) -> bool {
+    let mut leaders = state.machines().map(|it| it.leader.map(|it| it.member));
+    let Some(Some(first)) = leaders.next() else {
+        return false;
+    };
+    leaders.all(|leader| leader == Some(first)) && state.machines().any(|it| it.me == first)
+}
+
+/// Remembers who leads where, as events tell it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Watch {
+    begun: bool,
+    fell: bool,
+    /// Of each node, the last ballot that it told of.
+    last: Vec<(usize, Ballot, Member)>,
+}
+
+impl Observer<Celect<ById>> for Watch {
+    fn event(&mut self, node: usize, event: &Event) {
+        match event {
+            Event::Electing(_) => self.begun = true,
+            Event::Elected { leader, ballot } => {
+                self.fell |= self.last.iter().any(|(other, last, who)| {
+                    *other == node && last >= ballot || last == ballot && who != leader
+                });
+                self.last.retain(|(other, ..)| *other != node);
+                let at = self.last.partition_point(|(other, ..)| *other < node);
+                self.last.insert(at, (node, *ballot, *leader));
+            }
+            Event::Yielded { .. }
+            | Event::TooFew { .. }
+            | Event::Deposed { .. }
+            | Event::Lost { .. }
+            | Event::LeaseOver { .. }
+            | Event::Ended(_) => {}
+        }
+    }
+
+    fn crashed(&mut self, node: usize) {
+        self.last.retain(|(other, ..)| *other != node);
+    }
+}
+
+/// A node in a line.
+fn show(machine: &Celect<ById>) -> String {
+    let list: Vec<String> = machine.members().map(|it| it.id.to_string()).collect();
+    let leader = machine.leader.map_or_else(
+        || "nobody".to_string(),
+        |it| {
+            let Ballot {
+                epoch,
+                initiator,
+                step,
+            } = it.ballot;
+            let gone = if it.lost { " (gone)" } else { "" };
+            format!("{} by {epoch}/{}/{step}{gone}", it.member.id, initiator.id)
+        },
+    );
+    let run = machine
+        .run
+        .as_ref()
+        .map_or_else(String::new, |run| format!(", runs {run:?}"));
+    format!("knows [{}], follows {leader}{run}", list.join(" "))
+}

@@ -1,0 +1,239 @@
+//! What holds, under our rules.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Delta, Member};
+use selvedge_sim::check::{Bounds, Scenario};
+
+use super::{Leads, Lists, Setup, holds};
+use crate::Command::{self, Elect};
+use crate::Protocol::{Base, Hybrid, Lean, Optimistic, Preferred};
+
+/// The second node begins.
+const SECOND: &[&[Command]] = &[&[], &[Elect]];
+const TWO: &[&[Command]] = &[&[Elect], &[Elect]];
+
+/// Each suspected another one, so that all are unhealthy at one node.
+const SUSPECTED: &[(u64, Delta)] = &[
+    (1, Delta::Suspected(Member::new(2, 0))),
+    (2, Delta::Suspected(Member::new(1, 0))),
+    (3, Delta::Suspected(Member::new(1, 0))),
+];
+
+const fn crashes(crashes: u32) -> Bounds {
+    Bounds {
+        crashes,
+        ..Setup::CALM
+    }
+}
+
+/// Every list of 4 nodes.
+const fn any(protocol: crate::Protocol, c: u16, initiator: u64) -> Setup {
+    Setup {
+        lists: Lists::Any(initiator),
+        protocol,
+        ..Setup::full(4, c, 0)
+    }
+}
+
+pub(super) fn quick() -> Vec<Scenario> {
+    let three = Setup::full(3, 1, 0);
+    let second = Setup {
+        commands: SECOND,
+        ..three
+    };
+    let two = Setup {
+        commands: TWO,
+        ..three
+    };
+    let lowest_crashes = Setup {
+        commands: SECOND,
+        ends: &[1],
+        bounds: crashes(1),
+        ..Setup::full(3, 1, 1)
+    };
+    let initiator_crashes = Setup {
+        ends: &[2],
+        ..lowest_crashes
+    };
+    let mut all = Vec::new();
+    for (protocol, name, states) in [
+        (Base, "Base", [14, 489, 1_905, 317]),
+        (Optimistic, "Optimistic", [42, 4_817, 7_040, 553]),
+        (Preferred, "Preferred", [14, 514, 142, 1_756]),
+        (Hybrid, "Hybrid", [78, 11_258, 393, 3_796]),
+        (Lean, "Lean", [14, 356, 1_887, 317]),
+    ] {
+        let [one, both, lowest, initiator] = states;
+        let with = |setup: Setup| {
+            if protocol.prefers() {
+                Setup {
+                    protocol,
+                    xy: (2, 1),
+                    told: SUSPECTED,
+                    leads: Leads::One,
+                    ..setup
+                }
+            } else {
+                Setup { protocol, ..setup }
+            }
+        };
+        // Whoever streams and crashes may leave one that leads, and is not the lowest.
+        let initiator_crashes = Setup {
+            leads: if protocol.streams() || protocol.prefers() {
+                Leads::One
+            } else {
+                Leads::Lowest
+            },
+            ..with(initiator_crashes)
+        };
+        let named = |what: &str| alloc::format!("3 nodes, {name}{what}");
+        all.push(holds(&named(""), one, with(second)));
+        all.push(holds(&named(", two initiators"), both, with(two)));
+        all.push(holds(
+            &named(", the lowest crashes"),
+            lowest,
+            with(lowest_crashes),
+        ));
+        all.push(holds(
+            &named(", the initiator crashes"),
+            initiator,
+            initiator_crashes,
+        ));
+    }
+    all.extend([
+        holds(
+            "every list of 4 nodes that satisfies c = 1, Base, the highest begins",
+            13_006,
+            any(Base, 1, 4),
+        ),
+        holds(
+            "every list of 4 nodes that satisfies c = 1, Base, the lowest begins",
+            12_049,
+            any(Base, 1, 1),
+        ),
+        holds(
+            "every list of 4 nodes that satisfies c = 1, Lean, the highest begins",
+            9_498,
+            any(Lean, 1, 4),
+        ),
+        holds(
+            "every list of 4 nodes that satisfies c = 2, Lean, the highest begins",
+            40_750,
+            any(Lean, 2, 4),
+        ),
+        holds(
+            "LEADER over lists that differ, a loss",
+            82,
+            Setup {
+                lists: Lists::Given(&[&[2], &[1, 3], &[1, 2]]),
+                commands: SECOND,
+                retries: 1,
+                bounds: Bounds {
+                    drops: 1,
+                    ..Setup::CALM
+                },
+                ..three
+            },
+        ),
+        holds(
+            "a lost message, the host's multicast apart",
+            74,
+            Setup {
+                retries: 1,
+                bounds: Bounds {
+                    drops: 1,
+                    ..Setup::CALM
+                },
+                ..second
+            },
+        ),
+    ]);
+    all.extend([
+        holds(
+            "2 nodes, a leader that restarts",
+            4_775,
+            Setup {
+                commands: SECOND,
+                ends: &[1],
+                rejoins: true,
+                retries: 1,
+                leads: Leads::Whoever,
+                bounds: Bounds {
+                    restarts: 1,
+                    ..crashes(1)
+                },
+                ..Setup::full(2, 0, 1)
+            },
+        ),
+        holds(
+            "2 nodes, a lease that runs out at any time",
+            184_871,
+            Setup {
+                commands: SECOND,
+                lease: true,
+                retries: 1,
+                bounds: Bounds {
+                    ticks: Some(4),
+                    early_ticks: None,
+                    ..Setup::CALM
+                },
+                only: Some(super::Promise::Ballots),
+                ..Setup::full(2, 0, 0)
+            },
+        ),
+    ]);
+    all
+}
+
+pub(super) fn deep() -> Vec<Scenario> {
+    alloc::vec![
+        holds(
+            "every list of 4 nodes that satisfies c = 2, Base, the highest begins",
+            108_906,
+            any(Base, 2, 4)
+        ),
+        holds(
+            "every list of 4 nodes that satisfies c = 2, Base, the lowest begins",
+            87_584,
+            any(Base, 2, 1)
+        ),
+        holds(
+            "every list of 4 nodes that satisfies c = 1, Optimistic, the highest begins",
+            64_190,
+            any(Optimistic, 1, 4)
+        ),
+        holds(
+            "every list of 4 nodes that satisfies c = 1, Base, the lowest crashes",
+            219_805,
+            Setup {
+                f: 1,
+                ends: &[1],
+                witnesses: &[4],
+                bounds: crashes(1),
+                ..any(Base, 1, 4)
+            }
+        ),
+        holds(
+            "every list of 4 nodes that satisfies c = 1, Lean, the lowest crashes",
+            116_459,
+            Setup {
+                f: 1,
+                ends: &[1],
+                witnesses: &[4],
+                bounds: crashes(1),
+                ..any(Lean, 1, 4)
+            }
+        ),
+        holds(
+            "every list of 4 nodes that satisfies c = 1, Lean, the initiator crashes",
+            1_270_659,
+            Setup {
+                f: 1,
+                ends: &[4],
+                bounds: crashes(1),
+                ..any(Lean, 1, 4)
+            }
+        ),
+    ]
+}

@@ -1,0 +1,219 @@
+//! What can be set, with units, ranges and where the values come from.
+
+use selvedge_core::Span;
+use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
+use thiserror::Error;
+
+/// How an election is run. Nodes answer initiators of every protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Protocol {
+    /// Asks c + f + 1 nodes and appoints when c + 1 have answered (Algorithm 2).
+    #[default]
+    Base,
+    /// Appoints the best so far with each answer, and another one if a better one comes
+    /// (Algorithm 3).
+    Optimistic,
+    /// As `Base`, and passes over those who are often suspected (Algorithm 4).
+    Preferred,
+    /// As `Optimistic`, and passes over those who are often suspected (Algorithm 5).
+    Hybrid,
+    /// As `Base`, with the initiator's own list as one of the c + 1: it asks c + f others. Not in
+    /// the thesis, which calls `Base` optimal (erratum E8).
+    Lean,
+}
+
+impl Protocol {
+    pub(crate) const fn streams(self) -> bool {
+        matches!(self, Self::Optimistic | Self::Hybrid)
+    }
+
+    pub(crate) const fn prefers(self) -> bool {
+        matches!(self, Self::Preferred | Self::Hybrid)
+    }
+}
+
+/// The settings of one node. Checked once, by [`Celect::new`](crate::Celect::new).
+///
+/// Nodes may differ in all of them; each run rests on its initiator's `c` and `f`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Config {
+    /// Which protocol an election of this node runs. Default [`Protocol::Base`].
+    pub protocol: Protocol,
+    /// From how many nodes' lists a live node may be missing: from 0. It counts all who miss it at
+    /// any moment of a run (erratum E7). No default: too low a value elects wrongly, too high a
+    /// one asks more nodes. About 10% of the nodes at 5% loss (thesis, table 5.1).
+    pub c: u16,
+    /// How many nodes may be dead and still on lists: from 0. No default.
+    pub f: u16,
+    /// How many of the lowest a node names to `Preferred` and `Hybrid`: from 1. Default 5, as in
+    /// the thesis.
+    pub x: u8,
+    /// How many of the most suspected a node names to them: from 0. Default 5, as in the thesis.
+    pub y: u8,
+    /// How long to wait for answers, and for the one who was appointed: longer than the usual round
+    /// trip, above zero. Where it is shorter than a live node's answer takes, that node may be
+    /// passed over. Default 500 ms, as in the thesis.
+    pub timeout: Span,
+    /// How often who was appointed is told so before it is passed over, from 1. Default 3.
+    pub attempts: u8,
+    /// How often LEADER is sent again to a node that did not acknowledge it. With 0 nothing is
+    /// acknowledged or forwarded: then the host's multicast must be reliable, as the thesis
+    /// assumes. Default 5.
+    pub retries: u8,
+    /// How long to wait for an acknowledgement of LEADER: above zero. Default 500 ms.
+    pub resend: Span,
+    /// How long who gave way to another initiator waits for its leader before it begins again; it
+    /// begins at once when that initiator is declared failed. Zero for that alone. Should be
+    /// several timeouts. Default 5 s.
+    pub patience: Span,
+    /// Whether a node that hears that its leader failed, left, or let its lease run out elects
+    /// another one. Default true.
+    pub reelect: bool,
+    /// Over how long the beginnings of those who hear that are spread, so that not all begin.
+    /// Zero for at once. Default 200 ms.
+    pub spread: Span,
+    /// How long a leader leads without being renewed, by every node's own clock. `None`, the
+    /// default, is for ever. Needs `retries` above 0, since acknowledgements renew it.
+    pub lease: Option<Span>,
+    /// By how much two clocks may run apart, in parts per million: the leader takes its lease to be
+    /// so much shorter. Below a million. Default 1,000.
+    pub drift: u32,
+    /// How many nodes an initiator passes over at a time; one more forgets the first. From 1.
+    /// Default 16.
+    pub exclude_limit: u8,
+    /// The longest frame in bytes, header and sender included: from 127. Lists are cut to fit.
+    /// Default 1,400.
+    pub frame_budget: u16,
+    /// How many nodes may be remembered: from 1. Default 4,096.
+    pub peer_limit: u32,
+}
+
+/// The shortest frame budget: an IEEE 802.15.4 radio frame.
+pub(crate) const FRAME_MIN: u16 = 127;
+
+impl Config {
+    /// The defaults, where a live node is missing from at most `c` lists and `f` may be dead.
+    ///
+    /// ```
+    /// let config = selvedge_celect::Config::new(4, 1);
+    /// assert!(config.check().is_ok());
+    /// ```
+    #[must_use]
+    pub const fn new(c: u16, f: u16) -> Self {
+        Self {
+            protocol: Protocol::Base,
+            c,
+            f,
+            x: 5,
+            y: 5,
+            timeout: Span::millis(500),
+            attempts: 3,
+            retries: 5,
+            resend: Span::millis(500),
+            patience: Span::secs(5),
+            reelect: true,
+            spread: Span::millis(200),
+            lease: None,
+            drift: 1_000,
+            exclude_limit: 16,
+            frame_budget: 1_400,
+            peer_limit: 4_096,
+        }
+    }
+
+    /// Whether these settings can work.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub const fn check(&self) -> Result<(), ConfigError> {
+        if self.x == 0 {
+            return Err(ConfigError::X);
+        }
+        if self.timeout.0 == 0 {
+            return Err(ConfigError::Timeout);
+        }
+        if self.attempts == 0 {
+            return Err(ConfigError::Attempts);
+        }
+        if self.resend.0 == 0 {
+            return Err(ConfigError::Resend);
+        }
+        if let Some(lease) = self.lease {
+            if self.retries == 0 {
+                return Err(ConfigError::LeaseWithoutRetries);
+            }
+            if lease.0 < LEASE_MIN {
+                return Err(ConfigError::Lease(lease));
+            }
+        }
+        if self.drift >= 1_000_000 {
+            return Err(ConfigError::Drift(self.drift));
+        }
+        if self.exclude_limit == 0 {
+            return Err(ConfigError::ExcludeLimit);
+        }
+        if self.frame_budget < FRAME_MIN {
+            return Err(ConfigError::FrameBudget(self.frame_budget));
+        }
+        if self.peer_limit == 0 {
+            return Err(ConfigError::PeerLimit);
+        }
+        Ok(())
+    }
+
+    /// How many lists an election must rest on.
+    pub(crate) const fn needed(&self) -> usize {
+        self.c as usize + 1
+    }
+
+    /// How many lists are asked for.
+    pub(crate) const fn wanted(&self) -> usize {
+        self.needed() + self.f as usize
+    }
+
+    /// The bytes that lists in a message may take that is so long without them.
+    pub(crate) const fn list_budget(&self, fixed: usize) -> usize {
+        (self.frame_budget as usize).saturating_sub(HEADER_LEN + MEMBER_MAX_LEN + fixed)
+    }
+}
+
+/// The shortest lease, in microseconds: a third of it is the time between renewals.
+const LEASE_MIN: u64 = 3_000;
+
+/// Which setting cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum ConfigError {
+    /// Nobody could be named.
+    #[error("x is 0: give how many candidates a node names, from 1")]
+    X,
+    /// Nobody could answer in time.
+    #[error("timeout is 0: give a time longer than the usual round trip")]
+    Timeout,
+    /// Nobody could be appointed.
+    #[error("attempts is 0: give at least 1")]
+    Attempts,
+    /// LEADER would be sent again at once.
+    #[error("resend is 0: give a time longer than the usual round trip")]
+    Resend,
+    /// Nobody would acknowledge a renewal.
+    #[error("a lease needs acknowledgements: set retries above 0, or lease to None")]
+    LeaseWithoutRetries,
+    /// It would be over at once.
+    #[error("the lease is {0:?}: give at least 3 ms, and several round trips")]
+    Lease(Span),
+    /// Nothing would be left of a lease.
+    #[error("drift is {0} parts per million: give less than 1,000,000")]
+    Drift(u32),
+    /// Nobody could be passed over.
+    #[error("exclude_limit is 0: give at least 1")]
+    ExcludeLimit,
+    /// The longest fixed part of a message would not fit.
+    #[error("frame_budget is {0} bytes: give at least {FRAME_MIN}")]
+    FrameBudget(u16),
+    /// Nobody could be remembered.
+    #[error("peer_limit is 0: give at least the number of nodes")]
+    PeerLimit,
+}

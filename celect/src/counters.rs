@@ -1,0 +1,17 @@
+//! What a node counts.
+
+/// Counted since the beginning; nothing depends on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Counters {
+    /// What was not remembered because [`Config::peer_limit`](crate::Config::peer_limit) was
+    /// reached.
+    pub no_room: u64,
+    /// Answers to runs and rounds that are over, or of nodes that were not asked.
+    pub stale: u64,
+    /// Rounds in which all were asked anew: a would-be leader did not answer, or all candidates
+    /// were unhealthy.
+    pub rounds: u64,
+    /// Nodes that did not acknowledge a leader after all retries.
+    pub unheard: u64,
+}

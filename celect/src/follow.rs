@@ -1,0 +1,284 @@
+//! Whose election we give way to, whom we follow, and what we do when the leader is gone.
+
+use selvedge_core::{Context, Member, Span, serial_newer};
+
+use crate::machine::Leadership;
+use crate::message::Message;
+use crate::{Attribute, Ballot, Celect, Event, Timer};
+
+impl<A: Attribute> Celect<A> {
+    /// Somebody runs an election.
+    pub(crate) fn queried(
+        &mut self,
+        from: Member,
+        ballot: Ballot,
+        (x, y, want): (u8, u8, u16),
+        exclude: &[Member],
+        cx: &mut Context<'_, Self>,
+    ) {
+        if let Some(leader) = self.leader
+            && leader.ballot > ballot
+            && !self.rules.lowest_wins()
+            && !self.rules.last_wins()
+        {
+            self.say(from, leader, cx);
+            return;
+        }
+        self.epoch = self.epoch.max(ballot.epoch);
+        match &self.run {
+            Some(run) if run.last > ballot => {}
+            Some(run) => {
+                let ours = run.ballot;
+                self.run = None;
+                cx.disarm(Timer::Answer);
+                cx.event(Event::Yielded {
+                    ballot: ours,
+                    to: ballot,
+                });
+                self.awaited = self.awaited.max(Some(ballot));
+                if self.config.patience > Span::ZERO && !self.rules.gives_up() {
+                    cx.arm(Timer::Watch, self.config.patience);
+                }
+            }
+            None => self.awaited = self.awaited.max(Some(ballot)),
+        }
+        let answer = self.answer(x, y, want, exclude, from);
+        let (candidates, unhealthy, known) = answer;
+        cx.send(
+            from,
+            Message::Response {
+                ballot,
+                candidates,
+                unhealthy,
+                known,
+            },
+        );
+        if self.awaited == Some(ballot) && self.peers.is_gone(from) {
+            self.watch(cx);
+        }
+    }
+
+    /// We are to lead.
+    pub(crate) fn appointed(
+        &mut self,
+        from: Member,
+        ballot: Ballot,
+        life: u32,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if life != self.me.incarnation.0 {
+            self.counters.stale += 1;
+            return;
+        }
+        self.epoch = self.epoch.max(ballot.epoch);
+        match self.leader {
+            Some(leader) if leader.ballot >= ballot && !self.rules.last_wins() => {
+                self.say(from, leader, cx);
+            }
+            Some(_) | None => self.lead(ballot, Some(from), cx),
+        }
+    }
+
+    /// Takes the place, by this ballot, and tells all.
+    pub(crate) fn lead(&mut self, ballot: Ballot, by: Option<Member>, cx: &mut Context<'_, Self>) {
+        let leader = Leadership {
+            member: self.me,
+            ballot,
+            renewal: 0,
+            lost: false,
+        };
+        self.adopt(leader, cx);
+        self.tell_all(leader, by, cx);
+        if let Some(lease) = self.config.lease {
+            cx.arm(Timer::Renew, Self::third(lease));
+            cx.arm(Timer::Lease, self.term(lease));
+        }
+    }
+
+    pub(crate) fn leader_heard(
+        &mut self,
+        from: Member,
+        (ballot, member, renewal): (Ballot, Member, u32),
+        told: &[Member],
+        cx: &mut Context<'_, Self>,
+    ) {
+        self.epoch = self.epoch.max(ballot.epoch);
+        let heard = Leadership {
+            member,
+            ballot,
+            renewal,
+            lost: false,
+        };
+        let mut is_new = false;
+        self.confirm(ballot);
+        if self.supersedes(heard) {
+            self.adopt(heard, cx);
+            is_new = true;
+            self.pass_on(heard, from, told, cx);
+            self.renewed(cx);
+        } else if let Some(known) = self.leader
+            && known.ballot == ballot
+            && known.member == member
+        {
+            if member != self.me && serial_newer(renewal, known.renewal) {
+                // One that speaks for itself is not gone.
+                let lost = known.lost && from != member;
+                self.leader = Some(Leadership {
+                    renewal,
+                    lost,
+                    ..known
+                });
+                self.pass_on(heard, from, told, cx);
+                self.renewed(cx);
+            }
+        } else if let Some(known) = self.leader
+            && known.ballot > ballot
+            && self.config.retries > 0
+        {
+            // Whoever says so has missed a later one.
+            self.say(from, known, cx);
+            return;
+        }
+        self.acknowledge(from, ballot, renewal, cx);
+        self.finish(cx);
+        if is_new {
+            self.doubt(from, cx);
+        }
+    }
+
+    /// A leader that failed before we heard of it will not be declared failed again.
+    fn doubt(&mut self, from: Member, cx: &mut Context<'_, Self>) {
+        let Some(leader) = self.leader else {
+            return;
+        };
+        if self.peers.is_over(leader.member)
+            || from != leader.member && self.peers.is_gone(leader.member)
+        {
+            self.lose(cx);
+        } else if self.peers.is_gone(leader.member) && self.config.reelect {
+            // It speaks for itself: it was alive a moment ago, and may be refuted soon.
+            self.watch(cx);
+        }
+    }
+
+    fn supersedes(&self, heard: Leadership) -> bool {
+        let Some(known) = self.leader else {
+            return true;
+        };
+        if self.rules.last_wins() {
+            return known.ballot != heard.ballot;
+        }
+        if self.rules.lowest_wins() {
+            return self.key(heard.member) < self.key(known.member);
+        }
+        heard.ballot > known.ballot
+    }
+
+    /// From now on this one leads.
+    fn adopt(&mut self, leader: Leadership, cx: &mut Context<'_, Self>) {
+        let Leadership { member, ballot, .. } = leader;
+        if let Some(ours) = self.leads()
+            && member != self.me
+        {
+            cx.disarm(Timer::Renew);
+            cx.event(Event::Deposed {
+                ballot: ours,
+                by: ballot,
+            });
+        }
+        self.leader = Some(leader);
+        cx.disarm(Timer::Start);
+        cx.event(Event::Elected {
+            leader: member,
+            ballot,
+        });
+        if self.awaited.is_some_and(|awaited| awaited <= ballot) {
+            self.awaited = None;
+            cx.disarm(Timer::Watch);
+        }
+        if let Some(run) = &self.run
+            && !run.ballot.same_run(ballot)
+            && run.last < ballot
+        {
+            self.run = None;
+            cx.disarm(Timer::Answer);
+        }
+    }
+
+    /// The leader is believed to be gone.
+    pub(crate) fn lose(&mut self, cx: &mut Context<'_, Self>) {
+        if let Some(leader) = &mut self.leader
+            && !leader.lost
+        {
+            leader.lost = true;
+            let event = Event::Lost {
+                leader: leader.member,
+                ballot: leader.ballot,
+            };
+            cx.event(event);
+            cx.disarm(Timer::Lease);
+            if self.config.reelect {
+                self.begin_soon(cx);
+            }
+        }
+    }
+
+    /// Whether a leader is missing: nobody leads, or the one who leads is believed to be gone, or a
+    /// later one was promised.
+    fn misses_leader(&self) -> bool {
+        let is_gone = |it: Leadership| it.lost || self.peers.is_gone(it.member);
+        self.leader.is_none_or(is_gone) || self.awaited.is_some()
+    }
+
+    /// Begins an election after a delay of our own, in which another one's may spare us ours.
+    pub(crate) fn begin_soon(&mut self, cx: &mut Context<'_, Self>) {
+        const SLOTS: u64 = 16;
+        if self.config.spread == Span::ZERO {
+            self.begin_if_missed(cx);
+        } else {
+            let slot = cx.below(SLOTS);
+            let after = Span(self.config.spread.0.saturating_mul(slot) / SLOTS);
+            cx.arm(Timer::Start, after);
+        }
+    }
+
+    fn watch(&mut self, cx: &mut Context<'_, Self>) {
+        if self.rules.gives_up() {
+            return;
+        }
+        if self.config.patience == Span::ZERO {
+            self.begin_if_missed(cx);
+        } else {
+            cx.arm(Timer::Watch, self.config.patience);
+        }
+    }
+
+    pub(crate) fn begin_if_missed(&mut self, cx: &mut Context<'_, Self>) {
+        if self.run.is_none() && self.misses_leader() {
+            self.begin(cx);
+        }
+    }
+
+    pub(crate) fn lease_over(&mut self, cx: &mut Context<'_, Self>) {
+        let Some(leader) = &mut self.leader else {
+            return;
+        };
+        if leader.lost {
+            return;
+        }
+        leader.lost = true;
+        let Leadership { member, ballot, .. } = *leader;
+        if member == self.me {
+            cx.disarm(Timer::Renew);
+            cx.event(Event::Ended(ballot));
+        } else {
+            cx.event(Event::LeaseOver {
+                leader: member,
+                ballot,
+            });
+            if self.config.reelect {
+                self.begin_soon(cx);
+            }
+        }
+    }
+}

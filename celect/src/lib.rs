@@ -1,0 +1,139 @@
+//! Churn-tolerant leader election: one leader, the lowest live node, among nodes whose membership
+//! lists differ.
+//!
+//! An initiator asks c + f + 1 nodes whom they know, where a live node may be missing from c lists
+//! and f nodes may be dead. When c + 1 have answered, one of them has named the lowest live node.
+//! The initiator appoints it, and it tells all (chapter 5 of the thesis "Churn-tolerant leader
+//! election on weakly-consistent membership" by J. Wang, 2023). The thesis' algorithms break where
+//! lists omit their owner, where the lowest is dead, where initiators crash or several begin at
+//! once, and where messages of two runs meet; the rules here do not. What differs and why is said
+//! in `docs/errata.md`.
+//!
+//! # What is promised
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | of the leaders that a node hears of, the one with the larger [`Ballot`] leads, whatever order they come in; no two appointments share a ballot | ids are unique; a node that restarts has a new incarnation |
+//! | the leader that an election ends with is the lowest live node (theorem 1): [`Protocol::Base`], `Optimistic`, `Lean` | no live node is missing from more than [`Config::c`] lists *at any moment of the run, all misses counted together*; lists are those that the host told of; a live node that is appointed answers within [`Config::attempts`] timeouts; for `Optimistic` the initiator lives |
+//! | an election ends (theorem 2), also when the initiator or the one whom it appoints crashes | messages get through now and then; the crash of the initiator is told ([`Delta::Failed`](selvedge_core::Delta)) to somebody whom it asked, or somebody gave way to it; c + 1 nodes are reached from list to list |
+//! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; somebody is told |
+//! | all who are reached from the leader, from list to list, hear who leads | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
+//! | `Suspected` and `Failed` may be wrong, and cost elections only, as long as they count in c | |
+//! | an election without faults sends 2(c + f + 1) + 1 unicasts with `Base`, and 2(c + f) + 1 with `Lean`, before the leader is told of | enough nodes are listed; `Optimistic` sends one more for each leader that it corrects |
+//! | memory is bounded, whatever sound peers send; nothing panics | [`Config::peer_limit`] |
+//!
+//! What is *not* promised:
+//!
+//! - That a leader which is replaced stops in time: give the ballot to whatever it writes to, and
+//!   let that refuse smaller ones.
+//! - That the lowest leads while lists change faster than an election runs.
+//! - With `Preferred` and `Hybrid`: that no unhealthy node leads. A node is passed over if one of
+//!   the c + 1 who answer suspects it among its [`Config::y`] worst; where nobody is left x rises
+//!   and y falls, and at y = 0 nobody is passed over (erratum E9).
+//! - Anything against peers that lie. One that invents a high epoch is believed.
+//!
+//! # Where a node stands
+//!
+//! ```text
+//!                 Elect, or the leader is lost
+//!  ┌───────────┐ ─────────────────────────────> ┌───────────┐ ──┐ RESPONSE, overdue,
+//!  │ follows,  │                                │ initiator │   │ would-be leader dead
+//!  │ or leads  │ <───────────────────────────── └───────────┘ <─┘
+//!  └───────────┘   LEADER of whom it appointed,       │
+//!     ^     ^      or of a larger ballot              │ QUERY of a larger ballot
+//!     │     └──────────────────────────────── ┌───────v───┐
+//!     │            LEADER                     │ gave way  │
+//!     └─ NOTIFYLEADER, LEADER                 └───────────┘ initiator failed: initiator again
+//! ```
+//!
+//! # Three nodes, by hand
+//!
+//! ```
+//! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
+//! use selvedge_celect::{Celect, Command, Config, Event, Lowest};
+//! use selvedge_core::{Delta, Driver, Effect, Input, Member, Sha256Sortition, Time};
+//!
+//! let mut rng = ChaCha8Rng::seed_from_u64(1);
+//! let members = [1, 2, 3].map(|id| Member::new(id, 0));
+//! let by_hash = Lowest::new(Sha256Sortition, b"gateway");
+//! let mut nodes = members
+//!     .map(|me| Driver::new(Celect::new(me, Config::new(1, 0), by_hash.clone()).unwrap()));
+//! // Node 2 does not know node 3: one list of the c = 1 that may lack it.
+//! for (node, other) in [(0, 1), (0, 2), (1, 0), (2, 0), (2, 1)] {
+//!     let joined = Input::Membership(Delta::Joined(members[other]));
+//!     nodes[node].step(Time::ZERO, &mut rng, joined, |_| ())?;
+//! }
+//!
+//! let mut wire = Vec::new();
+//! let elect = Input::Command(Command::Elect);
+//! nodes[1].step(Time::ZERO, &mut rng, elect, |it| wire.push((1, it)))?;
+//! while let Some((sender, effect)) = wire.pop() {
+//!     let Effect::Send { to, message } = effect else { continue };
+//!     let to = members.iter().position(|&it| it == to).unwrap();
+//!     let input = Input::Message { from: members[sender], message };
+//!     nodes[to].step(Time::ZERO, &mut rng, input, |it| wire.push((to, it)))?;
+//! }
+//! let (leader, ballot) = nodes[0].machine().leader().unwrap();
+//! for node in &nodes {
+//!     assert_eq!(node.machine().leader(), Some((leader, ballot)));
+//! }
+//! assert_eq!((ballot.epoch, ballot.initiator), (1, members[1]));
+//! # Ok::<(), selvedge_celect::Reject>(())
+//! ```
+//!
+//! # Clocks
+//!
+//! Timers measure lengths by each node's own clock; no moments are compared. With [`Config::lease`]
+//! a leader that fewer than c others acknowledge, none if c is 0 and nobody is known, ends by itself
+//! ([`Event::Ended`]). It counts from when it sent what they acknowledged, and takes the lease to be
+//! [`Config::drift`] shorter, so it ends before each *of those who acknowledged* tells
+//! [`Event::LeaseOver`], provided that clocks run apart by no more. Others may have elected another
+//! leader long before: a lease bounds how long one that was cut off believes that it leads, and is
+//! no lock.
+//!
+//! # Not there yet
+//!
+//! - Estimators of c (chapter 7).
+//! - Fuzz targets, property tests of long histories, benches, and a part in the demo.
+//! - The claims of chapter 6 other than exact message counts.
+//! - Health forgets nothing: a suspicion counts for as long as the life that was suspected.
+//! - Checks of the lease and of restarts with more than two nodes. That a leader ends before its
+//!   followers give it up is a matter of time, and has a test by hand.
+//!
+//! # Features
+//!
+//! `serde` for messages, settings and counters (hosts need it for the wire); `std`; `arbitrary`;
+//! `check` for the promises as properties of the model checker and the published rules that break
+//! them.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod attribute;
+mod ballot;
+#[cfg(feature = "check")]
+pub mod check;
+mod config;
+mod counters;
+mod event;
+mod follow;
+mod machine;
+mod message;
+mod peers;
+mod published;
+mod run;
+mod tell;
+
+pub use attribute::{Attribute, Lowest};
+pub use ballot::Ballot;
+pub use config::{Config, ConfigError, Protocol};
+pub use counters::Counters;
+pub use event::{Command, Event, Misbehaviour, Reject, Timer};
+pub use machine::Celect;
+pub use message::{KIND, Members, Message};
+#[cfg(feature = "check")]
+pub use published::Published;

@@ -1,0 +1,328 @@
+//! The state, and where each input goes.
+
+use selvedge_core::{Context, Delta, Input, Machine, Member, Untracked};
+
+use crate::message::Message;
+use crate::peers::{Peers, Standing};
+use crate::published::Rules;
+use crate::run::Run;
+use crate::tell::Telling;
+use crate::{
+    Attribute, Ballot, Command, Config, ConfigError, Counters, Event, Lowest, Misbehaviour, Reject,
+    Timer,
+};
+
+/// One node: it answers initiators, is one, follows a leader, or leads.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Celect<A = Lowest> {
+    pub(crate) me: Member,
+    pub(crate) config: Config,
+    pub(crate) attribute: A,
+    pub(crate) rules: Rules,
+    pub(crate) peers: Peers,
+    /// The highest that was heard of.
+    pub(crate) epoch: u64,
+    pub(crate) leader: Option<Leadership>,
+    /// Our election.
+    pub(crate) run: Option<Run>,
+    /// The largest ballot of others to which we gave way or answered, while its leader is not
+    /// heard of.
+    pub(crate) awaited: Option<Ballot>,
+    pub(crate) telling: Option<Telling>,
+    pub(crate) counters: Untracked<Counters>,
+}
+
+/// Who leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Leadership {
+    pub(crate) member: Member,
+    pub(crate) ballot: Ballot,
+    pub(crate) renewal: u32,
+    /// It failed, left, or let its lease run out, as far as we know.
+    pub(crate) lost: bool,
+}
+
+impl<A: Attribute> Celect<A> {
+    /// A node that knows nobody yet; the host tells it [`Delta`]s.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    pub fn new(me: Member, config: Config, attribute: A) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self::unchecked(me, config, attribute, Rules::default()))
+    }
+
+    /// A node that follows these rules where they differ from ours.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    #[cfg(feature = "check")]
+    pub fn published(
+        me: Member,
+        config: Config,
+        attribute: A,
+        rules: &[crate::Published],
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self::unchecked(
+            me,
+            config,
+            attribute,
+            Rules::published(rules),
+        ))
+    }
+
+    /// With settings that are known to work.
+    pub(crate) fn unchecked(me: Member, config: Config, attribute: A, rules: Rules) -> Self {
+        Self {
+            me,
+            config,
+            attribute,
+            rules,
+            peers: Peers::new(config.peer_limit as usize),
+            epoch: 0,
+            leader: None,
+            run: None,
+            awaited: None,
+            telling: None,
+            counters: Untracked::default(),
+        }
+    }
+
+    /// Follows somebody whom nobody appointed: where a check begins.
+    #[cfg(feature = "check")]
+    pub(crate) fn follow(&mut self, member: Member) {
+        let ballot = Ballot {
+            epoch: 0,
+            initiator: member,
+            step: 0,
+        };
+        self.leader = Some(Leadership {
+            member,
+            ballot,
+            renewal: 0,
+            lost: false,
+        });
+    }
+
+    /// What matters of a machine that has crashed: who it was.
+    #[cfg(feature = "check")]
+    pub(crate) fn corpse(&self) -> Self {
+        let mut corpse = self.clone();
+        corpse.peers.clear();
+        corpse.epoch = 0;
+        corpse.leader = None;
+        corpse.run = None;
+        corpse.awaited = None;
+        corpse.telling = None;
+        corpse
+    }
+
+    /// Who we are.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// The settings.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Who leads, perhaps ourselves, and by which ballot; `None` when nobody does, or when the
+    /// leader is believed to be gone.
+    #[must_use]
+    pub fn leader(&self) -> Option<(Member, Ballot)> {
+        let leader = self.leader.filter(|leader| !leader.lost)?;
+        Some((leader.member, leader.ballot))
+    }
+
+    /// The ballot by which we lead, if we do.
+    #[must_use]
+    pub fn leads(&self) -> Option<Ballot> {
+        let (leader, ballot) = self.leader()?;
+        (leader == self.me).then_some(ballot)
+    }
+
+    /// Whether this node runs an election.
+    #[must_use]
+    pub const fn is_electing(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// Who is on our list, by id, without ourselves.
+    pub fn members(&self) -> impl Iterator<Item = Member> + '_ {
+        self.peers.iter()
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        *self.counters
+    }
+
+    fn command(&mut self, command: Command, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match command {
+            Command::Elect if self.run.is_some() => Err(Reject::AlreadyElecting),
+            Command::Elect => {
+                let needed = self.config.needed();
+                if needed > 1 && self.peers.iter().next().is_none() && !self.rules.no_discovery() {
+                    return Err(Reject::TooFew {
+                        known: 1,
+                        needed: u32::try_from(needed).unwrap_or(u32::MAX),
+                    });
+                }
+                self.begin(cx);
+                Ok(())
+            }
+            Command::Tolerate { c, f } => {
+                let config = Config {
+                    c,
+                    f,
+                    ..self.config
+                };
+                config.check()?;
+                self.config = config;
+                Ok(())
+            }
+        }
+    }
+
+    fn receive(
+        &mut self,
+        from: Member,
+        message: Message,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        if from.id == self.me.id {
+            return Err(Misbehaviour::OwnId(from).into());
+        }
+        match message {
+            Message::Query { ballot, .. } | Message::Notify { ballot, .. }
+                if ballot.initiator != from =>
+            {
+                return Err(Misbehaviour::Initiator(ballot.initiator).into());
+            }
+            Message::Leader { ballot, leader, .. } if leader == self.me => {
+                let known = self.leader.map(|known| known.ballot);
+                if !self.rules.last_wins() && !self.rules.lowest_wins() && known < Some(ballot) {
+                    return Err(Misbehaviour::NotAppointed.into());
+                }
+            }
+            Message::Query { .. }
+            | Message::Response { .. }
+            | Message::Notify { .. }
+            | Message::Leader { .. }
+            | Message::Heard { .. } => {}
+        }
+        match message {
+            Message::Query {
+                ballot,
+                x,
+                y,
+                want,
+                exclude,
+            } => self.queried(from, ballot, (x, y, want), &exclude, cx),
+            Message::Response {
+                ballot,
+                candidates,
+                unhealthy,
+                known,
+            } => self.answered(from, ballot, [&candidates, &unhealthy, &known], cx),
+            Message::Notify { ballot, life } => self.appointed(from, ballot, life, cx),
+            Message::Leader {
+                ballot,
+                leader,
+                renewal,
+                told,
+            } => self.leader_heard(from, (ballot, leader, renewal), &told, cx),
+            Message::Heard { ballot, renewal } => self.acknowledged(from, ballot, renewal),
+        }
+        Ok(())
+    }
+
+    fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let member = delta.member();
+        if member.id == self.me.id {
+            return match delta {
+                Delta::Left(_) | Delta::Confirmed(_) if member == self.me => {
+                    Err(Reject::OwnMember(delta))
+                }
+                Delta::Left(_)
+                | Delta::Confirmed(_)
+                | Delta::Joined(_)
+                | Delta::Suspected(_)
+                | Delta::Refuted(_)
+                | Delta::Failed(_) => Ok(()),
+            };
+        }
+        let standing = match delta {
+            Delta::Suspected(_) => {
+                self.peers.suspect(member);
+                return Ok(());
+            }
+            Delta::Joined(_) | Delta::Refuted(_) => Standing::Listed,
+            Delta::Failed(_) => Standing::Failed,
+            Delta::Left(_) | Delta::Confirmed(_) => Standing::Over,
+        };
+        if self.peers.set(member, standing).is_err() {
+            self.counters.no_room += 1;
+        }
+        if standing == Standing::Listed {
+            if let Some(leader) = &mut self.leader
+                && leader.member == member
+                && leader.lost
+                // A lease that ran out is renewed by the leader alone.
+                && self.config.lease.is_none()
+            {
+                leader.lost = false;
+                cx.disarm(Timer::Start);
+            }
+            self.tell_newcomer(member, cx);
+        }
+        // A later life ends the former one.
+        if let Some(leader) = self.leader
+            && leader.member.id == member.id
+            && self.peers.is_gone(leader.member)
+        {
+            self.lose(cx);
+        }
+        self.stop_telling(cx);
+        self.drop_from_run(cx);
+        if let Some(awaited) = self.awaited
+            && self.peers.is_gone(awaited.initiator)
+            && awaited.initiator.id == member.id
+            && !self.rules.gives_up()
+        {
+            self.begin_soon(cx);
+        }
+        Ok(())
+    }
+}
+
+impl<A: Attribute> Machine for Celect<A> {
+    type Message = Message;
+    type Timer = Timer;
+    type Command = Command;
+    type Event = Event;
+    type Reject = Reject;
+
+    fn handle(
+        &mut self,
+        input: Input<Self>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Self::Reject> {
+        match input {
+            Input::Message { from, message } => return self.receive(from, message, cx),
+            Input::Membership(delta) => return self.learn(delta, cx),
+            Input::Command(command) => return self.command(command, cx),
+            Input::Tick(Timer::Answer) => self.overdue(cx),
+            Input::Tick(Timer::Watch | Timer::Start) => self.begin_if_missed(cx),
+            Input::Tick(Timer::Tell) => self.tell_again(cx),
+            Input::Tick(Timer::Renew) => self.renew(cx),
+            Input::Tick(Timer::Lease) => self.lease_over(cx),
+        }
+        Ok(())
+    }
+}

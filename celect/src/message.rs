@@ -1,0 +1,144 @@
+//! What travels; nothing else does.
+
+use selvedge_core::Member;
+use selvedge_core::wire::{member_len, varint_len};
+use smallvec::SmallVec;
+
+use crate::Ballot;
+
+/// The protocol's kind in a frame header.
+pub const KIND: u8 = 5;
+
+/// Members; who sends them says in which order.
+pub type Members = SmallVec<[Member; 4]>;
+
+/// The longest message without its lists: a ballot, a member, three numbers.
+pub(crate) const FIXED_MAX_LEN: usize = 1 + (10 + 15 + 5) + 15 + 5 + 3 * 3;
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Message {
+    /// Whom do you know? Answered by [`Message::Response`], or by [`Message::Leader`] where a
+    /// larger ballot has a leader.
+    Query {
+        /// Of this round of the sender's run.
+        ballot: Ballot,
+        /// How many of the lowest to name.
+        x: u8,
+        /// How many of the most suspected to name, and not to name among the lowest.
+        y: u8,
+        /// How many other nodes to name, whoever they are: 0 unless the sender knows too few.
+        want: u16,
+        /// Not to be named: they did not answer when they were appointed.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_members))]
+        exclude: Members,
+    },
+    /// Those I know.
+    Response {
+        /// Which round it answers.
+        ballot: Ballot,
+        /// The lowest, the lowest first, the sender being one of those it knows.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_members))]
+        candidates: Members,
+        /// The most suspected.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_members))]
+        unhealthy: Members,
+        /// Others, as many as were wanted.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_members))]
+        known: Members,
+    },
+    /// You lead (NOTIFYLEADER). Answered by [`Message::Leader`].
+    Notify {
+        /// By this ballot.
+        ballot: Ballot,
+        /// The incarnation of the receiver that is meant: a message reaches a node in whichever
+        /// life it is.
+        life: u32,
+    },
+    /// This node leads. Answered by [`Message::Heard`].
+    Leader {
+        /// By this ballot.
+        ballot: Ballot,
+        /// Who.
+        leader: Member,
+        /// How often its lease was renewed.
+        renewal: u32,
+        /// To whom else this is sent, as far as they fit: they need not be told again.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_members))]
+        told: Members,
+    },
+    /// I have heard who leads.
+    Heard {
+        /// By which ballot.
+        ballot: Ballot,
+        /// Of which renewal.
+        renewal: u32,
+    },
+}
+
+impl Message {
+    /// How long the message becomes in postcard's encoding.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        1 + match self {
+            Self::Query {
+                ballot,
+                want,
+                exclude,
+                ..
+            } => ballot.encoded_len() + 2 + varint_len((*want).into()) + members_len(exclude),
+            Self::Response {
+                ballot,
+                candidates,
+                unhealthy,
+                known,
+            } => {
+                ballot.encoded_len()
+                    + members_len(candidates)
+                    + members_len(unhealthy)
+                    + members_len(known)
+            }
+            Self::Notify { ballot, life } => ballot.encoded_len() + varint_len((*life).into()),
+            Self::Leader {
+                ballot,
+                leader,
+                renewal,
+                told,
+            } => {
+                ballot.encoded_len()
+                    + member_len(*leader)
+                    + varint_len((*renewal).into())
+                    + members_len(told)
+            }
+            Self::Heard { ballot, renewal } => ballot.encoded_len() + varint_len((*renewal).into()),
+        }
+    }
+}
+
+fn members_len(members: &[Member]) -> usize {
+    let list: usize = members.iter().copied().map(member_len).sum();
+    varint_len(members.len() as u64) + list
+}
+
+/// As many of `members` as fit into `budget` bytes, which are taken from it.
+pub(crate) fn cut(members: impl IntoIterator<Item = Member>, budget: &mut usize) -> Members {
+    let mut cut = Members::new();
+    for member in members {
+        let len = member_len(member);
+        if len > *budget {
+            break;
+        }
+        *budget -= len;
+        cut.push(member);
+    }
+    cut
+}
+
+#[cfg(feature = "arbitrary")]
+pub(crate) fn arbitrary_members(
+    input: &mut arbitrary::Unstructured<'_>,
+) -> arbitrary::Result<Members> {
+    input.arbitrary_iter()?.collect()
+}

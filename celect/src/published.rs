@@ -1,0 +1,81 @@
+//! Rules that do not hold up: those of the thesis to the letter. For tests and comparison only.
+//!
+//! `docs/errata.md` says where each stands and what breaks.
+
+/// A rule that breaks a promise. Exists with the feature `check` only.
+#[cfg(feature = "check")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Published {
+    /// A node answers from its membership list, which does not name itself (Algorithm 2, line 20;
+    /// erratum E1).
+    OwnerLeftOut,
+    /// An initiator that knows fewer than c + 1 nodes waits for answers of more (Algorithm 2, line
+    /// 4; erratum E2).
+    NoDiscovery,
+    /// Of several leaders that are heard of the lowest is kept, whatever became of it (section
+    /// 5.2.2; erratum E4).
+    LowestWins,
+    /// Of several leaders that are heard of the last is kept (Algorithm 3, line 20; erratum E4).
+    LastWins,
+    /// Who hears of a lower initiator gives up for good (section 2.3; erratum E5).
+    GivesUp,
+    /// Who was appointed and does not answer is appointed again (Algorithm 2, line 14; erratum
+    /// E6).
+    RetriesTheDead,
+    /// Not in the thesis: who was appointed and does not answer is passed over, and the next of
+    /// the answers that are there is appointed (erratum E6).
+    SkipsLocally,
+    /// A RESPONSE does not say which run it answers (Algorithm 2, line 8; erratum E7).
+    AnyRun,
+    /// Hybrid begins anew as soon as no candidate is left, whoever is still to answer (Algorithm
+    /// 5, line 13; erratum E9).
+    RestartsWhenEmpty,
+}
+
+/// Which rules a machine follows: ours, always, without the feature `check`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Rules {
+    #[cfg(feature = "check")]
+    published: u32,
+}
+
+#[cfg(feature = "check")]
+impl Rules {
+    pub(crate) fn published(rules: &[Published]) -> Self {
+        let published = rules.iter().fold(0, |all, &rule| all | 1 << rule as u8);
+        Self { published }
+    }
+}
+
+/// One question for each rule; without the feature the answer is no.
+macro_rules! rules {
+    ($($name:ident $rule:ident)*) => {
+        impl Rules {
+            $(
+                #[cfg_attr(
+                    not(feature = "check"),
+                    allow(clippy::unused_self, reason = "the same calls as with the feature")
+                )]
+                pub(crate) const fn $name(self) -> bool {
+                    #[cfg(feature = "check")]
+                    return self.published & 1 << Published::$rule as u8 != 0;
+                    #[cfg(not(feature = "check"))]
+                    false
+                }
+            )*
+        }
+    };
+}
+
+rules! {
+    owner_left_out OwnerLeftOut
+    no_discovery NoDiscovery
+    lowest_wins LowestWins
+    last_wins LastWins
+    gives_up GivesUp
+    retries_the_dead RetriesTheDead
+    skips_locally SkipsLocally
+    any_run AnyRun
+    restarts_when_empty RestartsWhenEmpty
+}

@@ -1,0 +1,130 @@
+//! What goes over the wire: exact bytes, foretold lengths, and frames within their budget.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_celect::{Ballot, Celect, Command, Config, KIND, Lowest, Members, Message, Protocol};
+use selvedge_core::wire::{Envelope, VERSION};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, Sha256Sortition, Time};
+
+fn frame(from: Member, message: &Message) -> Vec<u8> {
+    let message = message.clone();
+    postcard::to_extend(&Envelope { from, message }, vec![VERSION, KIND]).unwrap()
+}
+
+fn members(ids: &[u64]) -> Members {
+    ids.iter().map(|&id| Member::new(id, 1)).collect()
+}
+
+fn samples() -> Vec<Message> {
+    let ballot = Ballot {
+        epoch: 300,
+        initiator: Member::new(9, 2),
+        step: 3,
+    };
+    vec![
+        Message::Query {
+            ballot,
+            x: 5,
+            y: 4,
+            want: 200,
+            exclude: members(&[7]),
+        },
+        Message::Response {
+            ballot,
+            candidates: members(&[1, 200]),
+            unhealthy: members(&[7]),
+            known: members(&[]),
+        },
+        Message::Notify { ballot, life: 200 },
+        Message::Leader {
+            ballot,
+            leader: Member::new(1, 1),
+            renewal: 128,
+            told: members(&[2, 3]),
+        },
+        Message::Heard { ballot, renewal: 1 },
+    ]
+}
+
+#[test]
+fn the_format_stays_as_it_is() {
+    let golden = [
+        "01050100 00 ac02090203 05 04 c801 01 0701",
+        "01050100 01 ac02090203 02 0101 c80101 01 0701 00",
+        "01050100 02 ac02090203 c801",
+        "01050100 03 ac02090203 0101 8001 02 0201 0301",
+        "01050100 04 ac02090203 01",
+    ];
+    assert_eq!(samples().len(), golden.len());
+    for (message, golden) in samples().iter().zip(golden) {
+        let bytes = frame(Member::new(1, 0), message);
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, golden.replace(' ', ""), "{message:?}");
+        let envelope: Envelope<Message> = postcard::from_bytes(&bytes[2..]).unwrap();
+        assert_eq!(&envelope.message, message);
+    }
+}
+
+#[test]
+fn lengths_are_foretold() {
+    for message in samples() {
+        let bytes = postcard::to_extend(&message, Vec::new()).unwrap();
+        assert_eq!(message.encoded_len(), bytes.len(), "{message:?}");
+    }
+}
+
+/// 40 nodes with the longest names, all of whom are suspected, in frames of an IEEE 802.15.4
+/// radio: the lists are cut.
+#[test]
+fn every_frame_keeps_the_budget() {
+    let member = |nth: u64| Member::new(u64::MAX - nth, u32::MAX);
+    let config = Config {
+        protocol: Protocol::Hybrid,
+        frame_budget: 127,
+        ..Config::new(20, 5)
+    };
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let mut nodes: Vec<Driver<Celect>> = (0..40)
+        .map(|nth| {
+            let by_hash = Lowest::new(Sha256Sortition, b"");
+            Driver::new(Celect::new(member(nth), config, by_hash).unwrap())
+        })
+        .collect();
+    for (nth, node) in nodes.iter_mut().enumerate() {
+        for other in (0..40).filter(|&other| other != nth as u64) {
+            for delta in [
+                Delta::Joined(member(other)),
+                Delta::Suspected(member(other)),
+            ] {
+                let input = Input::Membership(delta);
+                node.step(Time::ZERO, &mut rng, input, |_| ()).unwrap();
+            }
+        }
+    }
+    let mut wire = Vec::new();
+    let elect = Input::Command(Command::Elect);
+    nodes[0]
+        .step(Time::ZERO, &mut rng, elect, |it| wire.push((0, it)))
+        .unwrap();
+    let mut longest = 0;
+    while let Some((sender, effect)) = wire.pop() {
+        if let Effect::Send { to, message } = effect {
+            longest = longest.max(frame(member(sender as u64), &message).len());
+            let to = usize::try_from(u64::MAX - to.id.0).unwrap();
+            let from = member(sender as u64);
+            let input = Input::Message { from, message };
+            nodes[to]
+                .step(Time::ZERO, &mut rng, input, |it| wire.push((to, it)))
+                .unwrap();
+        }
+    }
+    let leaders: Vec<_> = nodes.iter().map(|it| it.machine().leader()).collect();
+    assert!(leaders.iter().all(Option::is_some), "{leaders:?}");
+    assert!((90..=127).contains(&longest), "{longest}");
+}
