@@ -105,8 +105,10 @@ extern crate std;
 pub mod check;
 mod config;
 mod counters;
+mod entry;
 pub mod estimate;
 mod event;
+mod failure;
 #[cfg(feature = "std")]
 pub mod gate;
 mod grant;

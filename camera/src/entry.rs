@@ -1,0 +1,202 @@
+//! Whether our request may enter, has to be issued again, or is over.
+
+use selvedge_core::{Context, Member};
+
+use crate::machine::{Camera, Inside, Stage};
+use crate::waiting::{Answer, Asked, Waiting};
+use crate::{Event, Message, Refusal, Timer, Token};
+
+impl Camera {
+    /// Enters if everything is there; issues the request again when its number is too low.
+    pub(crate) fn try_enter(&mut self, cx: &mut Context<'_, Self>) {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return;
+        };
+        let (oks, below) = if waiting.slow {
+            match self.trees.get(&self.me).filter(|tree| tree.is_whole()) {
+                Some(tree) => (tree.oks() as usize, tree.floor),
+                None => return,
+            }
+        } else if self.is_too_few(waiting.reachable()) && self.peers.listed() > 0 {
+            self.go_slow(cx);
+            return;
+        } else if !self.is_quorum(waiting.reachable()) {
+            let oks = waiting.oks();
+            self.refuse(oks, cx);
+            return;
+        } else {
+            (waiting.oks(), Token::default())
+        };
+        if waiting.slow && !self.is_quorum(oks) {
+            self.refuse(oks, cx);
+            return;
+        }
+        let awaited = if self.config.eager {
+            waiting.awaited_rivals()
+        } else {
+            waiting.awaited()
+        };
+        if awaited > 0 || !self.is_quorum(oks) {
+            return;
+        }
+        let Token { number, holder } = waiting.token;
+        let floor = self.floor.max(waiting.floor).max(below);
+        let token = if floor < waiting.token || self.rules.number_is_token() {
+            waiting.token
+        } else {
+            let number = floor.number.saturating_add(1);
+            Token { number, holder }
+        };
+        if token.number > waiting.up_to {
+            self.issue_again(floor, cx);
+            return;
+        }
+        let inside = Inside {
+            token,
+            number,
+            fenced: false,
+        };
+        let passed: alloc::vec::Vec<Member> = waiting
+            .iter()
+            .filter(|(_, asked)| {
+                asked.rival.is_some() && matches!(asked.answer, Answer::Optional { .. })
+            })
+            .map(|(member, _)| member)
+            .collect();
+        if self.config.keep && !waiting.slow {
+            self.keep_permissions();
+        }
+        self.stage = Stage::Inside(inside);
+        self.last = token.number;
+        self.seen = self.seen.max(token.number);
+        cx.disarm(Timer::Resend);
+        for member in passed {
+            cx.event(Event::PassedOver(member));
+            cx.send(member, Message::Fence { token });
+        }
+        cx.event(Event::Entered(token));
+    }
+
+    /// Ends the request, for too few have said OK.
+    fn refuse(&mut self, oks: usize, cx: &mut Context<'_, Self>) {
+        let known = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let (answered, upper) = (known(oks.saturating_add(1)), known(self.upper()));
+        self.end_with(Refusal::TooFew { answered, upper }, cx);
+    }
+
+    /// Ends the request, for whom it has to wait for cannot be remembered.
+    pub(crate) fn refuse_for_room(&mut self, cx: &mut Context<'_, Self>) {
+        self.counters.0.no_room += 1;
+        let limit = self.config.peer_limit;
+        self.end_with(Refusal::NoRoom { limit }, cx);
+    }
+
+    fn end_with(&mut self, refusal: Refusal, cx: &mut Context<'_, Self>) {
+        if let Stage::Waiting(waiting) = &self.stage {
+            let number = waiting.token.number;
+            self.withdraw(number, cx);
+            cx.event(Event::Refused(refusal));
+        }
+    }
+
+    /// Whether the OKs of so many others are enough.
+    pub(crate) fn is_quorum(&self, others: usize) -> bool {
+        self.rules.no_quorum() || others.saturating_add(1).saturating_mul(2) > self.upper()
+    }
+
+    /// Whether the fast path cannot succeed when so many others can be asked.
+    pub(crate) fn is_too_few(&self, others: usize) -> bool {
+        let is_few = if self.rules.no_quorum() {
+            self.peers.listed().saturating_mul(2) <= self.upper()
+        } else {
+            !self.is_quorum(others)
+        };
+        is_few && self.config.slow_path
+    }
+
+    /// The bound, or the list if that is longer.
+    fn upper(&self) -> usize {
+        (self.config.upper as usize).max(self.peers.listed() + 1)
+    }
+
+    fn keep_permissions(&mut self) {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return;
+        };
+        for (member, asked) in waiting.iter() {
+            if asked.answer == Answer::Ok && self.kept.insert(member, ()).is_err() {
+                self.counters.0.no_room += 1;
+            }
+        }
+    }
+
+    /// Somebody has used a higher token than this request may have: it gets a higher number. The
+    /// new request replaces the old one wherever it comes.
+    fn issue_again(&mut self, floor: Token, cx: &mut Context<'_, Self>) {
+        let Stage::Waiting(old) = &self.stage else {
+            return;
+        };
+        self.counters.0.issued_again += 1;
+        let is_over = |(member, _): &(Member, Asked)| self.peers.is_over(*member);
+        let asked: alloc::vec::Vec<(Member, Asked)> =
+            old.iter().filter(|it| !is_over(it)).collect();
+        let highest = self.seen.max(floor.number).max(self.issued);
+        let number = highest.saturating_add(1);
+        let up_to = number.saturating_add(self.config.slack.into());
+        let holder = self.me;
+        let token = Token { number, holder };
+        let limit = (self.config.peer_limit as usize).saturating_mul(2);
+        let mut waiting = Waiting::new(token, up_to, limit);
+        waiting.raise(floor);
+        let is_slow = old.slow;
+        waiting.slow = is_slow;
+        self.issued = number;
+        self.kept_to = up_to;
+        self.kept.retain(|_, ()| false);
+        self.stage = Stage::Waiting(waiting);
+        for (member, asked) in asked {
+            // Those that need not answer are asked as well: nobody may be left with the old one.
+            let optional = matches!(asked.answer, Answer::Optional { .. });
+            self.ask(member, asked.rival, cx);
+            if optional && let Stage::Waiting(waiting) = &mut self.stage {
+                let answer = Answer::Optional { after: None };
+                // It may not have come there.
+                let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
+            } else {
+                self.doubt(member, cx);
+            }
+        }
+        cx.arm(Timer::Resend, self.config.resend);
+        if !self.rules.reissue_keeps_deferred() {
+            self.grant_deferred(|theirs| theirs < token, cx);
+        }
+        if is_slow {
+            self.plant(1, cx);
+        } else {
+            self.try_enter(cx);
+        }
+    }
+
+    /// The request is over without an entry.
+    pub(crate) fn withdraw(&mut self, number: u64, cx: &mut Context<'_, Self>) {
+        self.release(number, cx);
+        self.stage = Stage::Idle;
+        self.kept.retain(|_, ()| false);
+        cx.disarm(Timer::Resend);
+        self.grant_deferred(|_| true, cx);
+    }
+
+    /// Says to all that our requests up to this number are over.
+    pub(crate) fn release(&mut self, number: u64, cx: &mut Context<'_, Self>) {
+        let last = self.last;
+        let message = Message::Release { number, last };
+        if self.config.multicast {
+            cx.multicast(message);
+        } else {
+            for member in self.peers.iter() {
+                cx.send(member, message.clone());
+            }
+        }
+        self.fell(self.me, number, last, cx);
+    }
+}

@@ -1,0 +1,172 @@
+//! What a declared failure changes, and who was passed over.
+
+use selvedge_core::{Context, Member};
+
+use crate::machine::{Camera, Grant, Stage};
+use crate::waiting::{Answer, Asked};
+use crate::{Event, Message, Rival, Timer, Token};
+
+impl Camera {
+    /// A member was declared failed: perhaps it is.
+    pub(crate) fn has_failed(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        self.lost(member, cx);
+        if self.rules.failure_forgets() {
+            self.grants.remove(&member);
+        }
+        if self.rules.failure_forgets_deferred() {
+            self.deferred.remove(&member);
+        }
+        if self.doubt(member, cx) {
+            self.try_enter(cx);
+        }
+    }
+
+    /// Who was declared failed is not awaited, unless it may be inside: then its time begins.
+    /// Membership says it once, so this is asked again wherever somebody is awaited anew. Returns
+    /// whether it is awaited no longer.
+    pub(crate) fn doubt(&mut self, member: Member, cx: &mut Context<'_, Self>) -> bool {
+        let ends_wait = self.rules.failure_ends_wait();
+        let is_failed = self.peers.is_failed(member);
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return false;
+        };
+        let Some(asked) = waiting.get(member) else {
+            return false;
+        };
+        let Answer::Awaited { after } = asked.answer else {
+            return false;
+        };
+        if !is_failed {
+            return false;
+        }
+        if let (Some(number), false) = (asked.rival, ends_wait) {
+            let Some(takeover) = self.config.takeover else {
+                return false;
+            };
+            let holder = member;
+            if self.used < (Token { number, holder }) {
+                cx.arm(Timer::Takeover(member), takeover);
+                return false;
+            }
+            // Somebody has waited that long already, and has passed it over.
+        }
+        let answer = Answer::Optional { after };
+        waiting.set(member, Asked { answer, ..asked }).is_ok()
+    }
+
+    /// Its time is over: we no longer wait for it.
+    pub(crate) fn pass_over(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        let is_failed = self.peers.is_failed(member);
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        if let Some(asked) = waiting.get(member)
+            && let Answer::Awaited { after } = asked.answer
+            && is_failed
+        {
+            let answer = Answer::Optional { after };
+            let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
+            waiting.raise(Token {
+                number: asked.rival.unwrap_or_default(),
+                holder: member,
+            });
+            self.try_enter(cx);
+        }
+    }
+
+    /// A member is on the list, perhaps again.
+    pub(crate) fn is_back(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        self.tell_if_passed(member, cx);
+        if self.floor.number > 0 {
+            // What a newcomer does not know it cannot pass on when all others are gone.
+            let token = self.floor;
+            cx.send(member, Message::Floor { token });
+        }
+        match &mut self.stage {
+            Stage::Idle => {}
+            Stage::Waiting(waiting) => {
+                if let Some(asked) = waiting.get(member)
+                    && asked.rival.is_some()
+                    && let Answer::Optional { after } = asked.answer
+                {
+                    let answer = Answer::Awaited { after };
+                    let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
+                    self.send_request(member, after, cx);
+                }
+            }
+            Stage::Inside(inside) => {
+                // It may not have heard that we are inside.
+                if self.config.takeover.is_some() && self.grants.contains(&member) {
+                    let token = inside.token;
+                    cx.send(member, Message::Fence { token });
+                }
+            }
+        }
+        cx.disarm(Timer::Takeover(member));
+    }
+
+    /// Nothing is awaited from a life that is over.
+    pub(crate) fn no_longer_awaited(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        cx.disarm(Timer::Takeover(member));
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        let Some(asked) = waiting.get(member) else {
+            return;
+        };
+        if let Some(number) = asked.rival {
+            let holder = member;
+            waiting.raise(Token { number, holder });
+        }
+        // What it said counts on: whoever else it said OK to knows of us.
+        if asked.answer != Answer::Ok {
+            waiting.remove(member);
+            self.try_enter(cx);
+        }
+    }
+
+    /// Somebody says that it entered past us, or this follows from what it says.
+    pub(crate) fn fence(&mut self, token: Token, cx: &mut Context<'_, Self>) {
+        if let Stage::Inside(inside) = &mut self.stage
+            && token > inside.token
+            && token.holder != self.me
+            && !inside.fenced
+        {
+            inside.fenced = true;
+            cx.event(Event::Fenced(token));
+        }
+        self.was_used(token);
+    }
+
+    /// Somebody, perhaps we, entered with this token.
+    pub(crate) fn was_used(&mut self, token: Token) {
+        self.floor = self.floor.max(token);
+        if self.config.takeover.is_some() {
+            self.used = self.used.max(token);
+        }
+    }
+
+    /// A node that has our OK was passed over if a token was used that is higher than any it may
+    /// have. Who passed it over may have told it in vain and be gone, so whoever knows tells it.
+    pub(crate) fn tell_if_passed(&self, member: Member, cx: &mut Context<'_, Self>) {
+        let (token, holder) = (self.used, member);
+        let is_passed = |grant: &Grant| {
+            let number = grant.up_to;
+            token > Token { number, holder }
+        };
+        if token.holder != member && self.grants.get(&member).is_some_and(is_passed) {
+            cx.send(member, Message::Fence { token });
+        }
+    }
+
+    /// Whether we no longer wait for this rival, as it was when its time was over.
+    pub(crate) fn was_passed(&self, rival: Rival) -> bool {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return false;
+        };
+        waiting.get(rival.member).is_some_and(|asked| {
+            let is_optional = matches!(asked.answer, Answer::Optional { .. });
+            is_optional && asked.rival >= Some(rival.up_to)
+        })
+    }
+}
