@@ -3,7 +3,10 @@
 use core::ops::ControlFlow;
 
 use selvedge_core::{Context, Input, Span};
-use selvedge_sim::check::{Bounds, Expected, Incomplete, Limits, Model, Outcome, Rules, Scenario};
+use selvedge_sim::check::{
+    Bounds, Expected, Flaw, Incomplete, Limits, Model, Outcome, Rules, Scenario, verify_ours,
+    verify_published,
+};
 
 use crate::toy::{Toy, member, remember, seen, toys};
 
@@ -292,4 +295,29 @@ fn a_scenario_is_held_to_the_state_and_to_the_step() {
     let wrong = || talk().always("true", |_| true);
     let wrong = Scenario::new("talk", Expected::Breaks { steps: 3 }, wrong);
     assert!(wrong.verify().is_err());
+}
+
+#[test]
+fn a_list_is_held_to_its_pairs() {
+    let ours = |name: &str, states| {
+        let model = || talk().always("true", |_| true);
+        Scenario::new(name, Expected::Holds { states }, model)
+    };
+    let theirs = |name: &str, steps| {
+        let model = || talk().always("never 2", |state| !seen(state, 1).contains(&2));
+        Scenario::new(name, Expected::Breaks { steps }, model).published()
+    };
+    let sound = [ours("a", 8), ours("b", 9).deep(), theirs("a", 3)];
+    assert_eq!(verify_ours(&sound).unwrap(), 1);
+    assert_eq!(verify_published(&sound).unwrap(), 1);
+    assert!(verify_ours(&[ours("a", 9)]).is_err());
+    let late = [ours("a", 8), theirs("a", 4)];
+    assert!(matches!(verify_published(&late), Err(Flaw::Surprise(_))));
+    // Nothing runs what ours do there.
+    for alone in [
+        [ours("b", 8), theirs("a", 3)],
+        [ours("a", 8).deep(), theirs("a", 3)],
+    ] {
+        assert!(matches!(verify_published(&alone), Err(Flaw::Unpaired(name)) if name == "a"));
+    }
 }

@@ -1,0 +1,52 @@
+//! What a protocol crate's own tests do with its list of scenarios.
+
+use thiserror::Error;
+
+use super::{Rules, Scenario, Surprise};
+
+/// Verifies the quick scenarios under our rules. Returns how many there are.
+///
+/// # Errors
+/// The first outcome that is not as expected.
+pub fn verify_ours(list: &[Scenario]) -> Result<usize, Surprise> {
+    let quick = |it: &&Scenario| !it.is_deep() && it.rules() == Rules::Ours;
+    let mut count = 0;
+    for scenario in list.iter().filter(quick) {
+        scenario.verify()?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Verifies the quick scenarios under published rules: each breaks in so many steps. Under the same
+/// name there must be a quick one under our rules, which [`verify_ours`] sees to. Returns how many
+/// there are.
+///
+/// # Errors
+/// The first scenario that stands alone, or whose outcome is not as expected.
+pub fn verify_published(list: &[Scenario]) -> Result<usize, Flaw> {
+    let quick = |it: &&Scenario| !it.is_deep();
+    let of = |rules| move |it: &&Scenario| it.rules() == rules;
+    let mut count = 0;
+    for theirs in list.iter().filter(quick).filter(of(Rules::Published)) {
+        let name = theirs.name();
+        let mut ours = list.iter().filter(quick).filter(of(Rules::Ours));
+        if !ours.any(|it| it.name() == name) {
+            return Err(Flaw::Unpaired(name.into()));
+        }
+        theirs.verify()?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// What is wrong with a list of published rules.
+#[derive(Clone, Debug, Error)]
+pub enum Flaw {
+    /// Nothing says that ours hold where these break.
+    #[error("{0:?} has published rules only: add it under our rules, and not as a deep one")]
+    Unpaired(String),
+    /// A check that did not find what it should.
+    #[error(transparent)]
+    Surprise(#[from] Surprise),
+}
