@@ -70,6 +70,14 @@ pub enum Event {
         /// Its ballot.
         ballot: Ballot,
     },
+    /// The leader that was [`Lost`](Event::Lost), or whose lease was over, leads on: it refuted, or
+    /// renewed its lease.
+    Regained {
+        /// Who.
+        leader: Member,
+        /// Its ballot, the same as before.
+        ballot: Ballot,
+    },
     /// We led, and fewer than c others acknowledged that for as long as the lease is: what is done
     /// under this ballot must end now.
     Ended(Ballot),

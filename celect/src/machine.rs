@@ -277,7 +277,12 @@ impl<A: Attribute> Celect<A> {
                 && self.config.lease.is_none()
             {
                 leader.lost = false;
+                let ballot = leader.ballot;
                 cx.disarm(Timer::Start);
+                cx.event(Event::Regained {
+                    leader: member,
+                    ballot,
+                });
             }
             self.tell_newcomer(member, cx);
         }

@@ -464,3 +464,83 @@ fn a_tick_that_comes_late_does_nothing() {
     assert_eq!(&before, mesh.nodes[1].machine());
     assert!(mesh.wire.is_empty());
 }
+
+/// Whether node 1 says within 30 s that its leadership has ended, while `happens` every second.
+fn ends(mesh: &mut Mesh, mut happens: impl FnMut(&mut Mesh)) -> bool {
+    for _ in 0..30 {
+        mesh.pass(Span::secs(1));
+        happens(mesh);
+    }
+    let is_end = |it: &(u64, Event)| matches!(it, (1, Event::Ended(_)));
+    mesh.events.iter().any(is_end)
+}
+
+#[test]
+fn a_leader_that_holds_all_others_failed_ends() {
+    let leased = |c| Config {
+        lease: Some(Span::secs(9)),
+        ..Config::new(c, 0)
+    };
+    for (c, expected) in [(1, true), (0, false)] {
+        let mut mesh = Mesh::new(3, leased(c));
+        mesh.elect(3);
+        mesh.pass(Span::secs(1));
+        mesh.cut.push(1);
+        mesh.tell(1, Delta::Failed(member(2)));
+        mesh.tell(1, Delta::Failed(member(3)));
+        assert_eq!(ends(&mut mesh, |_| ()), expected, "c = {c}");
+    }
+}
+
+#[test]
+fn one_who_acknowledges_twice_is_one() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        ..Config::new(2, 0)
+    };
+    let mut mesh = Mesh::new(4, config);
+    mesh.elect(4);
+    mesh.pass(Span::secs(1));
+    mesh.cut.extend([3, 4]);
+    let flaps = |mesh: &mut Mesh| {
+        mesh.tell(1, Delta::Failed(member(2)));
+        mesh.tell(1, Delta::Refuted(member(2)));
+    };
+    assert!(ends(&mut mesh, flaps));
+}
+
+#[test]
+fn the_application_is_told_that_a_leader_was_not_lost() {
+    let lease = |lease| Config {
+        lease,
+        reelect: false,
+        ..Config::new(1, 1)
+    };
+    let told = |mesh: &Mesh| -> Vec<Event> {
+        let of_two = mesh.events.iter().filter(|it| it.0 == 2).map(|it| it.1);
+        of_two
+            .filter(|it| !matches!(it, Event::Elected { .. }))
+            .collect()
+    };
+    let mut mesh = Mesh::new(3, lease(None));
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    let (leader, ballot) = mesh.nodes[1].machine().leader().unwrap();
+    mesh.tell(2, Delta::Failed(leader));
+    mesh.tell(2, Delta::Refuted(leader));
+    let lost = Event::Lost { leader, ballot };
+    let regained = Event::Regained { leader, ballot };
+    assert_eq!(told(&mesh), [lost, regained]);
+
+    let mut mesh = Mesh::new(3, lease(Some(Span::secs(9))));
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    let (leader, ballot) = mesh.nodes[1].machine().leader().unwrap();
+    mesh.cut.push(2);
+    mesh.pass(Span::secs(20));
+    mesh.cut.clear();
+    mesh.pass(Span::secs(4));
+    let over = Event::LeaseOver { leader, ballot };
+    let regained = Event::Regained { leader, ballot };
+    assert_eq!(told(&mesh), [over, regained]);
+}

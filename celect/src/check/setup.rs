@@ -402,6 +402,7 @@ impl Observer<Celect<ById>> for Watch {
             | Event::Deposed { .. }
             | Event::Lost { .. }
             | Event::LeaseOver { .. }
+            | Event::Regained { .. }
             | Event::Ended(_) => {}
         }
     }
