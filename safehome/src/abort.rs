@@ -1,0 +1,188 @@
+//! What is undone, and how: one rollback at a time on each device, computed when it is issued.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, NodeId, Span};
+
+use crate::lineage::{Entry, Flight, Owner};
+use crate::machine::Work;
+use crate::run::Stage;
+use crate::{Event, Hub, Outcome, RoutineId, Timer, Undo, Value, Why};
+
+impl<V: Value> Hub<V> {
+    /// The routine is to be undone, once its command on the way has an outcome (erratum H11).
+    pub(crate) fn abort(&mut self, id: RoutineId, why: Why, cx: &mut Context<'_, Self>) {
+        let Some(run) = self.runs.get_mut(&id) else {
+            return;
+        };
+        run.stage = Stage::Aborting(why);
+        cx.event(Event::Aborting { routine: id, why });
+        if let Some(at) = run.busy
+            && let Some(device) = self.devices.get_mut(&at)
+        {
+            if device.held != Some(id) {
+                if self.rules.drains_nothing() {
+                    self.undo(id, cx);
+                }
+                return;
+            }
+            device.held = None;
+            cx.disarm(Timer::Hold(at));
+        }
+        self.undo(id, cx);
+    }
+
+    /// Takes the routine out of the order; what it wrote last on a device is rolled back.
+    pub(crate) fn undo(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
+        let Some(run) = self.runs.remove(&id) else {
+            return;
+        };
+        let Stage::Aborting(why) = run.stage else {
+            return;
+        };
+        cx.disarm(Timer::Patience(id));
+        let mut undo = Vec::new();
+        // The last that was changed is undone first.
+        for &at in run.devices.iter().rev() {
+            if self.is_weak() {
+                self.leave(id, at, cx);
+            } else if let Some(outcome) = self.take_out(id, at, cx) {
+                undo.push((at, outcome));
+            }
+            self.look(Work::Device(at));
+        }
+        cx.event(Event::Aborted {
+            routine: id,
+            why,
+            undo,
+        });
+        self.settle(&run.devices, cx);
+        self.look(Work::Queue);
+    }
+
+    /// Takes the routine out of the order of one device; `None` if it never touched it.
+    fn take_out(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) -> Option<Undo> {
+        let device = self.devices.get_mut(&at)?;
+        let place = device.position(id)?;
+        let entry = device.lineage.remove(place);
+        if entry.leased {
+            cx.disarm(Timer::Lease(at));
+        }
+        if !entry.touched {
+            return None;
+        }
+        let mut behind = device.lineage.iter().skip(place);
+        let is_hidden = behind.any(|it| it.wrote.is_some());
+        if entry.wrote.is_some() && entry.undo.is_some() && !is_hidden {
+            let handler = Entry::happened(Owner::Hand, entry.undo);
+            device.lineage.insert(place, handler);
+        }
+        if device.desired().is_none() && device.actual != device.base {
+            // Nobody knows what was before; so it stays as it is.
+            let stays = Entry::happened(Owner::Hand, device.actual.clone());
+            device.lineage.insert(place, stays);
+            return Some(Undo::Impossible);
+        }
+        if !device.needs_rollback() {
+            return Some(Undo::NotNeeded);
+        }
+        Some(if device.is_up {
+            Undo::Begun
+        } else {
+            Undo::Pending
+        })
+    }
+
+    /// Brings a device into the state that it should be in. What that is was computed now, and is
+    /// compared again when it is done (erratum H8).
+    pub(crate) fn roll_back(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let timeout = self.config.timeout;
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        let Some(value) = device.desired().cloned() else {
+            return;
+        };
+        if device.rests {
+            return;
+        }
+        self.token += 1;
+        let token = self.token;
+        device.flight = Some(Flight {
+            token,
+            value: value.clone(),
+            routine: None,
+        });
+        cx.event(Event::Issue {
+            device: id,
+            token,
+            value,
+            routine: None,
+        });
+        cx.arm(Timer::Timeout(id), timeout);
+    }
+
+    pub(crate) fn rolled_back(&mut self, id: NodeId, outcome: Outcome, cx: &mut Context<'_, Self>) {
+        let (limit, pause) = (self.config.undo_attempts, self.config.undo_retry);
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        if outcome == Outcome::Done {
+            device.attempts = 0;
+            if !device.needs_rollback() {
+                cx.event(Event::Restored(id));
+            }
+            return;
+        }
+        if !device.is_up {
+            // It is tried when the device is back (erratum H7).
+            return;
+        }
+        device.attempts += 1;
+        if device.attempts >= limit {
+            device.is_stuck = true;
+            cx.event(Event::Stuck(id));
+        } else {
+            device.rests = true;
+            cx.arm(Timer::Retry(id), pause);
+        }
+    }
+
+    /// Who went before a waiting routine has taken too long. It is aborted between two commands
+    /// (erratum H12).
+    pub(crate) fn lease_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let leniency = u64::from(self.config.leniency);
+        let Some(device) = self.devices.get(&id) else {
+            return;
+        };
+        let is_lease = |it: &Entry<V>| it.leased && it.touched && !it.released;
+        let Some(place) = device.lineage.iter().position(is_lease) else {
+            return;
+        };
+        let behind = device.lineage.iter().skip(place + 1);
+        let waits = |routine| {
+            let run = self.runs.get(&routine);
+            run.is_some_and(|run| run.waits_for(id))
+        };
+        let is_awaited = behind.filter_map(Entry::routine).any(waits);
+        let in_flight = device.flight.is_some();
+        let Some(entry) = self
+            .devices
+            .get_mut(&id)
+            .and_then(|it| it.lineage.get_mut(place))
+        else {
+            return;
+        };
+        let Some(owner) = entry.routine() else {
+            return;
+        };
+        if !is_awaited {
+            let length = Span(entry.length.0.saturating_mul(leniency) / 100);
+            cx.arm(Timer::Lease(id), length);
+        } else if in_flight && !self.rules.revokes_in_flight() {
+            entry.revoked = true;
+        } else {
+            self.abort(owner, Why::LeaseOver(id), cx);
+        }
+    }
+}

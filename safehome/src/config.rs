@@ -1,0 +1,184 @@
+//! What can be set, with units, ranges and where the values come from.
+
+use selvedge_core::Span;
+use thiserror::Error;
+
+/// What users may see of routines that run at the same time (section 2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Visibility {
+    /// Weak: as most hubs do it. Nothing is promised, nothing is undone.
+    Weak,
+    /// Global strict: one routine at a time. One is aborted when a device that it needs fails or
+    /// restarts while it runs.
+    GlobalStrict,
+    /// Strong global strict: as `GlobalStrict`, and any device counts.
+    StrongGlobalStrict,
+    /// Partitioned strict: routines without a common device run at the same time.
+    PartitionedStrict,
+    /// Eventual: any run at the same time, and the end is as if they had run one by one.
+    #[default]
+    Eventual,
+}
+
+/// Where a new routine goes in the order, under [`Visibility::Eventual`] (section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Scheduler {
+    /// Behind all that came before it.
+    FirstCome,
+    /// At the earliest place where it can start at once; it waits until there is one.
+    JustInTime,
+    /// Into gaps between others, by estimates of how long each needs a device.
+    #[default]
+    Timeline,
+}
+
+/// The settings of a hub. Checked once, by [`Hub::new`](crate::Hub::new).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Config {
+    /// Default [`Visibility::Eventual`].
+    pub visibility: Visibility,
+    /// Default [`Scheduler::Timeline`].
+    pub scheduler: Scheduler,
+    /// Whether a routine may go before another one that has started and has not touched their
+    /// common device yet (section 4.1). Default true.
+    pub pre_leases: bool,
+    /// Whether a device is free for others as soon as its routine no longer needs it, and not only
+    /// when that routine is finished (section 4.1). Default true.
+    pub post_leases: bool,
+    /// How long a pre-lease may last, in percent of what was estimated: from 100. Default 110, as
+    /// in section 4.1.
+    pub leniency: u16,
+    /// How long a waiting routine can be overtaken (section 5): above zero. Default 60 s; the
+    /// paper gives none.
+    pub patience: Span,
+    /// How much longer than its commands alone need a routine may be planned to take, in percent:
+    /// from 100. Default 300; the paper gives none.
+    pub stretch: u16,
+    /// How many gaps the timeline scheduler looks at before it puts a routine behind all others:
+    /// from 1. Default 256; random loads need 34 at most (erratum H17).
+    pub search_limit: u16,
+    /// How long a short command is estimated to take: above zero. Default 100 ms, as in section
+    /// 4.3.
+    pub short: Span,
+    /// How long to wait for a command's outcome: above zero. After that it is unknown. Default 5 s.
+    pub timeout: Span,
+    /// How often a rollback that a live device refuses is tried, from 1. Default 5.
+    pub undo_attempts: u8,
+    /// How long after a failed rollback it is tried again: above zero. Default 1 s.
+    pub undo_retry: Span,
+    /// How many commands a routine may have: from 1. Default 256.
+    pub step_limit: u16,
+    /// How many routines may be unfinished, or finished with an unfinished one before them: from 1.
+    /// Default 4,096.
+    pub routine_limit: u32,
+    /// How many devices there may be: from 1. Default 4,096.
+    pub device_limit: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            visibility: Visibility::default(),
+            scheduler: Scheduler::default(),
+            pre_leases: true,
+            post_leases: true,
+            leniency: 110,
+            patience: Span::secs(60),
+            stretch: 300,
+            search_limit: 256,
+            short: Span::millis(100),
+            timeout: Span::secs(5),
+            undo_attempts: 5,
+            undo_retry: Span::secs(1),
+            step_limit: 256,
+            routine_limit: 4_096,
+            device_limit: 4_096,
+        }
+    }
+}
+
+impl Config {
+    /// Whether these settings can work.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub const fn check(&self) -> Result<(), ConfigError> {
+        if self.leniency < 100 {
+            return Err(ConfigError::Leniency(self.leniency));
+        }
+        if self.patience.0 == 0 {
+            return Err(ConfigError::Patience);
+        }
+        if self.stretch < 100 {
+            return Err(ConfigError::Stretch(self.stretch));
+        }
+        if self.search_limit == 0 {
+            return Err(ConfigError::SearchLimit);
+        }
+        if self.short.0 == 0 {
+            return Err(ConfigError::Short);
+        }
+        if self.timeout.0 == 0 {
+            return Err(ConfigError::Timeout);
+        }
+        if self.undo_attempts == 0 {
+            return Err(ConfigError::UndoAttempts);
+        }
+        if self.undo_retry.0 == 0 {
+            return Err(ConfigError::UndoRetry);
+        }
+        if self.step_limit == 0 {
+            return Err(ConfigError::StepLimit);
+        }
+        if self.routine_limit == 0 {
+            return Err(ConfigError::RoutineLimit);
+        }
+        if self.device_limit == 0 {
+            return Err(ConfigError::DeviceLimit);
+        }
+        Ok(())
+    }
+}
+
+/// Which setting cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum ConfigError {
+    /// A lease would end before it is due.
+    #[error("leniency is {0}%: give at least 100")]
+    Leniency(u16),
+    /// Everyone would be first.
+    #[error("patience is 0: give a time above zero")]
+    Patience,
+    /// No plan would do.
+    #[error("stretch is {0}%: give at least 100")]
+    Stretch(u16),
+    /// No gap would be looked at.
+    #[error("search_limit is 0: give at least 1")]
+    SearchLimit,
+    /// Commands take time.
+    #[error("short is 0: give the time that a short command takes")]
+    Short,
+    /// No command would succeed.
+    #[error("timeout is 0: give a time longer than devices take to answer")]
+    Timeout,
+    /// Nothing would be undone.
+    #[error("undo_attempts is 0: give at least 1")]
+    UndoAttempts,
+    /// A rollback would be tried again at once.
+    #[error("undo_retry is 0: give a time above zero")]
+    UndoRetry,
+    /// No routine would be taken.
+    #[error("step_limit is 0: give at least 1")]
+    StepLimit,
+    /// No routine would be taken.
+    #[error("routine_limit is 0: give at least 1")]
+    RoutineLimit,
+    /// No device would be taken.
+    #[error("device_limit is 0: give at least the number of devices")]
+    DeviceLimit,
+}

@@ -1,0 +1,17 @@
+//! What a hub counts.
+
+/// Counted since the beginning; nothing depends on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Counters {
+    /// Commands whose outcome was not reported in time.
+    pub timeouts: u64,
+    /// Gaps that the timeline scheduler looked at.
+    pub searched: u64,
+    /// Routines that it put behind all others because
+    /// [`Config::search_limit`](crate::Config::search_limit) was reached.
+    pub unplaced: u64,
+    /// Failures and restarts that have no place in the serial order, because the device had too
+    /// many while a routine was unfinished.
+    pub unordered: u64,
+}

@@ -1,0 +1,256 @@
+//! What the application may ask, what it is told, timers and errors.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Delta, NodeId};
+use thiserror::Error;
+
+use crate::{ConfigError, Routine, RoutineId};
+
+/// What the application asks or reports.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Command<V> {
+    /// There is a device, which is up; its state, if that is known.
+    Device {
+        /// Its id.
+        device: NodeId,
+        /// Its state.
+        state: Option<V>,
+    },
+    /// Run this routine. [`Event::Accepted`] follows.
+    Submit(Routine<V>),
+    /// Abort this routine, if it is not finished.
+    Cancel(RoutineId),
+    /// What became of a command that was [issued](Event::Issue).
+    Outcome {
+        /// To which device.
+        device: NodeId,
+        /// The number that it was issued with.
+        token: u64,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// The device says that it is in this state: somebody changed it by hand, or it was
+    /// [asked](Event::Ask).
+    Observed {
+        /// Which one.
+        device: NodeId,
+        /// Its state.
+        state: V,
+    },
+    /// The hub's state comes from storage: what was on its way is asked for, and timers are set
+    /// again.
+    Resume,
+}
+
+/// What became of a command to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Outcome {
+    /// The device is in the state.
+    Done,
+    /// The device is in the state that it was in before, and will not change.
+    Refused,
+    /// Nobody knows: it may have happened, and will not happen later.
+    Unknown,
+}
+
+/// What the application is told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Event<V> {
+    /// The routine was taken.
+    Accepted(RoutineId),
+    /// The routine's first command is about to be issued.
+    Started(RoutineId),
+    /// Bring the device into this state, and report the [`Outcome`] with the token.
+    Issue {
+        /// Which device.
+        device: NodeId,
+        /// A number that no other command has.
+        token: u64,
+        /// The state.
+        value: V,
+        /// For whom; `None` to restore the state after an abort.
+        routine: Option<RoutineId>,
+    },
+    /// Ask the device for its state, and report it as [`Observed`](Command::Observed); or report
+    /// the outcome of this command as [`Unknown`](Outcome::Unknown) if it cannot be asked.
+    Ask {
+        /// Which device.
+        device: NodeId,
+        /// The command that was on its way.
+        token: u64,
+    },
+    /// A command of a routine was passed over. The routine goes on.
+    Skipped {
+        /// Whose.
+        routine: RoutineId,
+        /// Which one, from 0.
+        step: u16,
+        /// Why.
+        why: Skip,
+    },
+    /// The routine is finished, with all its commands but those that were skipped.
+    Committed(RoutineId),
+    /// The routine is going to be undone, as soon as its command on the way has an outcome.
+    Aborting {
+        /// Which one.
+        routine: RoutineId,
+        /// Why.
+        why: Why,
+    },
+    /// The routine is out: what remains of it is said by device.
+    Aborted {
+        /// Which one.
+        routine: RoutineId,
+        /// Why.
+        why: Why,
+        /// What becomes of each device that it commanded.
+        undo: Vec<(NodeId, Undo)>,
+    },
+    /// A device is back in the state that it had without what was aborted.
+    Restored(NodeId),
+    /// A device refused to be restored as often as was tried. It is left as it is, until it
+    /// restarts.
+    Stuck(NodeId),
+    /// What is told next in the order that explains the end: routines one by one, and failures and
+    /// restarts of devices. It is final.
+    Ordered(Placed),
+    /// Another routine changed a device that this unfinished one had changed (section 7.1:
+    /// temporary incongruence). Told once a routine.
+    Incongruent {
+        /// Whose change is hidden.
+        routine: RoutineId,
+        /// The device.
+        device: NodeId,
+        /// By whom.
+        by: RoutineId,
+    },
+}
+
+/// Something that has its place in the serial order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Placed {
+    /// A committed routine.
+    Routine(RoutineId),
+    /// A device's failure was noticed.
+    Failed(NodeId),
+    /// A device's restart was noticed.
+    Restarted(NodeId),
+}
+
+/// Why a command was passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Skip {
+    /// Its condition does not hold.
+    Condition,
+    /// The device is down.
+    Down,
+    /// The device refused.
+    Refused,
+    /// Its outcome is unknown.
+    Unknown,
+    /// The state that its condition asks about is unknown.
+    StateUnknown,
+}
+
+/// Why a routine is aborted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Why {
+    /// The application asked for it.
+    Cancelled,
+    /// A command that must succeed was not done.
+    Step(u16, Skip),
+    /// A device failed or restarted that the routine needed.
+    Device(NodeId),
+    /// It went before a routine that waits, and took longer than was planned.
+    LeaseOver(NodeId),
+}
+
+/// What becomes of a device that an aborted routine commanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Undo {
+    /// It was not changed, or a later routine has changed it since.
+    NotNeeded,
+    /// It is restored now; [`Event::Restored`] follows.
+    Begun,
+    /// It is restored when it is up again; [`Event::Restored`] follows.
+    Pending,
+    /// Nobody knows in which state it was.
+    Impossible,
+}
+
+/// Tags of the timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Timer {
+    /// The outcome of the command to this device is overdue.
+    Timeout(NodeId),
+    /// A long command on this device is over.
+    Hold(NodeId),
+    /// The rollback of this device is tried again.
+    Retry(NodeId),
+    /// The pre-lease of this device is over.
+    Lease(NodeId),
+    /// This routine is overtaken no longer.
+    Patience(RoutineId),
+}
+
+/// Why an input was refused. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum Reject {
+    /// Nothing to do.
+    #[error("the routine has no command: give it one")]
+    Empty,
+    /// Too much to do.
+    #[error(
+        "the routine has {found} commands and may have {limit}: split it, or raise step_limit"
+    )]
+    TooLong {
+        /// How many it has.
+        found: usize,
+        /// How many it may have.
+        limit: u16,
+    },
+    /// No such device.
+    #[error("device {0} is unknown: tell of it with Command::Device first")]
+    UnknownDevice(NodeId),
+    /// No such routine.
+    #[error("routine {0:?} is unknown, or finished: name one that waits or runs")]
+    UnknownRoutine(RoutineId),
+    /// A device that is there.
+    #[error("device {0} is known already: report its state with Command::Observed")]
+    KnownDevice(NodeId),
+    /// No room for a routine.
+    #[error("{limit} routines are unfinished: wait until one is finished, or raise routine_limit")]
+    TooManyRoutines {
+        /// How many there may be.
+        limit: u32,
+    },
+    /// No room for a device.
+    #[error("there are {limit} devices: raise device_limit")]
+    TooManyDevices {
+        /// How many there may be.
+        limit: u32,
+    },
+    /// Nothing was issued with this token, or its outcome is known.
+    #[error("device {device} has no command {token} on its way: report each outcome once")]
+    UnknownToken {
+        /// The device.
+        device: NodeId,
+        /// The token.
+        token: u64,
+    },
+    /// The settings cannot work.
+    #[error("the settings were not taken: {0}")]
+    Config(#[from] ConfigError),
+    /// A hub has no peers.
+    #[error("{0:?} is not about a device that is known")]
+    UnknownMember(Delta),
+}

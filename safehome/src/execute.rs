@@ -1,0 +1,486 @@
+//! Commands are issued one by one, and routines come to their end.
+
+use selvedge_core::{Context, NodeId, Span};
+
+use crate::config::Visibility;
+use crate::lineage::{Entry, Flight, Owner};
+use crate::machine::Work;
+use crate::run::{Run, Stage};
+use crate::{Event, Hub, Outcome, Placed, Priority, RoutineId, Skip, Timer, Value, Why};
+
+/// What keeps a command from being issued now.
+enum Turn {
+    /// Nothing.
+    Ours,
+    /// Others come first, or the device is busy.
+    Wait,
+    /// The device is down.
+    Down,
+}
+
+impl<V: Value> Hub<V> {
+    pub(crate) fn is_weak(&self) -> bool {
+        self.config.visibility == Visibility::Weak
+    }
+
+    /// Gives the device to whoever comes next; restores it before that if need be.
+    pub(crate) fn serve(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let is_weak = self.is_weak();
+        let Some(device) = self.devices.get(&id) else {
+            return;
+        };
+        if device.flight.is_some() || device.held.is_some() {
+            return;
+        }
+        if !is_weak && device.is_up && device.needs_rollback() {
+            self.roll_back(id, cx);
+            return;
+        }
+        if let Some(next) = device.head() {
+            self.look(Work::Routine(next));
+        }
+    }
+
+    /// Does of the routine what can be done now.
+    pub(crate) fn advance(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
+        while let Some(run) = self.runs.get(&id) {
+            if run.busy.is_some() || !matches!(run.stage, Stage::Placed | Stage::Running) {
+                return;
+            }
+            let Some(step) = run.step() else {
+                self.finish(id, cx);
+                return;
+            };
+            let device = step.device;
+            if !run.tested && step.condition.is_some() {
+                match self.test(id) {
+                    Some(Ok(true)) => {
+                        if let Some(run) = self.runs.get_mut(&id) {
+                            run.tested = true;
+                        }
+                    }
+                    Some(Ok(false)) => self.skip(id, Skip::Condition, cx),
+                    Some(Err(why)) => self.fail(id, why, cx),
+                    None => return,
+                }
+                continue;
+            }
+            if self.is_weak() {
+                self.queue_up(id, device);
+            }
+            match self.turn(id, device) {
+                Turn::Ours => {
+                    self.issue(id, device, cx);
+                    return;
+                }
+                Turn::Wait => return,
+                Turn::Down => self.fail(id, Skip::Down, cx),
+            }
+        }
+    }
+
+    fn turn(&self, id: RoutineId, device: NodeId) -> Turn {
+        let Some(device) = self.devices.get(&device) else {
+            return Turn::Down;
+        };
+        if device.head() != Some(id) {
+            return Turn::Wait;
+        }
+        if !device.is_up {
+            return Turn::Down;
+        }
+        let is_busy = device.flight.is_some() || device.held.is_some();
+        if is_busy || !self.is_weak() && device.needs_rollback() && !self.rules.free_rollback() {
+            return Turn::Wait;
+        }
+        Turn::Ours
+    }
+
+    /// Whether the condition of the next command holds; `None` while others come first (erratum
+    /// H13: all before us on that device must be finished, lest we see what is undone later).
+    fn test(&mut self, id: RoutineId) -> Option<Result<bool, Skip>> {
+        let is_weak = self.is_weak();
+        let condition = self.runs.get(&id)?.step()?.condition.clone()?;
+        let device = self.devices.get(&condition.device)?;
+        if is_weak {
+            let state = device.actual.as_ref().ok_or(Skip::StateUnknown);
+            return Some(state.map(|it| condition.holds(it)));
+        }
+        let at = device.position(id)?;
+        if device.head() != Some(id) {
+            return None;
+        }
+        let before = device.lineage.get(..at).unwrap_or_default();
+        let is_open = |it: &Entry<V>| {
+            let run = it.routine().and_then(|it| self.runs.get(&it));
+            run.is_some_and(|run| run.stage != Stage::Committed)
+        };
+        if before.iter().any(is_open) && !self.rules.reads_uncommitted() {
+            return None;
+        }
+        if !device.is_up {
+            return Some(Err(Skip::Down));
+        }
+        if device.flight.is_some() || device.needs_rollback() {
+            return None;
+        }
+        let known = device.state_at(at).filter(|_| !device.is_stuck);
+        let state = known.ok_or(Skip::StateUnknown);
+        let outcome = state.map(|it| condition.holds(it));
+        if let Some(device) = self.devices.get_mut(&condition.device)
+            && let Some(entry) = device.entry_mut(id)
+        {
+            entry.touched = true;
+        }
+        Some(outcome)
+    }
+
+    /// Issues the routine's next command.
+    fn issue(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) {
+        let usual = self.config.timeout;
+        let Some(run) = self.runs.get_mut(&id) else {
+            return;
+        };
+        let Some(step) = run.routine.steps.get(usize::from(run.at)) else {
+            return;
+        };
+        let (value, timeout) = (step.value.clone(), step.timeout.unwrap_or(usual));
+        run.busy = Some(at);
+        if run.stage == Stage::Placed {
+            run.stage = Stage::Running;
+            cx.event(Event::Started(id));
+        }
+        self.token += 1;
+        let token = self.token;
+        let leniency = u64::from(self.config.leniency);
+        let Some(device) = self.devices.get_mut(&at) else {
+            return;
+        };
+        device.flight = Some(Flight {
+            token,
+            value: value.clone(),
+            routine: Some(id),
+        });
+        if let Some(entry) = device.entry_mut(id) {
+            if !entry.touched && entry.leased {
+                // The clock starts at the first touch (erratum H12).
+                let length = Span(entry.length.0.saturating_mul(leniency) / 100);
+                cx.arm(Timer::Lease(at), length);
+            }
+            entry.touched = true;
+            entry.start = cx.now();
+        }
+        cx.event(Event::Issue {
+            device: at,
+            token,
+            value,
+            routine: Some(id),
+        });
+        cx.arm(Timer::Timeout(at), timeout);
+    }
+
+    /// The device says that the command on its way was not done: it is sent again.
+    pub(crate) fn issue_again(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let usual = self.config.timeout;
+        self.token += 1;
+        let token = self.token;
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        let Some(flight) = &mut device.flight else {
+            return;
+        };
+        flight.token = token;
+        let run = flight.routine.and_then(|it| self.runs.get(&it));
+        let timeout = run.and_then(Run::step).and_then(|step| step.timeout);
+        cx.event(Event::Issue {
+            device: id,
+            token,
+            value: flight.value.clone(),
+            routine: flight.routine,
+        });
+        cx.arm(Timer::Timeout(id), timeout.unwrap_or(usual));
+    }
+
+    /// What became of the command on its way to this device.
+    pub(crate) fn outcome(&mut self, id: NodeId, outcome: Outcome, cx: &mut Context<'_, Self>) {
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        let Some(flight) = device.flight.take() else {
+            return;
+        };
+        cx.disarm(Timer::Timeout(id));
+        match outcome {
+            Outcome::Done => device.actual = Some(flight.value.clone()),
+            Outcome::Refused => {}
+            Outcome::Unknown => device.actual = None,
+        }
+        self.look(Work::Device(id));
+        let Some(routine) = flight.routine else {
+            self.rolled_back(id, outcome, cx);
+            return;
+        };
+        if outcome == Outcome::Done {
+            self.wrote(routine, id, flight.value, cx);
+        }
+        let Some(run) = self.runs.get_mut(&routine) else {
+            return;
+        };
+        run.busy = None;
+        if matches!(run.stage, Stage::Aborting(_)) {
+            self.undo(routine, cx);
+            return;
+        }
+        let device = self.devices.get(&id);
+        let is_revoked = |it: &Entry<V>| it.revoked && run.still_needs(id);
+        if device.and_then(|it| it.entry(routine)).is_some_and(is_revoked) {
+            self.abort(routine, Why::LeaseOver(id), cx);
+            return;
+        }
+        let hold = run.step().map_or(Span::ZERO, |step| step.hold);
+        match outcome {
+            Outcome::Done if hold > Span::ZERO => {
+                run.busy = Some(id);
+                if let Some(device) = self.devices.get_mut(&id) {
+                    device.held = Some(routine);
+                }
+                cx.arm(Timer::Hold(id), hold);
+            }
+            Outcome::Done => self.step_done(routine, cx),
+            Outcome::Refused => self.fail(routine, Skip::Refused, cx),
+            Outcome::Unknown => self.fail(routine, Skip::Unknown, cx),
+        }
+        self.look(Work::Routine(routine));
+    }
+
+    /// A device is in the state into which a routine brought it.
+    fn wrote(&mut self, id: RoutineId, at: NodeId, value: V, cx: &mut Context<'_, Self>) {
+        let undo = self.runs.get(&id).and_then(|run| run.step()?.undo.clone());
+        let Some(device) = self.devices.get_mut(&at) else {
+            return;
+        };
+        device.attempts = 0;
+        device.is_stuck = false;
+        let Some(place) = device.position(id) else {
+            return;
+        };
+        if let Some(entry) = device.lineage.get_mut(place) {
+            entry.wrote = Some(value);
+            entry.undo = undo;
+        }
+        // What was done by hand since we first touched it is overwritten.
+        let mut behind = 0;
+        device.lineage.retain(|entry| {
+            behind += 1;
+            behind <= place + 1 || entry.owner != Owner::Hand
+        });
+        let before = device.lineage.get(..place).unwrap_or_default();
+        for other in before.iter().filter(|it| it.wrote.is_some()) {
+            if let Some(routine) = other.routine()
+                && let Some(run) = self.runs.get_mut(&routine)
+                && run.stage != Stage::Committed
+                && !run.hidden
+            {
+                run.hidden = true;
+                cx.event(Event::Incongruent {
+                    routine,
+                    device: at,
+                    by: id,
+                });
+            }
+        }
+    }
+
+    pub(crate) fn hold_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let held = self.devices.get_mut(&id).and_then(|it| it.held.take());
+        let Some(routine) = held else {
+            return;
+        };
+        if let Some(run) = self.runs.get_mut(&routine) {
+            run.busy = None;
+            self.step_done(routine, cx);
+            self.look(Work::Routine(routine));
+        }
+        self.look(Work::Device(id));
+    }
+
+    /// The routine's command was not done.
+    fn fail(&mut self, id: RoutineId, why: Skip, cx: &mut Context<'_, Self>) {
+        let Some(run) = self.runs.get(&id) else {
+            return;
+        };
+        let is_must = run.step().is_some_and(|it| it.priority == Priority::Must);
+        if is_must && !self.is_weak() {
+            self.abort(id, Why::Step(run.at, why), cx);
+        } else {
+            self.skip(id, why, cx);
+        }
+    }
+
+    fn skip(&mut self, id: RoutineId, why: Skip, cx: &mut Context<'_, Self>) {
+        let Some(run) = self.runs.get(&id) else {
+            return;
+        };
+        cx.event(Event::Skipped {
+            routine: id,
+            step: run.at,
+            why,
+        });
+        self.step_done(id, cx);
+    }
+
+    /// The routine goes on to its next command, and lets go of what it no longer needs.
+    fn step_done(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
+        let releases = self.config.post_leases && self.config.visibility == Visibility::Eventual;
+        let Some(run) = self.runs.get_mut(&id) else {
+            return;
+        };
+        let Some(step) = run.step() else {
+            return;
+        };
+        let needed: [Option<NodeId>; 2] = {
+            let mut devices = step.devices();
+            [devices.next(), devices.next()]
+        };
+        run.at += 1;
+        run.tested = false;
+        for at in needed.into_iter().flatten() {
+            let Some(run) = self.runs.get(&id) else {
+                return;
+            };
+            let is_weak = self.is_weak();
+            if !is_weak && run.still_needs(at) {
+                continue;
+            }
+            if is_weak {
+                self.leave(id, at, cx);
+            } else {
+                self.let_go(id, at, releases, cx);
+            }
+        }
+    }
+
+    /// A device is no longer needed: it is free for the next one, if it may be. A place that was
+    /// never touched is given up (erratum H9).
+    fn let_go(&mut self, id: RoutineId, at: NodeId, releases: bool, cx: &mut Context<'_, Self>) {
+        let Some(device) = self.devices.get_mut(&at) else {
+            return;
+        };
+        let Some(place) = device.position(id) else {
+            return;
+        };
+        let Some(entry) = device.lineage.get_mut(place) else {
+            return;
+        };
+        if entry.leased {
+            cx.disarm(Timer::Lease(at));
+        }
+        if !entry.touched {
+            device.lineage.remove(place);
+        } else if releases {
+            entry.released = true;
+        } else {
+            return;
+        }
+        self.look(Work::Device(at));
+        self.look(Work::Queue);
+    }
+
+    /// All commands are done.
+    fn finish(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
+        let Some(run) = self.runs.get(&id) else {
+            return;
+        };
+        if self.config.visibility == Visibility::PartitionedStrict {
+            // Rule 3* of section 3: what has failed meanwhile must be back.
+            let is_down = |it: &&NodeId| !self.is_up(**it) && run.routine.must(**it);
+            let touched = |it: &&NodeId| {
+                let entry = self.devices.get(it).and_then(|it| it.entry(id));
+                entry.is_some_and(|it| it.touched)
+            };
+            if let Some(&down) = run.devices.iter().filter(touched).find(is_down) {
+                self.abort(id, Why::Device(down), cx);
+                return;
+            }
+        }
+        cx.event(Event::Committed(id));
+        cx.disarm(Timer::Patience(id));
+        let devices = run.devices.clone();
+        if let Some(run) = self.runs.get_mut(&id) {
+            run.stage = Stage::Committed;
+        }
+        for &at in &devices {
+            if let Some(device) = self.devices.get_mut(&at) {
+                if let Some(entry) = device.entry_mut(id) {
+                    entry.released = true;
+                }
+                self.look(Work::Device(at));
+            }
+        }
+        if devices.iter().all(|at| self.place_of(id, *at).is_none()) {
+            // It touched nothing, or is of a weak hub.
+            self.runs.remove(&id);
+            if !self.is_weak() {
+                cx.event(Event::Ordered(Placed::Routine(id)));
+            }
+        }
+        self.settle(&devices, cx);
+        self.look(Work::Queue);
+    }
+
+    pub(crate) fn place_of(&self, id: RoutineId, at: NodeId) -> Option<usize> {
+        self.devices.get(&at)?.position(id)
+    }
+
+    /// What comes first in the order of a device and is finished becomes its base: a committed
+    /// routine only when it comes first everywhere, so nobody unfinished is before it (errata H2
+    /// to H4).
+    pub(crate) fn settle(&mut self, devices: &[NodeId], cx: &mut Context<'_, Self>) {
+        let mut stack = devices.to_vec();
+        while let Some(at) = stack.pop() {
+            let Some(device) = self.devices.get_mut(&at) else {
+                continue;
+            };
+            let Some(first) = device.lineage.first() else {
+                continue;
+            };
+            let id = match first.owner {
+                Owner::Routine(id) => id,
+                Owner::Event(placed) => {
+                    device.lineage.remove(0);
+                    cx.event(Event::Ordered(placed));
+                    stack.push(at);
+                    continue;
+                }
+                Owner::Hand => {
+                    device.base = device.lineage.remove(0).wrote;
+                    stack.push(at);
+                    continue;
+                }
+            };
+            let Some(run) = self.runs.get(&id) else {
+                continue;
+            };
+            let is_first = |at: &NodeId| self.place_of(id, *at).is_none_or(|place| place == 0);
+            if run.stage != Stage::Committed || !run.devices.iter().all(is_first) {
+                continue;
+            }
+            let Some(run) = self.runs.remove(&id) else {
+                continue;
+            };
+            cx.event(Event::Ordered(Placed::Routine(id)));
+            for at in run.devices {
+                if let Some(device) = self.devices.get_mut(&at)
+                    && device.position(id) == Some(0)
+                {
+                    let entry = device.lineage.remove(0);
+                    if entry.wrote.is_some() {
+                        device.base = entry.wrote;
+                    }
+                    stack.push(at);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Devices fail and restart: which routines that ends (section 3, figure 3).
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, NodeId, Span};
+
+use crate::config::Visibility;
+use crate::lineage::{Entry, Owner};
+use crate::machine::Work;
+use crate::run::{Run, Stage};
+use crate::{Event, Hub, Placed, RoutineId, Timer, Value, Why};
+
+/// How many failures and restarts of a device are kept in the order while somebody before them is
+/// unfinished.
+const KEPT: usize = 16;
+
+impl<V: Value> Hub<V> {
+    pub(crate) fn failed(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        if let Some(device) = self.devices.get_mut(&id) {
+            device.is_up = false;
+        }
+        self.note(id, Placed::Failed(id), cx);
+        let affected = match self.config.visibility {
+            Visibility::Weak => Vec::new(),
+            Visibility::GlobalStrict => self.active(|run, _| run.routine.must(id)),
+            Visibility::StrongGlobalStrict => self.active(|_, _| true),
+            Visibility::PartitionedStrict | Visibility::Eventual => {
+                // Rules 2 and 3: before the first touch and after the last one it may fail.
+                let touched = |routine| {
+                    let entry = self.devices.get(&id).and_then(|it| it.entry(routine));
+                    entry.is_some_and(|it: &Entry<V>| it.touched)
+                };
+                self.active(|run, routine| {
+                    touched(routine) && run.still_needs(id) && run.routine.must(id)
+                })
+            }
+        };
+        self.abort_all(&affected, id, cx);
+        // Whoever waits for it finds it down.
+        self.look(Work::Device(id));
+    }
+
+    pub(crate) fn restarted(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        if let Some(device) = self.devices.get_mut(&id) {
+            device.is_up = true;
+            device.is_stuck = false;
+            device.rests = false;
+            device.attempts = 0;
+            cx.disarm(Timer::Retry(id));
+        }
+        self.note(id, Placed::Restarted(id), cx);
+        let affected = match self.config.visibility {
+            Visibility::GlobalStrict => self.active(|run, _| run.routine.must(id)),
+            Visibility::StrongGlobalStrict => self.active(|_, _| true),
+            Visibility::Weak | Visibility::PartitionedStrict | Visibility::Eventual => Vec::new(),
+        };
+        self.abort_all(&affected, id, cx);
+        self.look(Work::Device(id));
+    }
+
+    fn active(&self, is_affected: impl Fn(&Run<V>, RoutineId) -> bool) -> Vec<RoutineId> {
+        let runs = self.runs.iter();
+        let affected = runs.filter(|&(&id, run)| {
+            matches!(run.stage, Stage::Placed | Stage::Running) && is_affected(run, id)
+        });
+        affected.map(|(&id, _)| id).collect()
+    }
+
+    fn abort_all(&mut self, routines: &[RoutineId], id: NodeId, cx: &mut Context<'_, Self>) {
+        for &routine in routines {
+            self.abort(routine, Why::Device(id), cx);
+        }
+    }
+
+    /// A failure or a restart has its place in the order: behind all that have touched the device.
+    fn note(&mut self, id: NodeId, placed: Placed, cx: &mut Context<'_, Self>) {
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        let is_event = |it: &Entry<V>| matches!(it.owner, Owner::Event(_));
+        if device.lineage.iter().filter(|it| is_event(it)).count() >= KEPT {
+            self.counters.unordered += 1;
+            return;
+        }
+        device.happen(Owner::Event(placed), None);
+        self.settle(&[id], cx);
+    }
+
+    /// The hub comes back from storage: timers are set again, and what was on its way is asked for.
+    pub(crate) fn resume(&mut self, cx: &mut Context<'_, Self>) {
+        let leniency = u64::from(self.config.leniency);
+        for (&id, device) in self.devices.iter() {
+            if let Some(flight) = &device.flight {
+                cx.event(Event::Ask {
+                    device: id,
+                    token: flight.token,
+                });
+                cx.arm(Timer::Timeout(id), self.config.timeout);
+            }
+            let held = device.held.and_then(|it| self.runs.get(&it));
+            if let Some(step) = held.and_then(Run::step) {
+                cx.arm(Timer::Hold(id), step.hold);
+            }
+            if device.rests {
+                cx.arm(Timer::Retry(id), self.config.undo_retry);
+            }
+            let is_lease = |it: &&Entry<V>| it.leased && it.touched && !it.released;
+            if let Some(entry) = device.lineage.iter().find(is_lease) {
+                let length = Span(entry.length.0.saturating_mul(leniency) / 100);
+                cx.arm(Timer::Lease(id), length);
+            }
+        }
+        for (&id, run) in &self.runs {
+            if run.stage == Stage::Waiting && !run.late {
+                cx.arm(Timer::Patience(id), self.config.patience);
+            }
+        }
+        let devices: Vec<NodeId> = self.devices.iter().map(|(&id, _)| id).collect();
+        for id in devices {
+            // The clock is another one: what was planned is planned anew, in the same order.
+            let mut clock = cx.now();
+            if let Some(device) = self.devices.get_mut(&id) {
+                for entry in device.lineage.iter_mut().filter(|it| !it.released) {
+                    entry.start = clock;
+                    clock = entry.end();
+                }
+            }
+            self.look(Work::Device(id));
+        }
+        self.look(Work::Queue);
+    }
+}

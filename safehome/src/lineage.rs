@@ -1,0 +1,189 @@
+//! A device, and who changes it in which order.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Incarnation, Span, Time};
+
+use crate::{Placed, RoutineId};
+
+/// A device, as far as the hub knows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Device<V> {
+    pub(crate) is_up: bool,
+    /// Its life, if the membership service spoke of it.
+    pub(crate) life: Option<Incarnation>,
+    /// The state behind all that is finished and final; `None` if nobody knows.
+    pub(crate) base: Option<V>,
+    /// The state that it is in; `None` if nobody knows.
+    pub(crate) actual: Option<V>,
+    /// Who changes it after that, in the serial order.
+    pub(crate) lineage: Vec<Entry<V>>,
+    pub(crate) flight: Option<Flight<V>>,
+    /// The routine whose long command is being done.
+    pub(crate) held: Option<RoutineId>,
+    /// How often a rollback failed since it was last done.
+    pub(crate) attempts: u8,
+    /// A rollback failed, and is tried again later.
+    pub(crate) rests: bool,
+    /// It refused all rollbacks, and is left as it is.
+    pub(crate) is_stuck: bool,
+}
+
+/// A command on its way to a device. There is one at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Flight<V> {
+    pub(crate) token: u64,
+    pub(crate) value: V,
+    /// For whom; `None` for a rollback.
+    pub(crate) routine: Option<RoutineId>,
+}
+
+/// The place of somebody in the order of a device.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Entry<V> {
+    pub(crate) owner: Owner,
+    /// A command to the device was issued, or its state was asked for: the place is fixed.
+    pub(crate) touched: bool,
+    /// The device is free for whoever comes next.
+    pub(crate) released: bool,
+    /// The last state into which the owner brought it.
+    pub(crate) wrote: Option<V>,
+    /// What undoes that, if it is not the state before.
+    pub(crate) undo: Option<V>,
+    /// Whether it went before a routine that had started.
+    pub(crate) leased: bool,
+    /// The lease is over; the owner is aborted as soon as its command has an outcome.
+    pub(crate) revoked: bool,
+    /// The plan: from when, and for how long.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub(crate) start: Time,
+    pub(crate) length: Span,
+}
+
+/// Who has a place in the order of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) enum Owner {
+    Routine(RoutineId),
+    /// The device failed, or restarted.
+    Event(Placed),
+    /// Its state was changed by hand, or by an undo handler.
+    Hand,
+}
+
+impl<V> Entry<V> {
+    /// A place in the plan.
+    pub(crate) const fn new(routine: RoutineId, start: Time, length: Span) -> Self {
+        Self {
+            owner: Owner::Routine(routine),
+            touched: false,
+            released: false,
+            wrote: None,
+            undo: None,
+            leased: false,
+            revoked: false,
+            start,
+            length,
+        }
+    }
+
+    /// Something that has happened.
+    pub(crate) const fn happened(owner: Owner, wrote: Option<V>) -> Self {
+        Self {
+            owner,
+            touched: true,
+            released: true,
+            wrote,
+            undo: None,
+            leased: false,
+            revoked: false,
+            start: Time::ZERO,
+            length: Span::ZERO,
+        }
+    }
+
+    pub(crate) const fn routine(&self) -> Option<RoutineId> {
+        match self.owner {
+            Owner::Routine(routine) => Some(routine),
+            Owner::Event(_) | Owner::Hand => None,
+        }
+    }
+
+    /// When it is over, by the plan.
+    pub(crate) fn end(&self) -> Time {
+        self.start + self.length
+    }
+}
+
+impl<V: Clone + Eq> Device<V> {
+    pub(crate) fn new(state: Option<V>) -> Self {
+        Self {
+            is_up: true,
+            life: None,
+            base: state.clone(),
+            actual: state,
+            lineage: Vec::new(),
+            flight: None,
+            held: None,
+            attempts: 0,
+            rests: false,
+            is_stuck: false,
+        }
+    }
+
+    /// Where a routine stands in the order.
+    pub(crate) fn position(&self, routine: RoutineId) -> Option<usize> {
+        let mut entries = self.lineage.iter();
+        entries.position(|entry| entry.routine() == Some(routine))
+    }
+
+    pub(crate) fn entry(&self, routine: RoutineId) -> Option<&Entry<V>> {
+        let mut entries = self.lineage.iter();
+        entries.find(|entry| entry.routine() == Some(routine))
+    }
+
+    pub(crate) fn entry_mut(&mut self, routine: RoutineId) -> Option<&mut Entry<V>> {
+        let mut entries = self.lineage.iter_mut();
+        entries.find(|entry| entry.routine() == Some(routine))
+    }
+
+    /// The place before which nobody can go: behind all that have touched it.
+    pub(crate) fn first_free(&self) -> usize {
+        let touched = self.lineage.iter().rposition(|entry| entry.touched);
+        touched.map_or(0, |at| at + 1)
+    }
+
+    /// Whose turn it is.
+    pub(crate) fn head(&self) -> Option<RoutineId> {
+        let mut entries = self.lineage.iter();
+        entries.find(|entry| !entry.released)?.routine()
+    }
+
+    /// The state that it should be in: that of the last in the order who changed it (figure 8).
+    pub(crate) fn desired(&self) -> Option<&V> {
+        let mut written = self.lineage.iter().rev().filter_map(|it| it.wrote.as_ref());
+        written.next().or(self.base.as_ref())
+    }
+
+    /// The state that the entry at this place finds, or leaves.
+    pub(crate) fn state_at(&self, at: usize) -> Option<&V> {
+        let before = self.lineage.get(..=at).unwrap_or(&self.lineage);
+        let mut written = before.iter().rev().filter_map(|it| it.wrote.as_ref());
+        written.next().or(self.base.as_ref())
+    }
+
+    /// Whether a rollback is to be done before anybody touches it (errata H6 to H10).
+    pub(crate) fn needs_rollback(&self) -> bool {
+        let desired = self.desired();
+        !self.is_stuck && desired.is_some() && self.actual.as_ref() != desired
+    }
+
+    /// Something has happened to it, behind all that have touched it.
+    pub(crate) fn happen(&mut self, owner: Owner, wrote: Option<V>) {
+        let at = self.first_free();
+        self.lineage.insert(at, Entry::happened(owner, wrote));
+    }
+}

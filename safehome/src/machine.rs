@@ -1,0 +1,320 @@
+//! The state, and where each input goes.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use core::convert::Infallible;
+use core::fmt::Debug;
+use core::hash::Hash;
+
+use selvedge_core::{BoundedMap, Context, Delta, Input, Machine, Member, NodeId, Untracked};
+
+use crate::lineage::{Device, Owner};
+use crate::published::Rules;
+use crate::run::{Run, Stage};
+use crate::{
+    Command, Config, ConfigError, Counters, Event, Outcome, Reject, Routine, RoutineId, Timer, Why,
+};
+
+/// A state of a device: a number or a word, in the application's own type.
+pub trait Value: Clone + Ord + Hash + Debug {}
+impl<V: Clone + Ord + Hash + Debug> Value for V {}
+
+/// The hub: it takes routines and decides which command goes to which device when.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Hub<V> {
+    pub(crate) config: Config,
+    pub(crate) rules: Rules,
+    pub(crate) devices: BoundedMap<NodeId, Device<V>>,
+    /// Those that are unfinished, or committed with somebody unfinished before them.
+    pub(crate) runs: BTreeMap<RoutineId, Run<V>>,
+    /// The last that was taken.
+    pub(crate) last: RoutineId,
+    /// The last that was given to a command.
+    pub(crate) token: u64,
+    /// What is to be looked at before the step is over; empty between steps.
+    pub(crate) work: Untracked<VecDeque<Work>>,
+    pub(crate) counters: Untracked<Counters>,
+}
+
+/// What is to be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Whose turn is it on this device?
+    Device(NodeId),
+    /// Can this routine go on?
+    Routine(RoutineId),
+    /// Can somebody who waits start?
+    Queue,
+}
+
+impl<V: Value> Hub<V> {
+    /// A hub without devices; the application tells it of them.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self::unchecked(config, Rules::default()))
+    }
+
+    /// A hub that follows these rules where they differ from ours.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    #[cfg(feature = "check")]
+    pub fn published(config: Config, rules: &[crate::Published]) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self::unchecked(config, Rules::published(rules)))
+    }
+
+    fn unchecked(config: Config, rules: Rules) -> Self {
+        Self {
+            config,
+            rules,
+            devices: BoundedMap::new(config.device_limit as usize),
+            runs: BTreeMap::new(),
+            last: RoutineId(0),
+            token: 0,
+            work: Untracked::default(),
+            counters: Untracked::default(),
+        }
+    }
+
+    /// The settings.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The state that a device is in, as far as is known.
+    #[must_use]
+    pub fn state(&self, device: NodeId) -> Option<&V> {
+        self.devices.get(&device)?.actual.as_ref()
+    }
+
+    /// Whether a device is up, as far as is known.
+    #[must_use]
+    pub fn is_up(&self, device: NodeId) -> bool {
+        self.devices.get(&device).is_some_and(|it| it.is_up)
+    }
+
+    /// Whether nothing is on its way and nobody waits for a live device: all routines are finished
+    /// and all rollbacks done, but those of devices that are down.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.runs.is_empty() && self.devices.iter().all(|(_, it)| it.flight.is_none())
+    }
+
+    /// The routines that are not finished, with the number of the next command.
+    pub fn unfinished(&self) -> impl Iterator<Item = (RoutineId, u16)> + '_ {
+        let open = |(_, run): &(&RoutineId, &Run<V>)| run.stage != Stage::Committed;
+        self.runs.iter().filter(open).map(|(&id, run)| (id, run.at))
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        *self.counters
+    }
+
+    pub(crate) fn look(&mut self, work: Work) {
+        if !self.work.contains(&work) {
+            self.work.push_back(work);
+        }
+    }
+
+    /// Goes on until nothing can be done without something from outside.
+    fn pump(&mut self, cx: &mut Context<'_, Self>) {
+        while let Some(work) = self.work.pop_front() {
+            match work {
+                Work::Device(device) => self.serve(device, cx),
+                Work::Routine(routine) => self.advance(routine, cx),
+                Work::Queue => self.start_waiting(cx),
+            }
+        }
+    }
+
+    fn command(&mut self, command: Command<V>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match command {
+            Command::Device { device, state } => {
+                if self.devices.contains(&device) {
+                    return Err(Reject::KnownDevice(device));
+                }
+                let limit = self.config.device_limit;
+                let new = Device::new(state);
+                let taken = self.devices.insert(device, new);
+                taken.map_err(|_| Reject::TooManyDevices { limit })?;
+            }
+            Command::Submit(routine) => {
+                self.acceptable(&routine)?;
+                self.accept(routine, cx);
+            }
+            Command::Cancel(routine) => {
+                let stage = self.runs.get(&routine).map(|run| run.stage);
+                match stage {
+                    Some(Stage::Waiting | Stage::Placed | Stage::Running) => {
+                        self.abort(routine, Why::Cancelled, cx);
+                    }
+                    Some(Stage::Aborting(_)) => {}
+                    Some(Stage::Committed) | None => {
+                        return Err(Reject::UnknownRoutine(routine));
+                    }
+                }
+            }
+            Command::Outcome {
+                device,
+                token,
+                outcome,
+            } => {
+                let known = self.devices.get(&device);
+                let known = known.ok_or(Reject::UnknownDevice(device))?;
+                if known.flight.as_ref().is_none_or(|it| it.token != token) {
+                    return Err(Reject::UnknownToken { device, token });
+                }
+                self.outcome(device, outcome, cx);
+            }
+            Command::Observed { device, state } => {
+                if !self.devices.contains(&device) {
+                    return Err(Reject::UnknownDevice(device));
+                }
+                self.observed(device, state, cx);
+            }
+            Command::Resume => self.resume(cx),
+        }
+        Ok(())
+    }
+
+    fn acceptable(&self, routine: &Routine<V>) -> Result<(), Reject> {
+        let (found, limit) = (routine.steps.len(), self.config.step_limit);
+        if found == 0 {
+            return Err(Reject::Empty);
+        }
+        if found > limit.into() {
+            return Err(Reject::TooLong { found, limit });
+        }
+        for device in routine.devices() {
+            if !self.devices.contains(&device) {
+                return Err(Reject::UnknownDevice(device));
+            }
+        }
+        let limit = self.config.routine_limit;
+        if self.runs.len() >= limit as usize {
+            return Err(Reject::TooManyRoutines { limit });
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, routine: Routine<V>, cx: &mut Context<'_, Self>) {
+        self.last.0 += 1;
+        let id = self.last;
+        self.runs.insert(id, Run::new(routine));
+        cx.event(Event::Accepted(id));
+        self.admit(id, cx);
+    }
+
+    fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let Member { id, incarnation } = delta.member();
+        let Some(device) = self.devices.get_mut(&id) else {
+            return Err(Reject::UnknownMember(delta));
+        };
+        let life = device.life;
+        if life.is_some_and(|life| life.newer_than(incarnation)) {
+            // About a former life.
+            return Ok(());
+        }
+        let is_new_life = life.is_some_and(|life| incarnation.newer_than(life));
+        match delta {
+            Delta::Suspected(_) => return Ok(()),
+            Delta::Joined(_) | Delta::Refuted(_) => {
+                device.life = Some(incarnation);
+                let was_up = device.is_up;
+                if was_up && is_new_life {
+                    self.failed(id, cx);
+                }
+                if !was_up || is_new_life {
+                    self.restarted(id, cx);
+                }
+            }
+            Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_) => {
+                device.life = Some(incarnation);
+                if device.is_up {
+                    self.failed(id, cx);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {
+        match timer {
+            Timer::Timeout(device) => {
+                if self.devices.get(&device).is_some_and(|it| it.flight.is_some()) {
+                    self.counters.timeouts += 1;
+                    self.outcome(device, Outcome::Unknown, cx);
+                }
+            }
+            Timer::Hold(device) => self.hold_over(device, cx),
+            Timer::Retry(device) => {
+                if let Some(it) = self.devices.get_mut(&device) {
+                    it.rests = false;
+                    self.look(Work::Device(device));
+                }
+            }
+            Timer::Lease(device) => self.lease_over(device, cx),
+            Timer::Patience(routine) => {
+                if let Some(run) = self.runs.get_mut(&routine) {
+                    run.late = true;
+                    self.look(Work::Queue);
+                }
+            }
+        }
+    }
+
+    /// Somebody changed the device by hand, or it answers whether a command was done.
+    fn observed(&mut self, device: NodeId, state: V, cx: &mut Context<'_, Self>) {
+        let Some(it) = self.devices.get_mut(&device) else {
+            return;
+        };
+        if let Some(flight) = &it.flight {
+            let is_done = flight.value == state;
+            it.actual = Some(state);
+            if is_done {
+                self.outcome(device, Outcome::Done, cx);
+            } else {
+                self.issue_again(device, cx);
+            }
+            return;
+        }
+        it.attempts = 0;
+        it.is_stuck = false;
+        let is_pending = it.needs_rollback();
+        it.actual = Some(state.clone());
+        if !is_pending && it.desired() != Some(&state) {
+            it.happen(Owner::Hand, Some(state));
+            self.settle(&[device], cx);
+        }
+        self.look(Work::Device(device));
+    }
+}
+
+impl<V: Value> Machine for Hub<V> {
+    type Message = Infallible;
+    type Timer = Timer;
+    type Command = Command<V>;
+    type Event = Event<V>;
+    type Reject = Reject;
+
+    fn handle(
+        &mut self,
+        input: Input<Self>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Self::Reject> {
+        match input {
+            Input::Message { message, .. } => match message {},
+            Input::Membership(delta) => self.learn(delta, cx)?,
+            Input::Command(command) => self.command(command, cx)?,
+            Input::Tick(timer) => self.tick(timer, cx),
+        }
+        self.pump(cx);
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! Rules that do not hold up: those of the paper to the letter. For tests and comparison only.
+//!
+//! `docs/errata.md` says where each stands and what breaks.
+
+/// A rule that breaks a promise. Exists with the feature `check` only.
+#[cfg(feature = "check")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Published {
+    /// Only who shares a device with a new routine is looked at when it is placed (Algorithm 1,
+    /// line 12; erratum H1).
+    DirectOrder,
+    /// A routine's rollback begins though its command is on its way (section 4.3; erratum H11).
+    DrainsNothing,
+    /// A lease ends while a command is on its way (section 4.1; erratum H12).
+    RevokesInFlight,
+    /// A condition sees what an unfinished routine wrote (section 4.1; erratum H13).
+    ReadsUncommitted,
+    /// A routine may command a device that is to be rolled back (section 4.3; erratum H6).
+    FreeRollback,
+}
+
+/// Which rules a machine follows: ours, always, without the feature `check`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Rules {
+    #[cfg(feature = "check")]
+    published: u32,
+}
+
+#[cfg(feature = "check")]
+impl Rules {
+    pub(crate) fn published(rules: &[Published]) -> Self {
+        let published = rules.iter().fold(0, |all, &rule| all | 1 << rule as u8);
+        Self { published }
+    }
+}
+
+/// One question for each rule; without the feature the answer is no.
+macro_rules! rules {
+    ($($name:ident $rule:ident)*) => {
+        impl Rules {
+            $(
+                #[cfg_attr(
+                    not(feature = "check"),
+                    allow(clippy::unused_self, reason = "the same calls as with the feature")
+                )]
+                pub(crate) const fn $name(self) -> bool {
+                    #[cfg(feature = "check")]
+                    return self.published & 1 << Published::$rule as u8 != 0;
+                    #[cfg(not(feature = "check"))]
+                    false
+                }
+            )*
+        }
+    };
+}
+
+rules! {
+    direct_order DirectOrder
+    drains_nothing DrainsNothing
+    revokes_in_flight RevokesInFlight
+    reads_uncommitted ReadsUncommitted
+    free_rollback FreeRollback
+}

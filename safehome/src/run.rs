@@ -1,0 +1,81 @@
+//! A routine on its way.
+
+use alloc::vec::Vec;
+
+use selvedge_core::NodeId;
+
+use crate::{Routine, Step, Why};
+
+/// A routine that the hub has taken.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Run<V> {
+    pub(crate) routine: Routine<V>,
+    /// The devices that it needs, in the order in which it first does.
+    pub(crate) devices: Vec<NodeId>,
+    pub(crate) stage: Stage,
+    /// The number of the next command.
+    pub(crate) at: u16,
+    /// The condition of the next command holds.
+    pub(crate) tested: bool,
+    /// The device that a command of ours is on its way to, or that is held for us.
+    pub(crate) busy: Option<NodeId>,
+    /// Waits for longer than [`Config::patience`](crate::Config::patience).
+    pub(crate) late: bool,
+    /// The application was told that a change of ours is hidden.
+    pub(crate) hidden: bool,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) enum Stage {
+    /// It has no place yet.
+    Waiting,
+    /// It has its place in the order of each device.
+    Placed,
+    /// A command was issued, or a state asked for.
+    Running,
+    /// Its command on the way is awaited, and then it is undone.
+    Aborting(Why),
+    /// Done; somebody before it in the order is not.
+    Committed,
+}
+
+impl<V> Run<V> {
+    pub(crate) fn new(routine: Routine<V>) -> Self {
+        Self {
+            devices: routine.devices(),
+            routine,
+            stage: Stage::Waiting,
+            at: 0,
+            tested: false,
+            busy: None,
+            late: false,
+            hidden: false,
+        }
+    }
+
+    pub(crate) fn step(&self) -> Option<&Step<V>> {
+        self.routine.steps.get(usize::from(self.at))
+    }
+
+    /// Whether this or a later command needs the device.
+    pub(crate) fn still_needs(&self, device: NodeId) -> bool {
+        self.routine.needs(device, self.at.into())
+    }
+
+    /// Whether it waits for this device now.
+    pub(crate) fn waits_for(&self, device: NodeId) -> bool {
+        let needs = |step: &Step<V>| step.devices().any(|it| it == device);
+        self.busy.is_none() && self.at > 0 && self.step().is_some_and(needs)
+    }
+
+    /// Whether it has a place and is not finished.
+    pub(crate) const fn is_active(&self) -> bool {
+        matches!(
+            self.stage,
+            Stage::Placed | Stage::Running | Stage::Aborting(_)
+        )
+    }
+}
