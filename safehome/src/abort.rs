@@ -22,6 +22,8 @@ impl<V: Value> Hub<V> {
         {
             if device.held != Some(id) {
                 if self.rules.drains_nothing() {
+                    device.flight = None;
+                    cx.disarm(Timer::Timeout(at));
                     self.undo(id, cx);
                 }
                 return;
@@ -72,7 +74,11 @@ impl<V: Value> Hub<V> {
             return None;
         }
         let mut behind = device.lineage.iter().skip(place);
-        let is_hidden = behind.any(|it| it.wrote.is_some());
+        let is_hidden = behind.any(|it| {
+            it.wrote.is_some() || self.rules.touched_is_written() && it.routine().is_some()
+        });
+        #[cfg(feature = "check")]
+        Self::undo_as_published(self.rules, device, is_hidden);
         if entry.wrote.is_some() && entry.undo.is_some() && !is_hidden {
             let handler = Entry::happened(Owner::Hand, entry.undo);
             device.lineage.insert(place, handler);
@@ -93,6 +99,22 @@ impl<V: Value> Hub<V> {
         })
     }
 
+    /// What the paper's rules make of a rollback (errata H5 to H8).
+    #[cfg(feature = "check")]
+    fn undo_as_published(
+        rules: crate::published::Rules,
+        device: &mut crate::lineage::Device<V>,
+        is_hidden: bool,
+    ) {
+        let is_due = device.desired().is_some() && device.needs_rollback();
+        let forgets = rules.forgets_rollback() && !device.is_up;
+        if forgets || rules.touched_is_written() && is_hidden {
+            device.actual = device.desired().cloned();
+        } else if is_due && (rules.target_at_abort() || rules.free_rollback()) {
+            device.target = device.desired().cloned();
+        }
+    }
+
     /// Brings a device into the state that it should be in. What that is was computed now, and is
     /// compared again when it is done (erratum H8).
     pub(crate) fn roll_back(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
@@ -103,6 +125,8 @@ impl<V: Value> Hub<V> {
         let Some(value) = device.desired().cloned() else {
             return;
         };
+        #[cfg(feature = "check")]
+        let value = device.target.clone().unwrap_or(value);
         if device.rests {
             return;
         }
@@ -128,6 +152,10 @@ impl<V: Value> Hub<V> {
             return;
         };
         if outcome == Outcome::Done {
+            #[cfg(feature = "check")]
+            if device.target.take().is_some() {
+                device.actual = device.desired().cloned();
+            }
             device.attempts = 0;
             if !device.needs_rollback() {
                 cx.event(Event::Restored(id));
@@ -182,6 +210,14 @@ impl<V: Value> Hub<V> {
         } else if in_flight && !self.rules.revokes_in_flight() {
             entry.revoked = true;
         } else {
+            #[cfg(feature = "check")]
+            if in_flight
+                && let Some(device) = self.devices.get_mut(&id)
+                && let Some(run) = self.runs.get_mut(&owner)
+            {
+                device.flight = None;
+                run.busy = None;
+            }
             self.abort(owner, Why::LeaseOver(id), cx);
         }
     }

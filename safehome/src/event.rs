@@ -117,7 +117,7 @@ pub enum Event<V> {
     Stuck(NodeId),
     /// What is told next in the order that explains the end: routines one by one, and failures and
     /// restarts of devices. It is final.
-    Ordered(Placed),
+    Ordered(Placed<V>),
     /// Another routine changed a device that this unfinished one had changed (section 7.1:
     /// temporary incongruence). Told once a routine.
     Incongruent {
@@ -131,15 +131,21 @@ pub enum Event<V> {
 }
 
 /// Something that has its place in the serial order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Placed {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Placed<V> {
     /// A committed routine.
     Routine(RoutineId),
     /// A device's failure was noticed.
     Failed(NodeId),
     /// A device's restart was noticed.
     Restarted(NodeId),
+    /// A device was brought into a state by hand, or by the undo handler of an aborted routine.
+    Set {
+        /// Which device.
+        device: NodeId,
+        /// Its state, if it is known.
+        state: Option<V>,
+    },
 }
 
 /// Why a command was passed over.

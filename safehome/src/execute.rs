@@ -32,7 +32,9 @@ impl<V: Value> Hub<V> {
         if device.flight.is_some() || device.held.is_some() {
             return;
         }
-        if !is_weak && device.is_up && device.needs_rollback() {
+        let waits = device.head().and_then(|it| self.runs.get(&it));
+        let is_first = self.rules.free_rollback() && waits.is_some_and(|it| it.waits_here(id));
+        if !is_weak && device.is_up && device.needs_rollback() && !is_first {
             self.roll_back(id, cx);
             return;
         }
@@ -79,10 +81,21 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    fn turn(&self, id: RoutineId, device: NodeId) -> Turn {
-        let Some(device) = self.devices.get(&device) else {
+    fn turn(&mut self, id: RoutineId, device: NodeId) -> Turn {
+        let (is_weak, rules) = (self.is_weak(), self.rules);
+        let Some(device) = self.devices.get_mut(&device) else {
             return Turn::Down;
         };
+        if rules.releases_between()
+            && let Some(place) = device.position(id)
+            && device.lineage.get(place).is_some_and(|it| it.released)
+        {
+            // A second place for a second command.
+            let mut entry = device.lineage.remove(place);
+            entry.released = false;
+            device.lineage.insert(device.first_free(), entry);
+        }
+        let device = &*device;
         if device.head() != Some(id) {
             return Turn::Wait;
         }
@@ -90,7 +103,7 @@ impl<V: Value> Hub<V> {
             return Turn::Down;
         }
         let is_busy = device.flight.is_some() || device.held.is_some();
-        if is_busy || !self.is_weak() && device.needs_rollback() && !self.rules.free_rollback() {
+        if is_busy || !is_weak && device.needs_rollback() && !rules.free_rollback() {
             return Turn::Wait;
         }
         Turn::Ours
@@ -214,6 +227,7 @@ impl<V: Value> Hub<V> {
         match outcome {
             Outcome::Done => device.actual = Some(flight.value.clone()),
             Outcome::Refused => {}
+            Outcome::Unknown if self.rules.unknown_is_refused() => {}
             Outcome::Unknown => device.actual = None,
         }
         self.look(Work::Device(id));
@@ -327,6 +341,16 @@ impl<V: Value> Hub<V> {
             step: run.at,
             why,
         });
+        if self.rules.skip_is_written()
+            && why != Skip::Condition
+            && let Some(step) = run.step()
+            && let Some(device) = self.devices.get_mut(&step.device)
+            && let Some(entry) = device.entry_mut(id)
+        {
+            entry.touched = true;
+            entry.wrote = Some(step.value.clone());
+            device.actual = device.desired().cloned();
+        }
         self.step_done(id, cx);
     }
 
@@ -351,6 +375,13 @@ impl<V: Value> Hub<V> {
             };
             let is_weak = self.is_weak();
             if !is_weak && run.still_needs(at) {
+                if self.rules.releases_between()
+                    && let Some(device) = self.devices.get_mut(&at)
+                    && let Some(entry) = device.entry_mut(id)
+                {
+                    entry.released = true;
+                    self.look(Work::Device(at));
+                }
                 continue;
             }
             if is_weak {
@@ -418,6 +449,8 @@ impl<V: Value> Hub<V> {
                 self.look(Work::Device(at));
             }
         }
+        #[cfg(feature = "check")]
+        self.compact(id, &devices);
         if devices.iter().all(|at| self.place_of(id, *at).is_none()) {
             // It touched nothing, or is of a weak hub.
             self.runs.remove(&id);
@@ -427,6 +460,32 @@ impl<V: Value> Hub<V> {
         }
         self.settle(&devices, cx);
         self.look(Work::Queue);
+    }
+
+    /// Commits as section 4.3 says: the routine's place is removed, and all before it (errata H2
+    /// to H4).
+    #[cfg(feature = "check")]
+    fn compact(&mut self, id: RoutineId, devices: &[NodeId]) {
+        if !self.rules.compacts() {
+            return;
+        }
+        let Some(run) = self.runs.get(&id) else {
+            return;
+        };
+        for &at in devices {
+            let mut steps = run.routine.steps.iter().rev();
+            let last = steps.find(|step| step.device == at);
+            let Some(device) = self.devices.get_mut(&at) else {
+                continue;
+            };
+            if let Some(place) = device.position(id) {
+                let wrote = device.lineage.drain(..=place).last();
+                let wrote = wrote.and_then(|it| it.wrote);
+                device.base = wrote.or(device.base.take());
+            } else if self.rules.commits_compacted() {
+                device.base = last.map(|step| step.value.clone());
+            }
+        }
     }
 
     pub(crate) fn place_of(&self, id: RoutineId, at: NodeId) -> Option<usize> {
@@ -447,14 +506,16 @@ impl<V: Value> Hub<V> {
             };
             let id = match first.owner {
                 Owner::Routine(id) => id,
-                Owner::Event(placed) => {
-                    device.lineage.remove(0);
-                    cx.event(Event::Ordered(placed));
-                    stack.push(at);
-                    continue;
-                }
-                Owner::Hand => {
-                    device.base = device.lineage.remove(0).wrote;
+                happened @ (Owner::Failed | Owner::Restarted | Owner::Hand) => {
+                    let state = device.lineage.remove(0).wrote;
+                    cx.event(Event::Ordered(match happened {
+                        Owner::Failed => Placed::Failed(at),
+                        Owner::Restarted => Placed::Restarted(at),
+                        Owner::Hand | Owner::Routine(_) => {
+                            device.base.clone_from(&state);
+                            Placed::Set { device: at, state }
+                        }
+                    }));
                     stack.push(at);
                     continue;
                 }

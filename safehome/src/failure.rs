@@ -8,7 +8,7 @@ use crate::config::Visibility;
 use crate::lineage::{Entry, Owner};
 use crate::machine::Work;
 use crate::run::{Run, Stage};
-use crate::{Event, Hub, Placed, RoutineId, Timer, Value, Why};
+use crate::{Event, Hub, RoutineId, Timer, Value, Why};
 
 /// How many failures and restarts of a device are kept in the order while somebody before them is
 /// unfinished.
@@ -19,7 +19,7 @@ impl<V: Value> Hub<V> {
         if let Some(device) = self.devices.get_mut(&id) {
             device.is_up = false;
         }
-        self.note(id, Placed::Failed(id), cx);
+        self.note(id, Owner::Failed, cx);
         let affected = match self.config.visibility {
             Visibility::Weak => Vec::new(),
             Visibility::GlobalStrict => self.active(|run, _| run.routine.must(id)),
@@ -31,7 +31,8 @@ impl<V: Value> Hub<V> {
                     entry.is_some_and(|it: &Entry<V>| it.touched)
                 };
                 self.active(|run, routine| {
-                    touched(routine) && run.still_needs(id) && run.routine.must(id)
+                    let is_needed = run.routine.must(id) || self.rules.any_command_aborts();
+                    touched(routine) && run.still_needs(id) && is_needed
                 })
             }
         };
@@ -48,7 +49,7 @@ impl<V: Value> Hub<V> {
             device.attempts = 0;
             cx.disarm(Timer::Retry(id));
         }
-        self.note(id, Placed::Restarted(id), cx);
+        self.note(id, Owner::Restarted, cx);
         let affected = match self.config.visibility {
             Visibility::GlobalStrict => self.active(|run, _| run.routine.must(id)),
             Visibility::StrongGlobalStrict => self.active(|_, _| true),
@@ -73,16 +74,16 @@ impl<V: Value> Hub<V> {
     }
 
     /// A failure or a restart has its place in the order: behind all that have touched the device.
-    fn note(&mut self, id: NodeId, placed: Placed, cx: &mut Context<'_, Self>) {
+    fn note(&mut self, id: NodeId, owner: Owner, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&id) else {
             return;
         };
-        let is_event = |it: &Entry<V>| matches!(it.owner, Owner::Event(_));
+        let is_event = |it: &Entry<V>| matches!(it.owner, Owner::Failed | Owner::Restarted);
         if device.lineage.iter().filter(|it| is_event(it)).count() >= KEPT {
             self.counters.unordered += 1;
             return;
         }
-        device.happen(Owner::Event(placed), None);
+        device.happen(owner, None);
         self.settle(&[id], cx);
     }
 

@@ -8,6 +8,8 @@ extern crate alloc;
 extern crate std;
 
 mod abort;
+#[cfg(feature = "check")]
+pub mod check;
 mod config;
 mod counters;
 mod event;

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Incarnation, Span, Time};
 
-use crate::{Placed, RoutineId};
+use crate::RoutineId;
 
 /// A device, as far as the hub knows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,6 +28,10 @@ pub(crate) struct Device<V> {
     pub(crate) rests: bool,
     /// It refused all rollbacks, and is left as it is.
     pub(crate) is_stuck: bool,
+    /// What a rollback was to bring back when a routine was aborted: in published rules only
+    /// (errata H6, H8).
+    #[cfg(feature = "check")]
+    pub(crate) target: Option<V>,
 }
 
 /// A command on its way to a device. There is one at a time.
@@ -68,8 +72,10 @@ pub(crate) struct Entry<V> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Owner {
     Routine(RoutineId),
-    /// The device failed, or restarted.
-    Event(Placed),
+    /// The device failed.
+    Failed,
+    /// It restarted.
+    Restarted,
     /// Its state was changed by hand, or by an undo handler.
     Hand,
 }
@@ -108,7 +114,7 @@ impl<V> Entry<V> {
     pub(crate) const fn routine(&self) -> Option<RoutineId> {
         match self.owner {
             Owner::Routine(routine) => Some(routine),
-            Owner::Event(_) | Owner::Hand => None,
+            Owner::Failed | Owner::Restarted | Owner::Hand => None,
         }
     }
 
@@ -131,6 +137,8 @@ impl<V: Clone + Eq> Device<V> {
             attempts: 0,
             rests: false,
             is_stuck: false,
+            #[cfg(feature = "check")]
+            target: None,
         }
     }
 
@@ -177,6 +185,10 @@ impl<V: Clone + Eq> Device<V> {
 
     /// Whether a rollback is to be done before anybody touches it (errata H6 to H10).
     pub(crate) fn needs_rollback(&self) -> bool {
+        #[cfg(feature = "check")]
+        if self.target.is_some() {
+            return true;
+        }
         let desired = self.desired();
         !self.is_stuck && desired.is_some() && self.actual.as_ref() != desired
     }

@@ -66,7 +66,7 @@ impl<V: Value> Hub<V> {
         Ok(Self::unchecked(config, Rules::published(rules)))
     }
 
-    fn unchecked(config: Config, rules: Rules) -> Self {
+    pub(crate) fn unchecked(config: Config, rules: Rules) -> Self {
         Self {
             config,
             rules,

@@ -18,6 +18,27 @@ pub enum Published {
     ReadsUncommitted,
     /// A routine may command a device that is to be rolled back (section 4.3; erratum H6).
     FreeRollback,
+    /// A routine that commits leaves the order, and so do all before it on its devices (figure 7;
+    /// errata H2, H3).
+    Compacts,
+    /// With that, one that was left out of the order of a device commits its state all the same
+    /// (section 4.3; erratum H4).
+    CommitsCompacted,
+    /// Who may use a device is taken to have changed it (section 4.3; erratum H5).
+    TouchedIsWritten,
+    /// What a device that is down should be brought back to is forgotten (erratum H7).
+    ForgetsRollback,
+    /// A rollback brings back what was there when the routine was aborted (section 4.3; erratum
+    /// H8).
+    TargetAtAbort,
+    /// A command that was passed over counts as done (section 2.2; erratum H9).
+    SkipIsWritten,
+    /// A command that got no answer was not done (section 6; erratum H10).
+    UnknownIsRefused,
+    /// Each command of a routine has a place of its own on its device (Algorithm 1; erratum H14).
+    ReleasesBetween,
+    /// A routine ends with a device that it could do without (section 3, rule 4; erratum H21).
+    AnyCommandAborts,
 }
 
 /// Which rules a machine follows: ours, always, without the feature `check`.
@@ -62,4 +83,13 @@ rules! {
     revokes_in_flight RevokesInFlight
     reads_uncommitted ReadsUncommitted
     free_rollback FreeRollback
+    compacts Compacts
+    commits_compacted CommitsCompacted
+    touched_is_written TouchedIsWritten
+    forgets_rollback ForgetsRollback
+    target_at_abort TargetAtAbort
+    skip_is_written SkipIsWritten
+    unknown_is_refused UnknownIsRefused
+    releases_between ReleasesBetween
+    any_command_aborts AnyCommandAborts
 }

@@ -71,6 +71,11 @@ impl<V> Run<V> {
         self.busy.is_none() && self.at > 0 && self.step().is_some_and(needs)
     }
 
+    /// Whether its next command is one to this device.
+    pub(crate) fn waits_here(&self, device: NodeId) -> bool {
+        self.busy.is_none() && self.step().is_some_and(|step| step.device == device)
+    }
+
     /// Whether it has a place and is not finished.
     pub(crate) const fn is_active(&self) -> bool {
         matches!(
