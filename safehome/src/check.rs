@@ -2,9 +2,13 @@
 //!
 //! One list, [`scenarios`], is run by this crate's tests, by `selvedge check`, and by whoever
 //! composes a hub with other machines. Each scenario explores every order in which routines come,
-//! commands are done, refused or get lost, devices fail and restart, and timers tick.
+//! commands are done, refused or get lost, devices fail and restart, and timers tick. Where the
+//! paper's rule breaks a promise, the scenario comes twice under one name: with the published
+//! rules, which must break, and with ours, which must hold.
 
+mod errata;
 mod home;
+mod sound;
 
 use alloc::vec::Vec;
 
@@ -14,10 +18,32 @@ pub use home::{Do, Happening, Home, Promise, Setup, Tick};
 
 use crate::Published;
 
-use Happening::{Cancel, Fails, Restarts, Submit};
-
 /// What is checked: first ours, which must hold, then what must break.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
-    Vec::new()
+    let mut all = sound::quick();
+    all.extend(sound::deep().into_iter().map(Scenario::deep));
+    all.extend(errata::pairs());
+    all
+}
+
+/// A scenario under our rules.
+fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
+    Scenario::new(name, Expected::Holds { states }, move || setup.model())
+}
+
+/// A scenario under rules that break a promise after so many steps.
+fn breaks(
+    name: &str,
+    steps: usize,
+    setup: Setup,
+    rules: &'static [Published],
+    promise: Promise,
+) -> Scenario {
+    let setup = Setup {
+        rules,
+        only: Some(promise),
+        ..setup
+    };
+    Scenario::new(name, Expected::Breaks { steps }, move || setup.model()).published()
 }

@@ -215,9 +215,7 @@ pub enum Reject {
     #[error("the routine has no command: give it one")]
     Empty,
     /// Too much to do.
-    #[error(
-        "the routine has {found} commands and may have {limit}: split it, or raise step_limit"
-    )]
+    #[error("the routine has {found} commands and may have {limit}: split it, or raise step_limit")]
     TooLong {
         /// How many it has.
         found: usize,

@@ -248,7 +248,10 @@ impl<V: Value> Hub<V> {
         }
         let device = self.devices.get(&id);
         let is_revoked = |it: &Entry<V>| it.revoked && run.still_needs(id);
-        if device.and_then(|it| it.entry(routine)).is_some_and(is_revoked) {
+        if device
+            .and_then(|it| it.entry(routine))
+            .is_some_and(is_revoked)
+        {
             self.abort(routine, Why::LeaseOver(id), cx);
             return;
         }
@@ -484,6 +487,7 @@ impl<V: Value> Hub<V> {
                 device.base = wrote.or(device.base.take());
             } else if self.rules.commits_compacted() {
                 device.base = last.map(|step| step.value.clone());
+                device.actual = device.desired().cloned();
             }
         }
     }

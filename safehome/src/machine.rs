@@ -247,7 +247,11 @@ impl<V: Value> Hub<V> {
     fn tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {
         match timer {
             Timer::Timeout(device) => {
-                if self.devices.get(&device).is_some_and(|it| it.flight.is_some()) {
+                if self
+                    .devices
+                    .get(&device)
+                    .is_some_and(|it| it.flight.is_some())
+                {
                     self.counters.timeouts += 1;
                     self.outcome(device, Outcome::Unknown, cx);
                 }

@@ -315,7 +315,8 @@ fn run(seed: u64) -> Counts {
             0..14 => {
                 let routine = home.routine(conditions);
                 home.pending = Some(routine.clone());
-                home.input(Input::Command(Command::Submit(routine))).unwrap();
+                home.input(Input::Command(Command::Submit(routine)))
+                    .unwrap();
             }
             14..17 if home.faults => {
                 let nth = home.below(things as u32) as usize;
@@ -342,7 +343,10 @@ fn run(seed: u64) -> Counts {
             println!("{line}");
         }
         println!("{:#?}", home.routines);
-        panic!("seed {seed}, {visibility:?} {scheduler:?}: {why}: {:#?}", home.hub.machine());
+        panic!(
+            "seed {seed}, {visibility:?} {scheduler:?}: {why}: {:#?}",
+            home.hub.machine()
+        );
     };
     if home.open > 0 || !home.hub.machine().is_quiet() {
         fail("routines are unfinished", &home);
@@ -376,7 +380,10 @@ fn run(seed: u64) -> Counts {
         }
     }
     if home.counts.stuck == 0 && serial != end {
-        fail(&format!("{end:?} is not {serial:?} after {:?}", home.order), &home);
+        fail(
+            &format!("{end:?} is not {serial:?} after {:?}", home.order),
+            &home,
+        );
     }
     home.counts
 }

@@ -573,7 +573,9 @@ impl Setup {
         }
         if looks_at(Promise::Serializable) && self.visibility != Visibility::Weak {
             model = model.always("the order explains the end", |state: &State<Home, ()>| {
-                state.machines().all(|it| !it.is_over() || it.is_explained())
+                state
+                    .machines()
+                    .all(|it| !it.is_over() || it.is_explained())
             });
         }
         if looks_at(Promise::OneCommand) {
@@ -626,5 +628,7 @@ fn show(home: &Home) -> String {
             stage => format!("{} at {} {stage:?}", id.0, run.at),
         })
         .collect();
-    [devices.join("; "), runs.join(", ")].join(" | ").to_string()
+    [devices.join("; "), runs.join(", ")]
+        .join(" | ")
+        .to_string()
 }

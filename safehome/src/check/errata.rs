@@ -1,0 +1,265 @@
+//! Where the paper's rules break, and ours do not.
+
+use alloc::vec::Vec;
+
+use selvedge_sim::check::Scenario;
+
+use super::Happening::{Cancel, Restarts, Submit};
+use super::Promise::{Invariants, OneCommand, Serializable};
+use super::{Do, Happening, Promise, Setup, breaks, holds};
+use crate::Scheduler::{FirstCome, JustInTime, Timeline};
+use crate::{Published, Scheduler};
+
+/// A setup in which rules are tried.
+struct Case {
+    name: &'static str,
+    setup: Setup,
+    /// States under our rules.
+    states: usize,
+    rules: &'static [Published],
+    promise: Promise,
+    /// Steps until it breaks.
+    steps: usize,
+}
+
+pub(super) fn pairs() -> Vec<Scenario> {
+    let cases = orders().into_iter().chain(rollbacks()).chain(commands());
+    cases
+        .flat_map(|it| {
+            [
+                holds(it.name, it.states, it.setup),
+                breaks(it.name, it.steps, it.setup, it.rules, it.promise),
+            ]
+        })
+        .collect()
+}
+
+const fn home(devices: u64, scheduler: Scheduler, happenings: &'static [Happening]) -> Setup {
+    Setup {
+        scheduler,
+        ..Setup::home(devices, happenings)
+    }
+}
+
+/// Routines in a ring, and what is remembered of those that are finished.
+fn orders() -> [Case; 5] {
+    const AB: &[Do] = &[Do::set(0, 1), Do::set(1, 1)];
+    const BC: &[Do] = &[Do::set(1, 2), Do::set(2, 2)];
+    const CA: &[Do] = &[Do::set(2, 3), Do::set(0, 3)];
+    const ACB: &[Do] = &[Do::set(0, 1), Do::set(2, 1), Do::set(1, 1)];
+    const A: &[Do] = &[Do::set(0, 2)];
+    const AC: &[Do] = &[Do::set(0, 2), Do::set(2, 2)];
+    const BA: &[Do] = &[Do::set(1, 3), Do::set(0, 3)];
+    const CB: &[Do] = &[Do::set(1, 3), Do::set(2, 3)];
+    const AD: &[Do] = &[Do::set(0, 1), Do::set(1, 1), Do::set(2, 1)];
+    const FIVE: &[Do] = &[Do::set(0, 5)];
+    const TWO: &[Do] = &[Do::set(0, 2), Do::set(1, 2)];
+    [
+        Case {
+            name: "H1: three routines in a ring",
+            setup: home(3, Timeline, const { &[Submit(AB), Submit(BC), Submit(CA)] }),
+            states: 478,
+            rules: &[Published::DirectOrder],
+            promise: Invariants,
+            steps: 3,
+        },
+        Case {
+            name: "H2: one before who is finished is left out of the order",
+            setup: home(
+                3,
+                JustInTime,
+                const { &[Submit(ACB), Submit(A), Submit(BA)] },
+            ),
+            states: 348,
+            rules: &[Published::Compacts],
+            promise: Serializable,
+            steps: 9,
+        },
+        Case {
+            name: "H3: who is finished leaves the order before who came first",
+            setup: home(
+                3,
+                JustInTime,
+                const { &[Submit(ACB), Submit(AC), Submit(CB)] },
+            ),
+            states: 661,
+            rules: &[Published::Compacts],
+            promise: Serializable,
+            steps: 10,
+        },
+        Case {
+            name: "H4: an older state is committed later",
+            setup: home(
+                3,
+                FirstCome,
+                const { &[Submit(AD), Submit(TWO), Submit(FIVE), Cancel(2)] },
+            ),
+            states: 570,
+            rules: &[Published::Compacts, Published::CommitsCompacted],
+            promise: Serializable,
+            steps: 9,
+        },
+        Case {
+            name: "H14: one routine commands a device twice",
+            setup: home(
+                2,
+                FirstCome,
+                const {
+                    &[
+                        Submit(&[Do::set(0, 1), Do::set(1, 1), Do::set(0, 2)]),
+                        Submit(&[Do::set(0, 3), Do::set(1, 3)]),
+                    ]
+                },
+            ),
+            states: 27,
+            rules: &[Published::ReleasesBetween],
+            promise: Invariants,
+            steps: 4,
+        },
+    ]
+}
+
+/// What is undone, and when.
+fn rollbacks() -> [Case; 6] {
+    const AB: &[Do] = &[Do::set(0, 1), Do::set(1, 1)];
+    const A: &[Do] = &[Do::set(0, 2)];
+    const A3: &[Do] = &[Do::set(0, 3)];
+    [
+        Case {
+            name: "H5: who holds a device has not changed it yet",
+            setup: Setup {
+                faults: 1,
+                ..home(2, FirstCome, const { &[Submit(AB), Submit(A), Cancel(0)] })
+            },
+            states: 446,
+            rules: &[Published::TouchedIsWritten],
+            promise: Serializable,
+            steps: 5,
+        },
+        Case {
+            name: "H6: a rollback meets the next routine",
+            setup: home(2, FirstCome, const { &[Submit(AB), Submit(A), Cancel(0)] }),
+            states: 54,
+            rules: &[Published::FreeRollback],
+            promise: Serializable,
+            steps: 6,
+        },
+        Case {
+            name: "H7: a device fails before it is rolled back",
+            setup: home(
+                2,
+                FirstCome,
+                const { &[Submit(AB), Restarts(0), Cancel(0)] },
+            ),
+            states: 72,
+            rules: &[Published::ForgetsRollback],
+            promise: Serializable,
+            steps: 3,
+        },
+        Case {
+            name: "H8: what is to be brought back is undone too",
+            setup: home(
+                2,
+                FirstCome,
+                const {
+                    &[
+                        Submit(AB),
+                        Submit(&[Do::set(0, 2), Do::set(1, 2)]),
+                        Restarts(0),
+                        Cancel(0),
+                        Cancel(1),
+                    ]
+                },
+            ),
+            states: 1613,
+            rules: &[Published::TargetAtAbort],
+            promise: Serializable,
+            steps: 9,
+        },
+        Case {
+            name: "H11: a routine is cancelled while its command is on its way",
+            setup: home(1, FirstCome, const { &[Submit(A), Submit(A3), Cancel(0)] }),
+            states: 28,
+            rules: &[Published::DrainsNothing],
+            promise: OneCommand,
+            steps: 3,
+        },
+        Case {
+            name: "H12: a lease ends while a command is on its way",
+            setup: home(
+                3,
+                JustInTime,
+                const {
+                    &[
+                        Submit(&[Do::set(1, 1), Do::set(0, 1)]),
+                        Submit(&[Do::set(0, 2), Do::set(2, 2), Do::set(0, 3)]),
+                    ]
+                },
+            ),
+            states: 55,
+            rules: &[Published::RevokesInFlight],
+            promise: OneCommand,
+            steps: 4,
+        },
+    ]
+}
+
+/// What became of commands, and what others see of it.
+fn commands() -> [Case; 3] {
+    const AB: &[Do] = &[Do::set(0, 1), Do::set(1, 1)];
+    [
+        Case {
+            name: "H9: a command that may fail does",
+            setup: Setup {
+                faults: 1,
+                ..home(
+                    2,
+                    FirstCome,
+                    const {
+                        &[
+                            Submit(&[Do::maybe(0, 1), Do::set(1, 1)]),
+                            Submit(&[Do::set(0, 2), Do::set(1, 2)]),
+                            Cancel(1),
+                        ]
+                    },
+                )
+            },
+            states: 801,
+            rules: &[Published::SkipIsWritten],
+            promise: Serializable,
+            steps: 5,
+        },
+        Case {
+            name: "H10: nobody knows whether a command was done",
+            setup: Setup {
+                faults: 1,
+                ..home(2, FirstCome, const { &[Submit(AB)] })
+            },
+            states: 16,
+            rules: &[Published::UnknownIsRefused],
+            promise: Serializable,
+            steps: 2,
+        },
+        Case {
+            name: "H13: a condition sees what is undone later",
+            setup: home(
+                3,
+                FirstCome,
+                const {
+                    &[
+                        Submit(AB),
+                        Submit(&[Do {
+                            only_if: Some((0, 1)),
+                            ..Do::set(2, 1)
+                        }]),
+                        Cancel(0),
+                    ]
+                },
+            ),
+            states: 45,
+            rules: &[Published::ReadsUncommitted],
+            promise: Serializable,
+            steps: 8,
+        },
+    ]
+}

@@ -1,0 +1,128 @@
+//! Homes in which ours must hold.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use selvedge_sim::check::Scenario;
+
+use super::Happening::{Cancel, Fails, Restarts, Submit};
+use super::{Do, Setup, holds};
+use crate::{Scheduler, Visibility};
+
+const ALL: &[Do] = &[Do::set(0, 1), Do::set(1, 1), Do::set(2, 1)];
+const TWICE: &[Do] = &[Do::set(1, 2), Do::set(2, 2), Do::set(1, 5)];
+const BACK: &[Do] = &[Do::set(2, 3), Do::maybe(0, 3)];
+const READS: &[Do] = &[
+    Do {
+        only_if: Some((1, 2)),
+        ..Do::set(0, 4)
+    },
+    Do {
+        undo: Some(9),
+        ..Do::long(2, 4)
+    },
+];
+
+/// A model, its name, and the numbers of states of the scenarios.
+struct Row(Visibility, Scheduler, &'static str, [usize; 4]);
+
+const ROWS: [Row; 7] = [
+    Row(
+        Visibility::Eventual,
+        Scheduler::FirstCome,
+        "eventual, first come first served",
+        [225, 29_668, 163_241, 700_378],
+    ),
+    Row(
+        Visibility::Eventual,
+        Scheduler::JustInTime,
+        "eventual, just in time",
+        [678, 42_784, 400_706, 796_688],
+    ),
+    Row(
+        Visibility::Eventual,
+        Scheduler::Timeline,
+        "eventual, timeline",
+        [419, 27_087, 287_538, 790_793],
+    ),
+    Row(
+        Visibility::PartitionedStrict,
+        Scheduler::Timeline,
+        "partitioned strict",
+        [104, 8_320, 115_605, 716_915],
+    ),
+    Row(
+        Visibility::GlobalStrict,
+        Scheduler::Timeline,
+        "global strict",
+        [104, 8_320, 130_843, 824_113],
+    ),
+    Row(
+        Visibility::StrongGlobalStrict,
+        Scheduler::Timeline,
+        "strong global strict",
+        [104, 8_320, 274_486, 1_066_992],
+    ),
+    Row(
+        Visibility::Weak,
+        Scheduler::Timeline,
+        "weak",
+        [969, 25_753, 657_605, 525_126],
+    ),
+];
+
+pub(super) fn quick() -> Vec<Scenario> {
+    let mut all = Vec::new();
+    for Row(visibility, scheduler, name, [three, reads, ..]) in ROWS {
+        let of = |happenings| Setup {
+            visibility,
+            scheduler,
+            ..Setup::home(3, happenings)
+        };
+        let setup = of(const { &[Submit(ALL), Submit(TWICE), Submit(BACK)] });
+        all.push(holds(&format!("{name}: 3 routines"), three, setup));
+        let setup = Setup {
+            faults: 1,
+            ..of(const { &[Submit(ALL), Submit(READS), Submit(TWICE), Cancel(0)] })
+        };
+        let name = format!("{name}: a condition, a command that fails, a cancel");
+        all.push(holds(&name, reads, setup));
+    }
+    all
+}
+
+pub(super) fn deep() -> Vec<Scenario> {
+    let mut all = Vec::new();
+    for Row(visibility, scheduler, name, [.., fails, restarts]) in ROWS {
+        let of = |happenings| Setup {
+            visibility,
+            scheduler,
+            faults: 1,
+            ..Setup::home(3, happenings)
+        };
+        let setup = of(const {
+            &[
+                Submit(ALL),
+                Submit(TWICE),
+                Submit(BACK),
+                Fails(0),
+                Restarts(1),
+            ]
+        });
+        let of_failures = format!("{name}: a device fails, one restarts, a command fails");
+        all.push(holds(&of_failures, fails, setup));
+        let setup = of(const {
+            &[
+                Submit(ALL),
+                Submit(READS),
+                Submit(BACK),
+                Restarts(2),
+                Restarts(1),
+                Cancel(1),
+            ]
+        });
+        let name = format!("{name}: a condition, two devices restart, a command fails, a cancel");
+        all.push(holds(&name, restarts, setup));
+    }
+    all
+}
