@@ -6,6 +6,7 @@
 //! paper's rule breaks a promise, the scenario comes twice under one name: with the published
 //! rules, which must break, and with ours, which must hold.
 
+mod algorithm;
 mod errata;
 mod home;
 mod sound;
@@ -14,6 +15,7 @@ use alloc::vec::Vec;
 
 use selvedge_sim::check::{Expected, Scenario};
 
+pub use algorithm::{Algorithm1, Slot, algorithm_1};
 pub use home::{Do, Happening, Home, Promise, Setup, Tick};
 
 use crate::Published;

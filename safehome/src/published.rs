@@ -39,6 +39,9 @@ pub enum Published {
     ReleasesBetween,
     /// A routine ends with a device that it could do without (section 3, rule 4; erratum H21).
     AnyCommandAborts,
+    /// Who has waited for too long is the first to be tried, and others still start where it waits
+    /// (section 5; erratum H18).
+    LateIsMerelyFirst,
 }
 
 /// Which rules a machine follows: ours, always, without the feature `check`.
@@ -92,4 +95,5 @@ rules! {
     unknown_is_refused UnknownIsRefused
     releases_between ReleasesBetween
     any_command_aborts AnyCommandAborts
+    late_is_merely_first LateIsMerelyFirst
 }

@@ -72,7 +72,8 @@ impl<V: Value> Hub<V> {
                 continue;
             };
             let devices = run.devices.clone();
-            let (is_late, patient) = (run.late, self.config.scheduler == Scheduler::JustInTime);
+            let is_late = run.late && !self.rules.late_is_merely_first();
+            let (is_late, patient) = (is_late, self.config.scheduler == Scheduler::JustInTime);
             let is_after = devices.iter().any(|it| passed_by.contains(it));
             let places = match self.config.visibility {
                 Visibility::GlobalStrict | Visibility::StrongGlobalStrict => {
