@@ -35,6 +35,10 @@ pub const LISTS: &[List] = &[
         name: "celect",
         scenarios: selvedge_celect::check::scenarios,
     },
+    List {
+        name: "safehome",
+        scenarios: selvedge_safehome::check::scenarios,
+    },
 ];
 
 /// What one property of one scenario came to.

@@ -36,6 +36,7 @@ extern "C" fn main(_count: c_int, _arguments: *const *const c_char) -> c_int {
         camera_works(),
         sections_work(),
         celect_works(),
+        safehome_works(),
     ];
     c_int::from(!parts.into_iter().all(|works| works))
 }
@@ -163,6 +164,39 @@ fn sections_work() -> bool {
     }
     let inside = asker.machine().get(name).and_then(Camera::token);
     works && inside.is_some()
+}
+
+/// A routine is done by the one device that it needs.
+fn safehome_works() -> bool {
+    use selvedge_safehome::{Command, Event, Hub, Outcome, Routine, Step};
+    let Ok(hub) = Hub::new(selvedge_safehome::Config::default()) else {
+        return false;
+    };
+    let (mut hub, device, mut told) = (Driver::new(hub), NodeId(1), Vec::new());
+    let steps = Vec::from([Step::new(device, 7_u8)]);
+    let state = None;
+    let mut works = true;
+    for command in [
+        Command::Device { device, state },
+        Command::Submit(Routine { steps }),
+    ] {
+        let input = Input::Command(command);
+        let taken = hub.step(Time::ZERO, &mut Steps(0), input, |it| told.push(it));
+        works &= taken.is_ok();
+    }
+    for effect in told {
+        if let Effect::Event(Event::Issue { device, token, .. }) = effect {
+            let outcome = Outcome::Done;
+            let report = Command::Outcome {
+                device,
+                token,
+                outcome,
+            };
+            let input = Input::Command(report);
+            works &= hub.step(Time::ZERO, &mut Steps(0), input, drop).is_ok();
+        }
+    }
+    works && hub.machine().is_quiet() && hub.machine().state(device) == Some(&7)
 }
 
 /// A node asks another one whom it knows, and both follow the one that this appoints.

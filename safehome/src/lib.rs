@@ -1,4 +1,113 @@
 //! Atomic, serializable routines at a hub.
+//!
+//! A routine is a list of commands to devices: close the window, then switch on the heating. Hubs of
+//! today send such commands as they come. Two routines that meet leave the home in a state that
+//! neither wanted; one that fails in the middle leaves half of it done. This hub decides which
+//! command goes to which device when, so that the end is as if the routines had run one by one, and
+//! undoes those that fail ("Home, SafeHome: Smart Home Reliability with Visibility and Atomicity" by
+//! S. B. Ahsan and others, EuroSys 2021). The paper's rules break in many places; ours do not. What
+//! differs and why is said in `docs/errata.md`.
+//!
+//! # What is promised
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | when all routines are finished the devices are as if those that were committed had run one by one, in the order that [`Event::Ordered`] tells; what was skipped left out | every [`Visibility`] but `Weak`; devices change by the hub's commands, or tell it ([`Command::Observed`]); an [outcome](Outcome) is what it says: `Unknown` may have happened and will not happen later |
+//! | a condition sees the state that it would see in that order | the same |
+//! | a routine is committed, or everything that it did is undone, unless a later routine has changed it since, or the state before is unknown, or has an [undo handler](Step::undo) | the same; a device obeys [`Config::undo_attempts`] times sooner or later |
+//! | a rollback to a device that is down is done when it is back, and nothing else touches the device before | |
+//! | a device has one command on its way at a time | |
+//! | no two routines wait for each other, and every routine is finished | outcomes are reported, or [`Config::timeout`] passes; the host ticks |
+//! | under `GlobalStrict` one routine runs at a time; under `PartitionedStrict` those that run at a time have no device in common | |
+//! | a routine that waits is overtaken for [`Config::patience`] at most | [`Scheduler::JustInTime`] |
+//! | memory is bounded; nothing panics | [`Config::routine_limit`], [`Config::device_limit`], [`Config::step_limit`] |
+//!
+//! What is *not* promised:
+//!
+//! - What somebody sees meanwhile: under `Eventual` a later routine may change what an earlier one
+//!   has just done. [`Event::Incongruent`] says so.
+//! - Anything under [`Visibility::Weak`], which is there for comparison.
+//! - That an undone command leaves no trace in the world: an alarm that has rung has rung.
+//! - What is undone in which order: devices are restored side by side.
+//!
+//! # Which failures end a routine
+//!
+//! | a device that it must command fails | `Eventual` | `PartitionedStrict` | `GlobalStrict` | `Strong…` |
+//! |---|---|---|---|---|
+//! | and is back before the first command to it | goes on | goes on | aborted | aborted |
+//! | and is down at a command to it | aborted | aborted | aborted | aborted |
+//! | between two commands to it | aborted | aborted | aborted | aborted |
+//! | after the last one, and is back at the end | goes on | goes on | aborted | aborted |
+//! | after the last one, and is down at the end | goes on | aborted | aborted | aborted |
+//! | any other device fails or restarts | goes on | goes on | goes on | aborted |
+//!
+//! (Section 3, figure 3.) A device that has only commands that [may fail](Priority::BestEffort) ends
+//! no routine but under `StrongGlobalStrict`.
+//!
+//! # Where a routine stands
+//!
+//! ```text
+//!           Submit                    a place                  Issue
+//!  ┌──────────┐ ────────> ┌─────────┐ ──────> ┌────────┐ ────────────> ┌─────────┐
+//!  │ (nothing)│  Accepted │ waiting │         │ placed │    Started    │ running │
+//!  └──────────┘           └─────────┘         └────────┘               └─────────┘
+//!                              │ Cancel            │ Cancel, failure        │   │ last step done
+//!                              v                   v                        │   v
+//!                          Aborted             ┌──────────┐  failure, Cancel│ ┌───────────┐
+//!                                  Aborted <── │ aborting │ <───────────────┘ │ committed │
+//!                                              └──────────┘                   └───────────┘
+//!                     its command on the way has an outcome       nobody unfinished is │
+//!                                                                 before it any more   v
+//!                                                                                   Ordered
+//! ```
+//!
+//! # Two routines that meet
+//!
+//! ```
+//! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
+//! use selvedge_core::{Driver, Effect, Input, NodeId, Time};
+//! use selvedge_safehome::{Command, Config, Event, Hub, Outcome, Routine, Step};
+//!
+//! let mut rng = ChaCha8Rng::seed_from_u64(1);
+//! let mut hub = Driver::new(Hub::new(Config::default()).unwrap());
+//! let [window, heating] = [NodeId(1), NodeId(2)];
+//! let cool = Routine { steps: vec![Step::new(heating, "off"), Step::new(window, "open")] };
+//! let warm = Routine { steps: vec![Step::new(window, "shut"), Step::new(heating, "on")] };
+//!
+//! let mut told = Vec::new();
+//! for command in [
+//!     Command::Device { device: window, state: Some("shut") },
+//!     Command::Device { device: heating, state: Some("on") },
+//!     Command::Submit(cool),
+//!     Command::Submit(warm),
+//! ] {
+//!     hub.step(Time::ZERO, &mut rng, Input::Command(command), |it| told.push(it))?;
+//! }
+//! // The host's work: it brings the devices into their states, and reports.
+//! let mut home = std::collections::BTreeMap::new();
+//! while let Some(Effect::Event(event)) = told.pop() {
+//!     if let Event::Issue { device, token, value, .. } = event {
+//!         home.insert(device, value);
+//!         let report = Command::Outcome { device, token, outcome: Outcome::Done };
+//!         hub.step(Time::ZERO, &mut rng, Input::Command(report), |it| told.push(it))?;
+//!     }
+//! }
+//! let ends = [home[&window], home[&heating]];
+//! assert!(ends == ["open", "off"] || ends == ["shut", "on"]);
+//! assert!(hub.machine().is_quiet());
+//! # Ok::<(), selvedge_safehome::Reject>(())
+//! ```
+//!
+//! # Time
+//!
+//! The hub plans by estimates: [`Config::short`] for a short command, and [`Step::hold`] besides for
+//! a long one. What it promises does not depend on them; a bad estimate costs time. Moving the
+//! clock's start changes nothing.
+//!
+//! # Features
+//!
+//! `serde` for routines and settings; `std`; `arbitrary`; `check` for the promises as properties of
+//! the model checker and the published rules that break them.
 
 #![no_std]
 #![forbid(unsafe_code)]
