@@ -67,7 +67,11 @@ macro_rules! rules {
             $(
                 #[cfg_attr(
                     not(feature = "check"),
-                    allow(clippy::unused_self, reason = "the same calls as with the feature")
+                    allow(
+                        clippy::unused_self,
+                        dead_code,
+                        reason = "the same calls as with the feature"
+                    )
                 )]
                 pub(crate) const fn $name(self) -> bool {
                     #[cfg(feature = "check")]

@@ -437,10 +437,13 @@ impl Home {
                 let why = skip.map(|it| it.2);
                 if let Some((device, value)) = step.only_if {
                     let holds = state(&serial, device) == value;
-                    match why {
-                        None if !holds => return false,
-                        Some(Skip::Condition) if holds => return false,
-                        _ => {}
+                    let is_wrong = if holds {
+                        why == Some(Skip::Condition)
+                    } else {
+                        why.is_none()
+                    };
+                    if is_wrong {
+                        return false;
                     }
                 }
                 let at = usize::try_from(step.device).unwrap_or(usize::MAX);
@@ -625,7 +628,9 @@ fn show(home: &Home) -> String {
         .iter()
         .map(|(id, run)| match run.stage {
             Stage::Committed => format!("{} committed", id.0),
-            stage => format!("{} at {} {stage:?}", id.0, run.at),
+            stage @ (Stage::Waiting | Stage::Placed | Stage::Running | Stage::Aborting(_)) => {
+                format!("{} at {} {stage:?}", id.0, run.at)
+            }
         })
         .collect();
     [devices.join("; "), runs.join(", ")]
