@@ -324,7 +324,7 @@ fn run(seed: u64) -> Counts {
                 let last = home.routines.len() as u32 + 1;
                 let id = RoutineId(home.below(last).into());
                 // It may be finished.
-                drop(home.input(Input::Command(Command::Cancel(id))));
+                let _refused = home.input(Input::Command(Command::Cancel(id)));
             }
             _ => {}
         }
