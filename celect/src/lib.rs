@@ -124,6 +124,7 @@ mod follow;
 mod machine;
 mod message;
 mod peers;
+mod pool;
 mod published;
 mod run;
 mod tell;
