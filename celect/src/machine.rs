@@ -288,7 +288,7 @@ impl<A: Attribute> Celect<A> {
         {
             self.lose(cx);
         }
-        self.stop_telling(cx);
+        self.stop_telling(member.id, cx);
         self.drop_from_run(cx);
         if let Some(awaited) = self.awaited
             && self.peers.is_gone(awaited.initiator)

@@ -167,7 +167,7 @@ impl<A: Attribute> Celect<A> {
         } else {
             0
         };
-        let exclude = cut(run.exclude.iter().rev().copied(), &mut budget);
+        let exclude: Members = cut(run.exclude.iter().rev().copied(), &mut budget);
         for &member in members {
             put(&mut run.asked, member);
             cx.send(
