@@ -83,7 +83,7 @@ impl<A: Attribute> Celect<A> {
         told: &[Member],
         cx: &mut Context<'_, Self>,
     ) {
-        if pending.is_empty() && self.config.lease.is_none() {
+        if pending.is_empty() && (self.config.lease.is_none() || leader.member != self.me) {
             self.telling = None;
             cx.disarm(Timer::Tell);
             return;
