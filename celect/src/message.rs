@@ -11,8 +11,9 @@ use crate::Ballot;
 /// The protocol's kind in a frame header.
 pub const KIND: u8 = 5;
 
-/// Members; who sends them says in which order. As many as are usually named allocate nothing.
-pub type Members = SmallVec<[Member; 4]>;
+/// Members; who sends them says in which order. As many as [`Config::x`](crate::Config::x) and
+/// [`Config::y`](crate::Config::y) are by default allocate nothing.
+pub type Members = SmallVec<[Member; 5]>;
 
 /// The longest message without its lists: a ballot, a member, three numbers.
 pub(crate) const FIXED_MAX_LEN: usize = 1 + (10 + 15 + 5) + 15 + 5 + 3 * 3;

@@ -117,6 +117,11 @@ impl<A: Attribute> Celect<A> {
         let pool = Self::pool(&self.peers, &self.attribute, self.me, run, false);
         let known = pool.len();
         let chosen = pool.draw(wanted, cx);
+        // So that answers allocate nothing, unless they name many different nodes.
+        let needed = self.config.needed().min(chosen.len());
+        run.answered.reserve(needed);
+        run.candidates.reserve(2 * usize::from(run.x));
+        run.unhealthy.reserve(2 * usize::from(run.y));
         // Where others are too few ours is one more list.
         run.own = lean || known < wanted && !self.rules.no_discovery();
         self.ask(&chosen, known, cx);
