@@ -37,6 +37,8 @@ pub(crate) struct Peers {
     nodes: BoundedMap<NodeId, Peer>,
     /// Who is on the list, and the owner: the lowest first.
     by_rank: Vec<Member>,
+    /// Where the owner is in it.
+    owner_at: usize,
     /// Who is on the list and was suspected: most often suspected first.
     doubted: Vec<(Reverse<u16>, Member)>,
 }
@@ -46,6 +48,7 @@ impl Peers {
         Self {
             nodes: BoundedMap::new(limit),
             by_rank: vec![owner],
+            owner_at: 0,
             doubted: Vec::new(),
         }
     }
@@ -82,12 +85,14 @@ impl Peers {
             };
             if let Ok(at) = self.place(former, attribute) {
                 self.by_rank.remove(at);
+                self.owner_at -= usize::from(at < self.owner_at);
             }
             self.doubt(former, before.suspicions, 0);
         }
         if standing == Standing::Listed {
             if let Err(at) = self.place(member, attribute) {
                 self.by_rank.insert(at, member);
+                self.owner_at += usize::from(at <= self.owner_at);
             }
             self.doubt(member, 0, peer.suspicions);
         }
@@ -131,6 +136,11 @@ impl Peers {
     /// Who is on the list, and the owner: the lowest first.
     pub(crate) fn by_rank(&self) -> &[Member] {
         &self.by_rank
+    }
+
+    /// Where the owner is in [`by_rank`](Self::by_rank).
+    pub(crate) const fn owner_at(&self) -> usize {
+        self.owner_at
     }
 
     /// Who is on the list and was suspected: most often suspected first, then by id.
@@ -182,6 +192,7 @@ impl Peers {
     pub(crate) fn clear(&mut self) {
         self.nodes.retain(|_, _| false);
         self.by_rank.clear();
+        self.owner_at = 0;
         self.doubted.clear();
     }
 }
@@ -230,6 +241,7 @@ mod tests {
                 let mut by_rank: Vec<Member> = peers.iter().chain([owner]).collect();
                 by_rank.sort_by_key(|&it| key(&by_hash, it));
                 prop_assert_eq!(peers.by_rank(), by_rank);
+                prop_assert_eq!(peers.by_rank().get(peers.owner_at()), Some(&owner));
                 let mut doubted: Vec<Member> = peers.iter().collect();
                 doubted.retain(|&it| peers.suspicions(it) > 0);
                 doubted.sort_by_key(|&it| (Reverse(peers.suspicions(it)), it));

@@ -18,7 +18,7 @@ pub(crate) struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
-    /// Those on the list of `peers`, and of `met`, whose place none of `without` takes. Ranks
+    /// Those on the list of `peers` but the owner, and of `met`, who are none of `without`. Ranks
     /// O(log n) members for each of `without`.
     pub(crate) fn new(
         peers: &'a Peers,
@@ -29,6 +29,7 @@ impl<'a> Pool<'a> {
         let mut gaps: SmallVec<[usize; 4]> = without
             .clone()
             .filter_map(|it| peers.place(it, attribute).ok())
+            .chain([peers.owner_at()])
             .collect();
         gaps.sort_unstable();
         gaps.dedup();
@@ -157,7 +158,7 @@ mod tests {
         }
         peers.set(member(12), Standing::Failed, &by_hash).unwrap();
         let met = [5, 10, 11, 12].map(member);
-        let without = [7, 11, 0, 2, 7].map(member);
+        let without = [7, 11, 2, 7].map(member);
         use_it(&Pool::new(&peers, &by_hash, &met, without.iter().copied()))
     }
 

@@ -114,7 +114,7 @@ impl<A: Attribute> Celect<A> {
         run.unhealthy.clear();
         run.named = None;
         run.ballot = run.last;
-        let pool = Self::pool(&self.peers, &self.attribute, self.me, run, false);
+        let pool = Self::pool(&self.peers, &self.attribute, run, false);
         let known = pool.len();
         let chosen = pool.draw(wanted, cx);
         // So that answers allocate nothing, unless they name many different nodes.
@@ -148,15 +148,9 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// Who may be asked, perhaps without those who have answered.
-    fn pool<'a>(
-        peers: &'a Peers,
-        attribute: &A,
-        me: Member,
-        run: &Run,
-        is_repeated: bool,
-    ) -> Pool<'a> {
+    fn pool<'a>(peers: &'a Peers, attribute: &A, run: &Run, is_repeated: bool) -> Pool<'a> {
         let answered = run.answered.iter().filter(|_| is_repeated);
-        let without = run.exclude.iter().chain(answered).copied().chain([me]);
+        let without = run.exclude.iter().chain(answered).copied();
         Pool::new(peers, attribute, &run.met, without)
     }
 
@@ -271,7 +265,7 @@ impl<A: Attribute> Celect<A> {
             return;
         }
         let missing = wanted.saturating_sub(run.asked.len());
-        let all = Self::pool(peers, &self.attribute, me, run, false).len();
+        let all = Self::pool(peers, &self.attribute, run, false).len();
         let new = Pool::of(&new).draw(missing, cx);
         self.ask(&new, all, cx);
     }
@@ -283,8 +277,10 @@ impl<A: Attribute> Celect<A> {
             return;
         };
         for &member in candidates {
-            let is_past = |(_, other): &(Rank, Member)| other.supersedes(member);
-            if self.peers.is_over(member) || run.candidates.iter().any(is_past) {
+            // Most answers name the same ones, and a rank is a hash.
+            let is_known =
+                |&(_, other): &(Rank, Member)| other == member || other.supersedes(member);
+            if self.peers.is_over(member) || run.candidates.iter().any(is_known) {
                 continue;
             }
             run.candidates
@@ -404,9 +400,8 @@ impl<A: Attribute> Celect<A> {
         let Some(run) = &mut self.run else {
             return;
         };
-        let pool_of = |run: &Run, is_repeated| {
-            Self::pool(&self.peers, &self.attribute, self.me, run, is_repeated)
-        };
+        let pool_of =
+            |run: &Run, is_repeated| Self::pool(&self.peers, &self.attribute, run, is_repeated);
         let others = pool_of(run, false).len();
         if !run.own && others < wanted && !self.rules.no_discovery() {
             // Those whom we knew when the round began have become too few.

@@ -50,8 +50,8 @@ impl<A: Attribute> Celect<A> {
         self.tell(leader, pending, &[], cx);
     }
 
-    /// Tells those of our list whom neither the leader nor `from` told. O(N log told), once a
-    /// ballot and renewal: whom a list does not name is found in no other way.
+    /// Tells those of our list whom neither the leader nor `from` told. O(N), once a ballot and
+    /// renewal: whom a list does not name is found in no other way.
     pub(crate) fn pass_on(
         &mut self,
         leader: Leadership,
