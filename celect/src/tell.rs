@@ -69,9 +69,12 @@ impl<A: Attribute> Celect<A> {
             let told: BTreeSet<Member> = told.iter().copied().collect();
             Cow::Owned(told.into_iter().collect())
         };
-        let knows =
-            |it: &Member| *it == from || *it == leader.member || told.binary_search(it).is_ok();
-        let pending = self.peers.iter().filter(|it| !knows(it)).collect();
+        let mut others = told.iter().peekable();
+        let pending = self.peers.iter().filter(|it| {
+            while others.next_if(|&told| told < it).is_some() {}
+            others.peek() != Some(&it) && *it != from && *it != leader.member
+        });
+        let pending = pending.collect();
         self.tell(leader, pending, &told, cx);
     }
 
