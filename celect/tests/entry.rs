@@ -464,3 +464,28 @@ fn a_tick_that_comes_late_does_nothing() {
     assert_eq!(&before, mesh.nodes[1].machine());
     assert!(mesh.wire.is_empty());
 }
+
+/// A first leader is told of before all have answered; those who heard of it have still to answer.
+#[test]
+fn who_heard_of_a_runs_first_leader_still_answers_it() {
+    for retries in [0, 5] {
+        let config = Config {
+            retries,
+            ..multicast(Protocol::Optimistic, 1, 0)
+        };
+        // 2 does not know 1, and both are asked.
+        let mut mesh = Mesh::with_lists(&[vec![2, 3], vec![3], vec![1, 2]], config);
+        mesh.elect(3);
+        let is_late = |(_, to, message): &(Member, Member, Message)| {
+            *to == member(1) && matches!(message, Message::Query { .. })
+        };
+        let at = mesh.wire.iter().position(is_late).unwrap();
+        let late = mesh.wire.remove(at);
+        mesh.deliver();
+        assert_eq!(mesh.leaders(), [Some(2); 3]);
+        mesh.wire.push(late);
+        mesh.pass(Span::secs(3));
+        assert_eq!(mesh.leaders(), [Some(1); 3], "{retries} retries");
+        assert!(!mesh.nodes[2].machine().is_electing());
+    }
+}
