@@ -19,6 +19,8 @@ impl<A: Attribute> Celect<A> {
     ) {
         if let Some(leader) = self.leader
             && leader.ballot > ballot
+            // A run that told of a leader may still be counting answers, and mend it.
+            && !leader.ballot.same_run(ballot)
             && !self.rules.lowest_wins()
             && !self.rules.last_wins()
         {

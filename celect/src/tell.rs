@@ -124,10 +124,14 @@ impl<A: Attribute> Celect<A> {
         };
         match &mut self.telling {
             Some(telling) => {
+                // Others that wait must not wait longer for each who comes.
+                let is_armed = !telling.pending.is_empty() && telling.tries < self.config.retries;
                 telling.pending.insert(member);
                 telling.tries = 0;
                 cx.send(member, telling.message(leader.member));
-                cx.arm(Timer::Tell, self.config.resend);
+                if !is_armed {
+                    cx.arm(Timer::Tell, self.config.resend);
+                }
             }
             None => self.tell(leader, BTreeSet::from([member]), &[], cx),
         }

@@ -544,3 +544,65 @@ fn the_application_is_told_that_a_leader_was_not_lost() {
     let regained = Event::Regained { leader, ballot };
     assert_eq!(told(&mesh), [over, regained]);
 }
+
+/// A first leader is told of before all have answered; those who heard of it have still to answer.
+#[test]
+fn who_heard_of_a_runs_first_leader_still_answers_it() {
+    for retries in [0, 5] {
+        let config = Config {
+            retries,
+            ..multicast(Protocol::Optimistic, 1, 0)
+        };
+        // 2 does not know 1, and both are asked.
+        let mut mesh = Mesh::with_lists(&[vec![2, 3], vec![3], vec![1, 2]], config);
+        mesh.elect(3);
+        let is_late = |(_, to, message): &(Member, Member, Message)| {
+            *to == member(1) && matches!(message, Message::Query { .. })
+        };
+        let at = mesh.wire.iter().position(is_late).unwrap();
+        let late = mesh.wire.remove(at);
+        mesh.deliver();
+        assert_eq!(mesh.leaders(), [Some(2); 3]);
+        mesh.wire.push(late);
+        mesh.pass(Span::secs(3));
+        assert_eq!(mesh.leaders(), [Some(1); 3], "{retries} retries");
+        assert!(!mesh.nodes[2].machine().is_electing());
+    }
+}
+
+/// News of others must not put off what a lost LEADER waits for.
+#[test]
+fn refutations_do_not_put_off_a_leader_that_was_not_heard() {
+    let mut mesh = Mesh::new(3, Config::new(0, 0));
+    mesh.lossy = true;
+    mesh.elect(3);
+    mesh.deliver();
+    assert_ne!(mesh.leaders(), [Some(1); 3]);
+    let sent = |mesh: &Mesh| mesh.unicasts;
+    for _ in 0..20 {
+        let before = sent(&mesh);
+        for delta in [Delta::Suspected, Delta::Refuted] {
+            mesh.tell(1, delta(member(2)));
+        }
+        assert_eq!(sent(&mesh), before, "it was on the list all along");
+        mesh.pass(Span::millis(100));
+    }
+    assert_eq!(mesh.leaders(), [Some(1); 3]);
+}
+
+/// Who comes and goes may not either.
+#[test]
+fn newcomers_do_not_put_off_a_leader_that_was_not_heard() {
+    let mut mesh = Mesh::new(4, Config::new(0, 0));
+    mesh.lossy = true;
+    mesh.elect(3);
+    mesh.deliver();
+    assert_eq!(mesh.leader(2), None);
+    for _ in 0..6 {
+        for delta in [Delta::Failed, Delta::Refuted] {
+            mesh.tell(1, delta(member(4)));
+        }
+        mesh.pass(Span::millis(100));
+    }
+    assert_eq!(mesh.leader(2), Some(1));
+}
