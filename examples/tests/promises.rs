@@ -7,7 +7,7 @@ use rand_core::SeedableRng;
 use selvedge_camera::Token;
 use selvedge_core::{Delta, Member, NodeId, Span, Time};
 use selvedge_examples::demo::{Evidence, Fact, Mark, Plan, Trace, Turns, Write, judge};
-use selvedge_examples::udp::{Seen, TrafficReport};
+use selvedge_examples::udp::{Seen, Told, TrafficReport};
 use selvedge_membership::Event;
 
 const MS: Span = Span::millis(1);
@@ -102,6 +102,7 @@ impl Course {
 
     fn seen(&mut self, at: Time, node: u64, event: Event) {
         let node = NodeId(node);
+        let event = Told::Membership(event);
         self.marks.push(Mark::Seen(Seen { at, node, event }));
     }
 
@@ -116,7 +117,7 @@ impl Course {
 
     /// Takes back what one node was told.
     fn untell(&mut self, observer: u64, delta: Delta) {
-        let told = Event::Membership(delta);
+        let told = Told::Membership(Event::Membership(delta));
         self.marks.retain(|mark| match mark {
             Mark::Seen(seen) => seen.node != NodeId(observer) || seen.event != told,
             Mark::Fact(..) => true,

@@ -8,6 +8,7 @@ use selvedge_membership::Event;
 use super::plan::{Plan, seconds};
 use super::trace::{Belief, Fact, Mark, Views};
 use crate::term::Colour;
+use crate::udp::Told;
 
 /// Writes a line for every turn of events, not for every event.
 pub struct Narrator<W> {
@@ -65,7 +66,7 @@ impl<W: Write> Narrator<W> {
         match mark {
             Mark::Fact(at, fact) => self.happened(plan, views, *at, *fact),
             Mark::Seen(seen) => {
-                if let Event::Membership(delta) = seen.event {
+                if let Told::Membership(Event::Membership(delta)) = seen.event {
                     self.told(plan, views, seen.at, seen.node, delta);
                 }
                 self.settle(plan, views, seen.at);

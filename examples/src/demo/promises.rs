@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::plan::{Bound, Plan, seconds};
 use super::trace::{Fact, Mark, Trace, Views};
 use super::turns::Turns;
-use crate::udp::TrafficReport;
+use crate::udp::{Told, TrafficReport};
 
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -90,7 +90,7 @@ impl Facts {
             match mark {
                 Mark::Fact(at, fact) => facts.happened(plan, *at, *fact),
                 Mark::Seen(seen) => {
-                    if let Event::Membership(delta) = seen.event {
+                    if let Told::Membership(Event::Membership(delta)) = seen.event {
                         facts.told(plan, &views, &lives, seen.at, seen.node, delta);
                     }
                 }

@@ -10,6 +10,7 @@ use super::narrator::list;
 use super::plan::{Plan, seconds};
 use super::run::Outcome;
 use super::trace::{Fact, Mark};
+use crate::udp::Told;
 
 const WIDTH: f64 = 1_180.0;
 const LEFT: f64 = 150.0;
@@ -213,13 +214,10 @@ fn symbol_of(svg: &mut String, mark: &Mark, rows: &Rows, scale: Scale) {
     let (node, name, title) = match mark {
         Mark::Fact(_, Fact::Crashed(node)) => (*node, "crash", "goes down"),
         Mark::Fact(_, Fact::Leaving(node)) => (*node, "bye", "says good-bye"),
-        Mark::Seen(seen) => match seen.event {
-            Event::Identity(_) => (seen.node, "join", "is in the mesh"),
-            Event::Membership(_) | Event::Metadata(_) | Event::Broadcast { .. } | Event::Left => {
-                return;
-            }
-        },
-        Mark::Fact(_, Fact::Started(_) | Fact::Cut | Fact::Healed) => return,
+        Mark::Seen(seen) if matches!(seen.event, Told::Membership(Event::Identity(_))) => {
+            (seen.node, "join", "is in the mesh")
+        }
+        Mark::Seen(_) | Mark::Fact(_, Fact::Started(_) | Fact::Cut | Fact::Healed) => return,
     };
     symbol(svg, name, node, title, mark.at(), rows.top(node.0), scale);
 }
