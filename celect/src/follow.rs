@@ -128,6 +128,12 @@ impl<A: Attribute> Celect<A> {
                     lost,
                     ..known
                 });
+                if known.lost && !lost {
+                    cx.event(Event::Regained {
+                        leader: member,
+                        ballot,
+                    });
+                }
                 self.pass_on(heard, from, told, cx);
                 self.renewed(cx);
             }

@@ -278,6 +278,10 @@ impl<A: Attribute> Celect<A> {
             {
                 leader.lost = false;
                 cx.disarm(Timer::Start);
+                cx.event(Event::Regained {
+                    leader: member,
+                    ballot: leader.ballot,
+                });
             }
             self.tell_newcomer(member, cx);
         }

@@ -366,8 +366,30 @@ fn a_lease_that_ran_out_is_renewed_by_the_leader_alone() {
     mesh.tell(2, Delta::Refuted(member(1)));
     assert_eq!(mesh.leader(2), None);
     mesh.cut.clear();
+    mesh.events.clear();
     mesh.pass(Span::secs(4));
     assert_eq!(mesh.leaders(), [Some(1); 3]);
+    // Who follows events is told, too.
+    let again = |it: &(u64, Event)| matches!(it, (2, Event::Regained { leader, .. }) if *leader == member(1));
+    assert!(mesh.events.iter().any(again), "{:?}", mesh.events);
+}
+
+#[test]
+fn who_hears_that_its_leader_did_not_fail_is_told_that_it_leads_again() {
+    let mut mesh = Mesh::new(3, Config::new(1, 1));
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    let leader = mesh.nodes[1].machine().leader();
+    mesh.events.clear();
+    mesh.tell(2, Delta::Failed(member(1)));
+    mesh.tell(2, Delta::Refuted(member(1)));
+    assert_eq!(mesh.nodes[1].machine().leader(), leader);
+    let (leader, ballot) = leader.unwrap();
+    let told = [
+        Event::Lost { leader, ballot },
+        Event::Regained { leader, ballot },
+    ];
+    assert_eq!(mesh.events, told.map(|event| (2, event)));
 }
 
 #[test]

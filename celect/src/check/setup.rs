@@ -401,6 +401,7 @@ impl Observer<Celect<ById>> for Watch {
             | Event::TooFew { .. }
             | Event::Deposed { .. }
             | Event::Lost { .. }
+            | Event::Regained { .. }
             | Event::LeaseOver { .. }
             | Event::Ended(_) => {}
         }

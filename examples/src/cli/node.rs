@@ -421,6 +421,10 @@ impl Log {
                 let text = format!("the leader is lost: node {}", leader.id);
                 ("lost", Some(leader), ballot, self.colour.bad(&text))
             }
+            It::Regained { leader, ballot } => {
+                let text = format!("{} leads all the same", who(leader));
+                ("regained", Some(leader), ballot, self.colour.good(&text))
+            }
             It::LeaseOver { leader, ballot } => {
                 let text = format!(
                     "node {} leads no longer: nothing was heard of it",
