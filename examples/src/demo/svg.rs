@@ -6,6 +6,7 @@ use selvedge_core::{NodeId, Time};
 use selvedge_membership::Event;
 
 use super::history::{Stretch, histories};
+use super::leaders::Leaders;
 use super::narrator::list;
 use super::plan::{Plan, seconds};
 use super::run::Outcome;
@@ -37,6 +38,7 @@ pub fn timeline(outcome: &Outcome) -> String {
     for (history, node) in histories.iter().zip(1..) {
         row(&mut svg, plan, node, rows.top(node), history, scale);
     }
+    reigns(&mut svg, outcome, &rows, scale);
     for mark in outcome.trace.iter() {
         symbol_of(&mut svg, mark, &rows, scale);
     }
@@ -207,6 +209,30 @@ fn row(svg: &mut String, plan: &Plan, node: u64, top: f64, history: &[Stretch], 
         }
     }
     svg.push_str("</g>\n");
+}
+
+/// Who led, by its own word.
+fn reigns(svg: &mut String, outcome: &Outcome, rows: &Rows, scale: Scale) {
+    let mut leaders = Leaders::default();
+    outcome.trace.iter().for_each(|mark| leaders.apply(mark));
+    for reign in leaders.reigns() {
+        let until = reign.until.unwrap_or(outcome.end);
+        let (x, width) = (scale.x(reign.from), scale.x(until) - scale.x(reign.from));
+        put(
+            svg,
+            format_args!(
+                "<rect class=\"leads\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"3\"><title>node {} leads, {:.2} s to {:.2} s, by ballot {}.{}.{}</title></rect>\n",
+                rows.top(reign.node.0),
+                width.max(1.5),
+                reign.node,
+                seconds(reign.from),
+                seconds(until),
+                reign.ballot.epoch,
+                reign.ballot.initiator.id,
+                reign.ballot.step,
+            ),
+        );
+    }
 }
 
 /// What happened to a node, where it happened.

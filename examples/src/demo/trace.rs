@@ -169,6 +169,12 @@ impl Views {
         *self.up.get(&node)?
     }
 
+    /// Whether a node is up and does not say good-bye.
+    #[must_use]
+    pub fn is_staying(&self, node: NodeId) -> bool {
+        self.up.contains_key(&node) && !self.departing.contains(&node)
+    }
+
     /// The life of a node that is down, when all others that are in the mesh take it for failed.
     #[must_use]
     pub fn known_dead(&self, node: NodeId) -> Option<Member> {
@@ -221,7 +227,7 @@ impl Views {
     }
 
     fn staying(&self) -> impl Iterator<Item = (NodeId, Option<Member>)> {
-        self.up().filter(|(node, _)| !self.departing.contains(node))
+        self.up().filter(|&(node, _)| self.is_staying(node))
     }
 }
 
