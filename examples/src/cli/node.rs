@@ -27,8 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often a node that writes JSON says what it sent.
 const REPORTS: Duration = Duration::from_secs(1);
-/// A node that hears of no leader for so many periods elects one.
-const LEADERLESS: u64 = 5;
 
 /// Run one real node; several of them, in terminals or on hosts, form a mesh with a leader
 ///
@@ -115,18 +113,9 @@ impl Node {
     }
 
     fn election(&self) -> Election {
-        let defaults = celect::Config::new(self.c, self.f);
-        let round_trip = Span::millis(self.period * 3 / 10);
-        Election {
-            config: celect::Config {
-                timeout: defaults.timeout.min(round_trip),
-                resend: defaults.resend.min(round_trip),
-                lease: self.lease.map(Span::millis),
-                ..defaults
-            },
-            label: (*b"leader").into(),
-            patience: Span::millis(self.period) * LEADERLESS,
-        }
+        let mut election = Election::paced(Span::millis(self.period), self.c, self.f);
+        election.config.lease = self.lease.map(Span::millis);
+        election
     }
 
     async fn serve(self) -> Result<(), Failure> {

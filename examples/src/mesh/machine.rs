@@ -51,6 +51,25 @@ pub struct Election {
     pub patience: Span,
 }
 
+impl Election {
+    /// For a mesh whose membership has this period, where round trips are as short as its probes
+    /// take them to be: 3 tenths of a period, and half a second at most.
+    #[must_use]
+    pub fn paced(period: Span, c: u16, f: u16) -> Self {
+        let defaults = celect::Config::new(c, f);
+        let round_trip = Span(period.0 / 10 * 3);
+        Self {
+            config: celect::Config {
+                timeout: defaults.timeout.min(round_trip),
+                resend: defaults.resend.min(round_trip),
+                ..defaults
+            },
+            label: (*b"leader").into(),
+            patience: period * 5,
+        }
+    }
+}
+
 /// Settings that cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
