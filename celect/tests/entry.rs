@@ -272,6 +272,39 @@ fn a_new_leader_is_elected_when_the_leader_fails() {
     assert!(mesh.events.iter().any(deposed));
 }
 
+/// The others list the dead leader still, and name it. It is told in vain, as often as usual, but
+/// within one timeout: who is declared failed is hardly alive.
+#[test]
+fn a_leader_that_failed_holds_up_the_next_election_for_one_timeout() {
+    let config = Config {
+        spread: Span::ZERO,
+        ..Config::new(1, 1)
+    };
+    let mut mesh = Mesh::new(5, config);
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    assert_eq!(mesh.leaders(), [Some(1); 5]);
+    mesh.cut.push(1);
+    mesh.tell(2, Delta::Failed(member(1)));
+    mesh.pass(config.timeout - Span::millis(10));
+    let follows_two = |mesh: &Mesh| (2..=5).all(|id| mesh.leader(id) == Some(2));
+    assert!(!follows_two(&mesh));
+    mesh.pass(Span::millis(20));
+    assert!(follows_two(&mesh), "{:?}", mesh.leaders());
+    // Who was not declared failed has its time.
+    mesh.cut.push(2);
+    mesh.elect(5);
+    mesh.pass(config.timeout * u64::from(config.attempts) - Span::millis(10));
+    assert!(follows_two(&mesh));
+    // Two of those who are asked may be dead.
+    mesh.pass(config.timeout * 4);
+    assert!(
+        (3..=5).all(|id| mesh.leader(id) == Some(3)),
+        "{:?}",
+        mesh.leaders()
+    );
+}
+
 #[test]
 fn who_gave_way_begins_again_when_no_leader_comes() {
     let mut mesh = Mesh::new(3, Config::new(1, 1));

@@ -178,8 +178,14 @@ fn wait(mesh: &mut Network<Mesh>, setting: &Setting, nodes: usize) -> Result<(),
     settled.then_some(()).ok_or(Fault::NotSettled(PERIODS))
 }
 
+/// Those that have not crashed.
+fn up(mesh: &Network<Mesh>) -> impl Iterator<Item = &Mesh> {
+    let up = mesh.machines().filter(|&(node, _)| mesh.is_up(node));
+    up.map(|(_, machine)| machine)
+}
+
 fn followed(mesh: &Network<Mesh>) -> Option<Member> {
-    let mut leaders = mesh.machines().map(|(_, it)| it.leader());
+    let mut leaders = up(mesh).map(Mesh::leader);
     let first = leaders.next()??;
     leaders.all(|it| it == Some(first)).then_some(first.0)
 }
