@@ -171,13 +171,6 @@ impl Peers {
         same.map_or(0, |peer| peer.suspicions)
     }
 
-    /// Whether this life is on the list.
-    pub(crate) fn is_listed(&self, member: Member) -> bool {
-        self.nodes.get(&member.id).is_some_and(|peer| {
-            peer.incarnation == member.incarnation && peer.standing == Standing::Listed
-        })
-    }
-
     /// Whether this life has certainly ended: that was said of it, or a later one was heard of.
     pub(crate) fn is_over(&self, member: Member) -> bool {
         self.nodes.get(&member.id).is_some_and(|peer| {

@@ -402,8 +402,8 @@ impl Observer<Celect<ById>> for Watch {
             | Event::TooFew { .. }
             | Event::Deposed { .. }
             | Event::Lost { .. }
-            | Event::LeaseOver { .. }
             | Event::Regained { .. }
+            | Event::LeaseOver { .. }
             | Event::Ended(_) => {}
         }
     }

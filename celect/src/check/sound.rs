@@ -168,7 +168,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "2 nodes, a lease that runs out at any time",
-            145_980,
+            132_011,
             Setup {
                 commands: SECOND,
                 lease: true,

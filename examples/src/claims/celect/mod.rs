@@ -1,0 +1,3 @@
+//! What the thesis claims of elections.
+
+pub mod e11;
