@@ -10,7 +10,7 @@ use selvedge_sim::network::{Link, Network, Topology};
 use super::{HEADERS, Setting, Takeover, kbit};
 use crate::claims::Fault;
 use crate::mesh::{Command, Election, Event, Mesh, Message};
-use crate::seal::OVERHEAD;
+use crate::seal::overhead;
 
 /// Where the nodes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ fn size(message: &Message) -> usize {
         // There are none.
         Message::Sections(_) | Message::Estimate(_) => 0,
     };
-    frame + OVERHEAD + HEADERS as usize
+    frame + overhead(from.id, 1_000) + HEADERS as usize
 }
 
 const fn member(node: usize, life: u32) -> Member {
