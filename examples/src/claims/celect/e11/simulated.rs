@@ -243,3 +243,38 @@ fn crash(mesh: &mut Network<Mesh>, setting: &Setting, life: u32) -> Result<Takeo
         heard: seconds(end.since(elected)),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What follows from the rules, whatever is drawn.
+    #[test]
+    fn shorter_periods_cost_more_and_detect_sooner_and_a_grid_costs_more_by_its_hops() {
+        let run = |setting: &str, place, crashes| {
+            let setting: Setting = setting.parse().unwrap();
+            run(&setting, place, 4, Span::secs(120), crashes, 7).unwrap()
+        };
+        let (quick, slow) = (run("500:1", Place::Flat, 5), run("4000:1", Place::Flat, 5));
+        assert!(quick.payload > 4.0 * slow.payload);
+        let last = |it: &Simulated| {
+            it.takeovers
+                .iter()
+                .map(|it| it.detected)
+                .fold(0.0, f64::max)
+        };
+        assert!(last(&quick) < last(&slow) && last(&quick) > 0.5);
+        assert!(
+            slow.takeovers
+                .iter()
+                .all(|it| it.elected > 0.0 && it.heard > 0.0)
+        );
+        assert!(slow.payload < slow.wire && slow.mean_hops <= 1.0);
+        let (near, any) = (run("1000", Place::Grid, 0), run("1000", Place::Unknown, 0));
+        // Of all pairs of a grid of 4 by 4 the mean is 8 / 3.
+        assert!(near.mean_hops < 2.2 && (any.mean_hops - 8.0 / 3.0).abs() < 0.15);
+        // Renewals go to all.
+        let leased = run("4000:1:9000", Place::Flat, 0);
+        assert!(leased.payload > 1.5 * slow.payload);
+    }
+}
