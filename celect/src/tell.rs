@@ -211,9 +211,13 @@ impl<A: Attribute> Celect<A> {
         let (Some(lease), Some(_)) = (self.config.lease, self.leads()) else {
             return;
         };
-        if let Some(telling) = &self.telling
-            && telling.heard >= telling.asked.min(self.config.c.max(1))
-        {
+        let is_renewed = |telling: &Telling| match self.config.c {
+            // Who is not alone needs a sign of life.
+            0 => telling.heard >= telling.asked.min(1),
+            // Those who are believed to have failed acknowledge nothing either.
+            c => telling.heard >= c,
+        };
+        if self.telling.as_ref().is_some_and(is_renewed) {
             // Counted from when that was sent, so that we end before those who heard it.
             let left = self.term(lease) - Self::third(lease);
             cx.arm(Timer::Lease, left);
