@@ -94,7 +94,7 @@
 //! # Not there yet
 //!
 //! - Estimators of c (chapter 7).
-//! - Fuzz targets, property tests of long histories, and a part in the demo.
+//! - Fuzz targets, and property tests of long histories.
 //! - The claims of chapter 6 other than exact message counts.
 //! - Health forgets nothing: a suspicion counts for as long as the life that was suspected.
 //! - Checks of the lease and of restarts with more than two nodes. That a leader ends before its

@@ -296,8 +296,8 @@ fn a_leader_that_failed_holds_up_the_next_election_for_one_timeout() {
     mesh.elect(5);
     mesh.pass(config.timeout * u64::from(config.attempts) - Span::millis(10));
     assert!(follows_two(&mesh));
-    // Two of those who are asked may be dead.
-    mesh.pass(config.timeout * 4);
+    // And so has the other dead one, which is named next.
+    mesh.pass(config.timeout * 10);
     assert!(
         (3..=5).all(|id| mesh.leader(id) == Some(3)),
         "{:?}",
@@ -378,6 +378,31 @@ fn a_leader_that_is_cut_off_ends_before_those_who_heard_it_give_it_up() {
     assert!(first(|it| it.1) <= 95);
     assert_eq!(mesh.nodes[0].machine().leads(), None);
     assert_eq!(mesh.leaders(), [Some(2); 2]);
+}
+
+/// Nobody is left on its list before its lease is over, and still nobody acknowledges it.
+#[test]
+fn a_leader_that_believes_all_others_failed_is_not_renewed_by_nobody() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        reelect: false,
+        ..Config::new(1, 1)
+    };
+    let mut mesh = Mesh::new(3, config);
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    assert!(mesh.nodes[0].machine().leads().is_some());
+    mesh.cut.push(1);
+    for id in 2..=3 {
+        mesh.tell(1, Delta::Failed(member(id)));
+    }
+    mesh.pass(Span::secs(20));
+    assert_eq!(mesh.nodes[0].machine().leads(), None);
+    // With c = 0 a leader that knows nobody needs nobody.
+    let mut alone = Mesh::new(1, Config { c: 0, ..config });
+    alone.elect(1);
+    alone.pass(Span::secs(20));
+    assert!(alone.nodes[0].machine().leads().is_some());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use selvedge_sim::network::{Link, Network, Topology};
 use super::{HEADERS, Setting, Takeover, kbit};
 use crate::claims::Fault;
 use crate::mesh::{Command, Election, Event, Mesh, Message};
-use crate::seal::OVERHEAD;
+use crate::seal::overhead;
 
 /// Where the nodes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ fn size(message: &Message) -> usize {
         // There are none.
         Message::Sections(_) | Message::Estimate(_) => 0,
     };
-    frame + OVERHEAD + HEADERS as usize
+    frame + overhead(from.id, 1_000) + HEADERS as usize
 }
 
 const fn member(node: usize, life: u32) -> Member {
@@ -242,4 +242,39 @@ fn crash(mesh: &mut Network<Mesh>, setting: &Setting, life: u32) -> Result<Takeo
         elected: seconds(elected.since(detected)),
         heard: seconds(end.since(elected)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What follows from the rules, whatever is drawn.
+    #[test]
+    fn shorter_periods_cost_more_and_detect_sooner_and_a_grid_costs_more_by_its_hops() {
+        let run = |setting: &str, place, crashes| {
+            let setting: Setting = setting.parse().unwrap();
+            run(&setting, place, 4, Span::secs(120), crashes, 7).unwrap()
+        };
+        let (quick, slow) = (run("500:1", Place::Flat, 5), run("4000:1", Place::Flat, 5));
+        assert!(quick.payload > 4.0 * slow.payload);
+        let last = |it: &Simulated| {
+            it.takeovers
+                .iter()
+                .map(|it| it.detected)
+                .fold(0.0, f64::max)
+        };
+        assert!(last(&quick) < last(&slow) && last(&quick) > 0.5);
+        assert!(
+            slow.takeovers
+                .iter()
+                .all(|it| it.elected > 0.0 && it.heard > 0.0)
+        );
+        assert!(slow.payload < slow.wire && slow.mean_hops <= 1.0);
+        let (near, any) = (run("1000", Place::Grid, 0), run("1000", Place::Unknown, 0));
+        // Of all pairs of a grid of 4 by 4 the mean is 8 / 3.
+        assert!(near.mean_hops < 2.2 && (any.mean_hops - 8.0 / 3.0).abs() < 0.15);
+        // Renewals go to all.
+        let leased = run("4000:1:9000", Place::Flat, 0);
+        assert!(leased.payload > 1.5 * slow.payload);
+    }
 }
