@@ -17,6 +17,7 @@ mod run;
 mod samples;
 mod stats;
 mod table;
+mod verdict;
 
 use std::sync::Arc;
 
@@ -48,6 +49,10 @@ pub const FAMILIES: &[Family] = &[
     Family {
         name: "camera",
         claims: camera::claims,
+    },
+    Family {
+        name: "celect",
+        claims: celect::claims,
     },
 ];
 

@@ -3,6 +3,8 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::stats::{mean, quantile};
+
 /// What is plotted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
@@ -50,6 +52,18 @@ pub struct Point {
     pub low: f64,
     /// Where its spread ends.
     pub high: f64,
+}
+
+impl Point {
+    /// The mean with the quartiles as spread; `None` of nothing.
+    pub(crate) fn of(x: f64, values: &[f64]) -> Option<Self> {
+        Some(Self {
+            x,
+            y: mean(values)?,
+            low: quantile(values, 0.25)?,
+            high: quantile(values, 0.75)?,
+        })
+    }
 }
 
 /// A figure of the paper: a dashed line.
