@@ -95,7 +95,7 @@
 //!
 //! - Estimators of c (chapter 7).
 //! - Fuzz targets, property tests of long histories, benches, and a part in the demo.
-//! - The claims of chapter 6 other than exact message counts.
+//! - The claims of section 6.2, which are of Raspberry Pis.
 //! - Health forgets nothing: a suspicion counts for as long as the life that was suspected.
 //! - Checks of the lease and of restarts with more than two nodes. That a leader ends before its
 //!   followers give it up is a matter of time, and has a test by hand.
