@@ -95,7 +95,6 @@
 //!
 //! - Estimators of c (chapter 7).
 //! - Fuzz targets, and property tests of long histories.
-//! - The claims of chapter 6 other than exact message counts.
 //! - Health forgets nothing: a suspicion counts for as long as the life that was suspected.
 //! - Checks of the lease and of restarts with more than two nodes. That a leader ends before its
 //!   followers give it up is a matter of time, and has a test by hand.

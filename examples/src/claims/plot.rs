@@ -181,7 +181,11 @@ impl Plot {
         let lines = self.lines.len();
         for ((nth, line), colour) in self.lines.iter().enumerate().zip(COLOURS.iter().cycle()) {
             // Side by side, so that spreads do not hide each other.
-            let shift = (nth as f64 - (lines as f64 - 1.0) / 2.0) * (right - left) * 0.006;
+            let step = match self.x {
+                Axis::Names(..) => 0.6 / lines.max(6) as f64,
+                Axis::Plain(_) | Axis::Log2(_) => (right - left) * 0.006,
+            };
+            let shift = (nth as f64 - (lines as f64 - 1.0) / 2.0) * step;
             let place = |point: &Point| (point.x + shift, point.y);
             if !matches!(self.x, Axis::Names(..)) {
                 chart.draw_series(LineSeries::new(

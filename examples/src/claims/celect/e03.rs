@@ -85,7 +85,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             Verdict::Differs
         },
         reason: format!(
-            "Fewer are better. {}. Suspicions reach all lists, so that the first answers leave out whom the \
+            "Fewer are better. At 5% / 20%: {}. Suspicions reach all lists, so that the first answers leave out whom the \
              last ones do; where nodes count what they find out themselves, answers differ. Each LEADER \
              goes to all, so Hybrid costs most: in the mean of all settings {} bytes. The rest as in E1. \
              Better up to the thesis' figures, holds up to {ABOVE} points above.",

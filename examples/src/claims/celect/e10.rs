@@ -24,7 +24,7 @@ const INITIATOR: usize = 4;
 /// Who does not answer.
 const SILENT: [usize; 2] = [2, 3];
 const PAPER: u64 = 2;
-/// How often each of the orders in which answers may come is drawn, in the mean.
+/// Answers come in an order that is drawn.
 const TRIALS: u32 = 100;
 
 pub(super) fn claim() -> Claim {

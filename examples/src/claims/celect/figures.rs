@@ -294,7 +294,7 @@ impl Cuts {
             words: format!(
                 "Over grid, random and cluster: {}; over 5, 10, 15, 20% lost: {}; over 32 to 256 nodes: {}. \
                  At 5 and 20%: {}; at 5% lost a hop: {:.1}. With acknowledged announcements over lossy \
-                 links, our default, {acknowledged:.1} in the mean: the last of all to hear takes as long \
+                 links, our default, {acknowledged:.1} in the mean: announcing takes as long \
                  in both; {unaware} of these {elections} elections had a node that never heard.",
                 placements?,
                 losses?,

@@ -434,3 +434,65 @@ fn without_hearsay(trace: &MembershipTrace) -> MembershipTrace {
     }
     own
 }
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "a test may fail")]
+mod tests {
+    use super::*;
+
+    fn setting(bias: Bias, every_hop: bool) -> Setting {
+        Setting {
+            placement: Placement::Random,
+            nodes: 11,
+            loss: 20,
+            c: 1,
+            f: 0,
+            bias,
+            every_hop,
+            own_suspicions: false,
+        }
+    }
+
+    #[test]
+    fn both_ends_together_lose_the_rate() {
+        let order: Vec<usize> = (0..11).rev().collect();
+        for (bias, lowest, highest) in [
+            (Bias::Even, 0.2, 0.2),
+            (Bias::Linear, 0.4, 0.0),
+            (Bias::Harmonic, 0.4, 0.2 + 0.2 / 11.0),
+        ] {
+            let losses = setting(bias, false).losses(&order);
+            // Between two nodes that lose as this one does.
+            let lost = |node: usize| {
+                let it = losses.nodes[node];
+                1.0 - (1.0 - f64::from(it.numerator) / f64::from(it.denominator)).powi(2)
+            };
+            assert!((lost(10) - lowest).abs() < 1e-5, "{bias:?}");
+            assert!((lost(0) - highest).abs() < 1e-5, "{bias:?}");
+            assert_eq!(losses.hop, Ratio::new(0, 100));
+        }
+        // What all lose is lost on hops, and the rest at the ends.
+        let losses = setting(Bias::Even, true).losses(&order);
+        assert_eq!(losses.hop, Ratio::new(20, 100));
+        assert!(losses.nodes.iter().all(|it| it.numerator == 0));
+    }
+
+    #[test]
+    fn hearsay_is_left_out() {
+        let mut trace = MembershipTrace::default();
+        let suspected = Delta::Suspected(member(3));
+        for (at, observer) in [(0, 1), (20, 2), (159, 4), (160, 5), (170, 1)] {
+            trace.push(Time::ZERO + Span::millis(at), id(observer), suspected);
+        }
+        let refuted = Delta::Refuted(member(3));
+        trace.push(Time::ZERO + Span::millis(171), id(2), refuted);
+        let own = without_hearsay(&trace);
+        let told: Vec<_> = own
+            .entries()
+            .iter()
+            .map(|it| (it.observer, it.delta))
+            .collect();
+        let expected = [(id(1), suspected), (id(5), suspected), (id(2), refuted)];
+        assert_eq!(told, expected);
+    }
+}
