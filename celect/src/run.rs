@@ -348,16 +348,18 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// How long to wait for answers, or for whom we appointed. That somebody failed may be false, so
-    /// who is declared failed is told as often as others; but it is hardly false, so all these
-    /// attempts together take one timeout.
+    /// How long to wait for answers, or for whom we appointed. That somebody failed, or let its lease
+    /// run out, may be false, so it is told as often as others; but it is hardly false, so all
+    /// these attempts together take one timeout.
     fn wait(&self) -> Span {
         let Config {
             timeout, attempts, ..
         } = self.config;
         let enough = |run: &&Run| run.answers() >= self.config.needed();
         let named = self.run.as_ref().filter(enough).and_then(|run| run.named);
-        if named.is_some_and(|named| self.peers.is_gone(named.member)) {
+        let is_lost = |member| (self.leader).is_some_and(|it| it.lost && it.member == member);
+        let is_gone = |member| self.peers.is_gone(member) || is_lost(member);
+        if named.is_some_and(|named| is_gone(named.member)) {
             Span((timeout.0 / u64::from(attempts)).max(1))
         } else {
             timeout

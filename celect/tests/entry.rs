@@ -291,6 +291,24 @@ fn a_leader_that_failed_holds_up_the_next_election_for_one_timeout() {
     assert!(!follows_two(&mesh));
     mesh.pass(Span::millis(20));
     assert!(follows_two(&mesh), "{:?}", mesh.leaders());
+    // So is one whose lease ran out, of which membership knows nothing yet.
+    let leased = Config {
+        lease: Some(Span::secs(9)),
+        ..config
+    };
+    let mut other = Mesh::new(5, leased);
+    other.elect(3);
+    other.pass(Span::secs(1));
+    other.cut.push(1);
+    let given_up = |mesh: &Mesh| {
+        let it = |it: &(u64, Event)| matches!(it, (_, Event::LeaseOver { .. }));
+        mesh.events.iter().any(it)
+    };
+    while !given_up(&other) {
+        other.pass(Span::millis(1));
+    }
+    other.pass(config.timeout + Span::millis(10));
+    assert!(follows_two(&other), "{:?}", other.leaders());
     // Who was not declared failed has its time.
     mesh.cut.push(2);
     mesh.elect(5);

@@ -210,5 +210,11 @@ mod tests {
         // What can never be.
         leaders.apply(&told(9, 1, elected(1, one)));
         assert_eq!((leaders.ballots(), leaders.falls()), ((2, 1), 1));
+        leaders.apply(&told(10, 1, elected(1, one)));
+        assert_eq!(
+            leaders.falls(),
+            2,
+            "the same one again is none that is above"
+        );
     }
 }
