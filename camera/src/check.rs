@@ -18,7 +18,7 @@ mod slow;
 use alloc::vec::Vec;
 
 use selvedge_core::{Delta, Member};
-use selvedge_sim::check::{Bounds, Expected, Scenario};
+use selvedge_sim::check::{Bounds, Scenario};
 
 pub use setup::{Promise, Setup, Watch};
 
@@ -41,7 +41,7 @@ pub fn scenarios() -> Vec<Scenario> {
 
 /// A scenario under our rules.
 fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
-    Scenario::new(name, Expected::Holds { states }, move || setup.model())
+    Scenario::holds(name, states, move || setup.model())
 }
 
 /// A scenario under rules that break a promise after so many steps.
@@ -57,7 +57,7 @@ fn breaks(
         only: Some(promise),
         ..setup
     };
-    Scenario::new(name, Expected::Breaks { steps }, move || setup.model()).published()
+    Scenario::breaks(name, steps, move || setup.model())
 }
 
 /// More of everything, for `--deep`.

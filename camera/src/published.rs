@@ -77,42 +77,7 @@ impl Published {
     ];
 }
 
-/// Which rules a machine follows: ours, always, without the feature `check`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Rules {
-    #[cfg(feature = "check")]
-    published: u32,
-}
-
-#[cfg(feature = "check")]
-impl Rules {
-    pub(crate) fn published(rules: &[Published]) -> Self {
-        let published = rules.iter().fold(0, |all, &rule| all | 1 << rule as u8);
-        Self { published }
-    }
-}
-
-/// One question for each rule; without the feature the answer is no.
-macro_rules! rules {
-    ($($name:ident $rule:ident)*) => {
-        impl Rules {
-            $(
-                #[cfg_attr(
-                    not(feature = "check"),
-                    allow(clippy::unused_self, reason = "the same calls as with the feature")
-                )]
-                pub(crate) const fn $name(self) -> bool {
-                    #[cfg(feature = "check")]
-                    return self.published & 1 << Published::$rule as u8 != 0;
-                    #[cfg(not(feature = "check"))]
-                    false
-                }
-            )*
-        }
-    };
-}
-
-rules! {
+selvedge_core::published_rules! {
     ask_who_is_not_listed AskWhoIsNotListed
     no_quorum NoQuorum
     failure_ends_wait FailureEndsWait

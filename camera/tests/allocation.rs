@@ -1,122 +1,20 @@
 //! In steady state handling a message allocates nothing; and what a member takes.
 
-#![allow(unsafe_code, reason = "an allocator that counts has to be one")]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "a test fails by panicking"
 )]
 
-use core::alloc::{GlobalAlloc, Layout};
-use core::cell::Cell;
-use std::alloc::System;
+#[path = "../../core/tests/counting/mod.rs"]
+mod counting;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_camera::{Camera, Command, Config, Message, Request, Timer};
-use selvedge_core::{Context, Delta, Driver, Effect, Input, Machine, Member, NodeId, Outbox, Time};
+use selvedge_core::{Delta, Effect, Input, Member, NodeId, Outbox};
 
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-    /// Bytes that were asked for and not given back.
-    static HELD: Cell<i64> = const { Cell::new(0) };
-    static COUNTS: Cell<bool> = const { Cell::new(false) };
-}
-
-struct Counting;
-
-/// To give memory back is not to allocate: a driver does so after a large step, such as a request.
-fn note(size: usize, given_back: usize) {
-    if COUNTS.with(Cell::get) && size > given_back {
-        COUNT.with(|count| count.set(count.get() + 1));
-    }
-    hold(size as i64 - given_back as i64);
-}
-
-fn hold(bytes: i64) {
-    HELD.with(|held| held.set(held.get() + bytes));
-}
-
-// SAFETY: everything is passed on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size(), 0);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        hold(-(layout.size() as i64));
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note(size, layout.size());
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// What runs one machine. In debug builds a `Driver` keeps a copy of the machine to see that a
-/// refusal changes nothing, so there the machine is run by hand.
-trait Host {
-    fn new(machine: Camera) -> Self;
-    fn machine(&self) -> &Camera;
-    fn step(
-        &mut self,
-        rng: &mut ChaCha8Rng,
-        input: Input<Camera>,
-        carry_out: &mut dyn FnMut(Effect<Camera>),
-    );
-}
-
-impl Host for Driver<Camera> {
-    fn new(machine: Camera) -> Self {
-        Self::new(machine)
-    }
-
-    fn machine(&self) -> &Camera {
-        self.machine()
-    }
-
-    fn step(
-        &mut self,
-        rng: &mut ChaCha8Rng,
-        input: Input<Camera>,
-        carry_out: &mut dyn FnMut(Effect<Camera>),
-    ) {
-        self.step(Time::ZERO, rng, input, carry_out).unwrap();
-    }
-}
-
-struct ByHand {
-    machine: Camera,
-    outbox: Outbox<Camera>,
-}
-
-impl Host for ByHand {
-    fn new(machine: Camera) -> Self {
-        let outbox = Outbox::new();
-        Self { machine, outbox }
-    }
-
-    fn machine(&self) -> &Camera {
-        &self.machine
-    }
-
-    fn step(
-        &mut self,
-        rng: &mut ChaCha8Rng,
-        input: Input<Camera>,
-        carry_out: &mut dyn FnMut(Effect<Camera>),
-    ) {
-        let mut cx = Context::new(Time::ZERO, rng, &mut self.outbox);
-        self.machine.handle(input, &mut cx).unwrap();
-        self.outbox.drain_timers().for_each(drop);
-        self.outbox.drain_effects().for_each(carry_out);
-    }
-}
+use counting::{ByHand, Host, allocations};
 
 const NODES: u64 = 64;
 
@@ -131,7 +29,7 @@ struct Mesh<H> {
     while_handling: u64,
 }
 
-impl<H: Host> Mesh<H> {
+impl<H: Host<Camera>> Mesh<H> {
     fn new() -> Self {
         let node = |id| {
             let config = Config::new(NODES as u32);
@@ -205,17 +103,8 @@ impl<H: Host> Mesh<H> {
     }
 }
 
-/// What the counter says of `call`.
-fn allocations(call: impl FnOnce()) -> u64 {
-    COUNT.with(|count| count.set(0));
-    COUNTS.with(|counts| counts.set(true));
-    call();
-    COUNTS.with(|counts| counts.set(false));
-    COUNT.with(Cell::get)
-}
-
 /// Up to three who want to enter at once: an OK names two others without allocating.
-fn messages_allocate_nothing<H: Host>() {
+fn messages_allocate_nothing<H: Host<Camera>>() {
     let mut mesh = Mesh::<H>::new();
     for _ in 0..2 {
         (1..=3).for_each(|many| mesh.rush(many));
@@ -234,20 +123,20 @@ fn messages_allocate_nothing<H: Host>() {
 
 #[test]
 fn the_machine_allocates_nothing_for_a_message() {
-    messages_allocate_nothing::<ByHand>();
+    messages_allocate_nothing::<ByHand<Camera>>();
 }
 
 #[test]
 #[cfg(not(debug_assertions))]
 fn the_driver_allocates_nothing_for_a_message() {
-    messages_allocate_nothing::<Driver<Camera>>();
+    messages_allocate_nothing::<selvedge_core::Driver<Camera>>();
 }
 
 /// What allocates is few and small: a request its table, an exit the list of those who wait, and
 /// an OK its list where it names more than two others.
 #[test]
 fn what_allocates_is_known() {
-    let mut mesh = Mesh::<ByHand>::new();
+    let mut mesh = Mesh::<ByHand<Camera>>::new();
     for _ in 0..2 {
         (1..=4).for_each(|many| mesh.rush(many));
     }
@@ -269,7 +158,7 @@ fn what_allocates_is_known() {
 
 /// One node of 4,096: at such a number the tables, which grow by doubling, are full.
 struct Measured {
-    node: ByHand,
+    node: ByHand<Camera>,
     rng: ChaCha8Rng,
     before: i64,
 }
@@ -311,7 +200,7 @@ impl Measured {
     /// What steps left in the outbox is none of the machine's.
     fn held(&mut self) -> i64 {
         self.node.outbox = Outbox::new();
-        HELD.with(Cell::get)
+        counting::held()
     }
 }
 

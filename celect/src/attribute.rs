@@ -16,6 +16,11 @@ pub trait Attribute: Clone + Eq + Hash + Debug {
     fn rank(&self, member: Member) -> Rank;
 }
 
+/// What members are ordered by.
+pub(crate) fn key(attribute: &impl Attribute, member: Member) -> (Rank, Member) {
+    (attribute.rank(member), member)
+}
+
 /// The lowest hash leads, as in the thesis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Lowest<S = Sha256Sortition> {

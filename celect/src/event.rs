@@ -63,19 +63,19 @@ pub enum Event {
         /// Its ballot.
         ballot: Ballot,
     },
-    /// The leader's lease ran out here: it may be gone.
-    LeaseOver {
+    /// The leader that was [`Lost`](Self::Lost), or whose lease was [over](Self::LeaseOver), leads
+    /// all the same: it lives, or was renewed.
+    Regained {
         /// Who.
         leader: Member,
         /// Its ballot.
         ballot: Ballot,
     },
-    /// The leader that was [`Lost`](Event::Lost), or whose lease was over, leads on: it refuted, or
-    /// renewed its lease.
-    Regained {
+    /// The leader's lease ran out here: it may be gone.
+    LeaseOver {
         /// Who.
         leader: Member,
-        /// Its ballot, the same as before.
+        /// Its ballot.
         ballot: Ballot,
     },
     /// We led, and fewer than c others acknowledged that for as long as the lease is: what is done

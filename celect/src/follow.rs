@@ -2,6 +2,7 @@
 
 use selvedge_core::{Context, Member, Span, serial_newer};
 
+use crate::attribute::key;
 use crate::machine::Leadership;
 use crate::message::Message;
 use crate::{Attribute, Ballot, Celect, Event, Timer};
@@ -18,6 +19,8 @@ impl<A: Attribute> Celect<A> {
     ) {
         if let Some(leader) = self.leader
             && leader.ballot > ballot
+            // A run that told of a leader may still be counting answers, and mend it.
+            && !leader.ballot.same_run(ballot)
             && !self.rules.lowest_wins()
             && !self.rules.last_wins()
         {
@@ -176,7 +179,7 @@ impl<A: Attribute> Celect<A> {
             return known.ballot != heard.ballot;
         }
         if self.rules.lowest_wins() {
-            return self.key(heard.member) < self.key(known.member);
+            return key(&self.attribute, heard.member) < key(&self.attribute, known.member);
         }
         heard.ballot > known.ballot
     }

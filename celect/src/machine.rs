@@ -79,7 +79,7 @@ impl<A: Attribute> Celect<A> {
             config,
             attribute,
             rules,
-            peers: Peers::new(config.peer_limit as usize),
+            peers: Peers::new(config.peer_limit as usize, me),
             epoch: 0,
             leader: None,
             run: None,
@@ -167,7 +167,7 @@ impl<A: Attribute> Celect<A> {
             Command::Elect if self.run.is_some() => Err(Reject::AlreadyElecting),
             Command::Elect => {
                 let needed = self.config.needed();
-                if needed > 1 && self.peers.iter().next().is_none() && !self.rules.no_discovery() {
+                if needed > 1 && self.peers.by_rank().len() < 2 && !self.rules.no_discovery() {
                     return Err(Reject::TooFew {
                         known: 1,
                         needed: u32::try_from(needed).unwrap_or(u32::MAX),
@@ -266,7 +266,8 @@ impl<A: Attribute> Celect<A> {
             Delta::Failed(_) => Standing::Failed,
             Delta::Left(_) | Delta::Confirmed(_) => Standing::Over,
         };
-        if self.peers.set(member, standing).is_err() {
+        let was_listed = self.peers.is_listed(member);
+        if self.peers.set(member, standing, &self.attribute).is_err() {
             self.counters.no_room += 1;
         }
         if standing == Standing::Listed {
@@ -284,7 +285,9 @@ impl<A: Attribute> Celect<A> {
                     ballot,
                 });
             }
-            self.tell_newcomer(member, cx);
+            if !was_listed {
+                self.tell_newcomer(member, cx);
+            }
         }
         // A later life ends the former one.
         if let Some(leader) = self.leader
@@ -293,7 +296,7 @@ impl<A: Attribute> Celect<A> {
         {
             self.lose(cx);
         }
-        self.stop_telling(cx);
+        self.stop_telling(member.id, cx);
         self.drop_from_run(cx);
         if let Some(awaited) = self.awaited
             && self.peers.is_gone(awaited.initiator)

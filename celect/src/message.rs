@@ -1,5 +1,7 @@
 //! What travels; nothing else does.
 
+use alloc::sync::Arc;
+
 use selvedge_core::Member;
 use selvedge_core::wire::{member_len, varint_len};
 use smallvec::SmallVec;
@@ -9,8 +11,9 @@ use crate::Ballot;
 /// The protocol's kind in a frame header.
 pub const KIND: u8 = 5;
 
-/// Members; who sends them says in which order.
-pub type Members = SmallVec<[Member; 4]>;
+/// Members; who sends them says in which order. As many as [`Config::x`](crate::Config::x) and
+/// [`Config::y`](crate::Config::y) are by default allocate nothing.
+pub type Members = SmallVec<[Member; 5]>;
 
 /// The longest message without its lists: a ballot, a member, three numbers.
 pub(crate) const FIXED_MAX_LEN: usize = 1 + (10 + 15 + 5) + 15 + 5 + 3 * 3;
@@ -65,9 +68,10 @@ pub enum Message {
         leader: Member,
         /// How often its lease was renewed.
         renewal: u32,
-        /// To whom else this is sent, as far as they fit: they need not be told again.
+        /// To whom else this is sent, in order and as far as they fit: they need not be told
+        /// again. Shared by all copies of the message.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_members))]
-        told: Members,
+        told: Arc<[Member]>,
     },
     /// I have heard who leads.
     Heard {
@@ -123,22 +127,20 @@ fn members_len(members: &[Member]) -> usize {
 }
 
 /// As many of `members` as fit into `budget` bytes, which are taken from it.
-pub(crate) fn cut(members: impl IntoIterator<Item = Member>, budget: &mut usize) -> Members {
-    let mut cut = Members::new();
-    for member in members {
-        let len = member_len(member);
-        if len > *budget {
-            break;
-        }
-        *budget -= len;
-        cut.push(member);
-    }
-    cut
+pub(crate) fn cut<C: FromIterator<Member>>(
+    members: impl IntoIterator<Item = Member>,
+    budget: &mut usize,
+) -> C {
+    let fits = |member: &Member| {
+        let left = budget.checked_sub(member_len(*member));
+        left.map(|left| *budget = left).is_some()
+    };
+    members.into_iter().take_while(fits).collect()
 }
 
 #[cfg(feature = "arbitrary")]
-pub(crate) fn arbitrary_members(
+pub(crate) fn arbitrary_members<C: FromIterator<Member>>(
     input: &mut arbitrary::Unstructured<'_>,
-) -> arbitrary::Result<Members> {
+) -> arbitrary::Result<C> {
     input.arbitrary_iter()?.collect()
 }

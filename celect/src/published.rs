@@ -33,42 +33,7 @@ pub enum Published {
     RestartsWhenEmpty,
 }
 
-/// Which rules a machine follows: ours, always, without the feature `check`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Rules {
-    #[cfg(feature = "check")]
-    published: u32,
-}
-
-#[cfg(feature = "check")]
-impl Rules {
-    pub(crate) fn published(rules: &[Published]) -> Self {
-        let published = rules.iter().fold(0, |all, &rule| all | 1 << rule as u8);
-        Self { published }
-    }
-}
-
-/// One question for each rule; without the feature the answer is no.
-macro_rules! rules {
-    ($($name:ident $rule:ident)*) => {
-        impl Rules {
-            $(
-                #[cfg_attr(
-                    not(feature = "check"),
-                    allow(clippy::unused_self, reason = "the same calls as with the feature")
-                )]
-                pub(crate) const fn $name(self) -> bool {
-                    #[cfg(feature = "check")]
-                    return self.published & 1 << Published::$rule as u8 != 0;
-                    #[cfg(not(feature = "check"))]
-                    false
-                }
-            )*
-        }
-    };
-}
-
-rules! {
+selvedge_core::published_rules! {
     owner_left_out OwnerLeftOut
     no_discovery NoDiscovery
     lowest_wins LowestWins

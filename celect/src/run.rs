@@ -2,10 +2,13 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Context, Member, Rank};
+use selvedge_core::{Context, Member, Rank, Span};
 
+use crate::attribute::key;
 use crate::message::{FIXED_MAX_LEN, Members, Message, cut};
-use crate::{Attribute, Ballot, Celect, Event, Protocol, Timer};
+use crate::peers::Peers;
+use crate::pool::Pool;
+use crate::{Attribute, Ballot, Celect, Config, Event, Protocol, Timer};
 
 /// An election of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,7 +23,8 @@ pub(crate) struct Run {
     answered: Vec<Member>,
     /// Whether our own list is one of the answers.
     own: bool,
-    candidates: Vec<Member>,
+    /// The lowest first.
+    candidates: Vec<(Rank, Member)>,
     unhealthy: Vec<Member>,
     /// Who did not answer when it was appointed, in that order.
     exclude: Vec<Member>,
@@ -65,11 +69,15 @@ impl Run {
     }
 }
 
-/// Puts a member into a sorted list, once.
-pub(crate) fn put(list: &mut Vec<Member>, member: Member) {
-    if let Err(at) = list.binary_search(&member) {
-        list.insert(at, member);
+/// Puts something into a sorted list, once.
+pub(crate) fn put<T: Ord>(list: &mut Vec<T>, new: T) {
+    if let Err(at) = list.binary_search(&new) {
+        list.insert(at, new);
     }
+}
+
+fn first(list: &[Member], count: usize) -> &[Member] {
+    list.get(..count).unwrap_or(list)
 }
 
 impl<A: Attribute> Celect<A> {
@@ -96,7 +104,6 @@ impl<A: Attribute> Celect<A> {
 
     /// Asks anew, with all that the run has learned.
     fn round(&mut self, cx: &mut Context<'_, Self>) {
-        let pool = self.pool();
         let (wanted, lean) = self.wanted();
         let Some(run) = &mut self.run else {
             return;
@@ -107,9 +114,17 @@ impl<A: Attribute> Celect<A> {
         run.unhealthy.clear();
         run.named = None;
         run.ballot = run.last;
+        let pool = Self::pool(&self.peers, &self.attribute, run, false);
+        let known = pool.len();
+        let chosen = pool.draw(wanted, cx);
+        // So that answers allocate nothing, unless they name many different nodes.
+        let needed = self.config.needed().min(chosen.len());
+        run.answered.reserve(needed);
+        run.candidates.reserve(2 * usize::from(run.x));
+        run.unhealthy.reserve(2 * usize::from(run.y));
         // Where others are too few ours is one more list.
-        run.own = lean || pool.len() < wanted && !self.rules.no_discovery();
-        self.ask(pool, wanted, cx);
+        run.own = lean || known < wanted && !self.rules.no_discovery();
+        self.ask(&chosen, known, cx);
         cx.arm(Timer::Answer, self.config.timeout);
         if self.run.as_ref().is_some_and(|run| run.own) {
             self.answer_ourselves(cx);
@@ -132,47 +147,28 @@ impl<A: Attribute> Celect<A> {
         (self.config.wanted() - lean as usize, lean)
     }
 
-    /// Who may be asked, by id.
-    fn pool(&self) -> Vec<Member> {
-        let Some(run) = &self.run else {
-            return Vec::new();
-        };
-        let mut pool: Vec<Member> = self.peers.iter().collect();
-        for &member in &run.met {
-            if !self.peers.is_gone(member) {
-                put(&mut pool, member);
-            }
-        }
-        pool.retain(|it| !run.exclude.contains(it));
-        pool
+    /// Who may be asked, perhaps without those who have answered.
+    fn pool<'a>(peers: &'a Peers, attribute: &A, run: &Run, is_repeated: bool) -> Pool<'a> {
+        let answered = run.answered.iter().filter(|_| is_repeated);
+        let without = run.exclude.iter().chain(answered).copied();
+        Pool::new(peers, attribute, &run.met, without)
     }
 
-    /// Asks so many of `pool`, whichever.
-    fn ask(&mut self, mut pool: Vec<Member>, count: usize, cx: &mut Context<'_, Self>) {
+    /// Asks these, of so many who might be asked.
+    fn ask(&mut self, members: &[Member], known: usize, cx: &mut Context<'_, Self>) {
         let (wanted, _) = self.wanted();
-        let known = self.pool().len();
+        let mut budget = self.config.list_budget(FIXED_MAX_LEN);
         let Some(run) = &mut self.run else {
             return;
         };
-        let len = pool.len();
-        if count < len {
-            for at in 0..count {
-                let other = at + usize::try_from(cx.below((len - at) as u64)).unwrap_or(0);
-                pool.swap(at, other);
-            }
-            pool.truncate(count);
-            pool.sort_unstable();
-        }
         let want = if known < wanted && !self.rules.no_discovery() {
             u16::try_from(wanted).unwrap_or(u16::MAX)
         } else {
             0
         };
-        let budget = self.config.list_budget(FIXED_MAX_LEN);
-        for member in pool {
+        let exclude: Members = cut(run.exclude.iter().rev().copied(), &mut budget);
+        for &member in members {
             put(&mut run.asked, member);
-            let latest = run.exclude.iter().rev().copied();
-            let exclude = cut(latest, &mut budget.clone());
             cx.send(
                 member,
                 Message::Query {
@@ -180,14 +176,14 @@ impl<A: Attribute> Celect<A> {
                     x: run.x,
                     y: run.y,
                     want,
-                    exclude,
+                    exclude: exclude.clone(),
                 },
             );
         }
     }
 
     /// What we know, for an initiator: the `x` lowest, the `y` most suspected, `want` others.
-    /// O(N log N).
+    /// O(x + y + want) and what is excluded, whatever the number of members.
     pub(crate) fn answer(
         &self,
         x: u8,
@@ -197,25 +193,22 @@ impl<A: Attribute> Celect<A> {
         to: Member,
     ) -> (Members, Members, Members) {
         let mut budget = self.config.list_budget(FIXED_MAX_LEN);
-        let mut list: Vec<Member> = self.peers.iter().collect();
-        if !self.rules.owner_left_out() {
-            put(&mut list, self.me);
-        }
-        list.retain(|it| !exclude.contains(it));
+        // No sound initiator excludes more.
+        let exclude = exclude.get(..u8::MAX.into()).unwrap_or(exclude);
         let mut unhealthy = Members::new();
         if y > 0 {
-            let suspicions = |it: &Member| core::cmp::Reverse(self.peers.suspicions(*it));
-            let mut worst = list.clone();
-            worst.retain(|it| self.peers.suspicions(*it) > 0);
-            worst.sort_by_key(suspicions);
+            let worst = self.peers.doubted().filter(|it| !exclude.contains(it));
             // Where a frame is short both lists are.
             let mut half = budget / 2;
-            unhealthy = cut(worst.into_iter().take(y.into()), &mut half);
+            unhealthy = cut(worst.take(y.into()), &mut half);
             budget /= 2;
-            list.retain(|it| !unhealthy.contains(it));
         }
-        list.sort_by_key(|&it| self.key(it));
-        let candidates = cut(list.into_iter().take(x.into()), &mut budget);
+        let is_owner_left_out = self.rules.owner_left_out();
+        let lowest = self.peers.by_rank().iter().copied().filter(|it| {
+            let is_left_out = is_owner_left_out && *it == self.me;
+            !is_left_out && !exclude.contains(it) && !unhealthy.contains(it)
+        });
+        let candidates = cut(lowest.take(x.into()), &mut budget);
         let others = self.peers.iter().filter(|&it| it != to);
         let known = cut(others.take(want.into()), &mut budget);
         (candidates, unhealthy, known)
@@ -242,35 +235,39 @@ impl<A: Attribute> Celect<A> {
         }
         put(&mut run.answered, from);
         let (x, y) = (run.x.into(), run.y.into());
-        let first = |list: &[Member], count: usize| -> Members {
-            list.iter().copied().take(count).collect()
-        };
         if !known.is_empty() {
             self.meet(first(known, wanted), cx);
         }
-        self.absorb(&first(candidates, x), &first(unhealthy, y));
+        self.absorb(first(candidates, x), first(unhealthy, y));
         self.evaluate(cx);
     }
 
     /// Learns of nodes that may be asked, and asks as many as are still wanted.
-    fn meet(&mut self, known: Members, cx: &mut Context<'_, Self>) {
-        let before = self.pool();
+    fn meet(&mut self, known: &[Member], cx: &mut Context<'_, Self>) {
         let (wanted, _) = self.wanted();
-        let me = self.me;
+        let (me, peers) = (self.me, &self.peers);
         let Some(run) = &mut self.run else {
             return;
         };
-        for member in known {
-            if run.met.len() < wanted && member.id != me.id {
+        let mut new = Vec::new();
+        for &member in known {
+            if run.met.len() < wanted && member.id != me.id && !run.met.contains(&member) {
                 put(&mut run.met, member);
+                if !peers.is_listed(member)
+                    && !peers.is_gone(member)
+                    && !run.exclude.contains(&member)
+                {
+                    put(&mut new, member);
+                }
             }
         }
-        let asked = run.asked.len();
-        let mut new = self.pool();
-        new.retain(|it| before.binary_search(it).is_err());
-        if !new.is_empty() {
-            self.ask(new, wanted.saturating_sub(asked), cx);
+        if new.is_empty() {
+            return;
         }
+        let missing = wanted.saturating_sub(run.asked.len());
+        let all = Self::pool(peers, &self.attribute, run, false).len();
+        let new = Pool::of(&new).draw(missing, cx);
+        self.ask(&new, all, cx);
     }
 
     /// Adds an answer to what is known.
@@ -280,26 +277,22 @@ impl<A: Attribute> Celect<A> {
             return;
         };
         for &member in candidates {
-            let is_past = |other: &Member| other.supersedes(member);
-            if self.peers.is_over(member) || run.candidates.iter().any(is_past) {
+            // Most answers name the same ones, and a rank is a hash.
+            let is_known =
+                |&(_, other): &(Rank, Member)| other == member || other.supersedes(member);
+            if self.peers.is_over(member) || run.candidates.iter().any(is_known) {
                 continue;
             }
-            run.candidates.retain(|&other| !member.supersedes(other));
-            put(&mut run.candidates, member);
+            run.candidates
+                .retain(|&(_, other)| !member.supersedes(other));
+            put(&mut run.candidates, key(&self.attribute, member));
         }
         for &member in unhealthy {
             put(&mut run.unhealthy, member);
         }
         if !prefers {
             // The lowest is all that matters.
-            let attribute = &self.attribute;
-            let lowest = run
-                .candidates
-                .iter()
-                .copied()
-                .min_by_key(|&it| (attribute.rank(it), it));
-            run.candidates.clear();
-            run.candidates.extend(lowest);
+            run.candidates.truncate(1);
         }
     }
 
@@ -310,13 +303,10 @@ impl<A: Attribute> Celect<A> {
             return;
         };
         let enough = run.answers() >= needed;
-        let spoken_for = |it: &&Member| !run.unhealthy.contains(it) && !run.exclude.contains(it);
-        let best = run
-            .candidates
-            .iter()
-            .filter(spoken_for)
-            .min_by_key(|&&it| (self.attribute.rank(it), it))
-            .copied();
+        let is_spoken_for =
+            |it: &Member| run.unhealthy.binary_search(it).is_err() && !run.exclude.contains(it);
+        let mut by_rank = run.candidates.iter().map(|&(_, member)| member);
+        let best = by_rank.find(is_spoken_for);
         match best {
             Some(best)
                 if (enough || protocol.streams())
@@ -354,7 +344,25 @@ impl<A: Attribute> Celect<A> {
         } else {
             let life = member.incarnation.0;
             cx.send(member, Message::Notify { ballot, life });
-            cx.arm(Timer::Answer, self.config.timeout);
+            cx.arm(Timer::Answer, self.wait());
+        }
+    }
+
+    /// How long to wait for answers, or for whom we appointed. That somebody failed, or let its lease
+    /// run out, may be false, so it is told as often as others; but it is hardly false, so all
+    /// these attempts together take one timeout.
+    fn wait(&self) -> Span {
+        let Config {
+            timeout, attempts, ..
+        } = self.config;
+        let enough = |run: &&Run| run.answers() >= self.config.needed();
+        let named = self.run.as_ref().filter(enough).and_then(|run| run.named);
+        let is_lost = |member| (self.leader).is_some_and(|it| it.lost && it.member == member);
+        let is_gone = |member| self.peers.is_gone(member) || is_lost(member);
+        if named.is_some_and(|named| is_gone(named.member)) {
+            Span((timeout.0 / u64::from(attempts)).max(1))
+        } else {
+            timeout
         }
     }
 
@@ -379,10 +387,11 @@ impl<A: Attribute> Celect<A> {
     /// Answers are overdue, or whom we appointed is.
     pub(crate) fn overdue(&mut self, cx: &mut Context<'_, Self>) {
         let needed = self.config.needed();
+        let wait = self.wait();
         let Some(run) = &mut self.run else {
             return;
         };
-        cx.arm(Timer::Answer, self.config.timeout);
+        cx.arm(Timer::Answer, wait);
         if run.answers() < needed {
             self.ask_more(cx);
             return;
@@ -407,32 +416,33 @@ impl<A: Attribute> Celect<A> {
     fn ask_more(&mut self, cx: &mut Context<'_, Self>) {
         let needed = self.config.needed();
         let (wanted, lean) = self.wanted();
-        let mut pool = self.pool();
         let Some(run) = &mut self.run else {
             return;
         };
-        if !run.own && pool.len() < wanted && !self.rules.no_discovery() {
+        let pool_of =
+            |run: &Run, is_repeated| Self::pool(&self.peers, &self.attribute, run, is_repeated);
+        let others = pool_of(run, false).len();
+        if !run.own && others < wanted && !self.rules.no_discovery() {
             // Those whom we knew when the round began have become too few.
             run.own = true;
             self.answer_ourselves(cx);
             return;
         }
-        let known = pool.len() + usize::from(run.own || lean);
-        if known < needed && !self.rules.no_discovery() {
-            if !run.starved {
-                run.starved = true;
-                let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-                cx.event(Event::TooFew {
-                    ballot: run.ballot,
-                    known: count(known),
-                    needed: count(needed),
-                });
-            }
-        } else {
-            pool.retain(|it| run.answered.binary_search(it).is_err());
+        let known = others + usize::from(run.own || lean);
+        let is_starved = known < needed && !self.rules.no_discovery();
+        if is_starved && !run.starved {
+            run.starved = true;
+            let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+            cx.event(Event::TooFew {
+                ballot: run.ballot,
+                known: count(known),
+                needed: count(needed),
+            });
         }
         let missing = wanted.saturating_sub(run.answered.len());
-        self.ask(pool, missing, cx);
+        // Whoever has answered may have met others since.
+        let chosen = pool_of(run, !is_starved).draw(missing, cx);
+        self.ask(&chosen, others, cx);
     }
 
     /// Whom we appointed is dead, as far as can be told: asks anew without it.
@@ -465,10 +475,5 @@ impl<A: Attribute> Celect<A> {
         {
             self.pass_over(named.member, cx);
         }
-    }
-
-    /// What members are ordered by.
-    pub(crate) fn key(&self, member: Member) -> (Rank, Member) {
-        (self.attribute.rank(member), member)
     }
 }

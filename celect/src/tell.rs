@@ -1,13 +1,17 @@
 //! How all hear who leads: acknowledged, forwarded by those who know others than the leader does,
 //! and renewed where there is a lease.
 
+use alloc::borrow::Cow;
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::iter;
 
-use selvedge_core::{Context, Member, Span};
+use selvedge_core::{Context, Incarnation, Member, NodeId, Span};
 
 use crate::machine::Leadership;
-use crate::message::{FIXED_MAX_LEN, Members, Message, cut};
-use crate::run::put;
+use crate::message::{FIXED_MAX_LEN, Message, cut};
 use crate::{Attribute, Ballot, Celect, Timer};
 
 /// Whom we tell, and who has not heard yet.
@@ -15,11 +19,11 @@ use crate::{Attribute, Ballot, Celect, Timer};
 pub(crate) struct Telling {
     ballot: Ballot,
     renewal: u32,
-    pending: Vec<Member>,
+    pending: BTreeSet<Member>,
     /// How often it was sent again.
     tries: u8,
     /// Those who need not be told by others, as far as they fit a frame.
-    told: Members,
+    told: Arc<[Member]>,
     /// Whether anybody was told.
     asked: bool,
     /// Who has heard, as many as renew a lease, where there is one.
@@ -39,18 +43,17 @@ impl<A: Attribute> Celect<A> {
                 ballot: leader.ballot,
                 leader: leader.member,
                 renewal: leader.renewal,
-                told: Members::new(),
+                told: Arc::default(),
             });
             return;
         }
-        let mut pending: Vec<Member> = self.peers.iter().collect();
-        if let Some(by) = by {
-            put(&mut pending, by);
-        }
+        let mut pending: BTreeSet<Member> = self.peers.iter().collect();
+        pending.extend(by);
         self.tell(leader, pending, &[], cx);
     }
 
-    /// Tells those of our list whom neither the leader nor `from` told.
+    /// Tells those of our list whom neither the leader nor `from` told. O(N), once a ballot and
+    /// renewal: whom a list does not name is found in no other way.
     pub(crate) fn pass_on(
         &mut self,
         leader: Leadership,
@@ -61,21 +64,37 @@ impl<A: Attribute> Celect<A> {
         if self.config.retries == 0 {
             return;
         }
-        let knows = |it: &Member| *it == from || *it == leader.member || told.contains(it);
-        let pending = self.peers.iter().filter(|it| !knows(it)).collect();
-        self.tell(leader, pending, told, cx);
+        // As every sound node sends it.
+        let told = if told.is_sorted_by(|one, other| one < other) {
+            Cow::Borrowed(told)
+        } else {
+            let told: BTreeSet<Member> = told.iter().copied().collect();
+            Cow::Owned(told.into_iter().collect())
+        };
+        let mut others = told.iter().peekable();
+        let pending = self.peers.iter().filter(|it| {
+            while others.next_if(|&told| told < it).is_some() {}
+            others.peek() != Some(&it) && *it != from && *it != leader.member
+        });
+        let pending = pending.collect();
+        self.tell(leader, pending, &told, cx);
     }
 
+    /// Tells `pending`; `told` are told by others, and in order.
     fn tell(
         &mut self,
         leader: Leadership,
-        pending: Vec<Member>,
+        pending: BTreeSet<Member>,
         told: &[Member],
         cx: &mut Context<'_, Self>,
     ) {
+        if pending.is_empty() && (self.config.lease.is_none() || leader.member != self.me) {
+            self.telling = None;
+            cx.disarm(Timer::Tell);
+            return;
+        }
         let mut budget = self.config.list_budget(FIXED_MAX_LEN);
-        let mut all = pending.clone();
-        told.iter().for_each(|&it| put(&mut all, it));
+        let all = union(pending.iter().copied(), told.iter().copied());
         let mut telling = Telling {
             ballot: leader.ballot,
             renewal: leader.renewal,
@@ -90,10 +109,6 @@ impl<A: Attribute> Celect<A> {
         }
         if self.config.lease.is_some() {
             telling.asked = !telling.pending.is_empty();
-        } else if telling.pending.is_empty() {
-            self.telling = None;
-            cx.disarm(Timer::Tell);
-            return;
         }
         self.telling = Some(telling);
         cx.arm(Timer::Tell, self.config.resend);
@@ -109,12 +124,16 @@ impl<A: Attribute> Celect<A> {
         };
         match &mut self.telling {
             Some(telling) => {
-                put(&mut telling.pending, member);
+                // Others that wait must not wait longer for each who comes.
+                let is_armed = !telling.pending.is_empty() && telling.tries < self.config.retries;
+                telling.pending.insert(member);
                 telling.tries = 0;
                 cx.send(member, telling.message(leader.member));
-                cx.arm(Timer::Tell, self.config.resend);
+                if !is_armed {
+                    cx.arm(Timer::Tell, self.config.resend);
+                }
             }
-            None => self.tell(leader, [member].into(), &[], cx),
+            None => self.tell(leader, BTreeSet::from([member]), &[], cx),
         }
     }
 
@@ -154,8 +173,7 @@ impl<A: Attribute> Celect<A> {
         if (telling.ballot, telling.renewal) != (ballot, renewal) {
             return;
         }
-        if let Ok(at) = telling.pending.binary_search(&from) {
-            telling.pending.remove(at);
+        if telling.pending.remove(&from) {
             if leased {
                 // One that flaps, or restarts, is one.
                 telling.heard.retain(|it| it.id != from.id);
@@ -168,12 +186,20 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Whoever is gone need not hear.
-    pub(crate) fn stop_telling(&mut self, cx: &mut Context<'_, Self>) {
+    /// Lives of this node that are gone need not hear.
+    pub(crate) fn stop_telling(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let Some(telling) = &mut self.telling else {
             return;
         };
-        telling.pending.retain(|&it| !self.peers.is_gone(it));
+        let life = |life| Member {
+            id,
+            incarnation: Incarnation(life),
+        };
+        let lives = || life(0)..=life(u32::MAX);
+        let is_gone = |it: &&Member| self.peers.is_gone(**it);
+        while let Some(&gone) = telling.pending.range(lives()).find(is_gone) {
+            telling.pending.remove(&gone);
+        }
         if telling.pending.is_empty() {
             cx.disarm(Timer::Tell);
             if self.config.lease.is_none() {
@@ -254,4 +280,27 @@ impl Telling {
             told: self.told.clone(),
         }
     }
+}
+
+/// All members of two lists that are in order, each once and in order.
+fn union(
+    one: impl Iterator<Item = Member>,
+    other: impl Iterator<Item = Member>,
+) -> impl Iterator<Item = Member> {
+    let (mut one, mut other) = (one.peekable(), other.peekable());
+    iter::from_fn(move || {
+        let order = match (one.peek(), other.peek()) {
+            (Some(first), Some(second)) => first.cmp(second),
+            (Some(_), None) => Ordering::Less,
+            (None, _) => Ordering::Greater,
+        };
+        match order {
+            Ordering::Less => one.next(),
+            Ordering::Greater => other.next(),
+            Ordering::Equal => {
+                other.next();
+                one.next()
+            }
+        }
+    })
 }

@@ -46,7 +46,7 @@ fn samples() -> Vec<Message> {
             ballot,
             leader: Member::new(1, 1),
             renewal: 128,
-            told: members(&[2, 3]),
+            told: members(&[2, 3]).to_vec().into(),
         },
         Message::Heard { ballot, renewal: 1 },
     ]

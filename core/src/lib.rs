@@ -97,6 +97,7 @@ mod driver;
 mod machine;
 mod member;
 mod nested;
+mod published;
 #[cfg(feature = "std")]
 pub mod shared;
 mod sortition;

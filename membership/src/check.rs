@@ -21,7 +21,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
-use selvedge_sim::check::{Bounds, Expected, Scenario};
+use selvedge_sim::check::{Bounds, Scenario};
 
 use crate::{Command, Published};
 pub use promises::{
@@ -325,26 +325,19 @@ impl Erratum {
             ..start.clone()
         };
         [
-            Scenario::new(full(name), Expected::Breaks { steps }, move || {
-                promise(mesh(&theirs))
-            })
-            .published(),
-            Scenario::new(full(name), Expected::Holds { states }, move || {
-                promise(mesh(&start))
-            }),
+            Scenario::breaks(full(name), steps, move || promise(mesh(&theirs))),
+            Scenario::holds(full(name), states, move || promise(mesh(&start))),
         ]
     }
 }
 
 fn holds(name: &str, states: usize, start: Start) -> Scenario {
-    Scenario::new(full(name), Expected::Holds { states }, move || {
-        promised(mesh(&start))
-    })
+    Scenario::holds(full(name), states, move || promised(mesh(&start)))
 }
 
 /// As [`holds`], with commands for the second node.
 fn commanded(name: &str, states: usize, start: Start, commands: Vec<Command>) -> Scenario {
-    Scenario::new(full(name), Expected::Holds { states }, move || {
+    Scenario::holds(full(name), states, move || {
         promised(mesh(&start).commands(1, commands.clone()))
     })
 }

@@ -121,7 +121,7 @@ impl Membership {
         rule: crate::Published,
     ) -> Result<Self, ConfigError> {
         let mut machine = Self::new(me, config)?;
-        machine.rules.published = Some(rule);
+        machine.rules = Rules::published(&[rule]);
         Ok(machine)
     }
 

@@ -5,6 +5,7 @@
 /// A rule that breaks a promise. Exists with the feature `check` only.
 #[cfg(feature = "check")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum Published {
     /// A declared failure overrides everything and cannot be refuted (SWIM, section 4.2; the
     /// thesis has no incarnations at all).
@@ -23,64 +24,11 @@ pub enum Published {
     AverageOnArrival,
 }
 
-/// Which rules a machine follows: ours, always, without the feature `check`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Rules {
-    #[cfg(feature = "check")]
-    pub(crate) published: Option<Published>,
-}
-
-#[cfg(feature = "check")]
-impl Rules {
-    pub(crate) fn failure_is_final(self) -> bool {
-        self.published == Some(Published::FailureIsFinal)
-    }
-
-    pub(crate) fn no_timer_for_news(self) -> bool {
-        self.published == Some(Published::NoTimerForNews)
-    }
-
-    pub(crate) fn refuted_timer_acts(self) -> bool {
-        self.published == Some(Published::RefutedTimerActs)
-    }
-
-    pub(crate) fn old_claim_is_ignored(self) -> bool {
-        self.published == Some(Published::OldClaimIsIgnored)
-    }
-
-    pub(crate) fn former_life_is_welcome(self) -> bool {
-        self.published == Some(Published::FormerLifeIsWelcome)
-    }
-
-    pub(crate) fn average_on_arrival(self) -> bool {
-        self.published == Some(Published::AverageOnArrival)
-    }
-}
-
-#[cfg(not(feature = "check"))]
-#[allow(clippy::unused_self, reason = "the same calls as with the feature")]
-impl Rules {
-    pub(crate) const fn failure_is_final(self) -> bool {
-        false
-    }
-
-    pub(crate) const fn no_timer_for_news(self) -> bool {
-        false
-    }
-
-    pub(crate) const fn refuted_timer_acts(self) -> bool {
-        false
-    }
-
-    pub(crate) const fn old_claim_is_ignored(self) -> bool {
-        false
-    }
-
-    pub(crate) const fn former_life_is_welcome(self) -> bool {
-        false
-    }
-
-    pub(crate) const fn average_on_arrival(self) -> bool {
-        false
-    }
+selvedge_core::published_rules! {
+    failure_is_final FailureIsFinal
+    no_timer_for_news NoTimerForNews
+    refuted_timer_acts RefutedTimerActs
+    old_claim_is_ignored OldClaimIsIgnored
+    former_life_is_welcome FormerLifeIsWelcome
+    average_on_arrival AverageOnArrival
 }

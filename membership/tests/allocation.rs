@@ -1,53 +1,19 @@
 //! In steady state a step allocates nothing.
 
-#![allow(unsafe_code, reason = "an allocator that counts has to be one")]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "a test fails by panicking"
 )]
 
-use core::alloc::{GlobalAlloc, Layout};
-use core::cell::Cell;
-use std::alloc::System;
+#[path = "../../core/tests/counting/mod.rs"]
+mod counting;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
+use counting::allocations;
 use selvedge_core::{Context, Driver, Effect, Input, Machine, Member, NodeId, Outbox, Span, Time};
 use selvedge_membership::{Command, Config, Membership, Message, Timer};
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-    static COUNTS: Cell<bool> = const { Cell::new(false) };
-}
-
-struct Counting;
-
-fn note() {
-    if COUNTS.with(Cell::get) {
-        COUNT.with(|count| count.set(count.get() + 1));
-    }
-}
-
-// SAFETY: everything is passed on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note();
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note();
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// What runs one machine. In debug builds a `Driver` keeps a copy of the machine to see that a
 /// refusal changes nothing, so there the machine is run by hand.
@@ -224,15 +190,6 @@ fn post(wire: &mut Vec<(Member, NodeId, Message)>, me: Member, effect: Effect<Me
     if let Effect::Send { to, message } = effect {
         wire.push((me, to.id, message));
     }
-}
-
-/// What the counter says of `call`.
-fn allocations(call: impl FnOnce()) -> u64 {
-    COUNT.with(|count| count.set(0));
-    COUNTS.with(|counts| counts.set(true));
-    call();
-    COUNTS.with(|counts| counts.set(false));
-    COUNT.with(Cell::get)
 }
 
 fn ten_thousand_messages_allocate_nothing<H: Host>() {

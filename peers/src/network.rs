@@ -30,8 +30,6 @@ pub(crate) trait Peer: Sized {
     fn receive(&mut self, now: Time, datagram: &[u8], out: &mut Out<Self::Timer>);
     /// A timer is due.
     fn tick(&mut self, now: Time, timer: Self::Timer, out: &mut Out<Self::Timer>);
-    /// How many live nodes it knows, itself included.
-    fn live(&self) -> usize;
 }
 
 enum What<T> {
@@ -100,6 +98,12 @@ impl<P: Peer> Network<P> {
 
     pub(crate) fn crash(&mut self, node: usize) {
         self.down[node] = true;
+    }
+
+    /// Those that have not crashed.
+    pub(crate) fn up(&self) -> impl Iterator<Item = (usize, &P)> {
+        let nodes = self.peers.iter().enumerate();
+        nodes.filter(|&(node, _)| !self.down[node])
     }
 
     /// Lets a node do something of its own accord.

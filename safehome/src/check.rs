@@ -13,7 +13,7 @@ mod sound;
 
 use alloc::vec::Vec;
 
-use selvedge_sim::check::{Expected, Scenario};
+use selvedge_sim::check::Scenario;
 
 pub use algorithm::{Algorithm1, Slot, algorithm_1};
 pub use home::{Do, Happening, Home, Promise, Setup, Tick};
@@ -31,7 +31,7 @@ pub fn scenarios() -> Vec<Scenario> {
 
 /// A scenario under our rules.
 fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
-    Scenario::new(name, Expected::Holds { states }, move || setup.model())
+    Scenario::holds(name, states, move || setup.model())
 }
 
 /// A scenario under rules that break a promise after so many steps.
@@ -47,5 +47,5 @@ fn breaks(
         only: Some(promise),
         ..setup
     };
-    Scenario::new(name, Expected::Breaks { steps }, move || setup.model()).published()
+    Scenario::breaks(name, steps, move || setup.model())
 }

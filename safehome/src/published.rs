@@ -44,47 +44,7 @@ pub enum Published {
     LateIsMerelyFirst,
 }
 
-/// Which rules a machine follows: ours, always, without the feature `check`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Rules {
-    #[cfg(feature = "check")]
-    published: u32,
-}
-
-#[cfg(feature = "check")]
-impl Rules {
-    pub(crate) fn published(rules: &[Published]) -> Self {
-        let published = rules.iter().fold(0, |all, &rule| all | 1 << rule as u8);
-        Self { published }
-    }
-}
-
-/// One question for each rule; without the feature the answer is no.
-macro_rules! rules {
-    ($($name:ident $rule:ident)*) => {
-        impl Rules {
-            $(
-                #[cfg_attr(
-                    not(feature = "check"),
-                    allow(
-                        clippy::unused_self,
-                        dead_code,
-                        reason = "the same calls as with the feature"
-                    )
-                )]
-                pub(crate) const fn $name(self) -> bool {
-                    #[cfg(feature = "check")]
-                    return self.published & 1 << Published::$rule as u8 != 0;
-                    #[cfg(not(feature = "check"))]
-                    false
-                }
-            )*
-        }
-    };
-}
-
-rules! {
+selvedge_core::published_rules! {
     direct_order DirectOrder
     drains_nothing DrainsNothing
     revokes_in_flight RevokesInFlight

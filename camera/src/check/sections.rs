@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, Delta, Input, Machine, Member, Span};
-use selvedge_sim::check::{Bounds, Expected, Model, Observer, Scenario};
+use selvedge_sim::check::{Bounds, Model, Observer, Scenario};
 
 use super::{Promise, Setup};
 use crate::machine::Stage;
@@ -90,7 +90,7 @@ fn friend() -> Case {
 
 impl Case {
     fn holds(self, name: &str, states: usize) -> Scenario {
-        Scenario::new(name, Expected::Holds { states }, move || self.model())
+        Scenario::holds(name, states, move || self.model())
     }
 
     fn breaks(
@@ -106,7 +106,7 @@ impl Case {
             only,
             ..self
         };
-        Scenario::new(name, Expected::Breaks { steps }, move || case.model()).published()
+        Scenario::breaks(name, steps, move || case.model())
     }
 
     fn machine(&self, id: u64) -> Sections {

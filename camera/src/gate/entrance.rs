@@ -6,8 +6,9 @@ use core::pin::pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
+use selvedge_core::shared::sync::{block_on, block_on_for, lock};
+
 use super::state::Ticket;
-use super::sync::{block_on, block_on_for, lock};
 use super::{EnterError, Guard, Shared, TryEnterError};
 
 /// The application's end: clone it into every thread and task that wants one.

@@ -5,8 +5,9 @@ use core::fmt;
 use core::future::poll_fn;
 use core::task::{Context, Poll};
 
+use selvedge_core::shared::sync::{block_on, lock};
+
 use super::state::Ticket;
-use super::sync::{block_on, lock};
 use super::{Closed, Shared};
 
 /// The section is this one's until the guard is dropped, or until the node is fenced.

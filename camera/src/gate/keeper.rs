@@ -5,7 +5,8 @@ use core::future::poll_fn;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
-use super::sync::{block_on, block_on_for};
+use selvedge_core::shared::sync::{block_on, block_on_for};
+
 use super::{Closed, OutOfTurn, Shared, wake};
 
 /// The host's end: it stands beside the driver in the host's loop.

@@ -73,10 +73,11 @@ mod error;
 mod guard;
 mod keeper;
 mod state;
-mod sync;
 
 use alloc::sync::Arc;
 use core::num::NonZeroUsize;
+
+use selvedge_core::shared::sync::{Mutex, lock};
 
 pub use self::entrance::Gate;
 pub use self::error::{Closed, EnterError, OutOfTurn, Report, Stage, TryEnterError};
@@ -84,7 +85,6 @@ pub use self::guard::Guard;
 pub use self::keeper::{Keeper, Wish};
 
 use self::state::State;
-use self::sync::{Mutex, lock};
 
 /// How many may wait at a gate, and how often it hands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

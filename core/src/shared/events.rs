@@ -6,8 +6,8 @@ use core::future::poll_fn;
 use core::task::{Context, Poll, Waker};
 
 use super::RecvError;
-use super::sync::{Mutex, lock};
-use super::wait::{Place, Waiters, block_on};
+use super::sync::{Mutex, block_on, lock};
+use super::wait::{Place, Waiters};
 use crate::BoundedQueue;
 
 /// Keeps the latest events, so many for all subscribers together.

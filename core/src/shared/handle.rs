@@ -4,8 +4,7 @@ use alloc::sync::Arc;
 use core::future::poll_fn;
 
 use super::commands::Submitter;
-use super::sync::lock;
-use super::wait::block_on;
+use super::sync::{block_on, lock};
 use super::{Error, Outcome, Shared, Subscriber, TrySubmitError};
 use crate::Machine;
 

@@ -86,7 +86,7 @@ mod events;
 mod handle;
 mod outcome;
 mod port;
-mod sync;
+pub mod sync;
 mod wait;
 
 use alloc::sync::Arc;

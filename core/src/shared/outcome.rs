@@ -5,8 +5,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use super::Error;
-use super::sync::{Mutex, lock};
-use super::wait::block_on;
+use super::sync::{Mutex, block_on, lock};
 
 /// What becomes of a submitted command: await it, or [`wait`](Self::wait) for it.
 ///

@@ -6,8 +6,7 @@ use core::mem;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use super::sync::lock;
-use super::wait::{block_on, block_on_for};
+use super::sync::{block_on, block_on_for, lock};
 use super::{Closed, Reply, Shared};
 use crate::Machine;
 

@@ -1,13 +1,20 @@
-//! Locks: those of std, or, built with `--cfg loom`, those of loom, which tries every order in
-//! which threads can take them.
+//! Locks and waiting threads: those of std, or, built with `--cfg loom`, those of loom, which tries
+//! every order in which threads can take the locks. For crates of the house that are shared by
+//! threads as [`shared`](super) is.
 //!
 //! `Arc` is always that of `alloc`: its counts are not under test, and it is part of the interface.
 
 #[cfg(loom)]
-pub(super) use loom::sync::{Condvar, Mutex, MutexGuard};
+pub use loom::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(not(loom))]
-pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
+pub use std::sync::{Condvar, Mutex, MutexGuard};
 
+use alloc::sync::Arc;
+use alloc::task::Wake;
+use core::mem;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
 use std::sync::PoisonError;
 
 /// Locks `mutex`, also when a thread panicked under the lock.
@@ -15,7 +22,86 @@ use std::sync::PoisonError;
 /// No foreign code runs under our locks and our own does not panic there, so a lock can be poisoned
 /// by a defect of ours only. Even then each change is a single push, pop or replacement, and what
 /// is behind the lock is whole: to go on is sound, and better than to pass a panic on to every
-/// thread.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// thread. Whoever locks something else sees to that as well.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Blocks this thread until `future` is ready.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let parker = Arc::new(Parker::default());
+    let waker = Waker::from(Arc::clone(&parker));
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+            return output;
+        }
+        parker.park();
+    }
+}
+
+/// Blocks this thread until `future` is ready, but for `timeout` at most. `None` when it is over,
+/// or when the future was woken and still is not ready: only a host reads a clock, so nobody knows
+/// how much of the time is left.
+pub fn block_on_for<F: Future>(future: F, timeout: Duration) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let parker = Arc::new(Parker::default());
+    let waker = Waker::from(Arc::clone(&parker));
+    let mut cx = Context::from_waker(&waker);
+    if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+        return Some(output);
+    }
+    parker.park_for(timeout);
+    match future.as_mut().poll(&mut cx) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}
+
+/// Where a thread sleeps until its waker is called. Not `std::thread::park`: a thread has one
+/// token for that, and the application may use it for something else.
+#[derive(Debug, Default)]
+struct Parker {
+    woken: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Parker {
+    fn park(&self) {
+        let mut woken = lock(&self.woken);
+        while !mem::take(&mut *woken) {
+            woken = self
+                .bell
+                .wait(woken)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    #[cfg(not(loom))]
+    fn park_for(&self, timeout: Duration) {
+        let woken = lock(&self.woken);
+        let (_woken, _timed_out) = self
+            .bell
+            .wait_timeout_while(woken, timeout, |woken| !*woken)
+            .unwrap_or_else(PoisonError::into_inner);
+    }
+
+    /// loom knows no time. It lets others run between any two locks, so to go on at once is a
+    /// timeout at every moment.
+    #[cfg(loom)]
+    fn park_for(&self, _: Duration) {
+        drop(lock(&self.woken));
+    }
+}
+
+impl Wake for Parker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        *lock(&self.woken) = true;
+        self.bell.notify_one();
+    }
 }

@@ -42,6 +42,32 @@ impl Scenario {
         }
     }
 
+    /// A scenario that holds in so many states, under our rules.
+    pub fn holds<M, O>(
+        name: impl Into<String>,
+        states: usize,
+        model: impl Fn() -> Model<M, O> + Send + Sync + 'static,
+    ) -> Self
+    where
+        M: Machine + 'static,
+        O: Observer<M> + 'static,
+    {
+        Self::new(name, Expected::Holds { states }, model)
+    }
+
+    /// A scenario that breaks after so many steps, under the paper's rules.
+    pub fn breaks<M, O>(
+        name: impl Into<String>,
+        steps: usize,
+        model: impl Fn() -> Model<M, O> + Send + Sync + 'static,
+    ) -> Self
+    where
+        M: Machine + 'static,
+        O: Observer<M> + 'static,
+    {
+        Self::new(name, Expected::Breaks { steps }, model).published()
+    }
+
     /// It runs the paper's rules to the letter.
     #[must_use]
     pub const fn published(mut self) -> Self {

@@ -269,7 +269,7 @@ fn when_one_breaks_the_others_are_open() {
 fn a_scenario_is_held_to_the_state_and_to_the_step() {
     let holds = |states| {
         let model = || talk().always("true", |_| true);
-        Scenario::new("talk", Expected::Holds { states }, model)
+        Scenario::holds("talk", states, model)
     };
     let report = holds(8).verify().unwrap().remove(0);
     assert_eq!(
@@ -285,7 +285,7 @@ fn a_scenario_is_held_to_the_state_and_to_the_step() {
     );
     let breaks = |steps| {
         let model = || talk().always("never 2", |state| !seen(state, 1).contains(&2));
-        Scenario::new("talk", Expected::Breaks { steps }, model).published()
+        Scenario::breaks("talk", steps, model)
     };
     assert_eq!(
         breaks(3).verify().unwrap().remove(0).rules,
@@ -301,11 +301,11 @@ fn a_scenario_is_held_to_the_state_and_to_the_step() {
 fn a_list_is_held_to_its_pairs() {
     let ours = |name: &str, states| {
         let model = || talk().always("true", |_| true);
-        Scenario::new(name, Expected::Holds { states }, model)
+        Scenario::holds(name, states, model)
     };
     let theirs = |name: &str, steps| {
         let model = || talk().always("never 2", |state| !seen(state, 1).contains(&2));
-        Scenario::new(name, Expected::Breaks { steps }, model).published()
+        Scenario::breaks(name, steps, model)
     };
     let sound = [ours("a", 8), ours("b", 9).deep(), theirs("a", 3)];
     assert_eq!(verify_ours(&sound).unwrap(), 1);

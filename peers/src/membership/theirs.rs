@@ -82,10 +82,6 @@ impl Peer for Theirs {
     fn tick(&mut self, now: Time, timer: Timer<Id>, out: &mut Out<Timer<Id>>) {
         let _taken = self.0.handle_timer(timer, Outside { now, out });
     }
-
-    fn live(&self) -> usize {
-        self.0.num_members() + 1
-    }
 }
 
 /// A cluster in which everyone knows everyone.
