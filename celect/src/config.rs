@@ -57,7 +57,8 @@ pub struct Config {
     /// trip, above zero. Where it is shorter than a live node's answer takes, that node may be
     /// passed over. Default 500 ms, as in the thesis.
     pub timeout: Span,
-    /// How often who was appointed is told so before it is passed over, from 1. Default 3.
+    /// How often who was appointed is told so before it is passed over, from 1. Who is declared
+    /// failed, or whose lease is over, is told as often, but within a single `timeout`. Default 3.
     pub attempts: u8,
     /// How often LEADER is sent again to a node that did not acknowledge it. With 0 nothing is
     /// acknowledged or forwarded: then the host's multicast must be reliable, as the thesis

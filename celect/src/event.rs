@@ -63,6 +63,14 @@ pub enum Event {
         /// Its ballot.
         ballot: Ballot,
     },
+    /// The leader that was [`Lost`](Self::Lost), or whose lease was [over](Self::LeaseOver), leads
+    /// all the same: it lives, or was renewed.
+    Regained {
+        /// Who.
+        leader: Member,
+        /// Its ballot.
+        ballot: Ballot,
+    },
     /// The leader's lease ran out here: it may be gone.
     LeaseOver {
         /// Who.

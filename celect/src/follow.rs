@@ -19,6 +19,8 @@ impl<A: Attribute> Celect<A> {
     ) {
         if let Some(leader) = self.leader
             && leader.ballot > ballot
+            // A run that told of a leader may still be counting answers, and mend it.
+            && !leader.ballot.same_run(ballot)
             && !self.rules.lowest_wins()
             && !self.rules.last_wins()
         {
@@ -129,6 +131,13 @@ impl<A: Attribute> Celect<A> {
                     lost,
                     ..known
                 });
+                if known.lost && !lost {
+                    cx.disarm(Timer::Start);
+                    cx.event(Event::Regained {
+                        leader: member,
+                        ballot,
+                    });
+                }
                 self.pass_on(heard, from, told, cx);
                 self.renewed(cx);
             }

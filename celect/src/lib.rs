@@ -14,7 +14,7 @@
 //! | promise | under which assumption |
 //! |---|---|
 //! | of the leaders that a node hears of, the one with the larger [`Ballot`] leads, whatever order they come in; no two appointments share a ballot | ids are unique; a node that restarts has a new incarnation |
-//! | the leader that an election ends with is the lowest live node (theorem 1): [`Protocol::Base`], `Optimistic`, `Lean` | no live node is missing from more than [`Config::c`] lists *at any moment of the run, all misses counted together*; lists are those that the host told of; a live node that is appointed answers within [`Config::attempts`] timeouts; for `Optimistic` the initiator lives |
+//! | the leader that an election ends with is the lowest live node (theorem 1): [`Protocol::Base`], `Optimistic`, `Lean` | no live node is missing from more than [`Config::c`] lists *at any moment of the run, all misses counted together*; lists are those that the host told of; a live node that is appointed answers within [`Config::attempts`] timeouts, one that the initiator takes for failed within one; for `Optimistic` the initiator lives |
 //! | an election ends (theorem 2), also when the initiator or the one whom it appoints crashes | messages get through now and then; the crash of the initiator is told ([`Delta::Failed`](selvedge_core::Delta)) to somebody whom it asked, or somebody gave way to it; c + 1 nodes are reached from list to list |
 //! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; somebody is told |
 //! | all who are reached from the leader, from list to list, hear who leads | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
@@ -94,8 +94,7 @@
 //! # Not there yet
 //!
 //! - Estimators of c (chapter 7).
-//! - Fuzz targets, property tests of long histories, and a part in the demo.
-//! - The claims of chapter 6 other than exact message counts.
+//! - Fuzz targets, and property tests of long histories.
 //! - Health forgets nothing: a suspicion counts for as long as the life that was suspected.
 //! - Checks of the lease and of restarts with more than two nodes. That a leader ends before its
 //!   followers give it up is a matter of time, and has a test by hand.

@@ -266,6 +266,7 @@ impl<A: Attribute> Celect<A> {
             Delta::Failed(_) => Standing::Failed,
             Delta::Left(_) | Delta::Confirmed(_) => Standing::Over,
         };
+        let was_listed = self.peers.is_listed(member);
         if self.peers.set(member, standing, &self.attribute).is_err() {
             self.counters.no_room += 1;
         }
@@ -277,9 +278,16 @@ impl<A: Attribute> Celect<A> {
                 && self.config.lease.is_none()
             {
                 leader.lost = false;
+                let ballot = leader.ballot;
                 cx.disarm(Timer::Start);
+                cx.event(Event::Regained {
+                    leader: member,
+                    ballot,
+                });
             }
-            self.tell_newcomer(member, cx);
+            if !was_listed {
+                self.tell_newcomer(member, cx);
+            }
         }
         // A later life ends the former one.
         if let Some(leader) = self.leader

@@ -157,18 +157,18 @@ impl Peers {
         })
     }
 
-    /// How often this life was suspected.
-    pub(crate) fn suspicions(&self, member: Member) -> u16 {
-        let peer = self.nodes.get(&member.id);
-        let same = peer.filter(|peer| peer.incarnation == member.incarnation);
-        same.map_or(0, |peer| peer.suspicions)
-    }
-
     /// Whether this life is on the list.
     pub(crate) fn is_listed(&self, member: Member) -> bool {
         self.nodes.get(&member.id).is_some_and(|peer| {
             peer.incarnation == member.incarnation && peer.standing == Standing::Listed
         })
+    }
+
+    /// How often this life was suspected.
+    pub(crate) fn suspicions(&self, member: Member) -> u16 {
+        let peer = self.nodes.get(&member.id);
+        let same = peer.filter(|peer| peer.incarnation == member.incarnation);
+        same.map_or(0, |peer| peer.suspicions)
     }
 
     /// Whether this life has certainly ended: that was said of it, or a later one was heard of.

@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Context, Member, Rank};
+use selvedge_core::{Context, Member, Rank, Span};
 
 use crate::attribute::key;
 use crate::message::{FIXED_MAX_LEN, Members, Message, cut};
 use crate::peers::Peers;
 use crate::pool::Pool;
-use crate::{Attribute, Ballot, Celect, Event, Protocol, Timer};
+use crate::{Attribute, Ballot, Celect, Config, Event, Protocol, Timer};
 
 /// An election of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -344,7 +344,25 @@ impl<A: Attribute> Celect<A> {
         } else {
             let life = member.incarnation.0;
             cx.send(member, Message::Notify { ballot, life });
-            cx.arm(Timer::Answer, self.config.timeout);
+            cx.arm(Timer::Answer, self.wait());
+        }
+    }
+
+    /// How long to wait for answers, or for whom we appointed. That somebody failed, or let its lease
+    /// run out, may be false, so it is told as often as others; but it is hardly false, so all
+    /// these attempts together take one timeout.
+    fn wait(&self) -> Span {
+        let Config {
+            timeout, attempts, ..
+        } = self.config;
+        let enough = |run: &&Run| run.answers() >= self.config.needed();
+        let named = self.run.as_ref().filter(enough).and_then(|run| run.named);
+        let is_lost = |member| (self.leader).is_some_and(|it| it.lost && it.member == member);
+        let is_gone = |member| self.peers.is_gone(member) || is_lost(member);
+        if named.is_some_and(|named| is_gone(named.member)) {
+            Span((timeout.0 / u64::from(attempts)).max(1))
+        } else {
+            timeout
         }
     }
 
@@ -369,10 +387,11 @@ impl<A: Attribute> Celect<A> {
     /// Answers are overdue, or whom we appointed is.
     pub(crate) fn overdue(&mut self, cx: &mut Context<'_, Self>) {
         let needed = self.config.needed();
+        let wait = self.wait();
         let Some(run) = &mut self.run else {
             return;
         };
-        cx.arm(Timer::Answer, self.config.timeout);
+        cx.arm(Timer::Answer, wait);
         if run.answers() < needed {
             self.ask_more(cx);
             return;

@@ -4,6 +4,7 @@
 use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::iter;
 
@@ -23,9 +24,10 @@ pub(crate) struct Telling {
     tries: u8,
     /// Those who need not be told by others, as far as they fit a frame.
     told: Arc<[Member]>,
-    /// How many were told, and how many of them have heard: counted where there is a lease.
-    asked: u16,
-    heard: u16,
+    /// Whether anybody was told.
+    asked: bool,
+    /// Who has heard, as many as renew a lease, where there is one.
+    heard: Vec<Member>,
 }
 
 impl<A: Attribute> Celect<A> {
@@ -97,8 +99,8 @@ impl<A: Attribute> Celect<A> {
             ballot: leader.ballot,
             renewal: leader.renewal,
             told: cut(all, &mut budget),
-            asked: 0,
-            heard: 0,
+            asked: false,
+            heard: Vec::new(),
             pending,
             tries: 0,
         };
@@ -106,7 +108,7 @@ impl<A: Attribute> Celect<A> {
             cx.send(member, telling.message(leader.member));
         }
         if self.config.lease.is_some() {
-            telling.asked = u16::try_from(telling.pending.len()).unwrap_or(u16::MAX);
+            telling.asked = !telling.pending.is_empty();
         }
         self.telling = Some(telling);
         cx.arm(Timer::Tell, self.config.resend);
@@ -122,10 +124,14 @@ impl<A: Attribute> Celect<A> {
         };
         match &mut self.telling {
             Some(telling) => {
+                // Others that wait must not wait longer for each who comes.
+                let is_armed = !telling.pending.is_empty() && telling.tries < self.config.retries;
                 telling.pending.insert(member);
                 telling.tries = 0;
                 cx.send(member, telling.message(leader.member));
-                cx.arm(Timer::Tell, self.config.resend);
+                if !is_armed {
+                    cx.arm(Timer::Tell, self.config.resend);
+                }
             }
             None => self.tell(leader, BTreeSet::from([member]), &[], cx),
         }
@@ -160,6 +166,7 @@ impl<A: Attribute> Celect<A> {
 
     pub(crate) fn acknowledged(&mut self, from: Member, ballot: Ballot, renewal: u32) {
         let leased = self.config.lease.is_some();
+        let enough = usize::from(self.config.c.max(1));
         let Some(telling) = &mut self.telling else {
             return;
         };
@@ -168,7 +175,11 @@ impl<A: Attribute> Celect<A> {
         }
         if telling.pending.remove(&from) {
             if leased {
-                telling.heard = telling.heard.saturating_add(1);
+                // One that flaps, or restarts, is one.
+                telling.heard.retain(|it| it.id != from.id);
+                if telling.heard.len() < enough {
+                    telling.heard.push(from);
+                }
             } else if telling.pending.is_empty() {
                 self.telling = None;
             }
@@ -232,8 +243,9 @@ impl<A: Attribute> Celect<A> {
         let (Some(lease), Some(_)) = (self.config.lease, self.leads()) else {
             return;
         };
+        let c = usize::from(self.config.c);
         if let Some(telling) = &self.telling
-            && telling.heard >= telling.asked.min(self.config.c.max(1))
+            && telling.heard.len() >= c.max(telling.asked.into())
         {
             // Counted from when that was sent, so that we end before those who heard it.
             let left = self.term(lease) - Self::third(lease);

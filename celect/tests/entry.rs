@@ -272,6 +272,57 @@ fn a_new_leader_is_elected_when_the_leader_fails() {
     assert!(mesh.events.iter().any(deposed));
 }
 
+/// The others list the dead leader still, and name it. It is told in vain, as often as usual, but
+/// within one timeout: who is declared failed is hardly alive.
+#[test]
+fn a_leader_that_failed_holds_up_the_next_election_for_one_timeout() {
+    let config = Config {
+        spread: Span::ZERO,
+        ..Config::new(1, 1)
+    };
+    let mut mesh = Mesh::new(5, config);
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    assert_eq!(mesh.leaders(), [Some(1); 5]);
+    mesh.cut.push(1);
+    mesh.tell(2, Delta::Failed(member(1)));
+    mesh.pass(config.timeout - Span::millis(10));
+    let follows_two = |mesh: &Mesh| (2..=5).all(|id| mesh.leader(id) == Some(2));
+    assert!(!follows_two(&mesh));
+    mesh.pass(Span::millis(20));
+    assert!(follows_two(&mesh), "{:?}", mesh.leaders());
+    // So is one whose lease ran out, of which membership knows nothing yet.
+    let leased = Config {
+        lease: Some(Span::secs(9)),
+        ..config
+    };
+    let mut other = Mesh::new(5, leased);
+    other.elect(3);
+    other.pass(Span::secs(1));
+    other.cut.push(1);
+    let given_up = |mesh: &Mesh| {
+        let it = |it: &(u64, Event)| matches!(it, (_, Event::LeaseOver { .. }));
+        mesh.events.iter().any(it)
+    };
+    while !given_up(&other) {
+        other.pass(Span::millis(1));
+    }
+    other.pass(config.timeout + Span::millis(10));
+    assert!(follows_two(&other), "{:?}", other.leaders());
+    // Who was not declared failed has its time.
+    mesh.cut.push(2);
+    mesh.elect(5);
+    mesh.pass(config.timeout * u64::from(config.attempts) - Span::millis(10));
+    assert!(follows_two(&mesh));
+    // And so has the other dead one, which is named next.
+    mesh.pass(config.timeout * 10);
+    assert!(
+        (3..=5).all(|id| mesh.leader(id) == Some(3)),
+        "{:?}",
+        mesh.leaders()
+    );
+}
+
 #[test]
 fn who_gave_way_begins_again_when_no_leader_comes() {
     let mut mesh = Mesh::new(3, Config::new(1, 1));
@@ -347,6 +398,31 @@ fn a_leader_that_is_cut_off_ends_before_those_who_heard_it_give_it_up() {
     assert_eq!(mesh.leaders(), [Some(2); 2]);
 }
 
+/// Nobody is left on its list before its lease is over, and still nobody acknowledges it.
+#[test]
+fn a_leader_that_believes_all_others_failed_is_not_renewed_by_nobody() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        reelect: false,
+        ..Config::new(1, 1)
+    };
+    let mut mesh = Mesh::new(3, config);
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    assert!(mesh.nodes[0].machine().leads().is_some());
+    mesh.cut.push(1);
+    for id in 2..=3 {
+        mesh.tell(1, Delta::Failed(member(id)));
+    }
+    mesh.pass(Span::secs(20));
+    assert_eq!(mesh.nodes[0].machine().leads(), None);
+    // With c = 0 a leader that knows nobody needs nobody.
+    let mut alone = Mesh::new(1, Config { c: 0, ..config });
+    alone.elect(1);
+    alone.pass(Span::secs(20));
+    assert!(alone.nodes[0].machine().leads().is_some());
+}
+
 #[test]
 fn a_lease_that_ran_out_is_renewed_by_the_leader_alone() {
     let config = Config {
@@ -366,8 +442,30 @@ fn a_lease_that_ran_out_is_renewed_by_the_leader_alone() {
     mesh.tell(2, Delta::Refuted(member(1)));
     assert_eq!(mesh.leader(2), None);
     mesh.cut.clear();
+    mesh.events.clear();
     mesh.pass(Span::secs(4));
     assert_eq!(mesh.leaders(), [Some(1); 3]);
+    // Who follows events is told, too.
+    let again = |it: &(u64, Event)| matches!(it, (2, Event::Regained { leader, .. }) if *leader == member(1));
+    assert!(mesh.events.iter().any(again), "{:?}", mesh.events);
+}
+
+#[test]
+fn who_hears_that_its_leader_did_not_fail_is_told_that_it_leads_again() {
+    let mut mesh = Mesh::new(3, Config::new(1, 1));
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    let leader = mesh.nodes[1].machine().leader();
+    mesh.events.clear();
+    mesh.tell(2, Delta::Failed(member(1)));
+    mesh.tell(2, Delta::Refuted(member(1)));
+    assert_eq!(mesh.nodes[1].machine().leader(), leader);
+    let (leader, ballot) = leader.unwrap();
+    let told = [
+        Event::Lost { leader, ballot },
+        Event::Regained { leader, ballot },
+    ];
+    assert_eq!(mesh.events, told.map(|event| (2, event)));
 }
 
 #[test]
@@ -463,4 +561,110 @@ fn a_tick_that_comes_late_does_nothing() {
     }
     assert_eq!(&before, mesh.nodes[1].machine());
     assert!(mesh.wire.is_empty());
+}
+
+/// Whether node 1 says within 30 s that its leadership has ended, while `happens` every second.
+fn ends(mesh: &mut Mesh, mut happens: impl FnMut(&mut Mesh)) -> bool {
+    for _ in 0..30 {
+        mesh.pass(Span::secs(1));
+        happens(mesh);
+    }
+    let is_end = |it: &(u64, Event)| matches!(it, (1, Event::Ended(_)));
+    mesh.events.iter().any(is_end)
+}
+
+#[test]
+fn a_leader_that_holds_all_others_failed_ends() {
+    let leased = |c| Config {
+        lease: Some(Span::secs(9)),
+        ..Config::new(c, 0)
+    };
+    for (c, expected) in [(1, true), (0, false)] {
+        let mut mesh = Mesh::new(3, leased(c));
+        mesh.elect(3);
+        mesh.pass(Span::secs(1));
+        mesh.cut.push(1);
+        mesh.tell(1, Delta::Failed(member(2)));
+        mesh.tell(1, Delta::Failed(member(3)));
+        assert_eq!(ends(&mut mesh, |_| ()), expected, "c = {c}");
+    }
+}
+
+#[test]
+fn one_who_acknowledges_twice_is_one() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        ..Config::new(2, 0)
+    };
+    let mut mesh = Mesh::new(4, config);
+    mesh.elect(4);
+    mesh.pass(Span::secs(1));
+    mesh.cut.extend([3, 4]);
+    let flaps = |mesh: &mut Mesh| {
+        mesh.tell(1, Delta::Failed(member(2)));
+        mesh.tell(1, Delta::Refuted(member(2)));
+    };
+    assert!(ends(&mut mesh, flaps));
+}
+
+/// A first leader is told of before all have answered; those who heard of it have still to answer.
+#[test]
+fn who_heard_of_a_runs_first_leader_still_answers_it() {
+    for retries in [0, 5] {
+        let config = Config {
+            retries,
+            ..multicast(Protocol::Optimistic, 1, 0)
+        };
+        // 2 does not know 1, and both are asked.
+        let mut mesh = Mesh::with_lists(&[vec![2, 3], vec![3], vec![1, 2]], config);
+        mesh.elect(3);
+        let is_late = |(_, to, message): &(Member, Member, Message)| {
+            *to == member(1) && matches!(message, Message::Query { .. })
+        };
+        let at = mesh.wire.iter().position(is_late).unwrap();
+        let late = mesh.wire.remove(at);
+        mesh.deliver();
+        assert_eq!(mesh.leaders(), [Some(2); 3]);
+        mesh.wire.push(late);
+        mesh.pass(Span::secs(3));
+        assert_eq!(mesh.leaders(), [Some(1); 3], "{retries} retries");
+        assert!(!mesh.nodes[2].machine().is_electing());
+    }
+}
+
+/// News of others must not put off what a lost LEADER waits for.
+#[test]
+fn refutations_do_not_put_off_a_leader_that_was_not_heard() {
+    let mut mesh = Mesh::new(3, Config::new(0, 0));
+    mesh.lossy = true;
+    mesh.elect(3);
+    mesh.deliver();
+    assert_ne!(mesh.leaders(), [Some(1); 3]);
+    let sent = |mesh: &Mesh| mesh.unicasts;
+    for _ in 0..20 {
+        let before = sent(&mesh);
+        for delta in [Delta::Suspected, Delta::Refuted] {
+            mesh.tell(1, delta(member(2)));
+        }
+        assert_eq!(sent(&mesh), before, "it was on the list all along");
+        mesh.pass(Span::millis(100));
+    }
+    assert_eq!(mesh.leaders(), [Some(1); 3]);
+}
+
+/// Who comes and goes may not either.
+#[test]
+fn newcomers_do_not_put_off_a_leader_that_was_not_heard() {
+    let mut mesh = Mesh::new(4, Config::new(0, 0));
+    mesh.lossy = true;
+    mesh.elect(3);
+    mesh.deliver();
+    assert_eq!(mesh.leader(2), None);
+    for _ in 0..6 {
+        for delta in [Delta::Failed, Delta::Refuted] {
+            mesh.tell(1, delta(member(4)));
+        }
+        mesh.pass(Span::millis(100));
+    }
+    assert_eq!(mesh.leader(2), Some(1));
 }

@@ -62,6 +62,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             sections: sections::Config::new(MOST_NODES),
             counting: None,
         }),
+        election: None,
         seal: Some(Seal {
             keyring: read_key_file(&key)?,
             group: "printer".to_owned(),

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use selvedge_core::wire::VERSION;
 use selvedge_core::{Delta, Member, Span};
-use selvedge_examples::udp::{Clock, Host, HostError, MAX_NODE_ID, Seen, Setup, Weather, encode};
+use selvedge_examples::udp::{
+    Clock, Host, HostError, MAX_NODE_ID, Seen, Setup, Told, Weather, encode,
+};
 use selvedge_membership::{Body, Config, Event, KIND, Message};
 use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, watch};
@@ -50,6 +52,7 @@ impl Bench {
                 ..Config::default()
             },
             exclusion: None,
+            election: None,
             seal: None,
             seed: Some(id),
             clock: Clock::start(),
@@ -116,7 +119,9 @@ async fn bad_datagrams_are_counted_and_the_node_goes_on() {
 
     let other = bench.start(2, vec![host.address()]).await;
     bench
-        .wait_for(|seen| seen.node == other.id() && matches!(seen.event, Event::Membership(_)))
+        .wait_for(|seen| {
+            seen.node == other.id() && matches!(seen.event, Told::Membership(Event::Membership(_)))
+        })
         .await;
     let known = other.members().await.unwrap();
     let first = known.iter().find(|known| known.member.id == host.id());
@@ -131,7 +136,9 @@ async fn a_node_behind_a_wildcard_address_is_reached_where_its_datagrams_come_fr
     setup.listen = "0.0.0.0:0".parse().unwrap();
     let other = Host::start(setup).await.unwrap();
     bench
-        .wait_for(|seen| seen.node == other.id() && matches!(seen.event, Event::Membership(_)))
+        .wait_for(|seen| {
+            seen.node == other.id() && matches!(seen.event, Told::Membership(Event::Membership(_)))
+        })
         .await;
     let seen_at = SocketAddr::from(([127, 0, 0, 1], other.address().port()));
     let known = host.members().await.unwrap();
@@ -150,13 +157,15 @@ async fn a_killed_node_frees_its_port_and_a_departed_one_is_heard_to_leave() {
     setup.listen = address;
     let other = Host::start(setup).await.unwrap();
     bench
-        .wait_for(|seen| seen.node == other.id() && matches!(seen.event, Event::Identity(_)))
+        .wait_for(|seen| {
+            seen.node == other.id() && matches!(seen.event, Told::Membership(Event::Identity(_)))
+        })
         .await;
     other.leave().await.unwrap();
     bench
         .wait_for(|seen| {
             seen.node == host.id()
-                && matches!(seen.event, Event::Membership(Delta::Left(who)) if who.id.0 == 3)
+                && matches!(seen.event, Told::Membership(Event::Membership(Delta::Left(who))) if who.id.0 == 3)
         })
         .await;
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use selvedge_core::{Delta, Member, Span};
 use selvedge_examples::seal::{Key, Keyring, Seal};
-use selvedge_examples::udp::{Clock, Host, Seen, Setup, Weather};
+use selvedge_examples::udp::{Clock, Host, Seen, Setup, Told, Weather};
 use selvedge_membership::{Config, Event};
 use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, watch};
@@ -59,6 +59,7 @@ impl Mesh {
                 ..Config::default()
             },
             exclusion: None,
+            election: None,
             seal,
             seed: Some(id),
             clock: Clock::start(),
@@ -167,7 +168,10 @@ async fn a_flood_is_dropped_and_counted_and_honest_traffic_is_served() {
         assert_eq!(live(host).await, 5);
     }
     while let Ok(seen) = mesh.seen.try_recv() {
-        let is_failure = matches!(seen.event, Event::Membership(Delta::Failed(_)));
+        let is_failure = matches!(
+            seen.event,
+            Told::Membership(Event::Membership(Delta::Failed(_)))
+        );
         assert!(!is_failure, "{seen:?} under {sent} datagrams");
     }
 }

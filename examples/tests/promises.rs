@@ -5,9 +5,10 @@
 use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use selvedge_camera::Token;
+use selvedge_celect::{Ballot, Event as Election};
 use selvedge_core::{Delta, Member, NodeId, Span, Time};
 use selvedge_examples::demo::{Evidence, Fact, Mark, Plan, Trace, Turns, Write, judge};
-use selvedge_examples::udp::{Seen, TrafficReport};
+use selvedge_examples::udp::{Seen, Told, TrafficReport};
 use selvedge_membership::Event;
 
 const MS: Span = Span::millis(1);
@@ -55,6 +56,7 @@ impl Course {
             course.told(Time::ZERO + MS * 500, &all, joined);
         }
         let [one, other] = course.plan.crashing;
+        course.elected(Time::ZERO + MS * 1_500, &all, one, 1);
         let (leaving, restarting) = (course.plan.leaving, course.plan.restarting);
         for node in [one, other] {
             course.fact(times.crash, Fact::Crashed(NodeId(node)));
@@ -72,6 +74,7 @@ impl Course {
         let up: Vec<u64> = (all.iter().copied())
             .filter(|it| ![one, other, leaving].contains(it))
             .collect();
+        course.elected(times.crash + MS * 2_300, &up, 1, 2);
         course.fact(times.leave, Fact::Leaving(NodeId(leaving)));
         course.told(
             times.leave + MS * 300,
@@ -102,6 +105,7 @@ impl Course {
 
     fn seen(&mut self, at: Time, node: u64, event: Event) {
         let node = NodeId(node);
+        let event = Told::Membership(event);
         self.marks.push(Mark::Seen(Seen { at, node, event }));
     }
 
@@ -114,9 +118,35 @@ impl Course {
         }
     }
 
+    /// These nodes follow `leader` by a ballot of this epoch.
+    fn elected(&mut self, at: Time, nodes: &[u64], leader: u64, epoch: u64) {
+        for &node in nodes {
+            let ballot = Ballot {
+                epoch,
+                initiator: Member::new(2, 0),
+                step: 1,
+            };
+            let leader = Member::new(leader, 0);
+            let event = Told::Election(Election::Elected { leader, ballot });
+            let node = NodeId(node);
+            self.marks.push(Mark::Seen(Seen { at, node, event }));
+        }
+    }
+
+    /// Takes back what one node was told of leaders.
+    fn unelect(&mut self, observer: u64, wanted: impl Fn(Time) -> bool) {
+        self.marks.retain(|mark| match mark {
+            Mark::Seen(seen) => {
+                let is_meant = seen.node == NodeId(observer) && wanted(seen.at);
+                !(is_meant && matches!(seen.event, Told::Election(_)))
+            }
+            Mark::Fact(..) => true,
+        });
+    }
+
     /// Takes back what one node was told.
     fn untell(&mut self, observer: u64, delta: Delta) {
-        let told = Event::Membership(delta);
+        let told = Told::Membership(Event::Membership(delta));
         self.marks.retain(|mark| match mark {
             Mark::Seen(seen) => seen.node != NodeId(observer) || seen.event != told,
             Mark::Fact(..) => true,
@@ -235,6 +265,48 @@ fn a_restart_that_one_does_not_hear_of_breaks_a_promise() {
 #[test]
 fn lists_that_differ_from_what_was_told_break_a_promise() {
     assert_eq!(Course::smooth().broken_with(1), ["heal"]);
+}
+
+#[test]
+fn one_who_does_not_follow_breaks_a_promise() {
+    let mut course = Course::smooth();
+    course.unelect(course.bystander(), |_| true);
+    let nobody = ["elect", "reelect", "leaderless", "one-leader"];
+    assert_eq!(course.broken(), nobody);
+    let mut course = Course::smooth();
+    let crash = course.plan.times.crash;
+    course.unelect(course.bystander(), |at| at > crash);
+    assert_eq!(course.broken(), ["reelect", "leaderless", "one-leader"]);
+    // In time for the last of them.
+    let heal = course.plan.times.heal;
+    course.elected(heal + MS, &[course.bystander()], 1, 2);
+    assert_eq!(course.broken(), ["reelect"]);
+}
+
+/// What comes of the crash of somebody else shows nothing.
+#[test]
+fn the_one_who_crashes_must_have_led() {
+    let mut course = Course::smooth();
+    for node in 1..=16 {
+        course.unelect(node, |at| at < Time::ZERO + MS * 2_000);
+    }
+    let all: Vec<u64> = (1..=16).collect();
+    course.elected(Time::ZERO + MS * 1_500, &all, 2, 1);
+    assert_eq!(course.broken(), ["reelect"]);
+}
+
+#[test]
+fn two_leaders_under_one_ballot_and_ballots_that_fall_break_promises() {
+    let mut course = Course::smooth();
+    let end = course.plan.times.end;
+    // A node that came later would not notice, but for the others.
+    let restarting = course.plan.restarting;
+    let back = course.plan.times.back;
+    course.elected(back + MS * 50, &[restarting], 2, 1);
+    assert_eq!(course.broken(), ["ballot"]);
+    let mut course = Course::smooth();
+    course.elected(end, &[course.bystander()], course.plan.crashing[0], 1);
+    assert_eq!(course.broken(), ["one-leader", "fencing"]);
 }
 
 #[test]

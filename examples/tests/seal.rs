@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use selvedge_core::{NodeId, Time};
 use selvedge_examples::seal::{
     Epoch, KeyError, KeyFileError, Keyring, OVERHEAD, Opener, RateLimit, Sealer, Unopened,
-    create_key_file, read_key_file,
+    create_key_file, overhead, read_key_file,
 };
 
 const KIND: u8 = 1;
@@ -52,9 +52,10 @@ proptest! {
         id in any::<u64>(), epoch in any::<u64>(),
     ) {
         let (mut sealer, mut opener) = (sealer(id, epoch), opener());
-        for frame in frames {
+        for (sent, frame) in (0..).zip(frames) {
             let datagram = seal(&mut sealer, &frame);
-            prop_assert_eq!(datagram.len(), frame.len() + OVERHEAD);
+            prop_assert_eq!(datagram.len(), frame.len() + overhead(NodeId(id), sent));
+            prop_assert!(overhead(NodeId(id), sent) <= OVERHEAD);
             let mut opened = vec![7; 3];
             prop_assert_eq!(opener.open(KIND, &datagram, NOW, &mut opened), Ok(NodeId(id)));
             prop_assert_eq!(&opened, &frame);
@@ -203,6 +204,40 @@ fn only_the_same_key_group_and_protocol_open() {
     assert_eq!(open(&mut opener(), &plain), Err(Unopened::NotSealed));
 }
 
+/// Numbers are as short as they can be: what is longer than 64 bits is none.
+#[test]
+fn heads_are_short_and_numbers_that_are_none_are_refused() {
+    assert_eq!(overhead(NodeId(5), 0), 29);
+    assert_eq!(overhead(NodeId(127), 127), 29);
+    assert_eq!(overhead(NodeId(128), 16_383), 31);
+    assert_eq!(overhead(NodeId(u64::MAX), u64::MAX), OVERHEAD);
+    let good = seal(&mut sealer(5, 1), b"frame");
+    let with_id = |id: &[u8]| [&good[..3], id, &good[4..]].concat();
+    assert_eq!(open(&mut opener(), &with_id(&[5])), Ok(NodeId(5)));
+    // 5 written longer is read as 5, and is not what was sealed.
+    assert_eq!(
+        open(&mut opener(), &with_id(&[0x85, 0])),
+        Err(Unopened::WrongKey)
+    );
+    for none in [
+        &[0xFF; 10][..],
+        &[0xFF; 11],
+        &[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 2],
+    ] {
+        assert_eq!(
+            open(&mut opener(), &with_id(none)),
+            Err(Unopened::NotSealed)
+        );
+    }
+    for cut in 0..29 {
+        assert_eq!(
+            open(&mut opener(), &good[..cut]),
+            Err(Unopened::NotSealed),
+            "{cut}"
+        );
+    }
+}
+
 #[test]
 fn datagrams_may_overtake_each_other_within_the_window() {
     let (mut sealer, mut opener) = (sealer(5, 1), opener());
@@ -235,8 +270,8 @@ fn a_forged_counter_does_not_move_the_window() {
         open(&mut opener, &seal(&mut sealer, b"second")),
         Ok(NodeId(5))
     );
-    for at in [11, 19] {
-        // The highest byte of the epoch, and of the counter.
+    for at in [4, 12] {
+        // The highest byte of the epoch, and the counter.
         let mut forged = seal(&mut sealer, b"forged");
         forged[at] = 0x7F;
         assert_eq!(open(&mut opener, &forged), Err(Unopened::WrongKey));
@@ -280,7 +315,8 @@ fn of_two_nodes_with_one_id_the_later_start_is_heard() {
     }
     // The same counters and words, under keys of their own: with one key, and so one nonce twice,
     // the secret parts between head and tag would be equal.
-    let secret = |datagram: &[u8]| datagram[OVERHEAD - 16..datagram.len() - 16].to_vec();
+    let head = overhead(NodeId(5), 0) - 16;
+    let secret = |datagram: &[u8]| datagram[head..datagram.len() - 16].to_vec();
     assert_eq!(secret(&one_sealed[0]).len(), 14);
     assert_ne!(secret(&one_sealed[0]), secret(&other_sealed[0]));
     assert_eq!(open(&mut opener, &one_sealed[0]), Ok(NodeId(5)));

@@ -18,7 +18,9 @@ use selvedge_camera::{Refusal, sections};
 use selvedge_core::{Delta, Member, Ratio, Span};
 use selvedge_examples::mesh::{Exclusion, Reject};
 use selvedge_examples::seal::{Key, Keyring, Seal};
-use selvedge_examples::udp::{Clock, Host, NoEntry, Refused, SectionGate, Seen, Setup, Weather};
+use selvedge_examples::udp::{
+    Clock, Host, NoEntry, Refused, SectionGate, Seen, Setup, Told, Weather,
+};
 use selvedge_membership::{Config, Event};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -69,6 +71,7 @@ impl Bench {
                 sections: sections::Config::with(section),
                 counting: None,
             }),
+            election: None,
             seal: Some(Seal {
                 keyring: self.keyring.clone(),
                 group: "test".to_owned(),
@@ -95,7 +98,10 @@ impl Bench {
         let mut joins = nodes * (nodes - 1);
         while joins > 0 {
             let seen = timeout(PATIENCE, self.seen.recv()).await.unwrap().unwrap();
-            joins -= u64::from(matches!(seen.event, Event::Membership(Delta::Joined(_))));
+            joins -= u64::from(matches!(
+                seen.event,
+                Told::Membership(Event::Membership(Delta::Joined(_)))
+            ));
         }
         hosts
     }

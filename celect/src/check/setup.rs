@@ -239,8 +239,9 @@ impl Setup {
         }
         if looks_at(Promise::Liveness) {
             let begun = |state: &Mesh| state.observer().begun;
-            model = model.progress_when("all follow one that is alive", begun, move |state| {
-                follows_one(state)
+            let name = "all follow one that is alive, and no election runs";
+            model = model.progress_when(name, begun, move |state| {
+                follows_one(state) && state.machines().all(|it| it.run.is_none())
             });
         }
         for (node, commands) in self.commands.iter().enumerate() {
@@ -401,6 +402,7 @@ impl Observer<Celect<ById>> for Watch {
             | Event::TooFew { .. }
             | Event::Deposed { .. }
             | Event::Lost { .. }
+            | Event::Regained { .. }
             | Event::LeaseOver { .. }
             | Event::Ended(_) => {}
         }

@@ -3,6 +3,8 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::stats::{mean, quantile};
+
 /// What is plotted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
@@ -50,6 +52,18 @@ pub struct Point {
     pub low: f64,
     /// Where its spread ends.
     pub high: f64,
+}
+
+impl Point {
+    /// The mean with the quartiles as spread; `None` of nothing.
+    pub(crate) fn of(x: f64, values: &[f64]) -> Option<Self> {
+        Some(Self {
+            x,
+            y: mean(values)?,
+            low: quantile(values, 0.25)?,
+            high: quantile(values, 0.75)?,
+        })
+    }
 }
 
 /// A figure of the paper: a dashed line.
@@ -167,7 +181,11 @@ impl Plot {
         let lines = self.lines.len();
         for ((nth, line), colour) in self.lines.iter().enumerate().zip(COLOURS.iter().cycle()) {
             // Side by side, so that spreads do not hide each other.
-            let shift = (nth as f64 - (lines as f64 - 1.0) / 2.0) * (right - left) * 0.006;
+            let step = match self.x {
+                Axis::Names(..) => 0.6 / lines.max(6) as f64,
+                Axis::Plain(_) | Axis::Log2(_) => (right - left) * 0.006,
+            };
+            let shift = (nth as f64 - (lines as f64 - 1.0) / 2.0) * step;
             let place = |point: &Point| (point.x + shift, point.y);
             if !matches!(self.x, Axis::Names(..)) {
                 chart.draw_series(LineSeries::new(

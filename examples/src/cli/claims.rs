@@ -17,6 +17,7 @@ use selvedge_examples::claims::{
 use selvedge_examples::term::Colour;
 use selvedge_examples::udp::Clock;
 
+use super::live::Live;
 use super::{Failure, runtime};
 
 /// How often a run without a terminal says how far it is.
@@ -53,6 +54,8 @@ pub(crate) struct Claims {
     /// Write the rows as JSON to the standard output, too
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    live: Live,
 }
 
 impl Claims {
@@ -62,6 +65,15 @@ impl Claims {
             path: self.out.clone(),
             source,
         })?;
+        if self.live.is_asked_for() {
+            let is_other = |name: &&String| !["celect", "E11"].contains(&name.as_str());
+            if let Some(name) = self.names.iter().find(is_other) {
+                return Err(Failure::LiveNames(name.clone()));
+            }
+            let findings = self.live.run(self.seed)?;
+            self.report(&findings, self.seed)?;
+            return Ok(true);
+        }
         let (samples, complete) = if self.merge.is_empty() {
             self.run_trials()?
         } else {
@@ -75,7 +87,8 @@ impl Claims {
             eprintln!("{} trials are in {}", samples.len(), path.display());
             return Ok(complete);
         }
-        self.report(&samples)?;
+        let findings = judged(find(&samples.claims)?, &samples);
+        self.report(&findings, samples.seed)?;
         Ok(complete)
     }
 
@@ -111,18 +124,14 @@ impl Claims {
         Ok((samples, complete))
     }
 
-    fn report(&self, samples: &Samples) -> Result<(), Failure> {
-        let findings = judged(find(&samples.claims)?, samples);
+    fn report(&self, findings: &[Finding], seed: u64) -> Result<(), Failure> {
         let rows: Vec<Row> = findings
             .iter()
-            .filter_map(|finding| finding.row(samples.seed))
+            .filter_map(|finding| finding.row(seed))
             .collect();
         write_json(&self.out.join("claims.json"), &rows)?;
-        write(
-            &self.out.join("claims.html"),
-            &page(&findings, samples.seed),
-        )?;
-        self.print(&findings, &rows).map_err(Failure::Output)?;
+        write(&self.out.join("claims.html"), &page(findings, seed))?;
+        self.print(findings, &rows).map_err(Failure::Output)?;
         eprintln!(
             "{} has claims.json and claims.html, which opens in any browser",
             self.out.display()

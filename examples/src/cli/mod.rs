@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod claims;
 pub(crate) mod demo;
 pub(crate) mod key;
+pub(crate) mod live;
 pub(crate) mod node;
 
 use std::io;
@@ -11,6 +12,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use selvedge_examples::claims::Fault;
+use selvedge_examples::claims::celect::e11::SettingError;
+use selvedge_examples::claims::celect::e11::live::LiveError;
 use selvedge_examples::seal::KeyFileError;
 use selvedge_examples::udp::{HostError, Refused};
 use thiserror::Error;
@@ -53,6 +57,18 @@ pub(crate) enum Failure {
     /// No claim has that name.
     #[error("there are no claims named {name}: known are {known}")]
     UnknownClaim { name: String, known: String },
+    /// What is to be measured live is no setting.
+    #[error(transparent)]
+    Setting(SettingError),
+    /// The live measurement came to nothing.
+    #[error(transparent)]
+    Live(#[from] LiveError),
+    /// A simulation beside it came to nothing.
+    #[error("{0} could not be simulated: {1}: please report this")]
+    Simulated(String, Fault),
+    /// Only elections are measured live.
+    #[error("--live is for celect alone: leave out {0}")]
+    LiveNames(String),
     /// A file cannot be read.
     #[error("cannot read {}: {source}: check the name", path.display())]
     Read { path: PathBuf, source: io::Error },
@@ -77,11 +93,15 @@ impl Failure {
             Self::UnknownCheck { .. }
             | Self::UnknownClaim { .. }
             | Self::NothingToCheck
+            | Self::Setting(_)
+            | Self::LiveNames(_)
             | Self::NoKey => ExitCode::from(2),
             Self::Host(_)
             | Self::KeyFile(_)
             | Self::Refused(_)
             | Self::Runtime(_)
+            | Self::Live(_)
+            | Self::Simulated(..)
             | Self::Write { .. }
             | Self::Read { .. }
             | Self::NoShard { .. }

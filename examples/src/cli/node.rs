@@ -6,14 +6,17 @@ use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
 use clap::Args;
-use selvedge_core::{Delta, Incarnation, Member, NodeId, Ratio, Span};
+use selvedge_celect::{self as celect, Ballot};
+use selvedge_core::{Delta, Incarnation, Member, NodeId, Ratio, Span, Time};
+use selvedge_examples::mesh::Election;
 use selvedge_examples::seal::{RateLimit, Seal, read_key_file};
 use selvedge_examples::term::Colour;
-use selvedge_examples::udp::{Clock, Host, MAX_NODE_ID, Seen, Setup, Weather};
-use selvedge_membership::{Config, Event};
+use selvedge_examples::udp::{Clock, Host, MAX_NODE_ID, Seen, Setup, Told, TrafficReport, Weather};
+use selvedge_membership::{Config, Event, SuspicionLength};
+use serde::Serialize;
 use tokio::net::lookup_host;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Duration, sleep};
+use tokio::time::{Duration, interval, sleep};
 
 use super::{Failure, entropy, runtime};
 
@@ -22,10 +25,14 @@ const EVENTS: usize = 1_024;
 /// After how long without an answer of any seed a line says so.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Run one real node; several of them, in terminals or on hosts, form a mesh
+/// How often a node that writes JSON says what it sent.
+const REPORTS: Duration = Duration::from_secs(1);
+
+/// Run one real node; several of them, in terminals or on hosts, form a mesh with a leader
 ///
-/// The first node needs no --join; every other one names one or more that run already. Ctrl-C
-/// lets the node say good-bye.
+/// The first node needs no --join; every other one names one or more that run already. The nodes
+/// elect a leader by themselves, and another one when it fails or leaves. Ctrl-C lets the node say
+/// good-bye.
 #[derive(Debug, Args)]
 #[command(after_help = "Try it in two terminals:
   selvedge key mesh.key
@@ -59,6 +66,21 @@ pub(crate) struct Node {
     /// The protocol period in milliseconds; share one in the mesh
     #[arg(long, value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(50..=60_000))]
     period: u64,
+    /// After how many periods a suspected node has failed; 3 ln of the number of nodes without it
+    #[arg(long, value_name = "PERIODS", value_parser = clap::value_parser!(u16).range(1..))]
+    suspicion: Option<u16>,
+    /// From how many lists a live node may be missing when a leader is elected
+    #[arg(long, value_name = "LISTS", default_value_t = 2)]
+    c: u16,
+    /// How many nodes may be listed and dead without slowing an election
+    #[arg(long, value_name = "NODES", default_value_t = 1)]
+    f: u16,
+    /// A leader leads for so many milliseconds unless others renew it; share one in the mesh
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(50..))]
+    lease: Option<u64>,
+    /// Write a JSON object a line instead of text, and every second what was sent and received
+    #[arg(long)]
+    json: bool,
     /// Lose so many of 100 packets that arrive, to see what that does
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100))]
     loss: u32,
@@ -88,6 +110,12 @@ impl Node {
             group: self.group.clone(),
             rate,
         }))
+    }
+
+    fn election(&self) -> Election {
+        let mut election = Election::paced(Span::millis(self.period), self.c, self.f);
+        election.config.lease = self.lease.map(Span::millis);
+        election
     }
 
     async fn serve(self) -> Result<(), Failure> {
@@ -131,9 +159,13 @@ impl Node {
                 period,
                 jitter: Span(period.0 / 10),
                 probe_timeout: Span(period.0 * 3 / 10),
+                suspicion: self
+                    .suspicion
+                    .map_or(Config::default().suspicion, SuspicionLength::Fixed),
                 ..Config::default()
             },
             exclusion: None,
+            election: Some(self.election()),
             seal,
             seed: None,
             clock,
@@ -141,8 +173,13 @@ impl Node {
             events,
         })
         .await?;
-        let mut log = Log::new();
-        log.say(&format!("node {id} listens at {}", host.address()))?;
+        let mut log = Log::new(clock, self.json);
+        log.write(
+            "listens",
+            &Line::new(format!("node {id} listens at {}", host.address())),
+        )?;
+        let traffic = host.traffic();
+        let mut reports = interval(REPORTS);
 
         let interrupted = interrupted();
         tokio::pin!(interrupted);
@@ -156,9 +193,10 @@ impl Node {
                     break;
                 }
                 Some(event) = seen.recv() => {
-                    waits &= !matches!(event.event, Event::Identity(_));
+                    waits &= !matches!(event.event, Told::Membership(Event::Identity(_)));
                     log.event(&event)?;
                 }
+                _ = reports.tick(), if self.json => log.report(traffic.report())?,
                 () = &mut patience, if waits => {
                     waits = false;
                     let seeds = self.join.join(", ");
@@ -199,38 +237,115 @@ async fn others(host: &Host) -> Result<usize, Failure> {
 /// Writes what a node is told, a line each, and keeps count of who is here.
 struct Log {
     colour: Colour,
-    start: Clock,
+    clock: Clock,
+    json: bool,
     here: std::collections::BTreeSet<Member>,
 }
 
-impl Log {
-    fn new() -> Self {
+/// One line, for people and for programs.
+#[derive(Serialize)]
+struct Line {
+    /// What is said to people.
+    #[serde(rename = "said")]
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<NodeId>,
+    /// How many are here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    here: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ballot: Option<Ballot>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traffic: Option<TrafficReport>,
+}
+
+impl Line {
+    const fn new(text: String) -> Self {
         Self {
-            colour: Colour::on(&io::stdout()),
-            start: Clock::start(),
+            text,
+            node: None,
+            here: None,
+            ballot: None,
+            traffic: None,
+        }
+    }
+}
+
+impl Log {
+    fn new(clock: Clock, json: bool) -> Self {
+        Self {
+            colour: if json {
+                Colour::NEVER
+            } else {
+                Colour::on(&io::stdout())
+            },
+            clock,
+            json,
             here: std::collections::BTreeSet::new(),
         }
     }
 
     fn say(&self, line: &str) -> Result<(), Failure> {
-        let time = Duration::from_micros(self.start.now().0).as_secs_f64();
-        let time = self.colour.dim(&format!("+{time:06.2}s"));
-        writeln!(io::stdout(), "{time}  {line}").map_err(Failure::Output)
+        self.write("says", &Line::new(line.to_owned()))
+    }
+
+    fn report(&self, traffic: TrafficReport) -> Result<(), Failure> {
+        let mut line = Line::new(String::new());
+        line.traffic = Some(traffic);
+        self.write("traffic", &line)
+    }
+
+    fn write(&self, event: &'static str, line: &Line) -> Result<(), Failure> {
+        self.write_at(self.clock.now(), event, line)
+    }
+
+    /// `at` is by the node's clock; programs get it as microseconds since 1970, which they can
+    /// compare.
+    fn write_at(&self, at: Time, event: &'static str, line: &Line) -> Result<(), Failure> {
+        #[derive(Serialize)]
+        struct Object<'a> {
+            at_us: u64,
+            event: &'static str,
+            #[serde(flatten)]
+            line: &'a Line,
+        }
+        let mut out = io::stdout().lock();
+        let written = if self.json {
+            let ago = self.clock.now().since(at);
+            let at_us = UNIX_EPOCH.elapsed().unwrap_or_default().as_micros();
+            let at_us = u64::try_from(at_us)
+                .unwrap_or(u64::MAX)
+                .saturating_sub(ago.0);
+            let object = Object { at_us, event, line };
+            serde_json::to_string(&object)
+                .map_err(io::Error::from)
+                .and_then(|text| writeln!(out, "{text}"))
+        } else {
+            let time = Duration::from_micros(at.0).as_secs_f64();
+            let time = self.colour.dim(&format!("+{time:06.2}s"));
+            writeln!(out, "{time}  {}", line.text)
+        };
+        written.map_err(Failure::Output)
     }
 
     fn event(&mut self, seen: &Seen) -> Result<(), Failure> {
-        let line = match &seen.event {
-            Event::Identity(me) => format!("in the mesh as node {}", me.id),
-            Event::Membership(delta) => self.delta(*delta),
-            Event::Broadcast { origin, payload } => {
-                format!("{} bytes from node {}", payload.len(), origin.id)
+        let (event, line) = match &seen.event {
+            Told::Membership(Event::Identity(me)) => {
+                let text = format!("in the mesh as node {}", me.id);
+                ("identity", Line::new(text))
             }
-            Event::Metadata(_) | Event::Left => return Ok(()),
+            Told::Membership(Event::Membership(delta)) => self.delta(*delta),
+            Told::Membership(Event::Broadcast { origin, payload }) => {
+                let text = format!("{} bytes from node {}", payload.len(), origin.id);
+                ("broadcast", Line::new(text))
+            }
+            Told::Membership(Event::Metadata(_) | Event::Left) => return Ok(()),
+            Told::Election(event) => self.election(*event, seen.node),
         };
-        self.say(&line)
+        self.write_at(seen.at, event, &line)
     }
 
-    fn delta(&mut self, delta: Delta) -> String {
+    fn delta(&mut self, delta: Delta) -> (&'static str, Line) {
         let member = delta.member();
         match delta {
             Delta::Joined(_) | Delta::Refuted(_) => self.here.insert(member),
@@ -238,20 +353,82 @@ impl Log {
             Delta::Suspected(_) => true,
         };
         let count = self.here.len() + 1;
-        let what = match delta {
-            Delta::Joined(_) => "joined",
-            Delta::Suspected(_) => "may have failed",
-            Delta::Refuted(_) => "is alive after all",
-            Delta::Failed(_) => "failed",
-            Delta::Left(_) => "left",
-            Delta::Confirmed(_) => "ended its former life",
+        let (event, what) = match delta {
+            Delta::Joined(_) => ("joined", "joined"),
+            Delta::Suspected(_) => ("suspected", "may have failed"),
+            Delta::Refuted(_) => ("refuted", "is alive after all"),
+            Delta::Failed(_) => ("failed", "failed"),
+            Delta::Left(_) => ("left", "left"),
+            Delta::Confirmed(_) => ("confirmed", "ended its former life"),
         };
         let line = format!("node {} {what}: {count} here", member.id);
-        match delta {
+        let text = match delta {
             Delta::Joined(_) | Delta::Refuted(_) => self.colour.good(&line),
             Delta::Failed(_) | Delta::Suspected(_) => self.colour.bad(&line),
             Delta::Left(_) | Delta::Confirmed(_) => line,
-        }
+        };
+        let mut line = Line::new(text);
+        (line.node, line.here) = (Some(member.id), Some(count));
+        (event, line)
+    }
+
+    fn election(&self, event: celect::Event, me: NodeId) -> (&'static str, Line) {
+        use celect::Event as It;
+        let who = |member: Member| {
+            if member.id == me {
+                "this node".to_owned()
+            } else {
+                format!("node {}", member.id)
+            }
+        };
+        let (name, node, ballot, text) = match event {
+            It::Electing(ballot) => {
+                let text = format!("there is no leader: election {}", ballot.epoch);
+                ("electing", None, ballot, text)
+            }
+            It::Yielded { to, .. } => {
+                let text = format!("the election of node {} goes on instead", to.initiator.id);
+                ("yielded", None, to, text)
+            }
+            It::TooFew {
+                ballot,
+                known,
+                needed,
+            } => {
+                let text = format!("{known} lists can be asked and an election needs {needed}");
+                ("too-few", None, ballot, self.colour.bad(&text))
+            }
+            It::Elected { leader, ballot } => {
+                let text = format!("{} leads", who(leader));
+                ("elected", Some(leader), ballot, self.colour.good(&text))
+            }
+            It::Deposed { by, .. } => {
+                let text = "this node leads no longer".to_owned();
+                ("deposed", None, by, self.colour.bad(&text))
+            }
+            It::Lost { leader, ballot } => {
+                let text = format!("the leader is lost: node {}", leader.id);
+                ("lost", Some(leader), ballot, self.colour.bad(&text))
+            }
+            It::Regained { leader, ballot } => {
+                let text = format!("{} leads all the same", who(leader));
+                ("regained", Some(leader), ballot, self.colour.good(&text))
+            }
+            It::LeaseOver { leader, ballot } => {
+                let text = format!(
+                    "node {} leads no longer: nothing was heard of it",
+                    leader.id
+                );
+                ("lease-over", Some(leader), ballot, self.colour.bad(&text))
+            }
+            It::Ended(ballot) => {
+                let text = "this node leads no longer: too few acknowledge it".to_owned();
+                ("ended", None, ballot, self.colour.bad(&text))
+            }
+        };
+        let mut line = Line::new(text);
+        (line.node, line.ballot) = (node.map(|it| it.id), Some(ballot));
+        (name, line)
     }
 }
 

@@ -100,7 +100,7 @@ fn opinion(views: &Views, up: &[NodeId], subject: NodeId) -> Opinion {
 mod tests {
     use super::*;
     use crate::demo::Fact;
-    use crate::udp::Seen;
+    use crate::udp::{Seen, Told};
     use selvedge_core::{Delta, Member};
     use selvedge_membership::Event;
 
@@ -111,7 +111,7 @@ mod tests {
             Mark::Seen(Seen {
                 at: Time(at),
                 node: one.id,
-                event: Event::Membership(delta),
+                event: Told::Membership(Event::Membership(delta)),
             })
         };
         let mut trace = Trace::default();

@@ -4,6 +4,7 @@
 mod desk;
 mod ground;
 mod history;
+mod leaders;
 mod narrator;
 mod page;
 mod plan;
@@ -17,6 +18,7 @@ mod turns;
 
 pub use ground::{Ground, Loopback};
 pub use history::{Opinion, Stretch, histories};
+pub use leaders::{Leaders, Reign};
 pub use narrator::Narrator;
 pub use page::page;
 pub use plan::{Bound, Bounds, LOSS, Plan, Times};

@@ -2,12 +2,15 @@
 
 use std::io::Write;
 
+use selvedge_celect::Ballot;
 use selvedge_core::{Delta, NodeId, Time};
 use selvedge_membership::Event;
 
+use super::leaders::Leaders;
 use super::plan::{Plan, seconds};
 use super::trace::{Belief, Fact, Mark, Views};
 use crate::term::Colour;
+use crate::udp::Told;
 
 /// Writes a line for every turn of events, not for every event.
 pub struct Narrator<W> {
@@ -17,6 +20,17 @@ pub struct Narrator<W> {
     awaited: Vec<Awaited>,
     progress: Option<(usize, usize)>,
     phase: Phase,
+    /// Whom all follow, or each side of a cut, as it was told.
+    led: [Option<Ballot>; 2],
+    leaderless: Option<Leaderless>,
+}
+
+/// The mesh has lost its leader.
+#[derive(Clone, Copy, Debug)]
+struct Leaderless {
+    node: NodeId,
+    since: Time,
+    detected: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +65,8 @@ impl<W: Write> Narrator<W> {
             awaited: Vec::new(),
             progress: None,
             phase: Phase::Joining,
+            led: [None; 2],
+            leaderless: None,
         }
     }
 
@@ -61,15 +77,57 @@ impl<W: Write> Narrator<W> {
     }
 
     /// Takes note of an entry of the trace, with the lists as they are after it.
-    pub fn note(&mut self, plan: &Plan, views: &Views, mark: &Mark) {
+    pub fn note(&mut self, plan: &Plan, views: &Views, leaders: &Leaders, mark: &Mark) {
         match mark {
             Mark::Fact(at, fact) => self.happened(plan, views, *at, *fact),
             Mark::Seen(seen) => {
-                if let Event::Membership(delta) = seen.event {
+                if let Told::Membership(Event::Membership(delta)) = seen.event {
                     self.told(plan, views, seen.at, seen.node, delta);
                 }
                 self.settle(plan, views, seen.at);
+                if let Told::Election(_) = seen.event {
+                    self.follow(plan, views, leaders, seen.at);
+                }
             }
+        }
+    }
+
+    /// Says whom all follow, or each side of a cut, when that has changed.
+    fn follow(&mut self, plan: &Plan, views: &Views, leaders: &Leaders, at: Time) {
+        let is_cut = self.phase == Phase::Cut;
+        let everybody = views.up().count() as u64 == plan.nodes;
+        if self.led == [None; 2] && !everybody {
+            return;
+        }
+        let sides: &[(usize, &str)] = if is_cut {
+            &[(0, "all others"), (1, "all who are cut off")]
+        } else {
+            &[(0, "all")]
+        };
+        for &(side, who) in sides {
+            let is_there = |node: NodeId| plan.is_cut_off(node.0) == (side == 1);
+            let followed = leaders.agreed(views, |node| !is_cut || is_there(node));
+            let Some((leader, ballot)) = followed else {
+                continue;
+            };
+            let told = self.led.get_mut(side);
+            let Some(told) = told.filter(|told| **told < Some(ballot)) else {
+                continue;
+            };
+            *told = Some(ballot);
+            let mut line = format!("{who} follow node {}", leader.id);
+            if let Some(lost) = self.leaderless.take() {
+                let between = |from: Time, to: Time| seconds(Time::ZERO + to.since(from));
+                let detected = lost.detected.unwrap_or(at);
+                line = format!(
+                    "{line}: {:.2} s without a leader, {:.2} s to detect that and {:.2} s to elect",
+                    between(lost.since, at),
+                    between(lost.since, detected),
+                    between(detected, at)
+                );
+            }
+            let line = self.colour.good(&line);
+            self.say(at, &line);
         }
     }
 
@@ -108,7 +166,17 @@ impl<W: Write> Narrator<W> {
                 self.say(at, &line);
             }
             Fact::Crashed(node) => {
-                let line = self.colour.bad(&format!("node {node} crashes"));
+                let led = if node.0 == plan.crashing[0] {
+                    self.leaderless = Some(Leaderless {
+                        node,
+                        since: at,
+                        detected: None,
+                    });
+                    ", which leads,"
+                } else {
+                    ""
+                };
+                let line = self.colour.bad(&format!("node {node}{led} crashes"));
                 self.say(at, &line);
                 self.wait(What::Failure, node, at);
             }
@@ -121,6 +189,8 @@ impl<W: Write> Narrator<W> {
                 let line = self.colour.bad(&line);
                 self.say(at, &line);
                 self.turn_to(Phase::Cut);
+                // What all follow, both sides follow until one of them elects.
+                self.led = [self.led[0]; 2];
             }
             Fact::Healed => {
                 let (right, up) = views.right();
@@ -159,6 +229,9 @@ impl<W: Write> Narrator<W> {
             return;
         }
         let node = member.id;
+        if let Some(lost) = self.leaderless.as_mut().filter(|lost| lost.node == node) {
+            lost.detected = lost.detected.or(Some(at));
+        }
         let awaited =
             (self.awaited.iter_mut()).find(|it| it.node == node && it.what == What::Failure);
         if let Some(it) = awaited

@@ -52,6 +52,7 @@ fn legend(page: &mut String) {
         );
     }
     page.push_str("<li><svg viewBox=\"0 0 16 14\"><rect class=\"up\" y=\"6\" width=\"16\" height=\"3\"/></svg>it is really up</li>\n");
+    page.push_str("<li><svg viewBox=\"0 0 16 14\"><rect class=\"leads\" y=\"6\" width=\"16\" height=\"3\"/></svg>it leads, by its own word</li>\n");
     for (symbol, meaning) in [
         ("join", "joined"),
         ("crash", "down"),
@@ -100,9 +101,9 @@ fn put(page: &mut String, text: core::fmt::Arguments<'_>) {
 /// Colours after Okabe and Ito, which people with any kind of colour vision can tell apart.
 const STYLE: &str = "\
 :root { color-scheme: light dark; --ground: #fff; --ink: #1a1a1a; --soft: #6b6b6b; --grid: #e4e4e4;
-  --alive: #56b4e9; --suspect: #f0e442; --failed: #d55e00; --left: #a9a9a9; --cut: #cc79a7; --good: #00664b; --bad: #a83b00; }
+  --alive: #56b4e9; --suspect: #f0e442; --failed: #d55e00; --left: #a9a9a9; --cut: #cc79a7; --leads: #009e73; --good: #00664b; --bad: #a83b00; }
 @media (prefers-color-scheme: dark) { :root { --ground: #16181b; --ink: #ececec; --soft: #a5a5a5; --grid: #2e3136;
-  --alive: #2f7fb5; --suspect: #d8c61c; --failed: #e0701a; --left: #777; --cut: #cc79a7; --good: #4fc79f; --bad: #ff9b5e; } }
+  --alive: #2f7fb5; --suspect: #d8c61c; --failed: #e0701a; --left: #777; --cut: #cc79a7; --leads: #2fc79a; --good: #4fc79f; --bad: #ff9b5e; } }
 body { margin: 2rem auto; max-width: 1240px; padding: 0 1rem; background: var(--ground); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.5rem; margin: 0 0 .3rem; }
 p { margin: 0 0 1rem; }
@@ -115,7 +116,7 @@ svg .tick, svg .axis { fill: var(--soft); }
 .grid { stroke: var(--grid); }
 .turn { stroke: var(--soft); stroke-dasharray: 3 3; }
 .alive { fill: var(--alive); } .suspect { fill: var(--suspect); } .failed { fill: var(--failed); } .left { fill: var(--left); }
-.up { fill: var(--ink); } .scroll rect { shape-rendering: crispEdges; }
+.up { fill: var(--ink); } .leads { fill: var(--leads); } .scroll rect { shape-rendering: crispEdges; }
 .cut { fill: var(--cut); opacity: .10; } .cut-rows { fill: var(--cut); opacity: .22; }
 .mark path { fill: var(--ink); stroke: var(--ground); stroke-width: 1.2; }
 .mark .hollow { fill: var(--ground); stroke: var(--ink); stroke-width: 1.6; }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use selvedge_celect::Ballot;
 use selvedge_core::{Delta, Member, NodeId, Span, Time};
 use selvedge_membership::Event;
 use serde::Serialize;
 
+use super::leaders::Leaders;
 use super::plan::{Bound, Plan, seconds};
 use super::trace::{Fact, Mark, Trace, Views};
 use super::turns::Turns;
-use crate::udp::TrafficReport;
+use crate::udp::{Told, TrafficReport};
 
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -50,14 +52,17 @@ pub struct Evidence<'a> {
 pub fn judge(evidence: &Evidence<'_>) -> Vec<Promise> {
     let plan = evidence.plan;
     let facts = Facts::gather(plan, evidence.trace);
-    let mut table = vec![facts.joined(plan)];
+    let mut table = vec![facts.joined(plan), facts.elected(plan)];
     for node in plan.crashing {
         table.extend(facts.crash(plan, NodeId(node)));
     }
+    table.extend(facts.reelected(plan));
     table.push(facts.removals(plan));
     table.push(facts.leave(plan));
     table.push(facts.restart(plan));
     table.push(facts.healed(plan, evidence.odd_lists));
+    table.push(facts.one_leader(plan));
+    table.extend(facts.ballots());
     table.extend(facts.turns(plan, evidence.turns));
     table.extend(wire(plan, evidence.traffic));
     table
@@ -77,6 +82,15 @@ struct Facts {
     farewells: BTreeMap<NodeId, Time>,
     returns: BTreeMap<NodeId, Time>,
     leaver_failed: usize,
+    leaders: Leaders,
+    /// When all followed one for the first time.
+    led: Option<Time>,
+    /// Whom all followed when the leader was to crash.
+    before_crash: Option<(Member, Ballot)>,
+    /// When all followed another one, after its failure was declared.
+    led_again: Option<Time>,
+    /// Since when all follow one, after healing.
+    one_leader_since: Option<Time>,
     false_removals: usize,
     excused_removals: usize,
 }
@@ -90,12 +104,18 @@ impl Facts {
             match mark {
                 Mark::Fact(at, fact) => facts.happened(plan, *at, *fact),
                 Mark::Seen(seen) => {
-                    if let Event::Membership(delta) = seen.event {
+                    if let Told::Membership(Event::Membership(delta)) = seen.event {
                         facts.told(plan, &views, &lives, seen.at, seen.node, delta);
                     }
                 }
             }
+            if let Mark::Fact(_, Fact::Crashed(node)) = mark
+                && node.0 == plan.crashing[0]
+            {
+                facts.before_crash = facts.leaders.agreed(&views, |_| true);
+            }
             views.apply(mark);
+            facts.leaders.apply(mark);
             for (node, life) in views.up() {
                 lives.extend(life.map(|life| (node, life)));
             }
@@ -167,6 +187,33 @@ impl Facts {
         if self.healed.is_some() {
             self.right_since = all.then(|| self.right_since.unwrap_or(at));
         }
+        self.look_at_leaders(plan, views, at);
+    }
+
+    fn look_at_leaders(&mut self, plan: &Plan, views: &Views, at: Time) {
+        let followed = self.leaders.agreed(views, |_| true);
+        if followed.is_some() && views.up().count() as u64 == plan.nodes && self.led.is_none() {
+            self.led = Some(at);
+        }
+        if self.healed.is_some() {
+            let is_led = followed.is_some();
+            self.one_leader_since = is_led.then(|| self.one_leader_since.unwrap_or(at));
+        }
+        if self.led_again.is_some() || self.detected(plan).is_none() {
+            return;
+        }
+        let is_cut = at >= plan.times.cut && at < plan.times.settled;
+        let among = |node: NodeId| !(is_cut && plan.is_cut_off(node.0));
+        let again = self.leaders.agreed(views, among);
+        if again.map(|it| it.1) > self.before_crash.map(|it| it.1) {
+            self.led_again = Some(at);
+        }
+    }
+
+    /// When somebody first declared the leader failed.
+    fn detected(&self, plan: &Plan) -> Option<Time> {
+        let ends = self.ends.get(&NodeId(plan.crashing[0]))?;
+        ends.values().min().copied()
     }
 
     fn joined(&self, plan: &Plan) -> Promise {
@@ -180,7 +227,12 @@ impl Facts {
         let learned = self.ends.get(&node).unwrap_or(&none);
         let down = self.down.get(&node).copied();
         let first = learned.values().min().copied();
-        let promise = format!("the crash of node {node} is detected");
+        let role = if node.0 == plan.crashing[0] {
+            ", the leader,"
+        } else {
+            ""
+        };
+        let promise = format!("the crash of node {node}{role} is detected");
         let id = format!("detect-{node}");
         let detect = timed(&id, promise, &plan.bounds.detect, down, first);
         let promise = format!("then all others learn of the crash of node {node}");
@@ -188,6 +240,70 @@ impl Facts {
         [
             detect,
             spread(&id, promise, plan, &plan.bounds.spread, first, learned),
+        ]
+    }
+
+    fn elected(&self, plan: &Plan) -> Promise {
+        let promise = "all follow one leader, and nobody asked for it".to_owned();
+        let bound = &plan.bounds.elect;
+        timed("elect", promise, bound, Some(Time::ZERO), self.led)
+    }
+
+    fn reelected(&self, plan: &Plan) -> [Promise; 2] {
+        let dead = plan.crashing[0];
+        let down = self.down.get(&NodeId(dead)).copied();
+        let (detected, again) = (self.detected(plan), self.led_again);
+        let bound = &plan.bounds.reelect;
+        let promise = "then all others follow a new leader".to_owned();
+        let mut elect = timed("reelect", promise, bound, detected, again);
+        if self.before_crash.map(|it| it.0.id) != Some(NodeId(dead)) {
+            elect.held = false;
+            elect.why = format!(
+                "not all followed node {dead} when it crashed; {}",
+                elect.why
+            );
+        }
+        let both = Bound {
+            span: plan.bounds.detect.span + bound.span,
+            why: match (elect.seen, down.zip(detected)) {
+                (Some(elect), Some((down, detected))) => format!(
+                    "seen: {:.2} s of detection and {elect:.2} s of election",
+                    span(detected.since(down))
+                ),
+                _ => "detection and election".to_owned(),
+            },
+        };
+        let promise = "the mesh was without a leader for".to_owned();
+        [elect, timed("leaderless", promise, &both, down, again)]
+    }
+
+    fn one_leader(&self, plan: &Plan) -> Promise {
+        let promise = "after healing all follow one leader again".to_owned();
+        let bound = &plan.bounds.one_leader;
+        let since = self.one_leader_since;
+        timed("one-leader", promise, bound, self.healed, since)
+    }
+
+    fn ballots(&self) -> [Promise; 2] {
+        let (all, clashing) = self.leaders.ballots();
+        let falls = self.leaders.falls();
+        [
+            none(
+                "ballot",
+                "ballots under which two nodes led",
+                "ballots",
+                clashing,
+                format!(
+                    "from what every node was told, the dead and the cut-off included: {all} ballots"
+                ),
+            ),
+            none(
+                "fencing",
+                "nodes told to follow a ballot that is not above the one before",
+                "times",
+                falls,
+                "a resource that refuses smaller ballots is safe from former leaders".to_owned(),
+            ),
         ]
     }
 
@@ -232,15 +348,6 @@ impl Facts {
     }
 
     fn turns(&self, plan: &Plan, turns: &Turns) -> [Promise; 4] {
-        let none = |id: &str, promise: &str, unit, seen: usize, why| Promise {
-            id: id.to_owned(),
-            promise: promise.to_owned(),
-            unit,
-            limit: 0.0,
-            seen: Some(float(seen)),
-            held: seen == 0,
-            why,
-        };
         let writes = turns.writes.len();
         let waiting = turns.waiting();
         let longest = waiting.map(|waiting| span(waiting.max));
@@ -335,6 +442,19 @@ fn wire(plan: &Plan, traffic: TrafficReport) -> [Promise; 2] {
             ),
         },
     ]
+}
+
+/// What must never be seen.
+fn none(id: &str, promise: &str, unit: &'static str, seen: usize, why: String) -> Promise {
+    Promise {
+        id: id.to_owned(),
+        promise: promise.to_owned(),
+        unit,
+        limit: 0.0,
+        seen: Some(float(seen)),
+        held: seen == 0,
+        why,
+    }
 }
 
 fn timed(

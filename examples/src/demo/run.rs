@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::{interval, sleep_until};
 
 use super::ground::{Ground, Loopback};
+use super::leaders::Leaders;
 use super::narrator::Narrator;
 use super::plan::Plan;
 use super::promises::{Evidence, Promise, judge};
@@ -92,6 +93,7 @@ pub async fn run_on<W: Write>(
         narrator,
         trace: Trace::default(),
         views: Views::default(),
+        leaders: Leaders::default(),
         confirmed: BTreeSet::new(),
     };
     play.run().await
@@ -114,6 +116,7 @@ struct Play<W> {
     narrator: Narrator<W>,
     trace: Trace,
     views: Views,
+    leaders: Leaders,
     /// The crashed nodes of which an operator has said that they are dead.
     confirmed: BTreeSet<NodeId>,
 }
@@ -121,7 +124,7 @@ struct Play<W> {
 impl<W: Write> Play<W> {
     async fn run(mut self) -> Result<Outcome, HostError> {
         let line = format!(
-            "{} nodes start on {} and take turns at one file; 5 of 100 packets get lost from start to end",
+            "{} nodes start on {}, elect a leader and take turns at one file; 5 of 100 packets get lost from start to end",
             self.plan.nodes,
             self.stage.ground().name(),
         );
@@ -249,13 +252,15 @@ impl<W: Write> Play<W> {
 
     fn take(&mut self, mark: Mark) {
         self.views.apply(&mark);
-        self.narrator.note(&self.plan, &self.views, &mark);
+        self.leaders.apply(&mark);
+        let (views, leaders) = (&self.views, &self.leaders);
+        self.narrator.note(&self.plan, views, leaders, &mark);
         self.trace.push(mark);
     }
 
     fn is_right(&self) -> bool {
         let (right, up) = self.views.right();
-        right == up
+        right == up && self.leaders.agreed(&self.views, |_| true).is_some()
     }
 }
 

@@ -115,6 +115,7 @@ impl Stage {
                 sections: plan.sections,
                 counting: None,
             }),
+            election: Some(plan.election.clone()),
             seal: Some(Seal {
                 keyring: self.keyring.clone(),
                 group: "demo".to_owned(),

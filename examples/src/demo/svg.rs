@@ -6,10 +6,12 @@ use selvedge_core::{NodeId, Time};
 use selvedge_membership::Event;
 
 use super::history::{Stretch, histories};
+use super::leaders::Leaders;
 use super::narrator::list;
 use super::plan::{Plan, seconds};
 use super::run::Outcome;
 use super::trace::{Fact, Mark};
+use crate::udp::Told;
 
 const WIDTH: f64 = 1_180.0;
 const LEFT: f64 = 150.0;
@@ -36,6 +38,7 @@ pub fn timeline(outcome: &Outcome) -> String {
     for (history, node) in histories.iter().zip(1..) {
         row(&mut svg, plan, node, rows.top(node), history, scale);
     }
+    reigns(&mut svg, outcome, &rows, scale);
     for mark in outcome.trace.iter() {
         symbol_of(&mut svg, mark, &rows, scale);
     }
@@ -208,18 +211,39 @@ fn row(svg: &mut String, plan: &Plan, node: u64, top: f64, history: &[Stretch], 
     svg.push_str("</g>\n");
 }
 
+/// Who led, by its own word.
+fn reigns(svg: &mut String, outcome: &Outcome, rows: &Rows, scale: Scale) {
+    let mut leaders = Leaders::default();
+    outcome.trace.iter().for_each(|mark| leaders.apply(mark));
+    for reign in leaders.reigns() {
+        let until = reign.until.unwrap_or(outcome.end);
+        let (x, width) = (scale.x(reign.from), scale.x(until) - scale.x(reign.from));
+        put(
+            svg,
+            format_args!(
+                "<rect class=\"leads\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"3\"><title>node {} leads, {:.2} s to {:.2} s, by ballot {}.{}.{}</title></rect>\n",
+                rows.top(reign.node.0),
+                width.max(1.5),
+                reign.node,
+                seconds(reign.from),
+                seconds(until),
+                reign.ballot.epoch,
+                reign.ballot.initiator.id,
+                reign.ballot.step,
+            ),
+        );
+    }
+}
+
 /// What happened to a node, where it happened.
 fn symbol_of(svg: &mut String, mark: &Mark, rows: &Rows, scale: Scale) {
     let (node, name, title) = match mark {
         Mark::Fact(_, Fact::Crashed(node)) => (*node, "crash", "goes down"),
         Mark::Fact(_, Fact::Leaving(node)) => (*node, "bye", "says good-bye"),
-        Mark::Seen(seen) => match seen.event {
-            Event::Identity(_) => (seen.node, "join", "is in the mesh"),
-            Event::Membership(_) | Event::Metadata(_) | Event::Broadcast { .. } | Event::Left => {
-                return;
-            }
-        },
-        Mark::Fact(_, Fact::Started(_) | Fact::Cut | Fact::Healed) => return,
+        Mark::Seen(seen) if matches!(seen.event, Told::Membership(Event::Identity(_))) => {
+            (seen.node, "join", "is in the mesh")
+        }
+        Mark::Seen(_) | Mark::Fact(_, Fact::Started(_) | Fact::Cut | Fact::Healed) => return,
     };
     symbol(svg, name, node, title, mark.at(), rows.top(node.0), scale);
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use selvedge_core::{Delta, Member, NodeId, Time};
 use selvedge_membership::Event;
 
-use crate::udp::Seen;
+use crate::udp::{Seen, Told};
 
 /// What really happened to the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,11 @@ impl Views {
             Mark::Seen(seen) => self.see(seen),
         }
         let observer = match mark {
-            Mark::Seen(seen) if matches!(seen.event, Event::Membership(_)) => Some(seen.node),
+            Mark::Seen(seen) if matches!(seen.event, Told::Membership(Event::Membership(_))) => {
+                Some(seen.node)
+            }
+            // It is about leaders, not about lists.
+            Mark::Seen(seen) if matches!(seen.event, Told::Election(_)) => return,
             Mark::Seen(_) | Mark::Fact(..) => None,
         };
         match observer {
@@ -129,7 +133,10 @@ impl Views {
 
     fn see(&mut self, seen: &Seen) {
         let node = seen.node;
-        match &seen.event {
+        let Told::Membership(event) = &seen.event else {
+            return;
+        };
+        match event {
             // A crashed node's last words may come late.
             Event::Identity(me) if self.up.contains_key(&node) => {
                 self.up.insert(node, Some(*me));
@@ -160,6 +167,12 @@ impl Views {
             return None;
         }
         *self.up.get(&node)?
+    }
+
+    /// Whether a node is up and does not say good-bye.
+    #[must_use]
+    pub fn is_staying(&self, node: NodeId) -> bool {
+        self.up.contains_key(&node) && !self.departing.contains(&node)
     }
 
     /// The life of a node that is down, when all others that are in the mesh take it for failed.
@@ -214,7 +227,7 @@ impl Views {
     }
 
     fn staying(&self) -> impl Iterator<Item = (NodeId, Option<Member>)> {
-        self.up().filter(|(node, _)| !self.departing.contains(node))
+        self.up().filter(|&(node, _)| self.is_staying(node))
     }
 }
 
@@ -256,7 +269,7 @@ mod tests {
         Mark::Seen(Seen {
             at: Time(at),
             node: NodeId(node),
-            event,
+            event: Told::Membership(event),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use selvedge_camera::sections::Name;
 use selvedge_camera::{estimate, sections};
+use selvedge_celect as celect;
 use selvedge_core::Member;
 use selvedge_membership as membership;
 use thiserror::Error;
@@ -15,6 +16,9 @@ pub enum Command {
     Sections(sections::Command),
     /// Estimate how many nodes there are, and raise the bound if that is too low.
     Estimate,
+    /// Of the elections. A `c` that is given holds in later lives, too; while fewer others than that
+    /// are known it is as many as these.
+    Election(celect::Command),
 }
 
 /// What is told.
@@ -26,8 +30,10 @@ pub enum Event {
     Sections(sections::Event),
     /// By the estimator.
     Estimate(estimate::Event),
-    /// Sections begin in this life, with none open. What a former life held is lost: it is over for
-    /// all others.
+    /// By the elections.
+    Election(celect::Event),
+    /// Sections begin in this life, with none open, and elections, with no leader heard of. What a
+    /// former life held is lost: it is over for all others.
     Present(Member),
     /// All sections have a higher bound from now on.
     Raised(u32),
@@ -44,6 +50,10 @@ pub enum Timer {
     Estimate(estimate::Timer),
     /// It is time for the next estimate.
     Count,
+    /// Of the elections.
+    Election(celect::Timer),
+    /// No leader was heard of for long.
+    Leaderless,
 }
 
 /// Why an input was refused. Nothing changed.
@@ -58,12 +68,18 @@ pub enum Reject {
     /// By the estimator.
     #[error(transparent)]
     Estimate(#[from] estimate::Reject),
-    /// There is no mesh to have sections in.
+    /// By the elections.
+    #[error(transparent)]
+    Election(#[from] celect::Reject),
+    /// There is no mesh to have sections or a leader in.
     #[error("this node is in no mesh yet: wait until it has joined")]
     NotPresent,
     /// The node was made without.
     #[error("this node takes no part in sections: give Setup::exclusion when it starts")]
     NoExclusion,
+    /// The node was made without.
+    #[error("this node takes no part in elections: give Setup::election when it starts")]
+    NoElection,
     /// Others would take a good-bye for the end of what is held.
     #[error("this node waits for the section {0:?} or is inside: give Exit or Cancel first")]
     InUse(Name),

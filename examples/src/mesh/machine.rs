@@ -2,7 +2,10 @@
 
 use selvedge_camera::estimate::{self, Estimator};
 use selvedge_camera::sections::{self, Name, Sections};
-use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, Span, Untracked};
+use selvedge_celect::{self as celect, Ballot, Celect, Lowest};
+use selvedge_core::{
+    Context, Delta, Input, Machine, Member, Nested, Sha256Sortition, Span, Untracked,
+};
 use selvedge_membership::{self as membership, Membership, Status};
 use thiserror::Error;
 
@@ -31,6 +34,42 @@ pub struct Counting {
     pub spare: u32,
 }
 
+/// How a node takes part in elections.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Election {
+    /// The settings of an election. While fewer than [`c`](celect::Config::c) others are on the list
+    /// it is as many as these: of n live nodes none is missing from more than n - 1 lists, and a
+    /// node that is alone leads itself.
+    pub config: celect::Config,
+    /// Which draw: in one mesh all have the same. Others give other leaders.
+    pub label: Box<[u8]>,
+    /// How long a node that is in the mesh may hear of no leader before it begins an election by
+    /// itself, as often as that happens; up to twice as long, by chance, so that not all begin at
+    /// once. Longer than the list takes to fill after a start, and than an election: a node that
+    /// begins too soon leads those whom it knows, and others overrule it, or it them. Zero: only
+    /// when it is asked, and when a leader is lost.
+    pub patience: Span,
+}
+
+impl Election {
+    /// For a mesh whose membership has this period, where round trips are as short as its probes
+    /// take them to be: 3 tenths of a period, and half a second at most.
+    #[must_use]
+    pub fn paced(period: Span, c: u16, f: u16) -> Self {
+        let defaults = celect::Config::new(c, f);
+        let round_trip = Span(period.0 / 10 * 3);
+        Self {
+            config: celect::Config {
+                timeout: defaults.timeout.min(round_trip),
+                resend: defaults.resend.min(round_trip),
+                ..defaults
+            },
+            label: (*b"leader").into(),
+            patience: period * 5,
+        }
+    }
+}
+
 /// Settings that cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
@@ -43,13 +82,20 @@ pub enum ConfigError {
     /// Those of the estimator.
     #[error("estimator: {0}")]
     Estimate(#[from] estimate::ConfigError),
+    /// Those of the elections.
+    #[error("elections: {0}")]
+    Election(#[from] celect::ConfigError),
 }
+
+/// Into how many beginnings a wait for a leader is spread.
+const SLOTS: u64 = 16;
 
 /// One node: see the [module](super) for what it promises.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mesh {
     membership: Nested<Membership>,
     exclusion: Option<Exclusion>,
+    election: Option<Election>,
     present: Option<Present>,
     /// What membership told in this step; empty between steps.
     told: Untracked<Vec<membership::Event>>,
@@ -58,12 +104,17 @@ pub struct Mesh {
 /// What belongs to one life.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Present {
-    sections: Nested<Sections>,
+    me: Member,
+    sections: Option<Nested<Sections>>,
     estimator: Option<Nested<Estimator>>,
+    celect: Option<Nested<Celect>>,
+    /// Whether it is waiting for a leader.
+    waits: bool,
 }
 
 impl Mesh {
-    /// A node that has not joined yet. Without `exclusion` it is a member, and nothing else.
+    /// A node that has not joined yet. Without `exclusion` and `election` it is a member, and
+    /// nothing else.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -71,14 +122,14 @@ impl Mesh {
         me: Member,
         config: membership::Config,
         exclusion: Option<Exclusion>,
+        election: Option<Election>,
     ) -> Result<Self, ConfigError> {
-        if let Some(exclusion) = &exclusion {
-            // Made again and again later, when nobody could be told what is wrong.
-            Present::new(me, exclusion)?;
-        }
+        // Made again and again later, when nobody could be told what is wrong.
+        Present::new(me, exclusion.as_ref(), election.as_ref())?;
         Ok(Self {
             membership: Nested::new(Membership::new(me, config)?),
             exclusion,
+            election,
             present: None,
             told: Untracked(Vec::new()),
         })
@@ -93,7 +144,33 @@ impl Mesh {
     /// The sections, once the node has joined.
     #[must_use]
     pub fn sections(&self) -> Option<&Sections> {
-        self.present.as_ref().map(|it| it.sections.machine())
+        let present = self.present.as_ref()?;
+        present.sections.as_ref().map(Nested::machine)
+    }
+
+    /// The elections, once the node has joined.
+    #[must_use]
+    pub fn celect(&self) -> Option<&Celect> {
+        let present = self.present.as_ref()?;
+        present.celect.as_ref().map(Nested::machine)
+    }
+
+    /// Who leads, perhaps this node, and by which ballot; `None` when nobody does, as far as it
+    /// knows.
+    #[must_use]
+    pub fn leader(&self) -> Option<(Member, Ballot)> {
+        self.celect()?.leader()
+    }
+
+    /// Whether frames of this kind are for one of the protocols of this node.
+    #[must_use]
+    pub const fn serves(&self, kind: u8) -> bool {
+        match kind {
+            membership::KIND => true,
+            sections::KIND | estimate::KIND => self.exclusion.is_some(),
+            celect::KIND => self.election.is_some(),
+            _ => false,
+        }
     }
 
     /// A section in which this node waits or is inside.
@@ -133,14 +210,15 @@ impl Mesh {
 
     /// A life begins, or gives way to a later one.
     fn appear(&mut self, me: Member, cx: &mut Context<'_, Self>) {
-        if self.sections().is_some_and(|sections| sections.me() == me) {
+        if self.present.as_ref().is_some_and(|it| it.me == me) {
             return;
         }
-        let Some(exclusion) = &self.exclusion else {
+        if self.exclusion.is_none() && self.election.is_none() {
             return;
-        };
+        }
         // The settings worked when they were checked.
-        self.present = Present::new(me, exclusion).ok();
+        let present = Present::new(me, self.exclusion.as_ref(), self.election.as_ref());
+        self.present = present.ok();
         let others = self.membership().members();
         let known: Vec<Delta> = others
             .filter(|view| view.member.id != me.id)
@@ -158,6 +236,8 @@ impl Mesh {
         {
             cx.arm(Timer::Count, counting.every);
         }
+        self.tolerate_all(cx);
+        self.look_for_leader(cx);
         cx.event(Event::Present(me));
     }
 
@@ -166,6 +246,8 @@ impl Mesh {
         // They refuse only what is said about this node itself, which membership does not say.
         let _taken = self.ask_sections(Input::Membership(delta), cx).is_ok();
         let _taken = self.ask_estimator(Input::Membership(delta), cx).is_ok();
+        let _taken = self.ask_celect(Input::Membership(delta), cx).is_ok();
+        self.tolerate_all(cx);
     }
 
     fn ask_sections(
@@ -174,9 +256,9 @@ impl Mesh {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         let missing = self.missing();
-        let present = self.present.as_mut().ok_or(missing)?;
+        let sections = self.present.as_mut().and_then(|it| it.sections.as_mut());
+        let sections = sections.ok_or(missing)?;
         let told = |event, cx: &mut Context<'_, Self>| cx.event(Event::Sections(event));
-        let sections = &mut present.sections;
         Ok(sections.step(cx, input, Message::Sections, Timer::Sections, told)?)
     }
 
@@ -200,6 +282,58 @@ impl Mesh {
             self.raise(nodes, cx);
         }
         Ok(())
+    }
+
+    fn ask_celect(
+        &mut self,
+        input: Input<Celect>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let missing = match &self.election {
+            Some(_) => Reject::NotPresent,
+            None => Reject::NoElection,
+        };
+        let celect = self.present.as_mut().and_then(|it| it.celect.as_mut());
+        let celect = celect.ok_or(missing)?;
+        let told = |event, cx: &mut Context<'_, Self>| cx.event(Event::Election(event));
+        celect.step(cx, input, Message::Election, Timer::Election, told)?;
+        self.look_for_leader(cx);
+        Ok(())
+    }
+
+    /// No more lists can lack a node than there are others.
+    fn tolerate_all(&mut self, cx: &mut Context<'_, Self>) {
+        let (Some(election), Some(celect)) = (&self.election, self.celect()) else {
+            return;
+        };
+        let known = celect.members().take(election.config.c.into()).count();
+        let c = u16::try_from(known).unwrap_or(election.config.c);
+        let f = election.config.f;
+        if (celect.config().c, celect.config().f) != (c, f) {
+            let tolerate = celect::Command::Tolerate { c, f };
+            // Settings work with any c and f.
+            let _taken = self.ask_celect(Input::Command(tolerate), cx).is_ok();
+        }
+    }
+
+    /// Begins to wait for a leader where there is none, and ends that where there is one.
+    fn look_for_leader(&mut self, cx: &mut Context<'_, Self>) {
+        let patience = self.election.as_ref().map_or(Span::ZERO, |it| it.patience);
+        let is_missing = self.celect().is_some_and(|it| it.leader().is_none());
+        let Some(present) = &mut self.present else {
+            return;
+        };
+        if patience == Span::ZERO || present.waits == is_missing {
+            return;
+        }
+        present.waits = is_missing;
+        if is_missing {
+            let slot = cx.below(SLOTS);
+            let spread = Span(patience.0.saturating_mul(slot) / SLOTS);
+            cx.arm(Timer::Leaderless, patience + spread);
+        } else {
+            cx.disarm(Timer::Leaderless);
+        }
     }
 
     /// There may be so many nodes. The bound is never lowered: nodes behind a partition are not
@@ -260,6 +394,16 @@ impl Mesh {
             Command::Estimate => {
                 self.ask_estimator(Input::Command(estimate::Command::Estimate), cx)
             }
+            Command::Election(celect::Command::Elect) => {
+                self.ask_celect(Input::Command(celect::Command::Elect), cx)
+            }
+            Command::Election(celect::Command::Tolerate { c, f }) => {
+                let election = self.election.as_mut().ok_or(Reject::NoElection)?;
+                election.config.c = c;
+                election.config.f = f;
+                self.tolerate_all(cx);
+                Ok(())
+            }
         }
     }
 
@@ -283,20 +427,48 @@ impl Mesh {
                 let _begun = self.command(Command::Estimate, cx).is_ok();
                 Ok(())
             }
+            Timer::Election(timer) => of_this_life(self.ask_celect(Input::Tick(timer), cx)),
+            Timer::Leaderless => {
+                if let Some(present) = &mut self.present {
+                    present.waits = false;
+                }
+                // Or one is under way.
+                let elect = Input::Command(celect::Command::Elect);
+                let _begun = self.ask_celect(elect, cx).is_ok();
+                self.look_for_leader(cx);
+                Ok(())
+            }
         }
     }
 }
 
 impl Present {
-    fn new(me: Member, exclusion: &Exclusion) -> Result<Self, ConfigError> {
-        let estimator = match &exclusion.counting {
-            Some(counting) => Some(Estimator::new(me, counting.config.clone())?),
-            None => None,
+    fn new(
+        me: Member,
+        exclusion: Option<&Exclusion>,
+        election: Option<&Election>,
+    ) -> Result<Self, ConfigError> {
+        let mut present = Self {
+            me,
+            sections: None,
+            estimator: None,
+            celect: None,
+            waits: false,
         };
-        Ok(Self {
-            sections: Nested::new(Sections::new(me, exclusion.sections)?),
-            estimator: estimator.map(Nested::new),
-        })
+        if let Some(exclusion) = exclusion {
+            let sections = Sections::new(me, exclusion.sections)?;
+            present.sections = Some(Nested::new(sections));
+            if let Some(counting) = &exclusion.counting {
+                let estimator = Estimator::new(me, counting.config.clone())?;
+                present.estimator = Some(Nested::new(estimator));
+            }
+        }
+        if let Some(election) = election {
+            let by_hash = Lowest::new(Sha256Sortition, &election.label);
+            let celect = Celect::new(me, election.config, by_hash)?;
+            present.celect = Some(Nested::new(celect));
+        }
+        Ok(present)
     }
 }
 
@@ -319,6 +491,7 @@ impl Machine for Mesh {
                 Message::Estimate(message) => {
                     self.ask_estimator(Input::Message { from, message }, cx)
                 }
+                Message::Election(message) => self.ask_celect(Input::Message { from, message }, cx),
             },
             Input::Tick(timer) => self.tick(timer, cx),
             Input::Membership(delta) => self.ask_membership(Input::Membership(delta), cx),

@@ -1,6 +1,7 @@
 //! What travels: the messages of each protocol under its own kind.
 
 use selvedge_camera::{estimate, sections};
+use selvedge_celect as celect;
 use selvedge_core::Member;
 use selvedge_core::wire::Envelope;
 use selvedge_membership as membership;
@@ -17,6 +18,8 @@ pub enum Message {
     Sections(sections::Message),
     /// How many there are.
     Estimate(estimate::Message),
+    /// Who leads.
+    Election(celect::Message),
 }
 
 impl Message {
@@ -27,14 +30,9 @@ impl Message {
             Self::Membership(_) => membership::KIND,
             Self::Sections(_) => sections::KIND,
             Self::Estimate(_) => estimate::KIND,
+            Self::Election(_) => celect::KIND,
         }
     }
-}
-
-/// Whether frames of this kind are for one of the protocols.
-#[must_use]
-pub const fn serves(kind: u8) -> bool {
-    matches!(kind, membership::KIND | sections::KIND | estimate::KIND)
 }
 
 /// Writes the frame of `message` from `from` over what `frame` holds.
@@ -52,6 +50,7 @@ pub fn encode(
         Message::Membership(message) => frame::encode(kind, from, message, budget, frame),
         Message::Sections(message) => frame::encode(kind, from, message, budget, frame),
         Message::Estimate(message) => frame::encode(kind, from, message, budget, frame),
+        Message::Election(message) => frame::encode(kind, from, message, budget, frame),
     }
 }
 
@@ -63,6 +62,7 @@ pub fn decode(kind: u8, bytes: &[u8], budget: usize) -> Result<Envelope<Message>
     match kind {
         sections::KIND => read(kind, bytes, budget, Message::Sections),
         estimate::KIND => read(kind, bytes, budget, Message::Estimate),
+        celect::KIND => read(kind, bytes, budget, Message::Election),
         _ => read(membership::KIND, bytes, budget, Message::Membership),
     }
 }

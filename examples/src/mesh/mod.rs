@@ -1,21 +1,24 @@
-//! One node of a mesh as one machine: membership, and beside it the sections of Camera and the
-//! estimator, which learn from it who is here.
+//! One node of a mesh as one machine: membership, and beside it the sections of Camera, the
+//! estimator and elections, which learn from it who is here.
 //!
 //! ```text
 //!                     ┌───────────────────────────── Mesh ─┐
 //!  Command, Message ->│ Membership --Delta--> Sections     │-> Event, Send
 //!                     │      |                   ^         │
 //!                     │      +--Delta--> Estimator         │
-//!                     │                    upper bound     │
+//!                     │      |             upper bound     │
+//!                     │      +--Delta--> Celect            │
 //!                     └────────────────────────────────────┘
 //! ```
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | sections and estimator hear every delta, in order, and first of all who is on the list already | |
+//! | sections, estimator and elections hear every delta, in order, and first of all who is on the list already | |
 //! | they belong to one life: when membership takes a later one they begin anew ([`Event::Present`]), and what was held is lost | |
 //! | a node does not say good-bye while it waits for a section or is inside | it is asked to by [`Command::Membership`] |
 //! | estimates raise the bound of all sections and never lower it | [`Counting`] |
+//! | a node that hears of no leader gets one without being asked: see [`Election::patience`] | it is not zero |
+//! | each part of a mesh that was cut in two gets a leader, and one of the two leads all when they meet | the same; few elections |
 //! | frames of each protocol are as without the others, under their own kinds | |
 
 mod event;
@@ -23,5 +26,5 @@ mod machine;
 mod message;
 
 pub use event::{Command, Event, Reject, Timer};
-pub use machine::{ConfigError, Counting, Exclusion, Mesh};
-pub use message::{Message, decode, encode, serves};
+pub use machine::{ConfigError, Counting, Election, Exclusion, Mesh};
+pub use message::{Message, decode, encode};

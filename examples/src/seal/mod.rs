@@ -45,6 +45,7 @@ mod window;
 use aes_gcm::{Aes256Gcm, KeyInit};
 use hkdf::Hkdf;
 use selvedge_core::NodeId;
+use selvedge_core::wire::varint_len;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
@@ -55,12 +56,19 @@ pub use sealer::{Exhausted, Sealer};
 
 /// The first byte of a sealed datagram; no version of a plain frame.
 const SEALED: u8 = 0xA1;
-/// First byte, protocol, key, sender, epoch, counter.
-const HEAD_LEN: usize = 1 + 1 + 1 + 8 + 8 + 8;
+/// The longest first byte, protocol, key, sender, epoch and counter. Sender and counter are as short
+/// as they can be, since most are small.
+const HEAD_MAX_LEN: usize = 1 + 1 + 1 + 10 + 8 + 10;
 const TAG_LEN: usize = 16;
 
-/// How many bytes sealing adds to a frame.
-pub const OVERHEAD: usize = HEAD_LEN + TAG_LEN;
+/// How many bytes sealing adds to a frame at most; 29 where ids and counters are small.
+pub const OVERHEAD: usize = HEAD_MAX_LEN + TAG_LEN;
+
+/// How many bytes sealing adds to a frame of this sender when it has sent so many before.
+#[must_use]
+pub const fn overhead(sender: NodeId, sent: u64) -> usize {
+    3 + varint_len(sender.0) + 8 + varint_len(sent) + TAG_LEN
+}
 
 /// How a host seals, and opens what others sealed.
 #[derive(Clone, Debug)]
@@ -107,31 +115,28 @@ struct Head {
 }
 
 impl Head {
-    fn write(self) -> [u8; HEAD_LEN] {
-        let mut bytes = [0; HEAD_LEN];
-        let parts = [SEALED, self.kind, self.key]
-            .into_iter()
-            .chain(self.sender.0.to_be_bytes())
-            .chain(self.epoch.0.to_be_bytes())
-            .chain(self.counter.to_be_bytes());
-        for (place, byte) in bytes.iter_mut().zip(parts) {
-            *place = byte;
-        }
-        bytes
+    /// Writes it behind what `bytes` holds.
+    fn write(self, bytes: &mut Vec<u8>) {
+        bytes.extend([SEALED, self.kind, self.key]);
+        put_varint(bytes, self.sender.0);
+        bytes.extend(self.epoch.0.to_be_bytes());
+        put_varint(bytes, self.counter);
     }
 
-    fn read(bytes: &[u8; HEAD_LEN]) -> Option<Self> {
+    /// Reads it, with all that follows it.
+    fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (&[first, kind, key], rest) = bytes.split_first_chunk::<3>()?;
-        let (sender, rest) = rest.split_first_chunk::<8>()?;
+        let (sender, rest) = take_varint(rest)?;
         let (epoch, rest) = rest.split_first_chunk::<8>()?;
-        let (counter, _) = rest.split_first_chunk::<8>()?;
-        (first == SEALED).then_some(Self {
+        let (counter, rest) = take_varint(rest)?;
+        let head = Self {
             kind,
             key,
-            sender: NodeId(u64::from_be_bytes(*sender)),
+            sender: NodeId(sender),
             epoch: Epoch(u64::from_be_bytes(*epoch)),
-            counter: u64::from_be_bytes(*counter),
-        })
+            counter,
+        };
+        (first == SEALED).then_some((head, rest))
     }
 
     /// The counter, in the last bytes of the nonce.
@@ -143,6 +148,33 @@ impl Head {
         }
         nonce
     }
+}
+
+/// Writes a number in LEB128, as postcard does.
+fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
+    while number > 0x7F {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Reads a number, and what follows it. `None` where it is cut short or larger than 64 bits. That a
+/// number can be written in several ways does no harm: the bytes themselves are bound in.
+fn take_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut number = 0;
+    for (nth, &byte) in bytes.iter().enumerate().take(10) {
+        let part = u64::from(byte & 0x7F);
+        let shift = 7 * nth as u32;
+        if part << shift >> shift != part {
+            return None;
+        }
+        number |= part << shift;
+        if byte < 0x80 {
+            return Some((number, bytes.get(nth + 1..)?));
+        }
+    }
+    None
 }
 
 /// The cipher of one sender's epoch, under a key of its own.

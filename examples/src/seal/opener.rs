@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::rate::Bucket;
 use super::window::{Place, Window};
-use super::{Epoch, HEAD_LEN, Head, Keyring, RateLimit, TAG_LEN, cipher};
+use super::{Epoch, Head, Keyring, RateLimit, TAG_LEN, cipher};
 
 /// Why a datagram was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -122,14 +122,12 @@ impl Opener {
         frame: &mut Vec<u8>,
     ) -> Result<NodeId, Unopened> {
         frame.clear();
-        let (clear, sealed) = datagram
-            .split_first_chunk::<HEAD_LEN>()
+        let (head, sealed) = Head::read(datagram)
+            .filter(|(head, _)| head.kind == kind)
             .ok_or(Unopened::NotSealed)?;
+        let (clear, _) = datagram.split_at(datagram.len() - sealed.len());
         let (secret, tag) = sealed
             .split_last_chunk::<TAG_LEN>()
-            .ok_or(Unopened::NotSealed)?;
-        let head = Head::read(clear)
-            .filter(|head| head.kind == kind)
             .ok_or(Unopened::NotSealed)?;
         let sender = head.sender;
         let mut session = self.sessions.get_mut(&sender);

@@ -5,7 +5,7 @@ use aes_gcm::aead::AeadInOut;
 use selvedge_core::NodeId;
 use thiserror::Error;
 
-use super::{Epoch, HEAD_LEN, Head, Keyring, OVERHEAD, cipher};
+use super::{Epoch, Head, Keyring, OVERHEAD, cipher};
 
 /// All counters of an epoch are used: after 2^64 datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -59,7 +59,7 @@ impl Sealer {
         (*mark, cipher(key, group, sender, epoch))
     }
 
-    /// Writes the datagram of `frame` over what `datagram` holds: [`OVERHEAD`] bytes longer.
+    /// Writes the datagram of `frame` over what `datagram` holds: at most [`OVERHEAD`] bytes longer.
     ///
     /// # Errors
     /// When all counters are used; `datagram` is empty then.
@@ -79,14 +79,15 @@ impl Sealer {
         };
         // The last one is not used, so that the counter never has to wrap.
         self.counter = self.counter.checked_add(1).ok_or(Exhausted)?;
-        let clear = head.write();
         datagram.reserve(frame.len() + OVERHEAD);
-        datagram.extend(clear);
+        head.write(datagram);
+        let len = datagram.len();
         datagram.extend(frame);
-        let secret = datagram.get_mut(HEAD_LEN..).unwrap_or_default();
-        let sealed =
-            self.cipher
-                .encrypt_inout_detached(&head.nonce().into(), &clear, secret.into());
+        let (clear, secret) = datagram.split_at_mut(len);
+        let nonce = head.nonce().into();
+        let sealed = self
+            .cipher
+            .encrypt_inout_detached(&nonce, clear, secret.into());
         match sealed {
             Ok(tag) => datagram.extend(tag),
             // Frames are far below the cipher's 64 GB.

@@ -8,19 +8,20 @@ use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use selvedge_camera::gate::Limits;
 use selvedge_camera::sections::{self, Name};
-use selvedge_core::{Driver, Member, NodeId, Time};
-use selvedge_membership::{Command, Config, Event, Metadata, Status};
+use selvedge_core::{Driver, Member, NodeId, Time, shared};
+use selvedge_membership::{Command, Config, Metadata, Status};
 use thiserror::Error;
 use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::mesh::{self, ConfigError, Exclusion, Mesh, Reject};
+use crate::mesh::{self, ConfigError, Election, Exclusion, Mesh, Reject};
 use crate::seal::{Epoch, OVERHEAD, Seal};
 
+use super::leading::Leading;
 use super::locks::Locks;
 use super::task::{Request, Sealing, Task};
-use super::{Clock, Directory, MAX_NODE_ID, SectionGate, Traffic, Weather, address};
+use super::{Clock, Directory, Elections, MAX_NODE_ID, SectionGate, Traffic, Weather, address};
 
 /// How many requests may wait for a node.
 const REQUESTS: usize = 64;
@@ -45,6 +46,9 @@ pub struct Setup {
     /// who is asked and does not know how to answer holds up everybody. The frame budget of its
     /// sections is that of `config`, if theirs is longer.
     pub exclusion: Option<Exclusion>,
+    /// How it takes part in elections; `None` if it does not. In one mesh all do, or none. The frame
+    /// budget is that of `config`, if theirs is longer.
+    pub election: Option<Election>,
     /// How its datagrams are sealed; `None` sends them in the clear. Sealing takes
     /// [`OVERHEAD`](crate::seal::OVERHEAD) bytes of the frame budget.
     pub seal: Option<Seal>,
@@ -67,7 +71,16 @@ pub struct Seen {
     /// Who was told.
     pub node: NodeId,
     /// What it was told.
-    pub event: Event,
+    pub event: Told,
+}
+
+/// What a node is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// By membership.
+    Membership(selvedge_membership::Event),
+    /// By its elections.
+    Election(selvedge_celect::Event),
 }
 
 /// A line of a node's member list.
@@ -138,6 +151,7 @@ pub struct Host {
     address: SocketAddr,
     traffic: Arc<Traffic>,
     requests: mpsc::Sender<Request>,
+    elections: Option<Elections>,
     task: JoinHandle<()>,
 }
 
@@ -173,8 +187,13 @@ impl Host {
             let longest = &mut exclusion.sections.section.frame_budget;
             *longest = frame_budget.min(*longest);
         }
-        let serves_all = exclusion.is_some();
-        let machine = Mesh::new(setup.me, config, exclusion)?;
+        let mut election = setup.election;
+        if let Some(election) = &mut election {
+            let longest = &mut election.config.frame_budget;
+            *longest = frame_budget.min(*longest);
+        }
+        let is_elector = election.is_some();
+        let machine = Mesh::new(setup.me, config, exclusion, election)?;
         let listen = |source| HostError::Listen {
             address: setup.listen,
             source,
@@ -193,6 +212,7 @@ impl Host {
 
         let traffic = Arc::new(Traffic::default());
         let (requests, inbox) = mpsc::channel(REQUESTS);
+        let (handle, port) = shared::channel(shared::Limits::default(), None);
         let mut task = Task {
             driver: Driver::new(machine),
             socket,
@@ -201,7 +221,7 @@ impl Host {
             rng,
             budget,
             frame_budget: frame_budget.into(),
-            serves_all,
+            leading: Leading::new(port),
             locks: Locks::default(),
             leaving: None,
             sealing,
@@ -225,6 +245,7 @@ impl Host {
             address: local,
             traffic,
             requests,
+            elections: is_elector.then(|| Elections::new(handle)),
             task: tokio::spawn(task.run()),
         })
     }
@@ -291,6 +312,23 @@ impl Host {
         };
         self.ask(section).await?;
         gate.await.map_err(|_| Refused::Stopped)?
+    }
+
+    /// The elections of the mesh, for the threads and tasks of the application. `None` when the node
+    /// was started without [`Setup::election`].
+    ///
+    /// ```no_run
+    /// # fn run(host: &selvedge_examples::udp::Host) {
+    /// if let Some(elections) = host.elections()
+    ///     && let Some((leader, ballot)) = elections.leader()
+    /// {
+    ///     println!("node {} leads; what it writes carries {ballot:?}", leader.id);
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn elections(&self) -> Option<Elections> {
+        self.elections.clone()
     }
 
     /// A new bound for the number of nodes, in all sections, see

@@ -1,4 +1,5 @@
-//! A host for one node over UDP, on tokio: membership, and the sections that it may enter.
+//! A host for one node over UDP, on tokio: membership, the sections that it may enter, and who
+//! leads.
 //!
 //! One task a node owns the [`Driver`](selvedge_core::Driver), the socket, the [`Directory`] and
 //! the generator; there are no locks. Whoever started it holds a [`Host`] and reads [`Seen`] events
@@ -6,7 +7,8 @@
 //!
 //! With [`Setup::exclusion`] the node takes part in mutual exclusion ([`mesh`](crate::mesh)), and
 //! [`Host::section`] gives the application a gate through which its threads and tasks queue for a
-//! section.
+//! section. With [`Setup::election`] it takes part in elections, and [`Host::elections`] says who
+//! leads.
 //!
 //! A node announces its address as its metadata ([`address`]), so that members learn of one
 //! another's address together with their existence.
@@ -16,6 +18,7 @@ mod clock;
 mod directory;
 pub(crate) mod frame;
 mod host;
+mod leading;
 mod locks;
 mod task;
 mod traffic;
@@ -24,7 +27,8 @@ mod weather;
 pub use clock::Clock;
 pub use directory::{Directory, MAX_NODE_ID};
 pub use frame::{FrameError, decode, encode};
-pub use host::{Host, HostError, Known, Refused, Seen, Setup};
+pub use host::{Host, HostError, Known, Refused, Seen, Setup, Told};
+pub use leading::{Changes, Elections};
 pub use locks::{NoEntry, SectionGate, SectionGuard};
 pub use traffic::{Counter, Traffic, TrafficReport};
 pub use weather::Weather;

@@ -14,12 +14,14 @@ use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep_until;
 
-use crate::mesh::{self, Command, Mesh, Message, Reject, decode, encode, serves};
+use crate::mesh::{self, Command, Mesh, Message, Reject, decode, encode};
 use crate::seal::{Epoch, Opener, Seal, Sealer, Unopened};
 
+use super::leading::Leading;
 use super::locks::Locks;
 use super::{
-    Clock, Directory, FrameError, Known, Refused, SectionGate, Seen, Traffic, Weather, address,
+    Clock, Directory, FrameError, Known, Refused, SectionGate, Seen, Told, Traffic, Weather,
+    address,
 };
 
 /// How many datagrams that wait already are heard before a timer is obeyed.
@@ -49,8 +51,7 @@ pub(crate) struct Task {
     pub(crate) budget: usize,
     /// The longest frame; shorter where it is sealed.
     pub(crate) frame_budget: usize,
-    /// Whether it takes frames of all kinds, or membership's alone.
-    pub(crate) serves_all: bool,
+    pub(crate) leading: Leading,
     pub(crate) locks: Locks,
     /// Who waits for the node to be outside of all sections, so that it can leave.
     pub(crate) leaving: Option<oneshot::Sender<Result<(), Reject>>>,
@@ -117,6 +118,11 @@ impl Task {
                 }
                 () = due => self.expire(&mut buffer).await,
                 wish = self.locks.next() => self.obey(wish).await,
+                asked = self.leading.next() => {
+                    let outcome = self.command(asked.command);
+                    self.carry_out(None).await;
+                    asked.reply.send(outcome);
+                }
             }
             self.open_sections().await;
             self.leave_if_outside().await;
@@ -199,7 +205,7 @@ impl Task {
                 limits,
                 answer,
             } => {
-                let gate = if self.serves_all {
+                let gate = if self.driver.machine().serves(sections::KIND) {
                     let gate = self.locks.add(name, config, limits);
                     gate.ok_or(Refused::HasGate(name))
                 } else {
@@ -250,7 +256,7 @@ impl Task {
         let now = self.clock.now();
         // The kind stands in the same place whether the datagram is sealed or not.
         let kind = bytes.get(1).copied();
-        let kind = kind.filter(|&kind| self.serves_all && serves(kind));
+        let kind = kind.filter(|&kind| self.driver.machine().serves(kind));
         let kind = kind.unwrap_or(KIND);
         let (frame, sealer) = match &mut self.sealing {
             None => (bytes, None),
@@ -322,13 +328,21 @@ impl Task {
                         self.send(address, &message).await;
                     }
                 }
-                Effect::Event(mesh::Event::Membership(event)) => self.tell(event),
+                Effect::Event(mesh::Event::Membership(event)) => {
+                    self.hear(&event);
+                    self.tell(Told::Membership(event));
+                }
+                Effect::Event(mesh::Event::Election(event)) => {
+                    self.leading.told(event);
+                    self.tell(Told::Election(event));
+                }
                 Effect::Event(mesh::Event::Sections(event)) => self.locks.told(event),
                 Effect::Event(mesh::Event::Present(_)) => self.locks.begin_anew(),
                 Effect::Event(mesh::Event::Estimate(_) | mesh::Event::Raised(_)) => {}
             }
         }
         self.effects = effects;
+        self.leading.publish(self.driver.machine().leader());
     }
 
     async fn send(&mut self, address: Option<SocketAddr>, message: &Message) {
@@ -369,8 +383,9 @@ impl Task {
         }
     }
 
-    fn tell(&mut self, event: Event) {
-        match &event {
+    /// What membership tells concerns the host itself, too.
+    fn hear(&mut self, event: &Event) {
+        match event {
             Event::Metadata(member) | Event::Membership(Delta::Joined(member)) => {
                 let machine = self.driver.machine().membership();
                 let announced = machine.metadata(member.id).and_then(address::from_metadata);
@@ -382,6 +397,9 @@ impl Task {
             Event::Left => self.left = true,
             Event::Identity(_) | Event::Membership(_) | Event::Broadcast { .. } => {}
         }
+    }
+
+    fn tell(&self, event: Told) {
         let seen = Seen {
             at: self.clock.now(),
             node: self.driver.machine().membership().me().id,

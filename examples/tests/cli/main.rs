@@ -10,6 +10,7 @@
 
 mod claims;
 mod keys;
+mod live;
 mod running;
 
 use std::net::UdpSocket;

@@ -1,10 +1,10 @@
 //! Effects are carried out: messages travel, events are kept.
 
-use selvedge_core::{Effect, Input, Machine, Member};
+use selvedge_core::{Choose as _, Effect, Input, Machine, Member, Ratio};
 
-use super::link::Fate;
+use super::link::{Fate, Link};
 use super::routes::Route;
-use super::{Happened, Loss, Network, Pending, What};
+use super::{Happened, Loss, Multicasts, Network, Pending, What};
 
 /// A copy of a message that will arrive, unless its receiver cannot be reached then.
 pub(super) struct Parcel<M: Machine> {
@@ -76,6 +76,10 @@ impl<M: Machine> Network<M> {
         let bytes = (self.size)(message) as u64;
         let from = self.count_sent(from_node, bytes);
         self.counters.multicasts += 1;
+        if self.multicasts == Multicasts::Reliable {
+            self.tell_everyone(from_node, from, bytes, message);
+            return;
+        }
         add(&mut self.counters.hop_bytes, bytes);
         let mut neighbours = core::mem::take(&mut self.neighbours);
         neighbours.extend(self.topology.neighbours(from_node));
@@ -102,9 +106,58 @@ impl<M: Machine> Network<M> {
         self.neighbours = neighbours;
     }
 
+    /// A copy to each other node that has a path, of which none is lost on its way.
+    fn tell_everyone(&mut self, from_node: usize, from: Member, bytes: u64, message: &M::Message) {
+        let lossless = Link {
+            loss: Ratio::NEVER,
+            ..self.link
+        };
+        for to in (0..self.nodes.len()).filter(|&to| to != from_node) {
+            let route = self
+                .routes
+                .route(&self.topology, &self.radio, from_node, to);
+            let Some(route) = route else {
+                continue;
+            };
+            self.counters.sent += 1;
+            let fate = lossless.travel(route, bytes, &mut self.rng);
+            let parcel = Parcel {
+                from,
+                from_node,
+                to,
+                bytes,
+                message: message.clone(),
+            };
+            self.send_off(parcel, route, fate, route.hops);
+        }
+    }
+
     /// Lets one copy travel; at most `transmissions` hops of it are counted in bytes.
     fn dispatch(&mut self, parcel: Parcel<M>, route: Route, transmissions: u16) {
+        let fate = self.fate(&parcel, route);
+        self.send_off(parcel, route, fate, transmissions);
+    }
+
+    /// What becomes of a copy, between its two ends and at them.
+    fn fate(&mut self, parcel: &Parcel<M>, route: Route) -> Fate {
+        let (from, to) = (parcel.from_node, parcel.to);
+        if from != to && self.is_lost_by(from) {
+            return Fate::Lost { hop: 1 };
+        }
         let fate = self.link.travel(route, parcel.bytes, &mut self.rng);
+        if matches!(fate, Fate::Arrives { .. }) && from != to && self.is_lost_by(to) {
+            return Fate::Lost { hop: route.hops };
+        }
+        fate
+    }
+
+    /// Whether a node loses a copy by itself. Draws nothing for nodes that never do.
+    fn is_lost_by(&mut self, node: usize) -> bool {
+        let loss = self.nodes.get(node).map_or(Ratio::NEVER, |slot| slot.loss);
+        loss.numerator > 0 && self.rng.chance(loss)
+    }
+
+    fn send_off(&mut self, parcel: Parcel<M>, route: Route, fate: Fate, transmissions: u16) {
         let travelled = match fate {
             Fate::Arrives { .. } => route.hops,
             Fate::Lost { hop } => hop,
@@ -192,7 +245,6 @@ impl<M: Machine> Network<M> {
     }
 
     fn rng_chance_of_duplicate(&mut self) -> bool {
-        use selvedge_core::Choose as _;
         self.rng.chance(self.link.duplicate)
     }
 }

@@ -1,6 +1,6 @@
 //! What goes wrong when a test says so.
 
-use selvedge_core::{Machine, Member, Time};
+use selvedge_core::{Machine, Member, Ratio, Time};
 
 use super::{DutyCycle, Network, NetworkError, Point, What};
 
@@ -87,6 +87,22 @@ impl<M: Machine> Network<M> {
             slot.duty = cycle;
             self.alarms.set(node, slot.alarm(self.now));
         }
+        Ok(())
+    }
+
+    /// Lets the node itself lose what it sends, on the first hop, and what it is sent, on the last:
+    /// each copy with this chance, beside what hops lose. A bad antenna, say, or a loss that
+    /// depends on who speaks and not on how far. What it passes on for others is spared. A node
+    /// keeps it through restarts; [`Ratio::NEVER`] ends it.
+    ///
+    /// # Errors
+    /// [`NetworkError::NoSuchNode`].
+    pub fn set_node_loss(&mut self, node: usize, loss: Ratio) -> Result<(), NetworkError> {
+        self.checked(node)?;
+        if let Some(slot) = self.nodes.get_mut(node) {
+            slot.loss = loss;
+        }
+        self.tracer.line(self.now, Some(node), What::Relinked);
         Ok(())
     }
 

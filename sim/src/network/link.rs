@@ -45,6 +45,18 @@ impl Default for Link {
     }
 }
 
+/// Whom a multicast reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Multicasts {
+    /// The neighbours: one transmission, of which each may miss its copy.
+    #[default]
+    Neighbours,
+    /// Everyone who has a path, as protocols take it for granted that assume a reliable multicast.
+    /// Each copy takes its own way, with the delays of its hops; nothing is lost or doubled, and all
+    /// hops of all copies are counted in bytes.
+    Reliable,
+}
+
 /// What becomes of one copy on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {

@@ -59,8 +59,10 @@
 //! # How messages travel
 //!
 //! - A message takes a shortest path over nodes that relay ([`Relays`]), chosen when it is sent.
-//!   Each hop delays it and may lose it ([`Link`]). A node that sends to itself takes no hop.
-//! - A multicast goes to the neighbours, one hop, each with its own delay and loss.
+//!   Each hop delays it and may lose it ([`Link`]), and so may its two ends
+//!   ([`Network::set_node_loss`]). A node that sends to itself takes no hop.
+//! - A multicast goes to the neighbours, one hop, each with its own delay and loss, or reaches
+//!   everyone ([`Multicasts`]).
 //! - A message is for a node, not for one of its lives: one that was sent to the former life
 //!   reaches the present one. Machines see the sender's life, and no more; so it is on a radio.
 //! - A message arrives if then its receiver is up and awake and no partition stands between it and
@@ -95,7 +97,7 @@ pub use actions::Action;
 pub use counters::{Counters, Loss, NodeCounters};
 pub use duty::DutyCycle;
 pub use error::{CallError, NetworkError};
-pub use link::Link;
+pub use link::{Link, Multicasts};
 pub use membership_trace::{MembershipEntry, MembershipTrace, MembershipTraceError};
 pub use routes::Relays;
 pub use run::{Happened, Step};
@@ -116,6 +118,7 @@ pub struct Network<M: Machine> {
     link: Link,
     size: fn(&M::Message) -> usize,
     identity: Option<fn(&M) -> Member>,
+    multicasts: Multicasts,
     radio: Radio,
     routes: Routes,
     rng: ChaCha8Rng,
@@ -160,6 +163,7 @@ impl<M: Machine> Network<M> {
             link,
             size: |_| 0,
             identity: None,
+            multicasts: Multicasts::default(),
             radio: Radio::new(places),
             routes: Routes::new(places),
             rng: node::stream(seed, 0),
@@ -226,6 +230,11 @@ impl<M: Machine> Network<M> {
     pub const fn set_relays(&mut self, relays: Relays) {
         self.radio.relays = relays;
         self.routes.invalidate();
+    }
+
+    /// Whom a multicast reaches: [`Multicasts::Neighbours`] until told.
+    pub const fn set_multicasts(&mut self, multicasts: Multicasts) {
+        self.multicasts = multicasts;
     }
 
     /// Changes all links from now on. What is on its way keeps its fate.

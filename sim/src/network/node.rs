@@ -2,7 +2,7 @@
 
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
-use selvedge_core::{Driver, Machine, Member, Time};
+use selvedge_core::{Driver, Machine, Member, Ratio, Time};
 
 use super::{DutyCycle, NodeCounters};
 
@@ -11,6 +11,8 @@ pub(super) struct Node<M: Machine> {
     pub(super) driver: Driver<M>,
     pub(super) rng: ChaCha8Rng,
     pub(super) duty: Option<DutyCycle>,
+    /// How likely it loses a message that it sends or is sent.
+    pub(super) loss: Ratio,
     pub(super) lives: u32,
     pub(super) counters: NodeCounters,
     pub(super) last_reject: Option<M::Reject>,
@@ -33,6 +35,7 @@ impl<M: Machine> Node<M> {
             driver: Driver::new(machine),
             rng,
             duty: None,
+            loss: Ratio::NEVER,
             lives: 1,
             counters: NodeCounters::default(),
             last_reject: None,

@@ -1,7 +1,7 @@
 use core::num::NonZeroU64;
 
 use selvedge_core::{Ratio, Span, Time};
-use selvedge_sim::network::{Link, NetworkError, Topology};
+use selvedge_sim::network::{Link, Multicasts, NetworkError, Topology};
 
 use crate::machines::{Ask, assert_balanced, heard, line, member, quiet};
 
@@ -215,4 +215,62 @@ fn the_longest_delay_there_is_does_not_overflow() {
     network.command(0, Ask::Say(member(2), 1)).unwrap();
     network.run_until(Time(u64::MAX));
     assert_eq!(heard(&mut network), [(2, 1)]);
+}
+
+#[test]
+fn a_node_loses_what_it_sends_and_is_sent_and_passes_on_the_rest() {
+    let mut network = quiet(13, line(3), Link::default());
+    network.set_size(|_| 10);
+    network.set_node_loss(1, Ratio::ALWAYS).unwrap();
+    for (from, to) in [(0, 2), (0, 1), (1, 2), (1, 1)] {
+        network.command(from, Ask::Say(member(to), 1)).unwrap();
+    }
+    network.run_for(Span::secs(1));
+    assert_balanced(&network);
+    let counters = network.counters();
+    assert_eq!((counters.delivered, counters.lost_on_hop), (2, 2));
+    // Both ways of two hops, and two of one hop.
+    assert_eq!(counters.hop_bytes, 10 * (2 + 1 + 1));
+    let gone = network.set_node_loss(3, Ratio::NEVER);
+    assert_eq!(gone, Err(NetworkError::NoSuchNode { node: 3, nodes: 3 }));
+}
+
+#[test]
+fn both_ends_lose_their_share() {
+    let mut network = quiet(14, line(4), Link::default());
+    network.set_size(|_| 10);
+    network.set_node_loss(0, Ratio::new(1, 10)).unwrap();
+    network.set_node_loss(3, Ratio::new(1, 5)).unwrap();
+    for _ in 0..MANY {
+        network.command(0, Ask::Say(member(3), 1)).unwrap();
+    }
+    network.run_for(Span::secs(60));
+    let counters = network.counters();
+    // 0.9 x 0.8 of 20,000, give or take five standard deviations of 63.
+    assert!(
+        (14_085..14_715).contains(&counters.delivered),
+        "seed 14: {counters:?}"
+    );
+    // The sender loses a copy on the first hop, the receiver on the last.
+    let at_first = (30 * MANY - counters.hop_bytes) / 20;
+    assert!((1_788..2_212).contains(&at_first), "seed 14: {counters:?}");
+}
+
+#[test]
+fn a_reliable_multicast_reaches_everyone_who_has_a_path() {
+    let link = Link {
+        loss: Ratio::ALWAYS,
+        ..Link::default()
+    };
+    let mut network = quiet(15, line(4), link);
+    network.set_size(|_| 10);
+    network.set_multicasts(Multicasts::Reliable);
+    network.set_node_loss(0, Ratio::ALWAYS).unwrap();
+    network.partition(&[[3]]).unwrap();
+    network.command(0, Ask::Shout(1)).unwrap();
+    network.run_for(Span::secs(1));
+    assert_balanced(&network);
+    let counters = network.counters();
+    assert_eq!((counters.multicasts, counters.delivered), (1, 2));
+    assert_eq!((counters.bytes, counters.hop_bytes), (10, 10 * (1 + 2)));
 }

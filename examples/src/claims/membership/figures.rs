@@ -1,17 +1,15 @@
 //! From trials to figures, for the claims of this family.
 
 use super::lab::{FLOOR, PERIOD, Seen, Setting, Variant};
-use crate::claims::stats::{Estimate, cut, mean, median, quantile};
-use crate::claims::{Axis, Experiment, Line, Plot, Point, Reference, Samples, Verdict};
+use crate::claims::stats::{Estimate, cut, mean, median};
+pub(super) use crate::claims::verdict::{BAND, verdict_on_cut, worst};
+use crate::claims::{Axis, Experiment, Line, Plot, Point, Reference, Samples};
 
 /// The trials of the thesis for one point of a figure.
 pub(super) const TRIALS: u32 = 1_000;
 
 /// The exponents of Medley; 0 would be SWIM.
 pub(super) const EXPONENTS: [u8; 5] = [1, 2, 3, 4, 5];
-
-/// A verdict on a cut allows for so many percentage points below the paper's figure.
-pub(super) const BAND: f64 = 10.0;
 
 /// In the thesis' units.
 pub(super) fn units(micros: u64) -> f64 {
@@ -127,45 +125,11 @@ impl Cuts {
     }
 }
 
-/// The rule for cuts: better from the paper's figure on, holds down to [`BAND`] points below it.
-pub(super) fn verdict_on_cut(ours: f64, paper: f64) -> Verdict {
-    if ours >= paper {
-        Verdict::Better
-    } else if ours >= paper - BAND {
-        Verdict::Holds
-    } else {
-        Verdict::Differs
-    }
-}
-
-/// The worst of several verdicts.
-pub(super) fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
-    let rank = |it: &Verdict| match it {
-        Verdict::Better => 0,
-        Verdict::Holds => 1,
-        Verdict::Differs => 2,
-    };
-    verdicts
-        .into_iter()
-        .max_by_key(rank)
-        .unwrap_or(Verdict::Differs)
-}
-
-/// The mean with the quartiles as spread.
-pub(super) fn point(x: f64, values: &[f64]) -> Option<Point> {
-    Some(Point {
-        x,
-        y: mean(values)?,
-        low: quantile(values, 0.25)?,
-        high: quantile(values, 0.75)?,
-    })
-}
-
 /// The median with the quartiles as spread.
 pub(super) fn middle(x: f64, values: &[f64]) -> Option<Point> {
     Some(Point {
         y: median(values)?,
-        ..point(x, values)?
+        ..Point::of(x, values)?
     })
 }
 
@@ -180,7 +144,7 @@ pub(super) fn by_exponent(
         points: (0..=5)
             .filter_map(|exponent| {
                 let values = column(samples, &Setting::new(variant, exponent), figure);
-                point(f64::from(exponent), &values)
+                Point::of(f64::from(exponent), &values)
             })
             .collect(),
     };

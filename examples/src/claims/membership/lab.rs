@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
-use selvedge_core::{Choose, Delta, Member, NodeId, Ratio, Span, Time};
+use selvedge_core::{Choose, Delta, Machine, Member, NodeId, Ratio, Span, Time};
 use selvedge_membership::{
     ActiveFeedback, Command, Config, Event, Membership, PassiveFeedback, Selection,
 };
@@ -15,14 +15,14 @@ use super::mobility::Mobility;
 use crate::claims::{Experiment, Fault as Broken, Sample, Samples};
 
 /// The protocol period in the thesis' units, of which one is a millisecond here.
-pub(super) const PERIOD: u64 = 20;
+pub(in crate::claims) const PERIOD: u64 = 20;
 /// The sum of probe period and suspicion time: no failure is detected earlier.
 pub(super) const FLOOR: u64 = 180;
 
 /// How nodes are placed: 49 in a square of 15 m, unless said otherwise; they hear each other over
 /// 4 m.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Placement {
+pub(in crate::claims) enum Placement {
     /// Anywhere, at 49 nodes in 225 square metres whatever their number.
     Random,
     /// The thesis' five clusters.
@@ -91,6 +91,39 @@ pub(super) struct Setting {
     pub(super) variant: Variant,
     pub(super) fault: Fault,
     pub(super) mobility: Option<Mobility>,
+}
+
+/// What is lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::claims) struct Losses {
+    /// On each hop.
+    pub(in crate::claims) hop: Ratio,
+    /// At each node, in order, of what it sends and is sent; nothing at those that are not named.
+    pub(in crate::claims) nodes: Vec<Ratio>,
+}
+
+impl From<Ratio> for Losses {
+    fn from(hop: Ratio) -> Self {
+        let nodes = Vec::new();
+        Self { hop, nodes }
+    }
+}
+
+impl Losses {
+    /// From now on this is lost, over links that are as this one but for their loss.
+    pub(in crate::claims) fn begin<M: Machine>(
+        &self,
+        mesh: &mut Network<M>,
+        link: Link,
+    ) -> Result<(), Broken> {
+        let loss = self.hop;
+        mesh.set_link(Link { loss, ..link })
+            .map_err(Broken::network)?;
+        for (node, &loss) in self.nodes.iter().enumerate() {
+            mesh.set_node_loss(node, loss).map_err(Broken::network)?;
+        }
+        Ok(())
+    }
 }
 
 /// For how many periods a mesh settles before it is watched: the averages of active feedback need
@@ -277,7 +310,11 @@ impl Setting {
 
     /// A mesh in which everyone knows everyone and how far away they are, and whose feedback has
     /// settled.
-    pub(super) fn settled(&self, seed: u64, loss: Ratio) -> Result<Network<Membership>, Broken> {
+    pub(super) fn settled(
+        &self,
+        seed: u64,
+        loss: impl Into<Losses>,
+    ) -> Result<Network<Membership>, Broken> {
         let topology = self.topology(seed).map_err(Broken::network)?;
         self.settled_at(topology, seed, loss)
     }
@@ -287,7 +324,7 @@ impl Setting {
         &self,
         topology: Topology,
         seed: u64,
-        loss: Ratio,
+        loss: impl Into<Losses>,
     ) -> Result<Network<Membership>, Broken> {
         // No round trip takes longer than the thesis' two units, however far it goes.
         let link = Link {
@@ -295,6 +332,7 @@ impl Setting {
             max_delay: Span::micros(25),
             ..Link::default()
         };
+        let loss = loss.into();
         let mut mesh = Network::new(seed, topology, link).map_err(Broken::network)?;
         mesh.set_identity(Membership::me);
         mesh.set_size(|_| 1);
@@ -331,8 +369,7 @@ impl Setting {
             mesh.command(node, Command::Configure(config))
                 .map_err(Broken::network)?;
         }
-        let lossy = Link { loss, ..link };
-        mesh.set_link(lossy).map_err(Broken::network)?;
+        loss.begin(&mut mesh, link)?;
         mesh.run_for(Span::millis(PERIOD * SETTLING));
         mesh.drain_events().for_each(drop);
         Ok(mesh)
@@ -419,11 +456,11 @@ pub(super) fn tell_distances(
     Ok(())
 }
 
-pub(super) fn id(node: usize) -> NodeId {
+pub(in crate::claims) fn id(node: usize) -> NodeId {
     NodeId(node as u64 + 1)
 }
 
-pub(super) fn member(node: usize) -> Member {
+pub(in crate::claims) fn member(node: usize) -> Member {
     Member::new(id(node).0, 1)
 }
 

@@ -1,6 +1,6 @@
 //! M5: half of the nodes fail at once.
 
-use super::figures::{TRIALS, detection, paired, point};
+use super::figures::{TRIALS, detection, paired};
 use super::lab::{Fault, Setting, Variant};
 use crate::claims::stats::mean;
 use crate::claims::{Axis, Claim, Judgement, Line, Plot, Point, Reference, Samples, Verdict};
@@ -73,7 +73,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         .iter()
         .zip(0..)
         .filter_map(|(&(exponent, variant, ..), nth)| {
-            point(f64::from(nth), &times(exponent, variant))
+            Point::of(f64::from(nth), &times(exponent, variant))
         });
     Some(Judgement {
         paper: PAPER.map(|it| format!("{:.1}", it.3)).join(" / "),

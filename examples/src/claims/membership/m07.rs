@@ -1,9 +1,9 @@
 //! M7: a whole cluster fails.
 
-use super::figures::{EXPONENTS, TRIALS, column, detection, paired, point};
+use super::figures::{EXPONENTS, TRIALS, column, detection, paired};
 use super::lab::{Fault, PATIENCE, PERIOD, Placement, Setting, Variant};
 use crate::claims::stats::{cut, mean};
-use crate::claims::{Axis, Claim, Judgement, Line, Plot, Samples, Verdict};
+use crate::claims::{Axis, Claim, Judgement, Line, Plot, Point, Samples, Verdict};
 
 const VARIANTS: [Variant; 4] = [
     Variant::Plain,
@@ -71,7 +71,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         points: (0..=HIGH)
             .filter_map(|exponent| {
                 let times = column(samples, &setting(variant, exponent), detection);
-                point(f64::from(exponent), &times)
+                Point::of(f64::from(exponent), &times)
             })
             .collect(),
     };

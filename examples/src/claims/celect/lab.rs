@@ -1,0 +1,498 @@
+//! One trial: Medley-F's lists are recorded, and each protocol elects once on them.
+
+use core::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use selvedge_celect::{Attribute, Celect, Command, Config, Event, Lowest, Message, Protocol};
+use selvedge_core::{Choose, Delta, Member, NodeId, Ratio, Sha256Sortition, Span, Time};
+use selvedge_sim::network::{Link, MembershipTrace, Multicasts, Network, Relays};
+
+use chacha20::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+use crate::claims::membership::traces::{
+    Losses, PERIOD, Placement, Recording, id, member, recorded,
+};
+use crate::claims::{Experiment, Fault, Sample, Samples};
+
+/// Those of the thesis, in its order, and ours.
+pub(super) const PROTOCOLS: [Protocol; 5] = [
+    Protocol::Base,
+    Protocol::Optimistic,
+    Protocol::Preferred,
+    Protocol::Hybrid,
+    Protocol::Lean,
+];
+
+/// For how many periods of Medley-F suspicions are counted before the election.
+pub(super) const HISTORY: u64 = 1_000;
+/// For so many more lists are recorded: as long as [`PATIENCE`].
+const TAIL: u64 = 500;
+/// What is not over by then is taken to be over then, which is less than the truth.
+const PATIENCE: Span = Span::millis(PERIOD * TAIL);
+/// How often it is looked whether all is quiet.
+const LOOK: Span = Span::millis(100);
+
+/// Which nodes lose more. The thesis says that those of lower hash do, and not how much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bias {
+    /// None.
+    Even,
+    /// From twice the rate at the lowest down to nothing at the highest.
+    Linear,
+    /// The rate, and as much again at the lowest, half as much at the next, a third at the third.
+    Harmonic,
+}
+
+impl Bias {
+    /// The share that is lost between nodes that lose as this one does.
+    fn rate(self, rank: usize, nodes: usize, rate: f64) -> f64 {
+        let (rank, last) = (rank as f64, nodes as f64 - 1.0);
+        match self {
+            Self::Even => rate,
+            Self::Linear => 2.0 * rate * (1.0 - rank / last),
+            Self::Harmonic => rate + rate / (1.0 + rank),
+        }
+    }
+}
+
+/// How all hear of a leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Announcement {
+    /// By a multicast that is reliable, as the thesis takes it to be. Who is appointed is told so
+    /// until it answers.
+    Reliable,
+    /// By our defaults: each is told, acknowledges, and is told again if it does not.
+    Acknowledged,
+}
+
+const ANNOUNCEMENTS: [Announcement; 2] = [Announcement::Reliable, Announcement::Acknowledged];
+
+/// What a trial depends on but chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Setting {
+    pub(super) placement: Placement,
+    pub(super) nodes: usize,
+    /// Percent of messages that are lost.
+    pub(super) loss: u32,
+    pub(super) c: u16,
+    pub(super) f: u16,
+    pub(super) bias: Bias,
+    /// Every hop loses so much, instead of the whole way.
+    pub(super) every_hop: bool,
+    /// Nodes count the suspicions that they begin, and not those of which they hear.
+    pub(super) own_suspicions: bool,
+}
+
+/// What was seen of one election.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// From Elect until the last node knew the final leader, in µs.
+    pub(super) completion: u64,
+    /// Bytes of messages, hop by hop.
+    pub(super) hop_bytes: u64,
+    /// How often a leader announced itself.
+    pub(super) leaders: u64,
+    /// Twice the number of nodes that were suspected more often than the leader, and once that of
+    /// those that were as often. `None` where nobody leads.
+    pub(super) health: Option<u64>,
+    /// How many nodes have a lower hash than the leader.
+    pub(super) hash: Option<u64>,
+    /// How many do not follow the leader in the end.
+    pub(super) unaware: u64,
+}
+
+/// So many numbers are kept of each.
+const FIGURES: usize = 6;
+
+impl From<Seen> for [Option<u64>; FIGURES] {
+    fn from(seen: Seen) -> Self {
+        [
+            Some(seen.completion),
+            Some(seen.hop_bytes),
+            Some(seen.leaders),
+            seen.health,
+            seen.hash,
+            Some(seen.unaware),
+        ]
+    }
+}
+
+impl Setting {
+    pub(super) fn name(&self) -> String {
+        let Self {
+            placement,
+            nodes,
+            loss,
+            c,
+            f,
+            bias,
+            every_hop,
+            own_suspicions,
+        } = self;
+        let way = if *every_hop { "a hop" } else { "a message" };
+        let own = if *own_suspicions {
+            ", own suspicions"
+        } else {
+            ""
+        };
+        format!(
+            "celect: {nodes} nodes {placement:?}, {loss}% lost {way}, {bias:?}, c {c}, f {f}{own}"
+        )
+    }
+
+    pub(super) fn experiment(self) -> Experiment {
+        Experiment {
+            name: self.name(),
+            trials: 100,
+            run: Arc::new(move |seed| self.run(seed)),
+        }
+    }
+
+    fn run(&self, seed: u64) -> Result<Sample, Fault> {
+        let trial = Trial::new(self, seed)?;
+        // In how many lists a node was missing at most, when the election began.
+        let mut sample = vec![Some(trial.missing())];
+        for announcement in ANNOUNCEMENTS {
+            for protocol in PROTOCOLS {
+                let seen = trial.elect(protocol, announcement, seed)?;
+                sample.extend(<[Option<u64>; FIGURES]>::from(seen));
+            }
+        }
+        Ok(Sample(sample))
+    }
+
+    fn losses(&self, order: &[usize]) -> Losses {
+        const PARTS: f64 = 1e6;
+        let rate = f64::from(self.loss) / 100.0;
+        let mut nodes = vec![Ratio::NEVER; self.nodes];
+        for (rank, &node) in order.iter().enumerate() {
+            let all = self.bias.rate(rank, self.nodes, rate);
+            let lost = if self.every_hop { all - rate } else { all };
+            // A message passes both ends, so each loses less.
+            let at_end = 1.0 - (1.0 - lost.clamp(0.0, 1.0)).sqrt();
+            if let Some(loss) = nodes.get_mut(node) {
+                *loss = Ratio::new((at_end * PARTS) as u32, PARTS as u32);
+            }
+        }
+        let hop = if self.every_hop { self.loss } else { 0 };
+        let hop = Ratio::new(hop, 100);
+        Losses { hop, nodes }
+    }
+
+    /// What was seen of this protocol, in the order of trials.
+    pub(super) fn seen(
+        &self,
+        samples: &Samples,
+        protocol: Protocol,
+        announcement: Announcement,
+    ) -> Vec<Seen> {
+        let of = |all: &[Protocol]| all.iter().position(|&it| it == protocol);
+        let row = announcement as usize * PROTOCOLS.len() + of(&PROTOCOLS).unwrap_or_default();
+        let name = self.name();
+        let seen = |(_, sample): (u32, &Sample)| {
+            let figure = |nth: usize| sample.0.get(1 + row * FIGURES + nth).copied().flatten();
+            Some(Seen {
+                completion: figure(0)?,
+                hop_bytes: figure(1)?,
+                leaders: figure(2)?,
+                health: figure(3),
+                hash: figure(4),
+                unaware: figure(5)?,
+            })
+        };
+        samples.of(&name).filter_map(seen).collect()
+    }
+
+    /// In how many lists a node was missing at most when the election began, by trial.
+    pub(super) fn missing(&self, samples: &Samples) -> Vec<u64> {
+        let name = self.name();
+        let first = |(_, sample): (u32, &Sample)| sample.0.first().copied().flatten();
+        samples.of(&name).filter_map(first).collect()
+    }
+}
+
+/// What is the same for all protocols.
+struct Trial<'a> {
+    setting: &'a Setting,
+    attribute: Lowest,
+    /// All nodes, the lowest hash first.
+    order: Vec<usize>,
+    losses: Losses,
+    recording: Recording,
+    /// How often each node was suspected until the election, by all.
+    suspicions: Vec<u64>,
+    begin: Time,
+    initiator: usize,
+}
+
+impl<'a> Trial<'a> {
+    fn new(setting: &'a Setting, seed: u64) -> Result<Self, Fault> {
+        let nodes = setting.nodes;
+        // Another order in each trial, so that ranks have nothing to do with places.
+        let attribute = Lowest::new(Sha256Sortition, &seed.to_le_bytes());
+        let mut order: Vec<usize> = (0..nodes).collect();
+        order.sort_by_key(|&node| attribute.rank(member(node)));
+        let losses = setting.losses(&order);
+        let periods = HISTORY + TAIL;
+        let mut recording = recorded(setting.placement, nodes, &losses, periods, seed)?;
+        let begin = recording.begin + Span::millis(PERIOD * HISTORY);
+        let mut suspicions = vec![0; nodes];
+        for entry in recording.trace.entries() {
+            if let Delta::Suspected(suspect) = entry.delta
+                && entry.at <= begin
+                && let Some(count) = suspicions.get_mut(node_of(suspect.id))
+            {
+                *count += 1;
+            }
+        }
+        if setting.own_suspicions {
+            recording.trace = without_hearsay(&recording.trace);
+        }
+        Ok(Self {
+            setting,
+            attribute,
+            order,
+            losses,
+            recording,
+            suspicions,
+            begin,
+            initiator: ChaCha8Rng::seed_from_u64(seed).below(nodes as u64) as usize,
+        })
+    }
+
+    /// The most lists that one node is missing in when the election begins.
+    fn missing(&self) -> u64 {
+        let nodes = self.setting.nodes;
+        // By node, and observer.
+        let mut missing = vec![vec![true; nodes]; nodes];
+        let mut set = |observer: usize, about: Member, is_missing: bool| {
+            let lists = missing.get_mut(node_of(about.id));
+            if let Some(entry) = lists.and_then(|it| it.get_mut(observer)) {
+                *entry = is_missing;
+            }
+        };
+        for (observer, list) in self.recording.lists.iter().enumerate() {
+            let listed = list.iter().copied().chain([member(observer)]);
+            listed.for_each(|it| set(observer, it, false));
+        }
+        let entries = self.recording.trace.entries().iter();
+        for entry in entries.take_while(|entry| entry.at <= self.begin) {
+            let observer = node_of(entry.observer);
+            match entry.delta {
+                Delta::Joined(it) | Delta::Refuted(it) => set(observer, it, false),
+                Delta::Failed(it) | Delta::Left(it) | Delta::Confirmed(it) => {
+                    set(observer, it, true);
+                }
+                Delta::Suspected(_) => {}
+            }
+        }
+        let counts = missing.iter().map(|it| it.iter().filter(|it| **it).count());
+        counts.max().unwrap_or_default() as u64
+    }
+
+    /// A mesh in which all know what they knew, and whose lists go on changing.
+    fn mesh(
+        &self,
+        protocol: Protocol,
+        announcement: Announcement,
+        seed: u64,
+    ) -> Result<Network<Celect>, Fault> {
+        let link = Link {
+            min_delay: Span::micros(1),
+            max_delay: Span::millis(50),
+            ..Link::default()
+        };
+        let topology = self.recording.topology.clone();
+        let mut mesh = Network::new(seed, topology, link).map_err(Fault::network)?;
+        mesh.start_at(self.recording.begin);
+        mesh.set_relays(Relays::All);
+        mesh.set_multicasts(Multicasts::Reliable);
+        mesh.set_size(Message::encoded_len);
+        let defaults = Config {
+            protocol,
+            // One election is looked at, and nobody fails.
+            reelect: false,
+            ..Config::new(self.setting.c, self.setting.f)
+        };
+        let config = match announcement {
+            Announcement::Acknowledged => defaults,
+            Announcement::Reliable => Config {
+                retries: 0,
+                attempts: u8::MAX,
+                ..defaults
+            },
+        };
+        for node in 0..self.setting.nodes {
+            let machine = Celect::new(member(node), config, self.attribute.clone());
+            let machine = machine.map_err(Fault::network)?;
+            mesh.add(member(node), machine).map_err(Fault::network)?;
+        }
+        self.losses.begin(&mut mesh, link)?;
+        for (node, list) in self.recording.lists.iter().enumerate() {
+            for &listed in list {
+                mesh.membership(node, Delta::Joined(listed))
+                    .map_err(Fault::network)?;
+            }
+        }
+        mesh.replay(&self.recording.trace).map_err(Fault::network)?;
+        mesh.run_until(self.begin);
+        Ok(mesh)
+    }
+
+    fn elect(
+        &self,
+        protocol: Protocol,
+        announcement: Announcement,
+        seed: u64,
+    ) -> Result<Seen, Fault> {
+        let mut mesh = self.mesh(protocol, announcement, seed)?;
+        mesh.command(self.initiator, Command::Elect)
+            .map_err(Fault::network)?;
+        let is_over = |mesh: &Network<Celect>| {
+            let knows = |(_, it): (usize, &Celect)| it.leader().is_some() && !it.is_electing();
+            let waits = |node: usize| mesh.timers(node).next().is_some();
+            mesh.in_flight() == 0 && mesh.machines().all(knows) && !(0..mesh.len()).any(waits)
+        };
+        while mesh.now() < self.begin + PATIENCE && !is_over(&mesh) {
+            mesh.run_for(LOOK);
+        }
+        Ok(self.seen(&mesh))
+    }
+
+    /// What is to be seen of an election that is over.
+    fn seen(&self, mesh: &Network<Celect>) -> Seen {
+        let mut leaders = 0;
+        let mut last = None;
+        // Whom each node follows, and since when.
+        let mut follows: BTreeMap<usize, (Member, Time)> = BTreeMap::new();
+        for &(at, node, event) in mesh.events() {
+            let Event::Elected { leader, ballot } = event else {
+                continue;
+            };
+            leaders += u64::from(leader == member(node));
+            last = last.max(Some((ballot, leader)));
+            let followed = follows.entry(node).or_insert((leader, at));
+            if followed.0 != leader {
+                *followed = (leader, at);
+            }
+        }
+        let leader = last.map(|(_, leader)| leader);
+        let knows = |it: &&(Member, Time)| Some(it.0) == leader;
+        let aware = follows.values().filter(knows).count();
+        let times = follows.values().filter(knows).map(|(_, at)| *at);
+        let unaware = (self.setting.nodes - aware) as u64;
+        let completion = match times.max() {
+            Some(at) if unaware == 0 => at.since(self.begin),
+            Some(_) | None => PATIENCE,
+        };
+        let rank = |leader: Member| self.order.iter().position(|&it| member(it) == leader);
+        Seen {
+            completion: completion.0,
+            hop_bytes: mesh.counters().hop_bytes,
+            leaders,
+            health: leader.map(|leader| self.health(node_of(leader.id))),
+            hash: leader.and_then(rank).map(|rank| rank as u64),
+            unaware,
+        }
+    }
+
+    fn health(&self, leader: usize) -> u64 {
+        let own = self.suspicions.get(leader).copied().unwrap_or_default();
+        let counts = self.suspicions.iter().enumerate();
+        let others = counts.filter(|(node, _)| *node != leader);
+        let worse = others.map(|(_, count)| match count.cmp(&own) {
+            Ordering::Greater => 2,
+            Ordering::Equal => 1,
+            Ordering::Less => 0,
+        });
+        worse.sum()
+    }
+}
+
+/// The node of this id.
+fn node_of(of: NodeId) -> usize {
+    (of.0 - id(0).0) as usize
+}
+
+/// Without suspicions of which a node only heard: those that came while one was new already.
+fn without_hearsay(trace: &MembershipTrace) -> MembershipTrace {
+    /// For so long news of a suspicion travel.
+    const NEW: Span = Span::millis(PERIOD * 8);
+    let mut begun: BTreeMap<Member, Time> = BTreeMap::new();
+    let mut own = MembershipTrace::default();
+    for entry in trace.entries() {
+        if let Delta::Suspected(suspect) = entry.delta {
+            let former = begun.get(&suspect).copied();
+            if former.is_some_and(|former| entry.at < former + NEW) {
+                continue;
+            }
+            begun.insert(suspect, entry.at);
+        }
+        own.push(entry.at, entry.observer, entry.delta);
+    }
+    own
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "a test may fail")]
+mod tests {
+    use super::*;
+
+    fn setting(bias: Bias, every_hop: bool) -> Setting {
+        Setting {
+            placement: Placement::Random,
+            nodes: 11,
+            loss: 20,
+            c: 1,
+            f: 0,
+            bias,
+            every_hop,
+            own_suspicions: false,
+        }
+    }
+
+    #[test]
+    fn both_ends_together_lose_the_rate() {
+        let order: Vec<usize> = (0..11).rev().collect();
+        for (bias, lowest, highest) in [
+            (Bias::Even, 0.2, 0.2),
+            (Bias::Linear, 0.4, 0.0),
+            (Bias::Harmonic, 0.4, 0.2 + 0.2 / 11.0),
+        ] {
+            let losses = setting(bias, false).losses(&order);
+            // Between two nodes that lose as this one does.
+            let lost = |node: usize| {
+                let it = losses.nodes[node];
+                1.0 - (1.0 - f64::from(it.numerator) / f64::from(it.denominator)).powi(2)
+            };
+            assert!((lost(10) - lowest).abs() < 1e-5, "{bias:?}");
+            assert!((lost(0) - highest).abs() < 1e-5, "{bias:?}");
+            assert_eq!(losses.hop, Ratio::new(0, 100));
+        }
+        // What all lose is lost on hops, and the rest at the ends.
+        let losses = setting(Bias::Even, true).losses(&order);
+        assert_eq!(losses.hop, Ratio::new(20, 100));
+        assert!(losses.nodes.iter().all(|it| it.numerator == 0));
+    }
+
+    #[test]
+    fn hearsay_is_left_out() {
+        let mut trace = MembershipTrace::default();
+        let suspected = Delta::Suspected(member(3));
+        for (at, observer) in [(0, 1), (20, 2), (159, 4), (160, 5), (170, 1)] {
+            trace.push(Time::ZERO + Span::millis(at), id(observer), suspected);
+        }
+        let refuted = Delta::Refuted(member(3));
+        trace.push(Time::ZERO + Span::millis(171), id(2), refuted);
+        let own = without_hearsay(&trace);
+        let told: Vec<_> = own
+            .entries()
+            .iter()
+            .map(|it| (it.observer, it.delta))
+            .collect();
+        let expected = [(id(1), suspected), (id(5), suspected), (id(2), refuted)];
+        assert_eq!(told, expected);
+    }
+}
