@@ -119,6 +119,7 @@ mod ballot;
 pub mod check;
 mod config;
 mod counters;
+pub mod estimate;
 mod event;
 mod follow;
 mod machine;
@@ -126,13 +127,15 @@ mod message;
 mod peers;
 mod published;
 mod run;
+mod sampling;
 mod tell;
+mod tolerance;
 
 pub use attribute::{Attribute, Lowest};
 pub use ballot::Ballot;
-pub use config::{Config, ConfigError, Protocol};
+pub use config::{Config, ConfigError, Estimation, Protocol, Source};
 pub use counters::Counters;
-pub use event::{Command, Event, Misbehaviour, Reject, Timer};
+pub use event::{Command, Event, Misbehaviour, NotMeasured, Reject, Timer};
 pub use machine::Celect;
 pub use message::{KIND, Members, Message};
 #[cfg(feature = "check")]

@@ -73,6 +73,13 @@ impl Peers {
         })
     }
 
+    /// Whether this life is on the list.
+    pub(crate) fn is_listed(&self, member: Member) -> bool {
+        self.nodes.get(&member.id).is_some_and(|peer| {
+            peer.incarnation == member.incarnation && peer.standing == Standing::Listed
+        })
+    }
+
     /// How often this life was suspected.
     pub(crate) fn suspicions(&self, member: Member) -> u16 {
         let peer = self.nodes.get(&member.id);

@@ -212,7 +212,7 @@ impl<A: Attribute> Celect<A> {
             return;
         };
         if let Some(telling) = &self.telling
-            && telling.heard >= telling.asked.min(self.config.c.max(1))
+            && telling.heard >= telling.asked.min(self.tolerates().0.max(1))
         {
             // Counted from when that was sent, so that we end before those who heard it.
             let left = self.term(lease) - Self::third(lease);

@@ -402,7 +402,11 @@ impl Observer<Celect<ById>> for Watch {
             | Event::Deposed { .. }
             | Event::Lost { .. }
             | Event::LeaseOver { .. }
-            | Event::Ended(_) => {}
+            | Event::Ended(_)
+            | Event::Concluded { .. }
+            | Event::Measured(_)
+            | Event::Unmeasured(_)
+            | Event::Tolerates { .. } => {}
         }
     }
 
