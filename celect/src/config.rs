@@ -200,19 +200,22 @@ impl Estimation {
     }
 }
 
+/// Shares travel in parts of it.
+pub(crate) const MILLION: u32 = 1_000_000;
+
 /// A share in parts per million, rounded up.
 pub(crate) const fn millionths(share: Ratio) -> u32 {
     let (often, of) = (share.numerator as u64, share.denominator as u64);
     if of == 0 {
         return 0;
     }
-    (often * 1_000_000).div_ceil(of) as u32
+    (often * MILLION as u64).div_ceil(of) as u32
 }
 
 /// Whether a bound may miss so often: from 1 in 1,000,000 to 1 in 2.
 pub(crate) const fn is_miss(miss: Ratio) -> bool {
     let (often, of) = (miss.numerator as u64, miss.denominator as u64);
-    often * 2 <= of && of <= often.saturating_mul(1_000_000) && often > 0
+    often * 2 <= of && of <= often.saturating_mul(MILLION as u64) && often > 0
 }
 
 /// The shortest frame budget: an IEEE 802.15.4 radio frame.

@@ -2,7 +2,7 @@
 
 use selvedge_core::{Context, Delta, Input, Machine, Member, Ratio, Untracked};
 
-use crate::config::is_miss;
+use crate::config::{MILLION, is_miss};
 
 use crate::message::Message;
 use crate::peers::{Peers, Standing};
@@ -15,9 +15,6 @@ use crate::{
     Attribute, Ballot, Command, Config, ConfigError, Counters, Event, Lowest, Misbehaviour, Reject,
     Timer,
 };
-
-/// Shares travel in parts of it.
-const MILLION: u32 = 1_000_000;
 
 /// One node: it answers initiators, is one, follows a leader, or leads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{BoundedQueue, Context, Member, Ratio};
 
-use crate::config::millionths;
+use crate::config::{MILLION, millionths};
 use crate::estimate::Misses;
 use crate::message::Message;
 use crate::sampling::Sample;
@@ -94,7 +94,8 @@ impl<A: Attribute> Celect<A> {
             .max(estimation.floor);
         self.tolerance.known = Some(Known {
             c,
-            miss: (c >= upper).then_some(bound.miss),
+            // On all nodes as it is told.
+            miss: (c >= upper).then_some(Ratio::new(millionths(bound.miss), MILLION)),
             source: bound.source,
         });
         cx.arm(Timer::Stale, estimation.valid);

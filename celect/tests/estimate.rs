@@ -123,8 +123,11 @@ fn sampled(lists: &[Vec<bool>], count: usize, rng: &mut ChaCha8Rng) -> Tally {
     for &owner in &asked {
         tally.add(member(owner as u64), on(&lists[owner])).unwrap();
     }
-    let strangers: Vec<Member> = tally.strangers().collect();
-    for owner in strangers {
+    loop {
+        let stranger = tally.strangers().next();
+        let Some(owner) = stranger else {
+            break;
+        };
         let list = on(&lists[owner.id.0 as usize]);
         tally.add(owner, list).unwrap();
     }
@@ -175,8 +178,8 @@ fn z2_a_node_in_no_answer_is_missing_from_all_of_them() {
         list[19] = false;
     }
     let mut tally = Tally::new(member(0), on(&mesh[0]), 1_000).unwrap();
-    for owner in 1..=10 {
-        tally.add(member(owner as u64), on(&mesh[owner])).unwrap();
+    for (owner, list) in (1..).zip(&mesh[1..=10]) {
+        tally.add(member(owner), on(list)).unwrap();
     }
     let ours = tally.estimate(|_| true, MISS).unwrap();
     assert_eq!((ours.nodes, ours.lists, ours.missing), (20, 10, 10));
@@ -339,8 +342,8 @@ fn lists_of_those_who_could_not_be_asked_count_as_lacking_all() {
     mesh[58][57] = false;
     mesh[59][57] = false;
     let mut tally = Tally::new(member(0), on(&mesh[0]), 1_000).unwrap();
-    for owner in 1..58 {
-        tally.add(member(owner as u64), on(&mesh[owner])).unwrap();
+    for (owner, list) in (1..).zip(&mesh[1..58]) {
+        tally.add(member(owner), on(list)).unwrap();
     }
     let upper = |tally: &Tally| {
         let found = tally.estimate(|it| it.id.0 < 58, MISS).unwrap();
