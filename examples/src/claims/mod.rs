@@ -8,6 +8,7 @@
 //! from trials in order, so they do not depend on who ran them and when.
 
 pub mod camera;
+pub mod celect;
 pub mod membership;
 mod page;
 mod plan;
@@ -47,6 +48,10 @@ pub const FAMILIES: &[Family] = &[
     Family {
         name: "camera",
         claims: camera::claims,
+    },
+    Family {
+        name: "celect",
+        claims: celect::claims,
     },
 ];
 
