@@ -106,8 +106,8 @@ pub enum Source {
     Sampling,
     /// Initiators report to the leader how many of their answers lacked it
     /// ([`Misses`](crate::estimate::Misses)). It speaks of this leader alone, and is forgotten when
-    /// the leader is lost or another one follows: so it serves elections that confirm a leader.
-    /// `Preferred` and `Hybrid` report nothing.
+    /// the leader is lost or another one follows: so it serves elections that confirm a leader, and
+    /// says nothing of those that replace it. `Preferred` and `Hybrid` report nothing.
     Feedback,
 }
 

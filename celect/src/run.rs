@@ -422,6 +422,8 @@ impl<A: Attribute> Celect<A> {
             cx.disarm(Timer::Answer);
             let Named { member, ballot, .. } = named;
             let (c, miss) = run.tolerates;
+            // What was forgotten meanwhile was of another leader, or is too old.
+            let miss = miss.filter(|_| self.knows_churn());
             cx.event(Event::Concluded { ballot, c, miss });
             let answers = u16::try_from(run.answered.len()).unwrap_or(u16::MAX);
             let missing = answers.saturating_sub(run.agreed);

@@ -102,6 +102,11 @@ impl<A: Attribute> Celect<A> {
         self.tell_tolerance(before, cx);
     }
 
+    /// Whether what elections rest on was measured, and is in force.
+    pub(crate) const fn knows_churn(&self) -> bool {
+        self.tolerance.known.is_some()
+    }
+
     /// What was known is too old.
     pub(crate) fn forget_churn(&mut self, cx: &mut Context<'_, Self>) {
         let before = self.tolerates();
@@ -173,12 +178,10 @@ impl<A: Attribute> Celect<A> {
         if self.config.estimation.is_none() {
             return;
         }
-        let is_past = self.leader.is_some_and(|leader| leader.ballot > ballot);
         let is_old = self.tolerance.told >= Some((ballot, number));
-        // Feedback is of one leader: who follows another one, or none, has no use for it.
+        // Of whoever is not followed a bound cannot be told from an invented one.
         let follows = self.leader().is_some_and(|(_, by)| by == ballot);
-        let is_foreign = bound.source == Source::Feedback && !follows;
-        if is_past || is_old || is_foreign {
+        if is_old || !follows {
             self.counters.stale += 1;
             return;
         }

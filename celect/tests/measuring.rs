@@ -664,3 +664,34 @@ fn a_leader_that_is_replaced_measures_no_more() {
     }
     assert_eq!(&before, mesh.nodes[0].machine());
 }
+
+/// What initiators report is of one leader: an election that ends with another one rests on it, and
+/// does not say that it is safe.
+#[test]
+fn feedback_says_nothing_of_an_election_that_replaces_the_leader() {
+    let feedback = Estimation {
+        source: Source::Feedback,
+        pool: 1,
+        valid: Span::secs(10_000),
+        ..usual()
+    };
+    let mut mesh = Mesh::new(12, config(feedback), &[]);
+    mesh.command(5, Command::Elect);
+    mesh.pass(Span::secs(5));
+    assert!(mesh.tolerates(5).1.is_some());
+    // 1 is gone, and nobody has heard so.
+    mesh.fate = |message, _| {
+        usize::from(!matches!(message, Message::Leader { leader, .. } if leader.id.0 == 1))
+    };
+    for id in 2..=12 {
+        mesh.tell(id, Delta::Suspected(member(1)));
+    }
+    mesh.command(5, Command::Elect);
+    mesh.pass(Span::secs(30));
+    assert_eq!(mesh.nodes[4].machine().leader().unwrap().0, member(2));
+    let misses = mesh.told(|it| match it {
+        (5, Event::Concluded { miss, .. }) => Some(miss.is_some()),
+        _ => None,
+    });
+    assert_eq!(misses, [false, false]);
+}

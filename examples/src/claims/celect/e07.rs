@@ -182,8 +182,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         reason: format!(
             "Of c = {}: {}% (two standard errors at worst {:.2}). The one initiator whose ballot \
              prevails decides, and is wrong when none of its c + 1 answers names the lowest: \
-             (25 / 127)^(c + 1), which is {}%. So the thesis' worst case is c = 1; with c = 0 it would \
-             be 20%. By initiators, at c = 3, {}: {}%, expected {:.2}% whatever their number: ballots \
+             (25 / 127)^(c + 1), which is {}%. So the thesis' 4% are those of c = 1. By initiators, at c = 3, {}: {}%, expected {:.2}% whatever their number: ballots \
              let one of them decide, where the thesis' rule lets whichever leader is heard of last stay. \
              All nodes followed the same leader in every election. {ELECTIONS} elections a trial. Better \
              or holds when two standard errors from 4.",

@@ -42,8 +42,8 @@ enum Way {
 const WAYS: [(&str, Way); 7] = [
     ("as printed", Way::Printed(INITIATORS)),
     ("as printed, not truncated", Way::PrintedReal(INITIATORS)),
-    ("as printed, 20 initiators", Way::Printed(20)),
     ("as printed, 100 initiators", Way::Printed(100)),
+    ("100 initiators, not truncated", Way::PrintedReal(100)),
     ("pools of 10 elections", Way::Pooled(10)),
     ("pools of 20 elections", Way::Pooled(20)),
     ("counted", Way::Counted),
@@ -260,9 +260,11 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             "Ours lets each initiator report how many of its answers lacked the lowest, and averages \
              that with the thesis' alpha of 0.1. There is an estimate when it is within {CLOSE}, and so is \
              the mean of it and the next {}. {INITIATORS} initiators an election where not said. {}. As \
-             printed a handful of values says nothing once c is large enough that nearly all runs \
-             disagree: the formula is not linear, and d = 2 gives N. So on its way to N the estimate \
-             comes by the real c, and where it is truncated to 0 it stays (erratum F1). Better below \
+             printed, from 5 initiators, half of the runs say nothing: the formula is not linear and d = 2 \
+             gives N, so the estimate ends there, or at 0 where all agree and it is truncated (erratum F1). \
+             With d nearly exact, from 100 initiators, it takes what alpha takes: 12 times 0.9^t is below 2 \
+             from t = 18 on, which is the thesis' figure; truncated it stops where a tenth of what is \
+             missing is less than one. Better below \
              {PAPER}, holds up to half more.",
             NEXT - 1,
             rows.join("; "),
