@@ -20,7 +20,9 @@
 //! | all who are reached from the leader, from list to list, hear who leads | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
 //! | `Suspected` and `Failed` may be wrong, and cost elections only, as long as they count in c | |
 //! | an election without faults sends 2(c + f + 1) + 1 unicasts with `Base`, and 2(c + f) + 1 with `Lean`, before the leader is told of | enough nodes are listed; `Optimistic` sends one more for each leader that it corrects |
-//! | memory is bounded, whatever sound peers send; nothing panics | [`Config::peer_limit`] |
+//! | an election that says so ([`Event::Concluded`]) rests on a c that the real one exceeded, when it was measured, in at most a share `miss` of all samples | [`Config::estimation`]; whom the leader asked for lists it drew; who answers does not depend on lists; no live node is missing from more than half of them |
+//! | whoever is not told what was measured, or not for [`Estimation::valid`], or restarts, elects with [`Config::c`] | |
+//! | memory is bounded, whatever sound peers send; nothing panics | [`Config::peer_limit`]; while lists are asked for, 32 bytes besides for each node, and [`Estimation::at_once`] lists |
 //!
 //! What is *not* promised:
 //!
@@ -91,9 +93,15 @@
 //! leader long before: a lease bounds how long one that was cut off believes that it leads, and is
 //! no lock.
 //!
+//! # Measuring c
+//!
+//! With [`Config::estimation`] the leader asks some nodes for their lists now and then, finds a bound
+//! on c, and tells all; elections then rest on that and a margin. [`estimate`] has the parts and
+//! their derivation. Off by default, and so is every message of it.
+//!
 //! # Not there yet
 //!
-//! - Estimators of c (chapter 7).
+//! - Checks of the closed loop by the model checker: it has tests by hand and in the simulator.
 //! - Fuzz targets, property tests of long histories, benches, and a part in the demo.
 //! - The claims of chapter 6 other than exact message counts.
 //! - Health forgets nothing: a suspicion counts for as long as the life that was suspected.
