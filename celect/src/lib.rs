@@ -101,7 +101,8 @@
 //!
 //! # Not there yet
 //!
-//! - Checks of the closed loop by the model checker: it has tests by hand and in the simulator.
+//! - Checks of the closed loop with more than three nodes and three ticks: for the rest it has tests
+//!   by hand and in the simulator.
 //! - Fuzz targets, property tests of long histories, benches, and a part in the demo.
 //! - The claims of chapter 6 other than exact message counts.
 //! - Health forgets nothing: a suspicion counts for as long as the life that was suspected.

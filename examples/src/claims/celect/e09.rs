@@ -260,7 +260,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             "Ours lets each initiator report how many of its answers lacked the lowest, and averages \
              that with the thesis' alpha of 0.1. There is an estimate when it is within {CLOSE}, and so is \
              the mean of it and the next {}. {INITIATORS} initiators an election where not said. {}. As \
-             printed, from 5 initiators, half of the runs say nothing: the formula is not linear and d = 2 \
+             printed, from 5 initiators, five values say next to nothing: the formula is not linear and d = 2 \
              gives N, so the estimate ends there, or at 0 where all agree and it is truncated (erratum F1). \
              With d nearly exact, from 100 initiators, it takes what alpha takes: 12 times 0.9^t is below 2 \
              from t = 18 on, which is the thesis' figure; truncated it stops where a tenth of what is \
