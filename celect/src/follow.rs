@@ -5,7 +5,7 @@ use selvedge_core::{Context, Member, Span, serial_newer};
 use crate::attribute::key;
 use crate::machine::Leadership;
 use crate::message::Message;
-use crate::{Attribute, Ballot, Celect, Event, Timer};
+use crate::{Attribute, Ballot, Celect, Event, Source, Timer};
 
 impl<A: Attribute> Celect<A> {
     /// Somebody runs an election.
@@ -92,6 +92,11 @@ impl<A: Attribute> Celect<A> {
         };
         self.adopt(leader, cx);
         self.tell_all(leader, by, cx);
+        if let Some(estimation) = self.config.estimation
+            && estimation.source == Source::Sampling
+        {
+            cx.arm(Timer::Measure, self.config.timeout);
+        }
         if let Some(lease) = self.config.lease {
             cx.arm(Timer::Renew, Self::third(lease));
             cx.arm(Timer::Lease, self.term(lease));
@@ -191,10 +196,15 @@ impl<A: Attribute> Celect<A> {
             && member != self.me
         {
             cx.disarm(Timer::Renew);
+            cx.disarm(Timer::Measure);
             cx.event(Event::Deposed {
                 ballot: ours,
                 by: ballot,
             });
+        }
+        let is_other = |it: Leadership| it.member != member;
+        if self.leader.is_some_and(is_other) {
+            self.forget_leader(cx);
         }
         self.leader = Some(leader);
         cx.disarm(Timer::Start);
@@ -227,6 +237,7 @@ impl<A: Attribute> Celect<A> {
             };
             cx.event(event);
             cx.disarm(Timer::Lease);
+            self.forget_leader(cx);
             if self.config.reelect {
                 self.begin_soon(cx);
             }
@@ -278,8 +289,10 @@ impl<A: Attribute> Celect<A> {
         }
         leader.lost = true;
         let Leadership { member, ballot, .. } = *leader;
+        self.forget_leader(cx);
         if member == self.me {
             cx.disarm(Timer::Renew);
+            cx.disarm(Timer::Measure);
             cx.event(Event::Ended(ballot));
         } else {
             cx.event(Event::LeaseOver {

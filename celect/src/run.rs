@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Context, Member, Rank, Span};
+use selvedge_core::{Context, Member, Rank, Ratio, Span};
 
 use crate::attribute::key;
 use crate::message::{FIXED_MAX_LEN, Members, Message, cut};
@@ -33,6 +33,10 @@ pub(crate) struct Run {
     named: Option<Named>,
     /// Whether the application was told that too few are known.
     starved: bool,
+    /// How many lists may lack the lowest, and how often that is too few.
+    tolerates: (u16, Option<Ratio>),
+    /// How many answers of others named the lowest candidate: counted where that is reported.
+    agreed: u16,
 }
 
 /// Whom we appointed.
@@ -46,7 +50,7 @@ struct Named {
 }
 
 impl Run {
-    const fn new(ballot: Ballot, x: u8, y: u8) -> Self {
+    const fn new(ballot: Ballot, (x, y): (u8, u8), tolerates: (u16, Option<Ratio>)) -> Self {
         Self {
             ballot,
             last: ballot,
@@ -61,11 +65,18 @@ impl Run {
             y,
             named: None,
             starved: false,
+            tolerates,
+            agreed: 0,
         }
     }
 
     fn answers(&self) -> usize {
         self.answered.len() + usize::from(self.own)
+    }
+
+    /// How many lists it must rest on.
+    fn needed(&self) -> usize {
+        usize::from(self.tolerates.0) + 1
     }
 }
 
@@ -94,7 +105,7 @@ impl<A: Attribute> Celect<A> {
         } else {
             (1, 0)
         };
-        self.run = Some(Run::new(ballot, x, y));
+        self.run = Some(Run::new(ballot, (x, y), self.tolerates()));
         self.awaited = None;
         cx.disarm(Timer::Watch);
         cx.disarm(Timer::Start);
@@ -104,6 +115,11 @@ impl<A: Attribute> Celect<A> {
 
     /// Asks anew, with all that the run has learned.
     fn round(&mut self, cx: &mut Context<'_, Self>) {
+        let tolerates = self.tolerates();
+        if let Some(run) = &mut self.run {
+            run.tolerates = tolerates;
+            run.agreed = 0;
+        }
         let (wanted, lean) = self.wanted();
         let Some(run) = &mut self.run else {
             return;
@@ -118,7 +134,7 @@ impl<A: Attribute> Celect<A> {
         let known = pool.len();
         let chosen = pool.draw(wanted, cx);
         // So that answers allocate nothing, unless they name many different nodes.
-        let needed = self.config.needed().min(chosen.len());
+        let needed = run.needed().min(chosen.len());
         run.answered.reserve(needed);
         run.candidates.reserve(2 * usize::from(run.x));
         run.unhealthy.reserve(2 * usize::from(run.y));
@@ -137,14 +153,33 @@ impl<A: Attribute> Celect<A> {
             return;
         };
         let (candidates, unhealthy, _) = self.answer(run.x, run.y, 0, &run.exclude, self.me);
-        self.absorb(&candidates, &unhealthy);
+        self.absorb(&candidates, &unhealthy, true);
         self.evaluate(cx);
     }
 
     /// How many others are asked, and whether our own list is counted whatever they are.
-    const fn wanted(&self) -> (usize, bool) {
+    fn wanted(&self) -> (usize, bool) {
         let lean = matches!(self.config.protocol, Protocol::Lean);
-        (self.config.wanted() - lean as usize, lean)
+        let wanted = self.needed() + usize::from(self.config.f);
+        (wanted - usize::from(lean), lean)
+    }
+
+    /// How many lists our election must rest on, or one that begins now.
+    pub(crate) fn needed(&self) -> usize {
+        let next = usize::from(self.tolerates().0) + 1;
+        self.run.as_ref().map_or(next, Run::needed)
+    }
+
+    /// A run that waits for answers rests on what is known by now. One that has them rests on what
+    /// it began with.
+    pub(crate) fn rest_on_latest(&mut self) {
+        let tolerates = self.tolerates();
+        if let Some(run) = &mut self.run
+            && run.answers() < run.needed()
+            && tolerates.0 != run.tolerates.0
+        {
+            run.tolerates = tolerates;
+        }
     }
 
     /// Who may be asked, perhaps without those who have answered.
@@ -222,7 +257,7 @@ impl<A: Attribute> Celect<A> {
         [candidates, unhealthy, known]: [&[Member]; 3],
         cx: &mut Context<'_, Self>,
     ) {
-        let needed = self.config.needed();
+        let needed = self.needed();
         let (any_run, (wanted, _)) = (self.rules.any_run(), self.wanted());
         let Some(run) = &mut self.run else {
             self.counters.stale += 1;
@@ -238,7 +273,7 @@ impl<A: Attribute> Celect<A> {
         if !known.is_empty() {
             self.meet(first(known, wanted), cx);
         }
-        self.absorb(first(candidates, x), first(unhealthy, y));
+        self.absorb(first(candidates, x), first(unhealthy, y), false);
         self.evaluate(cx);
     }
 
@@ -271,11 +306,13 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// Adds an answer to what is known.
-    fn absorb(&mut self, candidates: &[Member], unhealthy: &[Member]) {
+    fn absorb(&mut self, candidates: &[Member], unhealthy: &[Member], own: bool) {
+        let reports = self.config.estimation.is_some();
         let prefers = self.config.protocol.prefers() || self.rules.skips_locally();
         let Some(run) = &mut self.run else {
             return;
         };
+        let before = run.candidates.first().copied();
         for &member in candidates {
             // Most answers name the same ones, and a rank is a hash.
             let is_known =
@@ -293,12 +330,20 @@ impl<A: Attribute> Celect<A> {
         if !prefers {
             // The lowest is all that matters.
             run.candidates.truncate(1);
+            if reports {
+                let lowest = run.candidates.first().copied();
+                if lowest != before {
+                    run.agreed = 0;
+                }
+                let names_it = lowest.is_some_and(|(_, it)| candidates.contains(&it));
+                run.agreed += u16::from(names_it && !own);
+            }
         }
     }
 
     /// Appoints whom the answers speak for, if there are enough of them.
     fn evaluate(&mut self, cx: &mut Context<'_, Self>) {
-        let (needed, protocol) = (self.config.needed(), self.config.protocol);
+        let (needed, protocol) = (self.needed(), self.config.protocol);
         let Some(run) = &mut self.run else {
             return;
         };
@@ -355,7 +400,7 @@ impl<A: Attribute> Celect<A> {
         let Config {
             timeout, attempts, ..
         } = self.config;
-        let enough = |run: &&Run| run.answers() >= self.config.needed();
+        let enough = |run: &&Run| run.answers() >= run.needed();
         let named = self.run.as_ref().filter(enough).and_then(|run| run.named);
         let is_lost = |member| (self.leader).is_some_and(|it| it.lost && it.member == member);
         let is_gone = |member| self.peers.is_gone(member) || is_lost(member);
@@ -375,18 +420,30 @@ impl<A: Attribute> Celect<A> {
 
     /// Ends the run if whom it appointed leads.
     pub(crate) fn finish(&mut self, cx: &mut Context<'_, Self>) {
-        let needed = self.config.needed();
-        let is_done =
-            |run: &Run| run.answers() >= needed && run.named.is_some_and(|named| named.heard);
-        if self.run.as_ref().is_some_and(is_done) {
-            self.run = None;
+        let named = self.run.as_ref().and_then(|run| {
+            let is_done = run.answers() >= run.needed();
+            run.named.filter(|named| is_done && named.heard)
+        });
+        let Some(named) = named else {
+            return;
+        };
+        if let Some(run) = self.run.take() {
             cx.disarm(Timer::Answer);
+            let Named { member, ballot, .. } = named;
+            let (c, miss) = run.tolerates;
+            // What was forgotten meanwhile was of another leader, or is too old.
+            let miss = miss.filter(|_| self.knows_churn());
+            cx.event(Event::Concluded { ballot, c, miss });
+            let answers = u16::try_from(run.answered.len()).unwrap_or(u16::MAX);
+            let missing = answers.saturating_sub(run.agreed);
+            self.report(member, (ballot, answers, missing), cx);
         }
     }
 
     /// Answers are overdue, or whom we appointed is.
     pub(crate) fn overdue(&mut self, cx: &mut Context<'_, Self>) {
-        let needed = self.config.needed();
+        self.rest_on_latest();
+        let needed = self.needed();
         let wait = self.wait();
         let Some(run) = &mut self.run else {
             return;
@@ -414,7 +471,7 @@ impl<A: Attribute> Celect<A> {
     }
 
     fn ask_more(&mut self, cx: &mut Context<'_, Self>) {
-        let needed = self.config.needed();
+        let needed = self.needed();
         let (wanted, lean) = self.wanted();
         let Some(run) = &mut self.run else {
             return;

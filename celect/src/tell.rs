@@ -166,7 +166,7 @@ impl<A: Attribute> Celect<A> {
 
     pub(crate) fn acknowledged(&mut self, from: Member, ballot: Ballot, renewal: u32) {
         let leased = self.config.lease.is_some();
-        let enough = usize::from(self.config.c.max(1));
+        let enough = usize::from(self.tolerates().0.max(1));
         let Some(telling) = &mut self.telling else {
             return;
         };
@@ -243,7 +243,7 @@ impl<A: Attribute> Celect<A> {
         let (Some(lease), Some(_)) = (self.config.lease, self.leads()) else {
             return;
         };
-        let c = usize::from(self.config.c);
+        let c = usize::from(self.tolerates().0);
         if let Some(telling) = &self.telling
             && telling.heard.len() >= c.max(telling.asked.into())
         {

@@ -2,12 +2,13 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Delta, Member};
+use selvedge_core::{Delta, Member, Ratio, Span};
 use selvedge_sim::check::{Bounds, Scenario};
 
 use super::{Leads, Lists, Setup, holds};
 use crate::Command::{self, Elect};
 use crate::Protocol::{Base, Hybrid, Lean, Optimistic, Preferred};
+use crate::{Estimation, Source};
 
 /// The second node begins.
 const SECOND: &[&[Command]] = &[&[], &[Elect]];
@@ -33,6 +34,40 @@ const fn any(protocol: crate::Protocol, c: u16, initiator: u64) -> Setup {
         lists: Lists::Any(initiator),
         protocol,
         ..Setup::full(4, c, 0)
+    }
+}
+
+/// The lowest asks for lists, the last one elects.
+const MEASURE: &[&[Command]] = &[&[Command::Measure], &[], &[Elect]];
+
+/// Both others are asked, so that what is found is exact.
+const EXACT: Estimation = Estimation {
+    source: Source::Sampling,
+    sample: 2,
+    at_once: 2,
+    period: Span::secs(60),
+    pool: 1,
+    miss: Ratio::new(1, 10),
+    margin: 0,
+    floor: 0,
+    ceiling: u16::MAX,
+    window: 1,
+    valid: Span::secs(300),
+};
+
+/// One of three lists lacks the lowest, which is what c may be and what is found.
+const fn measured(commands: &'static [&'static [Command]], drops: u32) -> Setup {
+    Setup {
+        lists: Lists::Given(&[&[2, 3], &[1, 3], &[2]]),
+        commands,
+        retries: 1,
+        estimation: Some(EXACT),
+        bounds: Bounds {
+            drops,
+            ticks: Some(3),
+            ..Setup::CALM
+        },
+        ..Setup::full(3, 1, 0)
     }
 }
 
@@ -164,6 +199,31 @@ pub(super) fn quick() -> Vec<Scenario> {
                     ..crashes(1)
                 },
                 ..Setup::full(2, 0, 1)
+            },
+        ),
+        holds(
+            "3 nodes, c is measured while an election runs, a list is lost",
+            24_240,
+            Setup {
+                // So few ticks do not mend every loss.
+                only: Some(super::Promise::Safety),
+                ..measured(MEASURE, 1)
+            },
+        ),
+        holds(
+            "3 nodes, whoever is elected measures c",
+            156,
+            measured(SECOND, 0),
+        ),
+        holds(
+            "3 nodes, two initiators report to the leader, which tells c",
+            21_424,
+            Setup {
+                estimation: Some(Estimation {
+                    source: Source::Feedback,
+                    ..EXACT
+                }),
+                ..measured(TWO, 0)
             },
         ),
         holds(
