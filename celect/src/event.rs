@@ -94,8 +94,9 @@ pub enum Event {
         /// missing from no more.
         c: u16,
         /// How often the real c is larger, where c was measured. `None` where it is that of
-        /// [`Config::c`](crate::Config::c), or was cut short by
-        /// [`Estimation::ceiling`](crate::Estimation::ceiling).
+        /// [`Config::c`](crate::Config::c), where it was cut short by
+        /// [`Estimation::ceiling`](crate::Estimation::ceiling) or by the number of nodes, and where
+        /// what was known has been forgotten since.
         miss: Option<Ratio>,
     },
     /// We asked for lists, and this is what they say.

@@ -90,10 +90,13 @@ impl<A: Attribute> Celect<A> {
             renewal: 0,
             lost: false,
         };
+        let led = self.leads().is_some();
         self.adopt(leader, cx);
         self.tell_all(leader, by, cx);
+        // Whoever leads on goes on measuring as it did.
         if let Some(estimation) = self.config.estimation
             && estimation.source == Source::Sampling
+            && !led
         {
             cx.arm(Timer::Measure, self.config.timeout);
         }

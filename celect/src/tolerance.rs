@@ -94,8 +94,9 @@ impl<A: Attribute> Celect<A> {
             .max(estimation.floor);
         self.tolerance.known = Some(Known {
             c,
-            // On all nodes as it is told.
-            miss: (c >= upper).then_some(Ratio::new(millionths(bound.miss), MILLION)),
+            // On all nodes as it is told. The largest number says that it may be more.
+            miss: (c >= upper && upper < u16::MAX)
+                .then_some(Ratio::new(millionths(bound.miss), MILLION)),
             source: bound.source,
         });
         cx.arm(Timer::Stale, estimation.valid);

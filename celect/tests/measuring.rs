@@ -181,6 +181,12 @@ fn the_leader_measures_c_tells_all_and_elections_rest_on_it() {
         _ => None,
     });
     assert_eq!(concluded, [(9, None), (4, Some(MISS))]);
+    mesh.pass(Span::secs(10));
+    assert_eq!(
+        mesh.measured().len(),
+        1,
+        "it led before: no reason to ask again"
+    );
     // And again every period: a list that gets better counts when the window is over.
     for id in 2..=5 {
         mesh.tell(id, Delta::Joined(member(7)));
