@@ -10,8 +10,8 @@ use crate::{Ballot, ConfigError};
 pub enum Command {
     /// Run an election. [`Event::Elected`] follows, on all nodes.
     Elect,
-    /// Another [`Config::c`](crate::Config::c) and [`Config::f`](crate::Config::f), from the next
-    /// round on.
+    /// Another [`Config::c`](crate::Config::c) and [`Config::f`](crate::Config::f), from now on:
+    /// an election that runs ends by them.
     Tolerate {
         /// From how many lists a live node may be missing.
         c: u16,

@@ -271,6 +271,10 @@ impl<A: Attribute> Celect<A> {
         if member == self.me {
             cx.disarm(Timer::Renew);
             cx.event(Event::Ended(ballot));
+            // Those who could elect another one may have forgotten us.
+            if self.config.reelect {
+                self.watch(cx);
+            }
         } else {
             cx.event(Event::LeaseOver {
                 leader: member,

@@ -184,6 +184,8 @@ impl<A: Attribute> Celect<A> {
                 };
                 config.check()?;
                 self.config = config;
+                // What is there may be enough now.
+                self.evaluate(cx);
                 Ok(())
             }
         }
@@ -268,6 +270,9 @@ impl<A: Attribute> Celect<A> {
         };
         if self.peers.set(member, standing).is_err() {
             self.counters.no_room += 1;
+            if standing == Standing::Listed {
+                return Ok(());
+            }
         }
         if standing == Standing::Listed {
             if let Some(leader) = &mut self.leader

@@ -15,17 +15,17 @@ pub(crate) struct Run {
     /// The last that was given out.
     pub(crate) last: Ballot,
     /// Who is not on our list, and was named in an answer when we knew too few.
-    met: Vec<Member>,
-    asked: Vec<Member>,
-    answered: Vec<Member>,
+    pub(crate) met: Vec<Member>,
+    pub(crate) asked: Vec<Member>,
+    pub(crate) answered: Vec<Member>,
     /// Whether our own list is one of the answers.
     own: bool,
-    candidates: Vec<Member>,
-    unhealthy: Vec<Member>,
+    pub(crate) candidates: Vec<Member>,
+    pub(crate) unhealthy: Vec<Member>,
     /// Who did not answer when it was appointed, in that order.
-    exclude: Vec<Member>,
-    x: u8,
-    y: u8,
+    pub(crate) exclude: Vec<Member>,
+    pub(crate) x: u8,
+    pub(crate) y: u8,
     named: Option<Named>,
     /// Whether the application was told that too few are known.
     starved: bool,
@@ -171,8 +171,7 @@ impl<A: Attribute> Celect<A> {
         let budget = self.config.list_budget(FIXED_MAX_LEN);
         for member in pool {
             put(&mut run.asked, member);
-            let latest = run.exclude.iter().rev().copied();
-            let exclude = cut(latest, &mut budget.clone());
+            let exclude = cut(run.exclude.iter().copied(), &mut budget.clone());
             cx.send(
                 member,
                 Message::Query {
@@ -230,6 +229,7 @@ impl<A: Attribute> Celect<A> {
         cx: &mut Context<'_, Self>,
     ) {
         let needed = self.config.needed();
+        let limit = usize::from(self.config.exclude_limit);
         let (any_run, (wanted, _)) = (self.rules.any_run(), self.wanted());
         let Some(run) = &mut self.run else {
             self.counters.stale += 1;
@@ -240,6 +240,24 @@ impl<A: Attribute> Celect<A> {
             self.counters.stale += 1;
             return;
         }
+        if let Some(over) = self.hidden_behind(candidates) {
+            // Below it the sender may have known somebody else: it has to say so.
+            let is_full = self
+                .run
+                .as_ref()
+                .is_some_and(|run| run.exclude.len() >= limit);
+            if is_full {
+                self.counters.stale += 1;
+            } else {
+                self.pass_over(over, cx);
+            }
+            return;
+        }
+        let Some(run) = &mut self.run else {
+            return;
+        };
+        // Two lives of a node have one list.
+        run.answered.retain(|it| it.id != from.id);
         put(&mut run.answered, from);
         let (x, y) = (run.x.into(), run.y.into());
         let first = |list: &[Member], count: usize| -> Members {
@@ -273,13 +291,30 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
+    /// Whom an answer names that is certainly over. Where preferences count it does no harm.
+    fn hidden_behind(&self, candidates: &[Member]) -> Option<Member> {
+        let run = self.run.as_ref()?;
+        let is_skipped = self.rules.skips_locally() || self.rules.retries_the_dead();
+        if is_skipped || self.config.protocol.prefers() {
+            return None;
+        }
+        let mut named = candidates.iter().copied().take(run.x.into());
+        named.find(|&it| self.peers.is_over(self.peers.latest(it)))
+    }
+
     /// Adds an answer to what is known.
     fn absorb(&mut self, candidates: &[Member], unhealthy: &[Member]) {
         let prefers = self.config.protocol.prefers() || self.rules.skips_locally();
+        // Who names a former life has not heard of the present one.
+        let me = self.me;
+        let present = |it: Member| {
+            let latest = self.peers.latest(it);
+            if it.id == me.id { me } else { latest }
+        };
         let Some(run) = &mut self.run else {
             return;
         };
-        for &member in candidates {
+        for member in candidates.iter().copied().map(present) {
             let is_past = |other: &Member| other.supersedes(member);
             if self.peers.is_over(member) || run.candidates.iter().any(is_past) {
                 continue;
@@ -304,7 +339,7 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// Appoints whom the answers speak for, if there are enough of them.
-    fn evaluate(&mut self, cx: &mut Context<'_, Self>) {
+    pub(crate) fn evaluate(&mut self, cx: &mut Context<'_, Self>) {
         let (needed, protocol) = (self.config.needed(), self.config.protocol);
         let Some(run) = &mut self.run else {
             return;
@@ -373,6 +408,10 @@ impl<A: Attribute> Celect<A> {
         if self.run.as_ref().is_some_and(is_done) {
             self.run = None;
             cx.disarm(Timer::Answer);
+            // It was lost while the run went on, and so nothing was begun then.
+            if self.leader.is_some_and(|leader| leader.lost) && self.config.reelect {
+                self.begin_soon(cx);
+            }
         }
     }
 
@@ -445,6 +484,11 @@ impl<A: Attribute> Celect<A> {
             run.exclude.remove(0);
         }
         run.exclude.push(member);
+        // All of them have to be named, or answers name them again.
+        let budget = self.config.list_budget(FIXED_MAX_LEN);
+        while cut(run.exclude.iter().copied(), &mut budget.clone()).len() < run.exclude.len() {
+            run.exclude.remove(0);
+        }
         if self.rules.skips_locally() {
             run.named = None;
             self.evaluate(cx);

@@ -36,6 +36,22 @@ const fn any(protocol: crate::Protocol, c: u16, initiator: u64) -> Setup {
     }
 }
 
+/// Nothing is promised of who leads: renewals are a matter of time.
+const fn lease_over(ticks: u32) -> Setup {
+    Setup {
+        commands: SECOND,
+        lease: true,
+        retries: 1,
+        bounds: Bounds {
+            ticks: Some(ticks),
+            early_ticks: None,
+            ..Setup::CALM
+        },
+        only: Some(super::Promise::Ballots),
+        ..Setup::full(2, 0, 0)
+    }
+}
+
 pub(super) fn quick() -> Vec<Scenario> {
     let three = Setup::full(3, 1, 0);
     let second = Setup {
@@ -59,7 +75,7 @@ pub(super) fn quick() -> Vec<Scenario> {
     let mut all = Vec::new();
     for (protocol, name, states) in [
         (Base, "Base", [14, 489, 1_905, 317]),
-        (Optimistic, "Optimistic", [42, 4_817, 7_040, 553]),
+        (Optimistic, "Optimistic", [42, 4_817, 7_004, 553]),
         (Preferred, "Preferred", [14, 514, 142, 1_756]),
         (Hybrid, "Hybrid", [78, 11_258, 393, 3_796]),
         (Lean, "Lean", [14, 356, 1_887, 317]),
@@ -167,27 +183,187 @@ pub(super) fn quick() -> Vec<Scenario> {
             },
         ),
         holds(
-            "2 nodes, a lease that runs out at any time",
-            184_871,
-            Setup {
-                commands: SECOND,
-                lease: true,
-                retries: 1,
-                bounds: Bounds {
-                    ticks: Some(4),
-                    early_ticks: None,
-                    ..Setup::CALM
-                },
-                only: Some(super::Promise::Ballots),
-                ..Setup::full(2, 0, 0)
-            },
+            "2 nodes, a lease that runs out at any time, three timers",
+            48_881,
+            lease_over(3),
         ),
     ]);
     all
 }
 
 pub(super) fn deep() -> Vec<Scenario> {
+    let mut all = lists();
+    all.extend(troubles());
+    all
+}
+
+/// Two initiators, and what may go wrong meanwhile; former lives; leases.
+fn troubles() -> Vec<Scenario> {
+    let two = |protocol| Setup {
+        protocol,
+        commands: TWO,
+        f: 1,
+        ..Setup::full(3, 1, 0)
+    };
+    let with_crash = |setup, ends, leads| Setup {
+        ends,
+        leads,
+        bounds: crashes(1),
+        ..setup
+    };
+    let prefers = |protocol| Setup {
+        xy: (2, 1),
+        told: SUSPECTED,
+        leads: Leads::One,
+        ..two(protocol)
+    };
+    let twice = Bounds {
+        duplicates: 1,
+        ..Setup::CALM
+    };
+    let restarts = Setup {
+        commands: SECOND,
+        ends: &[1],
+        rejoins: true,
+        retries: 1,
+        leads: Leads::Whoever,
+        bounds: Bounds {
+            restarts: 1,
+            ..crashes(1)
+        },
+        ..Setup::full(3, 1, 1)
+    };
+    let three_leased = Setup {
+        nodes: 3,
+        ..lease_over(1)
+    };
     alloc::vec![
+        holds(
+            "3 nodes, Base, two initiators, the lowest crashes",
+            1,
+            with_crash(two(Base), &[1], Leads::Lowest)
+        ),
+        holds(
+            "3 nodes, Base, two initiators, one of them crashes",
+            1,
+            with_crash(two(Base), &[2], Leads::Lowest)
+        ),
+        holds(
+            "3 nodes, Lean, two initiators, the lowest crashes",
+            1,
+            with_crash(two(Lean), &[1], Leads::Lowest)
+        ),
+        holds(
+            "3 nodes, Optimistic, two initiators, the lowest crashes",
+            1,
+            with_crash(two(Optimistic), &[1], Leads::One)
+        ),
+        holds(
+            "3 nodes, Preferred, two initiators, the lowest crashes",
+            1,
+            with_crash(prefers(Preferred), &[1], Leads::One)
+        ),
+        holds(
+            "3 nodes, Preferred, two initiators, one of them crashes",
+            1,
+            with_crash(prefers(Preferred), &[2], Leads::One)
+        ),
+        holds(
+            "3 nodes, Hybrid, two initiators, the lowest crashes",
+            1,
+            with_crash(prefers(Hybrid), &[1], Leads::One)
+        ),
+        holds(
+            "3 nodes, Hybrid, two initiators, one of them crashes",
+            1,
+            with_crash(prefers(Hybrid), &[2], Leads::One)
+        ),
+        holds(
+            "3 nodes, Base, two initiators, a message comes twice",
+            1,
+            Setup {
+                bounds: twice,
+                ..two(Base)
+            }
+        ),
+        holds(
+            "3 nodes, Lean, two initiators, a message comes twice",
+            1,
+            Setup {
+                bounds: twice,
+                ..two(Lean)
+            }
+        ),
+        holds(
+            "3 nodes, Optimistic, two initiators, a message comes twice",
+            1,
+            Setup {
+                bounds: twice,
+                ..two(Optimistic)
+            }
+        ),
+        holds("3 nodes, Base, the lowest restarts", 1, restarts),
+        holds(
+            "3 nodes, Lean, the lowest restarts",
+            1,
+            Setup {
+                protocol: Lean,
+                ..restarts
+            }
+        ),
+        holds(
+            "3 nodes, Base, the initiator restarts",
+            1,
+            Setup {
+                ends: &[2],
+                ..restarts
+            }
+        ),
+        holds(
+            "3 nodes, a lease that runs out at any time, a timer",
+            1,
+            three_leased
+        ),
+    ]
+}
+
+/// Every list of 4 nodes.
+fn lists() -> Vec<Scenario> {
+    let healthy = |setup| Setup {
+        xy: (2, 1),
+        ..setup
+    };
+    alloc::vec![
+        holds(
+            "every list of 4 nodes that satisfies c = 1, Preferred, the highest begins",
+            1,
+            healthy(any(Preferred, 1, 4))
+        ),
+        holds(
+            "every list of 4 nodes that satisfies c = 1, Hybrid, the highest begins",
+            1,
+            healthy(any(Hybrid, 1, 4))
+        ),
+        holds(
+            "every list of 4 nodes that satisfies c = 2, Optimistic, the highest begins",
+            1,
+            any(Optimistic, 2, 4)
+        ),
+        holds(
+            "every list of 4 nodes that satisfies c = 1, Base, the initiator crashes",
+            1,
+            Setup {
+                f: 1,
+                ends: &[4],
+                bounds: crashes(1),
+                ..any(Base, 1, 4)
+            }
+        ),
+        holds(
+            "2 nodes, a lease that runs out at any time, four timers",
+            1_129_478,
+            lease_over(4)
+        ),
         holds(
             "every list of 4 nodes that satisfies c = 2, Base, the highest begins",
             108_906,
