@@ -305,6 +305,50 @@ fn a_leader_that_is_lost_before_its_election_is_over_is_replaced() {
     assert!(queries(&later)[0].1.epoch > ballot.epoch, "{later:?}");
 }
 
+/// Whose answer to an initiator that streams was lost follows already when it is asked again.
+#[test]
+fn who_follows_already_answers_the_run_that_appointed_its_leader() {
+    let mut node = Node::new(Config::new(1, 0), &[1, 2]);
+    let ballot = Ballot {
+        epoch: 1,
+        initiator: member(2),
+        step: 0,
+    };
+    let query = Message::Query {
+        ballot,
+        x: 1,
+        y: 0,
+        want: 0,
+        exclude: Members::new(),
+    };
+    let has_answered = |effects: &Effects| {
+        matches!(
+            &effects[..],
+            [Effect::Send {
+                message: Message::Response { .. },
+                ..
+            }]
+        )
+    };
+    assert!(has_answered(&node.hear(member(2), query.clone())));
+    let leader = |epoch, step| Message::Leader {
+        ballot: Ballot {
+            epoch,
+            step,
+            ..ballot
+        },
+        leader: member(1),
+        renewal: 0,
+        told: Members::new(),
+    };
+    node.hear(member(1), leader(1, 1));
+    assert!(has_answered(&node.hear(member(2), query.clone())));
+    assert!(node.driver.machine().leader().is_some());
+    // Of another run it says that it is over.
+    node.hear(member(1), leader(2, 1));
+    assert!(!has_answered(&node.hear(member(2), query)));
+}
+
 fn ballot_of(effects: &Effects) -> Option<Ballot> {
     effects.iter().find_map(|effect| match effect {
         Effect::Send {

@@ -78,7 +78,7 @@ fn answers() -> Vec<Case> {
                 commands: FOURTH,
                 ..Setup::full(4, 2, 0)
             },
-            states: 73,
+            states: 57,
             rule: &[Published::NoDiscovery],
             promise: Liveness,
             steps: 1,
@@ -89,7 +89,7 @@ fn answers() -> Vec<Case> {
                 commands: THIRD,
                 ..Setup { nodes: 3, ..dead }
             },
-            states: 59,
+            states: 51,
             rule: &[Published::RetriesTheDead],
             promise: Liveness,
             steps: 2,
@@ -101,7 +101,7 @@ fn answers() -> Vec<Case> {
                 commands: FOURTH,
                 ..dead
             },
-            states: 182,
+            states: 154,
             rule: &[Published::SkipsLocally],
             promise: Safety,
             steps: 10,
@@ -116,7 +116,7 @@ fn answers() -> Vec<Case> {
                 reelect: false,
                 ..Setup::full(4, 1, 1)
             },
-            states: 22_699,
+            states: 14_076,
             rule: &[Published::AnyRun],
             promise: Safety,
             steps: 23,
@@ -135,7 +135,7 @@ fn orders() -> Vec<Case> {
                 bounds: A_CRASH,
                 ..Setup::full(3, 0, 1)
             },
-            states: 3_229,
+            states: 1_703,
             rule: &[Published::LowestWins],
             promise: Liveness,
             steps: 6,
