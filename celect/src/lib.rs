@@ -94,11 +94,12 @@
 //! # Not there yet
 //!
 //! - Estimators of c (chapter 7).
-//! - Fuzz targets, property tests of long histories, benches, and a part in the demo.
+//! - Benches, and a part in the demo.
 //! - The claims of chapter 6 other than exact message counts.
 //! - Health forgets nothing: a suspicion counts for as long as the life that was suspected.
-//! - Checks of the lease and of restarts with more than two nodes. That a leader ends before its
-//!   followers give it up is a matter of time, and has a test by hand.
+//! - Checks of restarts with more than two nodes, and of the lease with more than a timer there;
+//!   random histories have both. That a leader ends before its followers give it up is a matter of
+//!   time, and has a test by hand.
 //!
 //! # Features
 //!
