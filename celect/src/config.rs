@@ -72,7 +72,8 @@ pub struct Config {
     /// several timeouts. Default 5 s.
     pub patience: Span,
     /// Whether a node that hears that its leader failed, left, or let its lease run out elects
-    /// another one. Default true.
+    /// another one; and whether a leader whose lease ran out does, when it has heard of none for
+    /// `patience`. Default true.
     pub reelect: bool,
     /// Over how long the beginnings of those who hear that are spread, so that not all begin.
     /// Zero for at once. Default 200 ms.
@@ -83,8 +84,8 @@ pub struct Config {
     /// By how much two clocks may run apart, in parts per million: the leader takes its lease to be
     /// so much shorter. Below a million. Default 1,000.
     pub drift: u32,
-    /// How many nodes an initiator passes over at a time; one more forgets the first. From 1.
-    /// Default 16.
+    /// How many nodes an initiator passes over at a time, fewer where a frame cannot name so many;
+    /// one more forgets the first. From 1. Default 16.
     pub exclude_limit: u8,
     /// The longest frame in bytes, header and sender included: from 127. Lists are cut to fit.
     /// Default 1,400.

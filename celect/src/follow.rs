@@ -17,17 +17,40 @@ impl<A: Attribute> Celect<A> {
         exclude: &[Member],
         cx: &mut Context<'_, Self>,
     ) {
-        if let Some(leader) = self.leader
-            && leader.ballot > ballot
-            // A run that told of a leader may still be counting answers, and mend it.
-            && !leader.ballot.same_run(ballot)
-            && !self.rules.lowest_wins()
-            && !self.rules.last_wins()
+        let later = self.leader.filter(|leader| {
+            let by_ballots = !self.rules.lowest_wins() && !self.rules.last_wins();
+            by_ballots && leader.ballot > ballot
+        });
+        // Who streams has a leader before it has its answers, and asks again for those.
+        let is_of_this_run = later.is_some_and(|leader| leader.ballot.same_run(ballot));
+        if let Some(leader) = later
+            && !is_of_this_run
         {
             self.say(from, leader, cx);
             return;
         }
         self.epoch = self.epoch.max(ballot.epoch);
+        if !is_of_this_run {
+            self.give_way(ballot, cx);
+        }
+        let answer = self.answer(x, y, want, exclude, from);
+        let (candidates, unhealthy, known) = answer;
+        cx.send(
+            from,
+            Message::Response {
+                ballot,
+                candidates,
+                unhealthy,
+                known,
+            },
+        );
+        if self.awaited == Some(ballot) && self.peers.is_gone(from) {
+            self.watch(cx);
+        }
+    }
+
+    /// Another run goes on, perhaps in place of ours.
+    fn give_way(&mut self, ballot: Ballot, cx: &mut Context<'_, Self>) {
         match &self.run {
             Some(run) if run.last > ballot => {}
             Some(run) => {
@@ -44,20 +67,6 @@ impl<A: Attribute> Celect<A> {
                 }
             }
             None => self.awaited = self.awaited.max(Some(ballot)),
-        }
-        let answer = self.answer(x, y, want, exclude, from);
-        let (candidates, unhealthy, known) = answer;
-        cx.send(
-            from,
-            Message::Response {
-                ballot,
-                candidates,
-                unhealthy,
-                known,
-            },
-        );
-        if self.awaited == Some(ballot) && self.peers.is_gone(from) {
-            self.watch(cx);
         }
     }
 
@@ -297,6 +306,10 @@ impl<A: Attribute> Celect<A> {
             cx.disarm(Timer::Renew);
             cx.disarm(Timer::Measure);
             cx.event(Event::Ended(ballot));
+            // Those who could elect another one may have forgotten us.
+            if self.config.reelect {
+                self.watch(cx);
+            }
         } else {
             cx.event(Event::LeaseOver {
                 leader: member,

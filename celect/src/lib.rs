@@ -103,10 +103,10 @@
 //!
 //! - Checks of the closed loop with more than three nodes and three ticks: for the rest it has tests
 //!   by hand and in the simulator.
-//! - Fuzz targets, and property tests of long histories.
 //! - Health forgets nothing: a suspicion counts for as long as the life that was suspected.
-//! - Checks of the lease and of restarts with more than two nodes. That a leader ends before its
-//!   followers give it up is a matter of time, and has a test by hand.
+//! - Checks of restarts with more than two nodes, and of the lease with more than a timer there;
+//!   random histories have both. That a leader ends before its followers give it up is a matter of
+//!   time, and has a test by hand.
 //!
 //! # Features
 //!

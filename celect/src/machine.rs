@@ -126,6 +126,12 @@ impl<A: Attribute> Celect<A> {
         corpse
     }
 
+    /// What leaders are ordered by.
+    #[cfg(feature = "check")]
+    pub(crate) fn key_of(&self, member: Member) -> (selvedge_core::Rank, Member) {
+        crate::attribute::key(&self.attribute, member)
+    }
+
     /// Who we are.
     #[must_use]
     pub const fn me(&self) -> Member {
@@ -194,6 +200,8 @@ impl<A: Attribute> Celect<A> {
                 config.check()?;
                 self.config = config;
                 self.rest_on_latest();
+                // What is there may be enough now.
+                self.evaluate(cx);
                 Ok(())
             }
         }
@@ -334,6 +342,9 @@ impl<A: Attribute> Celect<A> {
         let was_listed = self.peers.is_listed(member);
         if self.peers.set(member, standing, &self.attribute).is_err() {
             self.counters.no_room += 1;
+            if standing == Standing::Listed {
+                return Ok(());
+            }
         }
         if standing == Standing::Listed {
             if let Some(leader) = &mut self.leader

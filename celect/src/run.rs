@@ -18,18 +18,18 @@ pub(crate) struct Run {
     /// The last that was given out.
     pub(crate) last: Ballot,
     /// Who is not on our list, and was named in an answer when we knew too few.
-    met: Vec<Member>,
-    asked: Vec<Member>,
-    answered: Vec<Member>,
+    pub(crate) met: Vec<Member>,
+    pub(crate) asked: Vec<Member>,
+    pub(crate) answered: Vec<Member>,
     /// Whether our own list is one of the answers.
     own: bool,
     /// The lowest first.
-    candidates: Vec<(Rank, Member)>,
-    unhealthy: Vec<Member>,
+    pub(crate) candidates: Vec<(Rank, Member)>,
+    pub(crate) unhealthy: Vec<Member>,
     /// Who did not answer when it was appointed, in that order.
-    exclude: Vec<Member>,
-    x: u8,
-    y: u8,
+    pub(crate) exclude: Vec<Member>,
+    pub(crate) x: u8,
+    pub(crate) y: u8,
     named: Option<Named>,
     /// Whether the application was told that too few are known.
     starved: bool,
@@ -201,7 +201,7 @@ impl<A: Attribute> Celect<A> {
         } else {
             0
         };
-        let exclude: Members = cut(run.exclude.iter().rev().copied(), &mut budget);
+        let exclude: Members = cut(run.exclude.iter().copied(), &mut budget);
         for &member in members {
             put(&mut run.asked, member);
             cx.send(
@@ -258,6 +258,7 @@ impl<A: Attribute> Celect<A> {
         cx: &mut Context<'_, Self>,
     ) {
         let needed = self.needed();
+        let limit = usize::from(self.config.exclude_limit);
         let (any_run, (wanted, _)) = (self.rules.any_run(), self.wanted());
         let Some(run) = &mut self.run else {
             self.counters.stale += 1;
@@ -268,6 +269,24 @@ impl<A: Attribute> Celect<A> {
             self.counters.stale += 1;
             return;
         }
+        if let Some(over) = self.hidden_behind(candidates) {
+            // Below it the sender may have known somebody else: it has to say so.
+            let is_full = self
+                .run
+                .as_ref()
+                .is_some_and(|run| run.exclude.len() >= limit);
+            if is_full {
+                self.counters.stale += 1;
+            } else {
+                self.pass_over(over, cx);
+            }
+            return;
+        }
+        let Some(run) = &mut self.run else {
+            return;
+        };
+        // Two lives of a node have one list.
+        run.answered.retain(|it| it.id != from.id);
         put(&mut run.answered, from);
         let (x, y) = (run.x.into(), run.y.into());
         if !known.is_empty() {
@@ -305,15 +324,32 @@ impl<A: Attribute> Celect<A> {
         self.ask(&new, all, cx);
     }
 
+    /// Whom an answer names that is certainly over. Where preferences count it does no harm.
+    fn hidden_behind(&self, candidates: &[Member]) -> Option<Member> {
+        let run = self.run.as_ref()?;
+        let is_skipped = self.rules.skips_locally() || self.rules.retries_the_dead();
+        if is_skipped || self.config.protocol.prefers() {
+            return None;
+        }
+        let mut named = candidates.iter().copied().take(run.x.into());
+        named.find(|&it| self.peers.is_over(self.peers.latest(it)))
+    }
+
     /// Adds an answer to what is known.
     fn absorb(&mut self, candidates: &[Member], unhealthy: &[Member], own: bool) {
         let reports = self.config.estimation.is_some();
         let prefers = self.config.protocol.prefers() || self.rules.skips_locally();
+        // Who names a former life has not heard of the present one.
+        let me = self.me;
+        let present = |it: Member| {
+            let latest = self.peers.latest(it);
+            if it.id == me.id { me } else { latest }
+        };
         let Some(run) = &mut self.run else {
             return;
         };
         let before = run.candidates.first().copied();
-        for &member in candidates {
+        for member in candidates.iter().copied().map(present) {
             // Most answers name the same ones, and a rank is a hash.
             let is_known =
                 |&(_, other): &(Rank, Member)| other == member || other.supersedes(member);
@@ -335,14 +371,15 @@ impl<A: Attribute> Celect<A> {
                 if lowest != before {
                     run.agreed = 0;
                 }
-                let names_it = lowest.is_some_and(|(_, it)| candidates.contains(&it));
+                let mut named = candidates.iter().copied().map(present);
+                let names_it = lowest.is_some_and(|(_, it)| named.any(|other| other == it));
                 run.agreed += u16::from(names_it && !own);
             }
         }
     }
 
     /// Appoints whom the answers speak for, if there are enough of them.
-    fn evaluate(&mut self, cx: &mut Context<'_, Self>) {
+    pub(crate) fn evaluate(&mut self, cx: &mut Context<'_, Self>) {
         let (needed, protocol) = (self.needed(), self.config.protocol);
         let Some(run) = &mut self.run else {
             return;
@@ -437,6 +474,10 @@ impl<A: Attribute> Celect<A> {
             let answers = u16::try_from(run.answered.len()).unwrap_or(u16::MAX);
             let missing = answers.saturating_sub(run.agreed);
             self.report(member, (ballot, answers, missing), cx);
+            // It was lost while the run went on, and so nothing was begun then.
+            if self.leader.is_some_and(|leader| leader.lost) && self.config.reelect {
+                self.begin_soon(cx);
+            }
         }
     }
 
@@ -512,6 +553,13 @@ impl<A: Attribute> Celect<A> {
             run.exclude.remove(0);
         }
         run.exclude.push(member);
+        // All of them have to be named, or answers name them again.
+        let budget = self.config.list_budget(FIXED_MAX_LEN);
+        let named =
+            |run: &Run| -> Members { cut(run.exclude.iter().copied(), &mut budget.clone()) };
+        while named(run).len() < run.exclude.len() {
+            run.exclude.remove(0);
+        }
         if self.rules.skips_locally() {
             run.named = None;
             self.evaluate(cx);

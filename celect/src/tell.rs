@@ -19,7 +19,7 @@ use crate::{Attribute, Ballot, Celect, Timer};
 pub(crate) struct Telling {
     ballot: Ballot,
     renewal: u32,
-    pending: BTreeSet<Member>,
+    pub(crate) pending: BTreeSet<Member>,
     /// How often it was sent again.
     tries: u8,
     /// Those who need not be told by others, as far as they fit a frame.
