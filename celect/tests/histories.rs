@@ -7,6 +7,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::std_instead_of_alloc,
     reason = "a test fails by panicking"
 )]
 

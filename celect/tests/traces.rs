@@ -8,6 +8,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::std_instead_of_alloc,
     clippy::wildcard_enum_match_arm,
     reason = "a test fails by panicking"
 )]
