@@ -409,7 +409,10 @@ impl<A: Attribute> Celect<A> {
             self.run = None;
             cx.disarm(Timer::Answer);
             // It was lost while the run went on, and so nothing was begun then.
-            if self.leader.is_some_and(|leader| leader.lost) && self.config.reelect {
+            if self.leader.is_some_and(|leader| leader.lost)
+                && self.config.reelect
+                && !self.rules.lowest_wins()
+            {
                 self.begin_soon(cx);
             }
         }
