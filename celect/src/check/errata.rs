@@ -148,7 +148,7 @@ fn orders() -> Vec<Case> {
                 commands: THIRD,
                 ..Setup::full(3, 1, 0)
             },
-            states: 66,
+            states: 58,
             rule: &[Published::LastWins],
             promise: Safety,
             steps: 11,
@@ -183,7 +183,7 @@ fn health() -> Vec<Case> {
                 leads: Leads::This(2),
                 ..Setup::full(3, 1, 0)
             },
-            states: 66,
+            states: 58,
             rule: &[Published::LowestWins],
             promise: Safety,
             steps: 11,
@@ -203,7 +203,7 @@ fn health() -> Vec<Case> {
                 leads: Leads::This(THREE.id.0),
                 ..Setup::full(4, 2, 0)
             },
-            states: 2_129,
+            states: 1_695,
             rule: &[Published::RestartsWhenEmpty],
             promise: Safety,
             steps: 19,
