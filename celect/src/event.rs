@@ -14,8 +14,9 @@ pub enum Command {
     /// Asks for lists to find out what c is, whether or not this node leads. [`Event::Measured`]
     /// or [`Event::Unmeasured`] follows; where it leads all are told.
     Measure,
-    /// Another [`Config::c`](crate::Config::c) and [`Config::f`](crate::Config::f), from now on: an
-    /// election that runs ends by them. An estimate that is known stays in force.
+    /// Another [`Config::c`](crate::Config::c) and [`Config::f`](crate::Config::f), at once: a run
+    /// that waits for answers ends by them, and [`Event::Concluded`] says what it rested on. An
+    /// estimate that is known stays in force.
     Tolerate {
         /// From how many lists a live node may be missing.
         c: u16,

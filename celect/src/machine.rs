@@ -361,7 +361,9 @@ impl<A: Attribute> Celect<A> {
                     ballot,
                 });
             }
-            if !was_listed {
+            if was_listed {
+                self.tell_longer(member, cx);
+            } else {
                 self.tell_newcomer(member, cx);
             }
         }

@@ -34,7 +34,7 @@ pub(crate) struct Run {
     /// Whether the application was told that too few are known.
     starved: bool,
     /// How many lists may lack the lowest, and how often that is too few.
-    tolerates: (u16, Option<Ratio>),
+    pub(crate) tolerates: (u16, Option<Ratio>),
     /// How many answers of others named the lowest candidate: counted where that is reported.
     agreed: u16,
 }
@@ -475,7 +475,10 @@ impl<A: Attribute> Celect<A> {
             let missing = answers.saturating_sub(run.agreed);
             self.report(member, (ballot, answers, missing), cx);
             // It was lost while the run went on, and so nothing was begun then.
-            if self.leader.is_some_and(|leader| leader.lost) && self.config.reelect {
+            if self.leader.is_some_and(|leader| leader.lost)
+                && self.config.reelect
+                && !self.rules.lowest_wins()
+            {
                 self.begin_soon(cx);
             }
         }

@@ -229,7 +229,8 @@ fn a_newcomer_without_room_is_not_told() {
     assert!(node.driver.machine().leads().is_some());
     assert_eq!(node.learn(Delta::Joined(member(4))), []);
     assert_eq!(node.driver.machine().counters().no_room, 1);
-    let told = node.learn(Delta::Joined(member(3)));
+    node.learn(Delta::Failed(member(3)));
+    let told = node.learn(Delta::Refuted(member(3)));
     assert!(matches!(&told[..], [Effect::Send { to, .. }] if *to == member(3)));
 }
 

@@ -371,7 +371,7 @@ fn is_quiet(state: &Mesh) -> bool {
         && state.machines().all(|it| {
             it.run.is_none()
                 && it.awaited.is_none()
-                && it.telling.is_none()
+                && it.telling.as_ref().is_none_or(|it| it.is_given_up)
                 && it.leader.is_none_or(|leader| lives(leader.member))
         })
         && state.machines().any(|it| it.leader.is_some())

@@ -203,7 +203,7 @@ pub(super) fn quick() -> Vec<Scenario> {
     all.extend([
         holds(
             "2 nodes, a leader that restarts",
-            1_582,
+            1_579,
             Setup {
                 commands: SECOND,
                 ends: &[1],
@@ -219,7 +219,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, c is measured while an election runs, a list is lost",
-            24_240,
+            12_816,
             Setup {
                 // So few ticks do not mend every loss.
                 only: Some(super::Promise::Safety),
@@ -244,7 +244,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "2 nodes, a lease that runs out at any time, three timers",
-            44_069,
+            37_336,
             lease_over(3),
         ),
     ]);
@@ -346,7 +346,7 @@ fn lists() -> Vec<Scenario> {
     alloc::vec![
         holds(
             "every list of 4 nodes that satisfies c = 1, Preferred, the highest begins",
-            12_490,
+            1_302,
             healthy(any(Preferred, 1, 4))
         ),
         holds(
@@ -356,7 +356,7 @@ fn lists() -> Vec<Scenario> {
         ),
         holds(
             "2 nodes, a lease that runs out at any time, four timers",
-            1_038_267,
+            853_638,
             lease_over(4)
         ),
         holds(

@@ -94,7 +94,7 @@ impl Oracle {
         let gives_way =
             |it: &Effect<Celect<Order>>| matches!(it, Effect::Event(Event::Yielded { .. }));
         if !effects.iter().any(gives_way) {
-            self.judge(before, after)?;
+            self.judge(before, after, effects)?;
         }
         if after.run.is_none() {
             self.runs.remove(&after.me);
@@ -104,7 +104,12 @@ impl Oracle {
 
     /// Who ends a run has elected nobody who is above one who was there throughout, was on enough
     /// lists, and answers in time (theorem 1).
-    fn judge(&mut self, before: &Celect<Order>, after: &Celect<Order>) -> Result<(), String> {
+    fn judge(
+        &mut self,
+        before: &Celect<Order>,
+        after: &Celect<Order>,
+        effects: &[Effect<Celect<Order>>],
+    ) -> Result<(), String> {
         let (Some(run), Some(leader)) = (&before.run, after.leader) else {
             return Ok(());
         };
@@ -115,6 +120,11 @@ impl Oracle {
         if after.config.protocol.prefers() {
             return Ok(());
         }
+        let concluded = effects.iter().find_map(|effect| match effect {
+            Effect::Event(Event::Concluded { c, .. }) => Some(*c),
+            Effect::Event(_) | Effect::Send { .. } | Effect::Multicast { .. } => None,
+        });
+        let c = usize::from(concluded.unwrap_or(run.tolerates.0));
         let attempts = u32::from(after.config.attempts);
         // Who was appointed last may have been passed over just now.
         let is_last = |member: &Member| {
@@ -129,7 +139,7 @@ impl Oracle {
             counts.is_some_and(|it| it.values().any(|&count| count >= attempts))
         };
         let is_safe = |(member, lacked): &(&Member, &BTreeSet<NodeId>)| {
-            lacked.len() <= usize::from(after.config.c)
+            lacked.len() <= c
                 && !((run.exclude.contains(*member) || is_last(member)) && was_silent(member))
         };
         let there = basis.lacked.iter().filter(is_safe).map(|(&it, _)| it);
