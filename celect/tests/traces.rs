@@ -26,7 +26,7 @@ use plan::{Fault, Plan, first};
 use selvedge_celect::check::ById;
 use selvedge_celect::{Ballot, Celect, Command, Config, Event, Protocol};
 use selvedge_core::{Choose, Member, Span, Time};
-use selvedge_sim::network::Network;
+use selvedge_sim::network::{Link, Network};
 
 /// As the recorder draws its times.
 pub(crate) fn between(rng: &mut ChaCha8Rng, low_ms: u64, high_ms: u64) -> Span {
@@ -211,8 +211,8 @@ fn run(seed: u64) -> Tally {
     let protocols = [Protocol::Base, Protocol::Optimistic, Protocol::Lean];
     let config = Config {
         protocol: protocols[rng.below(3) as usize],
-        // Messages may take 2 s.
-        timeout: Span::secs(2),
+        // Messages may take 2 s, and a leader whose lease is over has a single timeout.
+        timeout: Span::secs(5),
         resend: Span::secs(2),
         lease: (rng.below(2) == 0).then(|| Span::secs(12)),
         ..Config::new(rng.below(3) as u16, 1)
@@ -253,6 +253,8 @@ fn run(seed: u64) -> Tally {
     history.run_until(calm);
     let up = history.up();
     let asks = up[rng.below(up.len() as u64) as usize];
+    // All attempts to appoint the lowest may be lost; no more from here on.
+    history.network.set_link(Link::default()).unwrap();
     // Who is at it refuses.
     drop(history.network.command(asks, Command::Elect));
     history.run_until(calm + Span::secs(120));

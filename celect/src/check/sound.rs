@@ -333,7 +333,7 @@ fn troubles() -> Vec<Scenario> {
         ..lease_over(1)
     };
     let name = "3 nodes, a lease that runs out at any time, a timer";
-    all.push(holds(name, 1_261, three));
+    all.push(holds(name, 1_302, three));
     all
 }
 
@@ -346,7 +346,7 @@ fn lists() -> Vec<Scenario> {
     alloc::vec![
         holds(
             "every list of 4 nodes that satisfies c = 1, Preferred, the highest begins",
-            1_302,
+            12_490,
             healthy(any(Preferred, 1, 4))
         ),
         holds(
