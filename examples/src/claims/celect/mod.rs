@@ -8,6 +8,7 @@ mod e05;
 mod e06;
 mod e10;
 mod figures;
+mod heard;
 mod lab;
 
 use super::Claim;
