@@ -12,6 +12,7 @@ mod e09;
 mod e10;
 pub mod e11;
 mod figures;
+mod heard;
 mod lab;
 mod lacking;
 
