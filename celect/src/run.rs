@@ -486,7 +486,9 @@ impl<A: Attribute> Celect<A> {
 
     /// Answers are overdue, or whom we appointed is.
     pub(crate) fn overdue(&mut self, cx: &mut Context<'_, Self>) {
+        // What is there may be enough by now.
         self.rest_on_latest();
+        self.evaluate(cx);
         let needed = self.needed();
         let wait = self.wait();
         let Some(run) = &mut self.run else {
@@ -531,6 +533,14 @@ impl<A: Attribute> Celect<A> {
         }
         let known = others + usize::from(run.own || lean);
         let is_starved = known < needed && !self.rules.no_discovery();
+        if is_starved && !run.exclude.is_empty() && !self.rules.retries_the_dead() {
+            // Without those who were passed over too few are left: some may be alive after all.
+            run.exclude.clear();
+            run.last = run.last.next();
+            self.counters.rounds += 1;
+            self.round(cx);
+            return;
+        }
         if is_starved && !run.starved {
             run.starved = true;
             let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);

@@ -213,7 +213,7 @@ fn messages(
                 ballot,
                 leader: member,
                 renewal: number as u32,
-                told: list(0),
+                told: list(0).to_vec().into(),
             },
         ),
         (
@@ -221,6 +221,41 @@ fn messages(
             Message::Heard {
                 ballot,
                 renewal: number as u32,
+            },
+        ),
+        (
+            "sample-query",
+            Message::SampleQuery {
+                run: number as u32,
+                from: member.id,
+            },
+        ),
+        (
+            "sample-response",
+            Message::SampleResponse {
+                run: number as u32,
+                life: number as u32,
+                from: member.id,
+                members: list(0),
+                more: number.is_multiple_of(2),
+            },
+        ),
+        (
+            "feedback",
+            Message::Feedback {
+                ballot,
+                answers: number as u16,
+                missing: few.into(),
+            },
+        ),
+        (
+            "estimate",
+            Message::Estimate {
+                ballot,
+                number: number as u32,
+                source: selvedge_celect::Source::Sampling,
+                upper: number as u16,
+                miss: number as u32,
             },
         ),
     ]

@@ -3,12 +3,12 @@
 use selvedge_core::Member;
 use selvedge_sim::Bytes;
 
-use crate::{Ballot, Members, Message};
+use crate::{Ballot, Members, Message, Source};
 
 /// A message of anyone about anyone.
 pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message) {
     let from = member(bytes, first);
-    let message = match bytes.take() % 8 {
+    let message = match bytes.take() % 12 {
         0 | 1 => Message::Query {
             ballot: ballot(bytes, from, first),
             x: bytes.take(),
@@ -32,9 +32,36 @@ pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message)
             renewal: number(bytes) as u32,
             told: members(bytes, first).to_vec().into(),
         },
-        _ => Message::Heard {
+        7 => Message::Heard {
             ballot: ballot(bytes, from, first),
             renewal: number(bytes) as u32,
+        },
+        8 => Message::SampleQuery {
+            run: number(bytes) as u32,
+            from: member(bytes, first).id,
+        },
+        9 => Message::SampleResponse {
+            run: number(bytes) as u32,
+            life: member(bytes, first).incarnation.0,
+            from: member(bytes, first).id,
+            members: members(bytes, first),
+            more: bytes.take() < 128,
+        },
+        10 => Message::Feedback {
+            ballot: ballot(bytes, from, first),
+            answers: number(bytes) as u16,
+            missing: number(bytes) as u16,
+        },
+        _ => Message::Estimate {
+            ballot: ballot(bytes, from, first),
+            number: number(bytes) as u32,
+            source: if bytes.take() < 128 {
+                Source::Sampling
+            } else {
+                Source::Feedback
+            },
+            upper: number(bytes) as u16,
+            miss: number(bytes) as u32,
         },
     };
     (from, message)

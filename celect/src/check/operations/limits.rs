@@ -24,17 +24,19 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
     // The one who appointed us may not be on our list.
     check(&[
         ("listed", machine.members().count(), peers),
-        ("timers", timers, 6),
+        ("timers", timers, 9),
         ("to be told", told, peers + 1),
     ])?;
     let Some(run) = &machine.run else {
         return Ok(());
     };
     let config = &machine.config;
+    // What is measured is no more than are known.
+    let wanted = WANTED + config.estimation.map_or(0, |_| peers);
     // Who was asked may have a new life now.
-    let asked = 2 * (peers + WANTED);
+    let asked = 2 * (peers + wanted);
     check(&[
-        ("met", run.met.len(), WANTED),
+        ("met", run.met.len(), wanted),
         ("asked", run.asked.len(), asked),
         ("answered", run.answered.len(), asked),
         (

@@ -1,9 +1,9 @@
 //! What a run begins with: its first eight bytes.
 
-use selvedge_core::{Member, NodeId, Rank, Span};
+use selvedge_core::{Member, NodeId, Rank, Ratio, Span};
 use selvedge_sim::Bytes;
 
-use crate::{Attribute, Config, Protocol};
+use crate::{Attribute, Config, Estimation, Protocol, Source};
 
 /// The lowest id leads, or the highest: whom a ballot prefers does not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,6 +93,22 @@ impl Settings {
             } else {
                 64
             },
+            // Of a quarter of all.
+            estimation: (more >> 3 & 3 == 3).then(|| Estimation {
+                source: if more & 32 == 0 {
+                    Source::Sampling
+                } else {
+                    Source::Feedback
+                },
+                at_once: 2,
+                period: Span::secs(4),
+                pool: 2,
+                miss: Ratio::new(1, 10),
+                margin: u16::from(more >> 6 & 1),
+                floor: 0,
+                valid: Span::secs(20),
+                ..Estimation::default()
+            }),
             ..Config::new(c, f)
         };
         settings
