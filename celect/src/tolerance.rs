@@ -69,13 +69,22 @@ impl<A: Attribute> Celect<A> {
     /// the latter c is [`Config::c`](crate::Config::c), or was cut short.
     #[must_use]
     pub fn tolerates(&self) -> (u16, Option<Ratio>) {
-        match self.tolerance.known {
-            Some(known) => (known.c, known.miss),
-            None => (self.config.c, None),
-        }
+        let (Some(known), Some(estimation)) = (self.tolerance.known, self.config.estimation) else {
+            return (self.config.c, None);
+        };
+        // Of those who were there when it was measured some may be gone.
+        let c = known.c.min(self.most()).max(estimation.floor);
+        (c, known.miss.filter(|_| c >= known.c))
     }
 
-    /// Another bound is known. O(n).
+    /// More others than there are cannot be asked, and f of them may be dead.
+    fn most(&self) -> u16 {
+        let others = self.peers.by_rank().len().saturating_sub(1);
+        let others = u16::try_from(others).unwrap_or(u16::MAX);
+        others.saturating_sub(self.config.f)
+    }
+
+    /// Another bound is known.
     pub(crate) fn rest_on(&mut self, bound: Bound, cx: &mut Context<'_, Self>) {
         let Some(estimation) = self.config.estimation else {
             return;
@@ -84,13 +93,10 @@ impl<A: Attribute> Celect<A> {
         self.tolerance.recent.push_over(bound.upper);
         let upper = self.tolerance.recent.iter().copied().max();
         let upper = upper.unwrap_or(bound.upper);
-        // More others than there are cannot be asked, and f of them may be dead.
-        let others = u16::try_from(self.peers.iter().count()).unwrap_or(u16::MAX);
-        let most = others.saturating_sub(self.config.f);
         let c = upper
             .saturating_add(estimation.margin)
             .min(estimation.ceiling)
-            .min(most)
+            .min(self.most())
             .max(estimation.floor);
         self.tolerance.known = Some(Known {
             c,
