@@ -121,6 +121,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod appoint;
 mod attribute;
 mod ballot;
 #[cfg(feature = "check")]
