@@ -10,6 +10,7 @@
 //! is reliable, as the thesis assumes. The lowest id leads.
 
 mod errata;
+pub mod operations;
 mod setup;
 mod sound;
 

@@ -1,7 +1,7 @@
 //! What can be set, with units, ranges and where the values come from.
 
-use selvedge_core::Span;
 use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
+use selvedge_core::{Ratio, Span};
 use thiserror::Error;
 
 /// How an election is run. Nodes answer initiators of every protocol.
@@ -42,7 +42,8 @@ impl Protocol {
 pub struct Config {
     /// Which protocol an election of this node runs. Default [`Protocol::Base`].
     pub protocol: Protocol,
-    /// From how many nodes' lists a live node may be missing: from 0. It counts all who miss it at
+    /// From how many nodes' lists a live node may be missing: from 0. What elections rest on while
+    /// [`estimation`](Self::estimation) is off or knows nothing. It counts all who miss it at
     /// any moment of a run (erratum E7). No default: too low a value elects wrongly, too high a
     /// one asks more nodes. About 10% of the nodes at 5% loss (thesis, table 5.1).
     pub c: u16,
@@ -71,7 +72,8 @@ pub struct Config {
     /// several timeouts. Default 5 s.
     pub patience: Span,
     /// Whether a node that hears that its leader failed, left, or let its lease run out elects
-    /// another one. Default true.
+    /// another one; and whether a leader whose lease ran out does, when it has heard of none for
+    /// `patience`. Default true.
     pub reelect: bool,
     /// Over how long the beginnings of those who hear that are spread, so that not all begin.
     /// Zero for at once. Default 200 ms.
@@ -82,14 +84,140 @@ pub struct Config {
     /// By how much two clocks may run apart, in parts per million: the leader takes its lease to be
     /// so much shorter. Below a million. Default 1,000.
     pub drift: u32,
-    /// How many nodes an initiator passes over at a time; one more forgets the first. From 1.
-    /// Default 16.
+    /// How many nodes an initiator passes over at a time, fewer where a frame cannot name so many;
+    /// one more forgets the first. From 1. Default 16.
     pub exclude_limit: u8,
     /// The longest frame in bytes, header and sender included: from 127. Lists are cut to fit.
     /// Default 1,400.
     pub frame_budget: u16,
     /// How many nodes may be remembered: from 1. Default 4,096.
     pub peer_limit: u32,
+    /// Whether elections take c from what is measured. `None`, the default, is for no: they take
+    /// [`c`](Self::c). With it they do so as long as nothing newer is known.
+    pub estimation: Option<Estimation>,
+}
+
+/// Where an estimate of c comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Source {
+    /// The leader asks some nodes for their lists every [`Estimation::period`]
+    /// ([`Tally`](crate::estimate::Tally)). It speaks of all nodes.
+    #[default]
+    Sampling,
+    /// Initiators report to the leader how many of their answers lacked it
+    /// ([`Misses`](crate::estimate::Misses)). It speaks of this leader alone, and is forgotten when
+    /// the leader is lost or another one follows: so it serves elections that confirm a leader, and
+    /// says nothing of those that replace it. `Preferred` and `Hybrid` report nothing.
+    Feedback,
+}
+
+/// How c is measured and used. Nodes may differ in all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Estimation {
+    /// From what. Default [`Source::Sampling`].
+    pub source: Source,
+    /// How many nodes are asked for their lists, of those who are known: from 1. Default 50.
+    pub sample: u16,
+    /// How many of them at a time: from 1. So many lists are in memory. Default 4.
+    pub at_once: u8,
+    /// How long a leader waits between samples: above zero. Default 60 s. Its first one begins a
+    /// [`Config::timeout`] after it was elected.
+    pub period: Span,
+    /// How many runs are reported before they give an estimate: 1 to 256. Default 20.
+    pub pool: u16,
+    /// How often the real c may exceed the bound: above 0, from 1 in 1,000,000 to 1 in 2. Default
+    /// 1 in 100.
+    pub miss: Ratio,
+    /// What is added to the bound, in lists: from 0, for what changes between a sample and an
+    /// election. Default 1.
+    pub margin: u16,
+    /// The least c to elect with: from 0. Default 1.
+    pub floor: u16,
+    /// The largest c to elect with, from `floor`. Besides it is kept to N - 1 - f, with as many nodes
+    /// as are known. Default 65,535. An election that it cuts short is told of without a confidence.
+    pub ceiling: u16,
+    /// Of how many bounds, the latest, the largest is used: from 1. Default 3. So c rises at once and
+    /// falls slowly.
+    pub window: u8,
+    /// For how long what is known serves, by a node's own clock, before it falls back on
+    /// [`Config::c`]: above zero. Should be several times `period`, for what is told may be lost.
+    /// Default 5 min.
+    pub valid: Span,
+}
+
+impl Default for Estimation {
+    fn default() -> Self {
+        Self {
+            source: Source::Sampling,
+            sample: 50,
+            at_once: 4,
+            period: Span::secs(60),
+            pool: 20,
+            miss: Ratio::new(1, 100),
+            margin: 1,
+            floor: 1,
+            ceiling: u16::MAX,
+            window: 3,
+            valid: Span::secs(300),
+        }
+    }
+}
+
+impl Estimation {
+    const fn check(&self) -> Result<(), ConfigError> {
+        let ranges = [
+            ("sample", self.sample as u64, 1, u16::MAX as u64),
+            ("at_once", self.at_once as u64, 1, u8::MAX as u64),
+            ("period", self.period.0, 1, u64::MAX),
+            ("pool", self.pool as u64, 1, 256),
+            (
+                "ceiling",
+                self.ceiling as u64,
+                self.floor as u64,
+                u16::MAX as u64,
+            ),
+            ("window", self.window as u64, 1, u8::MAX as u64),
+            ("valid", self.valid.0, 1, u64::MAX),
+        ];
+        let mut rest: &[(&'static str, u64, u64, u64)] = &ranges;
+        while let [(name, value, low, high), more @ ..] = rest {
+            if *value < *low || *value > *high {
+                return Err(ConfigError::Range {
+                    name,
+                    value: *value,
+                    low: *low,
+                    high: *high,
+                });
+            }
+            rest = more;
+        }
+        if is_miss(self.miss) {
+            Ok(())
+        } else {
+            Err(ConfigError::Miss(self.miss))
+        }
+    }
+}
+
+/// Shares travel in parts of it.
+pub(crate) const MILLION: u32 = 1_000_000;
+
+/// A share in parts per million, rounded up.
+pub(crate) const fn millionths(share: Ratio) -> u32 {
+    let (often, of) = (share.numerator as u64, share.denominator as u64);
+    if of == 0 {
+        return 0;
+    }
+    (often * MILLION as u64).div_ceil(of) as u32
+}
+
+/// Whether a bound may miss so often: from 1 in 1,000,000 to 1 in 2.
+pub(crate) const fn is_miss(miss: Ratio) -> bool {
+    let (often, of) = (miss.numerator as u64, miss.denominator as u64);
+    often * 2 <= of && of <= often.saturating_mul(MILLION as u64) && often > 0
 }
 
 /// The shortest frame budget: an IEEE 802.15.4 radio frame.
@@ -122,6 +250,7 @@ impl Config {
             exclude_limit: 16,
             frame_budget: 1_400,
             peer_limit: 4_096,
+            estimation: None,
         }
     }
 
@@ -162,17 +291,10 @@ impl Config {
         if self.peer_limit == 0 {
             return Err(ConfigError::PeerLimit);
         }
-        Ok(())
-    }
-
-    /// How many lists an election must rest on.
-    pub(crate) const fn needed(&self) -> usize {
-        self.c as usize + 1
-    }
-
-    /// How many lists are asked for.
-    pub(crate) const fn wanted(&self) -> usize {
-        self.needed() + self.f as usize
+        match &self.estimation {
+            Some(estimation) => estimation.check(),
+            None => Ok(()),
+        }
     }
 
     /// The bytes that lists in a message may take that is so long without them.
@@ -217,4 +339,19 @@ pub enum ConfigError {
     /// Nobody could be remembered.
     #[error("peer_limit is 0: give at least the number of nodes")]
     PeerLimit,
+    /// A number of the estimation is outside its range.
+    #[error("estimation's {name} is {value}: set it to at least {low} and at most {high}")]
+    Range {
+        /// Which setting.
+        name: &'static str,
+        /// What was asked; times in microseconds.
+        value: u64,
+        /// The least that works.
+        low: u64,
+        /// The most that works.
+        high: u64,
+    },
+    /// A bound cannot miss so often.
+    #[error("estimation's miss is {0:?}: set it to at least 1 in 1,000,000 and at most 1 in 2")]
+    Miss(Ratio),
 }

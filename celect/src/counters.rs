@@ -14,4 +14,6 @@ pub struct Counters {
     pub rounds: u64,
     /// Nodes that did not acknowledge a leader after all retries.
     pub unheard: u64,
+    /// Nodes that were asked for their lists and did not give them, or gave too long ones.
+    pub unlisted: u64,
 }

@@ -1,8 +1,9 @@
 //! What the application is told, what it may ask, and the errors.
 
-use selvedge_core::{Delta, Member};
+use selvedge_core::{Delta, Member, NodeId, Ratio};
 use thiserror::Error;
 
+use crate::estimate::{Estimate, TooFew};
 use crate::{Ballot, ConfigError};
 
 /// What the application may ask.
@@ -10,8 +11,12 @@ use crate::{Ballot, ConfigError};
 pub enum Command {
     /// Run an election. [`Event::Elected`] follows, on all nodes.
     Elect,
-    /// Another [`Config::c`](crate::Config::c) and [`Config::f`](crate::Config::f), from the next
-    /// round on.
+    /// Asks for lists to find out what c is, whether or not this node leads. [`Event::Measured`]
+    /// or [`Event::Unmeasured`] follows; where it leads all are told.
+    Measure,
+    /// Another [`Config::c`](crate::Config::c) and [`Config::f`](crate::Config::f), at once: a run
+    /// that waits for answers ends by them, and [`Event::Concluded`] says what it rested on. An
+    /// estimate that is known stays in force.
     Tolerate {
         /// From how many lists a live node may be missing.
         c: u16,
@@ -20,7 +25,8 @@ pub enum Command {
     },
 }
 
-/// What the application is told. Each names a ballot, which fences what is done on its account.
+/// What the application is told. Those of elections name a ballot, which fences what is done on its
+/// account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// This node runs an election; its rounds have larger ballots than this.
@@ -81,6 +87,44 @@ pub enum Event {
     /// We led, and fewer than c others acknowledged that for as long as the lease is: what is done
     /// under this ballot must end now.
     Ended(Ballot),
+    /// Our election is over: the one whom it appointed leads.
+    Concluded {
+        /// By which it leads.
+        ballot: Ballot,
+        /// From how many lists the lowest live node may have been missing: it is the one, if it was
+        /// missing from no more.
+        c: u16,
+        /// How often the real c is larger, where c was measured. `None` where it is that of
+        /// [`Config::c`](crate::Config::c), where it was cut short by
+        /// [`Estimation::ceiling`](crate::Estimation::ceiling) or by the number of nodes, and where
+        /// what was known has been forgotten since.
+        miss: Option<Ratio>,
+    },
+    /// We asked for lists, and this is what they say.
+    Measured(Estimate),
+    /// We asked for lists, and they say nothing.
+    Unmeasured(NotMeasured),
+    /// What our elections rest on from now on.
+    Tolerates {
+        /// See [`Event::Concluded`].
+        c: u16,
+        /// See [`Event::Concluded`].
+        miss: Option<Ratio>,
+    },
+}
+
+/// Why a sample gave no estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum NotMeasured {
+    /// Too few answered.
+    #[error(transparent)]
+    TooFew(#[from] TooFew),
+    /// There are more nodes than may be remembered.
+    #[error("lists name more than {limit} nodes: raise peer_limit to their number")]
+    NoRoom {
+        /// See [`Config::peer_limit`](crate::Config::peer_limit).
+        limit: u32,
+    },
 }
 
 /// Tags of the timers.
@@ -98,6 +142,12 @@ pub enum Timer {
     Renew,
     /// The lease ran out.
     Lease,
+    /// Lists that we asked for are overdue.
+    Sample,
+    /// The time for the leader to ask for lists again.
+    Measure,
+    /// What is known of c is too old.
+    Stale,
 }
 
 /// Why an input was refused. Nothing changed.
@@ -106,6 +156,15 @@ pub enum Reject {
     /// One run at a time.
     #[error("this node runs an election already: wait for Elected")]
     AlreadyElecting,
+    /// One sample at a time.
+    #[error("this node asks for lists already: wait for Measured or Unmeasured")]
+    AlreadyMeasuring,
+    /// It was not set how.
+    #[error("c is not measured here: set Config::estimation")]
+    NoEstimation,
+    /// Nobody is known.
+    #[error("nobody is known who could be asked for a list: wait for others to join")]
+    Alone,
     /// Nobody can be asked, and our own list is not enough.
     #[error(
         "{known} nodes are known, ourselves included, and an election needs {needed}: wait for \
@@ -140,4 +199,21 @@ pub enum Misbehaviour {
     /// It says that we lead under a ballot by which we were not appointed.
     #[error("it says that this node leads, by a ballot that it does not know")]
     NotAppointed,
+    /// A part of a list is out of order, or promises others behind nobody.
+    #[error("its list from {0:?} on is not in order")]
+    List(NodeId),
+    /// More answers lacked us than there were.
+    #[error("it had {answers} answers, of which {missing} lacked us")]
+    Feedback {
+        /// As it says.
+        answers: u16,
+        /// As it says.
+        missing: u16,
+    },
+    /// It tells what c is in place of the leader.
+    #[error("it tells what c is, by the ballot of {0}")]
+    NotLeader(Member),
+    /// No bound misses so often.
+    #[error("its bound misses {0} in a million times: no settings give that")]
+    Miss(u32),
 }

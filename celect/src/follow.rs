@@ -5,7 +5,7 @@ use selvedge_core::{Context, Member, Span, serial_newer};
 use crate::attribute::key;
 use crate::machine::Leadership;
 use crate::message::Message;
-use crate::{Attribute, Ballot, Celect, Event, Timer};
+use crate::{Attribute, Ballot, Celect, Event, Source, Timer};
 
 impl<A: Attribute> Celect<A> {
     /// Somebody runs an election.
@@ -17,17 +17,40 @@ impl<A: Attribute> Celect<A> {
         exclude: &[Member],
         cx: &mut Context<'_, Self>,
     ) {
-        if let Some(leader) = self.leader
-            && leader.ballot > ballot
-            // A run that told of a leader may still be counting answers, and mend it.
-            && !leader.ballot.same_run(ballot)
-            && !self.rules.lowest_wins()
-            && !self.rules.last_wins()
+        let later = self.leader.filter(|leader| {
+            let by_ballots = !self.rules.lowest_wins() && !self.rules.last_wins();
+            by_ballots && leader.ballot > ballot
+        });
+        // Who streams has a leader before it has its answers, and asks again for those.
+        let is_of_this_run = later.is_some_and(|leader| leader.ballot.same_run(ballot));
+        if let Some(leader) = later
+            && !is_of_this_run
         {
             self.say(from, leader, cx);
             return;
         }
         self.epoch = self.epoch.max(ballot.epoch);
+        if !is_of_this_run {
+            self.give_way(ballot, cx);
+        }
+        let answer = self.answer(x, y, want, exclude, from);
+        let (candidates, unhealthy, known) = answer;
+        cx.send(
+            from,
+            Message::Response {
+                ballot,
+                candidates,
+                unhealthy,
+                known,
+            },
+        );
+        if self.awaited == Some(ballot) && self.peers.is_gone(from) {
+            self.watch(cx);
+        }
+    }
+
+    /// Another run goes on, perhaps in place of ours.
+    fn give_way(&mut self, ballot: Ballot, cx: &mut Context<'_, Self>) {
         match &self.run {
             Some(run) if run.last > ballot => {}
             Some(run) => {
@@ -44,20 +67,6 @@ impl<A: Attribute> Celect<A> {
                 }
             }
             None => self.awaited = self.awaited.max(Some(ballot)),
-        }
-        let answer = self.answer(x, y, want, exclude, from);
-        let (candidates, unhealthy, known) = answer;
-        cx.send(
-            from,
-            Message::Response {
-                ballot,
-                candidates,
-                unhealthy,
-                known,
-            },
-        );
-        if self.awaited == Some(ballot) && self.peers.is_gone(from) {
-            self.watch(cx);
         }
     }
 
@@ -90,8 +99,16 @@ impl<A: Attribute> Celect<A> {
             renewal: 0,
             lost: false,
         };
+        let led = self.leads().is_some();
         self.adopt(leader, cx);
         self.tell_all(leader, by, cx);
+        // Whoever leads on goes on measuring as it did.
+        if let Some(estimation) = self.config.estimation
+            && estimation.source == Source::Sampling
+            && !led
+        {
+            cx.arm(Timer::Measure, self.config.timeout);
+        }
         if let Some(lease) = self.config.lease {
             cx.arm(Timer::Renew, Self::third(lease));
             cx.arm(Timer::Lease, self.term(lease));
@@ -191,10 +208,15 @@ impl<A: Attribute> Celect<A> {
             && member != self.me
         {
             cx.disarm(Timer::Renew);
+            cx.disarm(Timer::Measure);
             cx.event(Event::Deposed {
                 ballot: ours,
                 by: ballot,
             });
+        }
+        let is_other = |it: Leadership| it.member != member;
+        if self.leader.is_some_and(is_other) {
+            self.forget_leader(cx);
         }
         self.leader = Some(leader);
         cx.disarm(Timer::Start);
@@ -227,6 +249,7 @@ impl<A: Attribute> Celect<A> {
             };
             cx.event(event);
             cx.disarm(Timer::Lease);
+            self.forget_leader(cx);
             if self.config.reelect {
                 self.begin_soon(cx);
             }
@@ -278,9 +301,15 @@ impl<A: Attribute> Celect<A> {
         }
         leader.lost = true;
         let Leadership { member, ballot, .. } = *leader;
+        self.forget_leader(cx);
         if member == self.me {
             cx.disarm(Timer::Renew);
+            cx.disarm(Timer::Measure);
             cx.event(Event::Ended(ballot));
+            // Those who could elect another one may have forgotten us.
+            if self.config.reelect {
+                self.watch(cx);
+            }
         } else {
             cx.event(Event::LeaseOver {
                 leader: member,

@@ -1,12 +1,16 @@
 //! The state, and where each input goes.
 
-use selvedge_core::{Context, Delta, Input, Machine, Member, Untracked};
+use selvedge_core::{Context, Delta, Input, Machine, Member, Ratio, Untracked};
+
+use crate::config::{MILLION, is_miss};
 
 use crate::message::Message;
 use crate::peers::{Peers, Standing};
 use crate::published::Rules;
 use crate::run::Run;
+use crate::sampling::is_in_order;
 use crate::tell::Telling;
+use crate::tolerance::{Bound, Tolerance};
 use crate::{
     Attribute, Ballot, Command, Config, ConfigError, Counters, Event, Lowest, Misbehaviour, Reject,
     Timer,
@@ -29,6 +33,8 @@ pub struct Celect<A = Lowest> {
     /// heard of.
     pub(crate) awaited: Option<Ballot>,
     pub(crate) telling: Option<Telling>,
+    /// What is known of c.
+    pub(crate) tolerance: Tolerance,
     pub(crate) counters: Untracked<Counters>,
 }
 
@@ -85,6 +91,7 @@ impl<A: Attribute> Celect<A> {
             run: None,
             awaited: None,
             telling: None,
+            tolerance: Tolerance::new(config.estimation),
             counters: Untracked::default(),
         }
     }
@@ -115,7 +122,14 @@ impl<A: Attribute> Celect<A> {
         corpse.run = None;
         corpse.awaited = None;
         corpse.telling = None;
+        corpse.tolerance = Tolerance::new(None);
         corpse
+    }
+
+    /// What leaders are ordered by.
+    #[cfg(feature = "check")]
+    pub(crate) fn key_of(&self, member: Member) -> (selvedge_core::Rank, Member) {
+        crate::attribute::key(&self.attribute, member)
     }
 
     /// Who we are.
@@ -166,7 +180,7 @@ impl<A: Attribute> Celect<A> {
         match command {
             Command::Elect if self.run.is_some() => Err(Reject::AlreadyElecting),
             Command::Elect => {
-                let needed = self.config.needed();
+                let needed = self.needed();
                 if needed > 1 && self.peers.by_rank().len() < 2 && !self.rules.no_discovery() {
                     return Err(Reject::TooFew {
                         known: 1,
@@ -176,6 +190,7 @@ impl<A: Attribute> Celect<A> {
                 self.begin(cx);
                 Ok(())
             }
+            Command::Measure => self.measure(cx),
             Command::Tolerate { c, f } => {
                 let config = Config {
                     c,
@@ -184,6 +199,9 @@ impl<A: Attribute> Celect<A> {
                 };
                 config.check()?;
                 self.config = config;
+                self.rest_on_latest();
+                // What is there may be enough now.
+                self.evaluate(cx);
                 Ok(())
             }
         }
@@ -210,11 +228,39 @@ impl<A: Attribute> Celect<A> {
                     return Err(Misbehaviour::NotAppointed.into());
                 }
             }
+            Message::Feedback { ballot, .. } if ballot.initiator != from => {
+                return Err(Misbehaviour::Initiator(ballot.initiator).into());
+            }
+            Message::Feedback {
+                answers, missing, ..
+            } if missing > answers => {
+                return Err(Misbehaviour::Feedback { answers, missing }.into());
+            }
+            Message::SampleResponse {
+                from,
+                ref members,
+                more,
+                ..
+            } if !is_in_order(from, members, more) => {
+                return Err(Misbehaviour::List(from).into());
+            }
+            Message::Estimate { miss, .. } if !is_miss(Ratio::new(miss, MILLION)) => {
+                return Err(Misbehaviour::Miss(miss).into());
+            }
+            Message::Estimate { ballot, .. } => {
+                let is_led = |it: &Leadership| it.ballot == ballot && it.member != from;
+                if let Some(leader) = self.leader.filter(is_led) {
+                    return Err(Misbehaviour::NotLeader(leader.member).into());
+                }
+            }
             Message::Query { .. }
             | Message::Response { .. }
             | Message::Notify { .. }
             | Message::Leader { .. }
-            | Message::Heard { .. } => {}
+            | Message::Heard { .. }
+            | Message::SampleQuery { .. }
+            | Message::SampleResponse { .. }
+            | Message::Feedback { .. } => {}
         }
         match message {
             Message::Query {
@@ -238,6 +284,33 @@ impl<A: Attribute> Celect<A> {
                 told,
             } => self.leader_heard(from, (ballot, leader, renewal), &told, cx),
             Message::Heard { ballot, renewal } => self.acknowledged(from, ballot, renewal),
+            Message::SampleQuery { run, from: first } => self.list_asked(from, run, first, cx),
+            Message::SampleResponse {
+                run,
+                life,
+                from: first,
+                members,
+                more,
+            } => self.list_heard(from, (run, life, first), (&members, more), cx),
+            Message::Feedback {
+                ballot,
+                answers,
+                missing,
+            } => self.reported(ballot, answers, missing, cx),
+            Message::Estimate {
+                ballot,
+                number,
+                source,
+                upper,
+                miss,
+            } => {
+                let bound = Bound {
+                    source,
+                    upper,
+                    miss: Ratio::new(miss, MILLION),
+                };
+                self.churn_told((ballot, number), bound, cx);
+            }
         }
         Ok(())
     }
@@ -269,6 +342,9 @@ impl<A: Attribute> Celect<A> {
         let was_listed = self.peers.is_listed(member);
         if self.peers.set(member, standing, &self.attribute).is_err() {
             self.counters.no_room += 1;
+            if standing == Standing::Listed {
+                return Ok(());
+            }
         }
         if standing == Standing::Listed {
             if let Some(leader) = &mut self.leader
@@ -285,7 +361,9 @@ impl<A: Attribute> Celect<A> {
                     ballot,
                 });
             }
-            if !was_listed {
+            if was_listed {
+                self.tell_longer(member, cx);
+            } else {
                 self.tell_newcomer(member, cx);
             }
         }
@@ -330,6 +408,9 @@ impl<A: Attribute> Machine for Celect<A> {
             Input::Tick(Timer::Tell) => self.tell_again(cx),
             Input::Tick(Timer::Renew) => self.renew(cx),
             Input::Tick(Timer::Lease) => self.lease_over(cx),
+            Input::Tick(Timer::Sample) => self.lists_overdue(cx),
+            Input::Tick(Timer::Measure) => self.measure_again(cx),
+            Input::Tick(Timer::Stale) => self.forget_churn(cx),
         }
         Ok(())
     }

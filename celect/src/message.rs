@@ -2,11 +2,11 @@
 
 use alloc::sync::Arc;
 
-use selvedge_core::Member;
 use selvedge_core::wire::{member_len, varint_len};
+use selvedge_core::{Member, NodeId};
 use smallvec::SmallVec;
 
-use crate::Ballot;
+use crate::{Ballot, Source};
 
 /// The protocol's kind in a frame header.
 pub const KIND: u8 = 5;
@@ -17,6 +17,9 @@ pub type Members = SmallVec<[Member; 5]>;
 
 /// The longest message without its lists: a ballot, a member, three numbers.
 pub(crate) const FIXED_MAX_LEN: usize = 1 + (10 + 15 + 5) + 15 + 5 + 3 * 3;
+
+/// The longest part of a list without the list: two numbers, an id, one more number.
+pub(crate) const PART_MAX_LEN: usize = 1 + 5 + 5 + 10 + 1 + 3;
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,6 +83,50 @@ pub enum Message {
         /// Of which renewal.
         renewal: u32,
     },
+    /// Who is on your list, from this id on? (SAMPLEQUERY.) Answered by
+    /// [`Message::SampleResponse`].
+    SampleQuery {
+        /// Which sample of the sender.
+        run: u32,
+        /// Where to begin: what comes before has arrived.
+        from: NodeId,
+    },
+    /// A part of my list (SAMPLERESPONSE).
+    SampleResponse {
+        /// Which sample of the receiver it answers.
+        run: u32,
+        /// The incarnation of the receiver that is meant.
+        life: u32,
+        /// Where this part begins.
+        from: NodeId,
+        /// All on the list from there on, by id, as far as they fit. The sender is not named.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_members))]
+        members: Members,
+        /// Whether there are others behind them.
+        more: bool,
+    },
+    /// How my run that appointed you went (FEEDBACKVALUE).
+    Feedback {
+        /// By which you lead.
+        ballot: Ballot,
+        /// How many answers of others it rests on.
+        answers: u16,
+        /// How many of them did not name you.
+        missing: u16,
+    },
+    /// What the leader found c to be.
+    Estimate {
+        /// By which the sender leads.
+        ballot: Ballot,
+        /// Counts what it told under this ballot.
+        number: u32,
+        /// Where it comes from.
+        source: Source,
+        /// What c is at most.
+        upper: u16,
+        /// How often that is too low, in parts per million.
+        miss: u32,
+    },
 }
 
 impl Message {
@@ -117,6 +164,38 @@ impl Message {
                     + members_len(told)
             }
             Self::Heard { ballot, renewal } => ballot.encoded_len() + varint_len((*renewal).into()),
+            Self::SampleQuery { run, from } => varint_len((*run).into()) + varint_len(from.0),
+            Self::SampleResponse {
+                run,
+                life,
+                from,
+                members,
+                ..
+            } => {
+                varint_len((*run).into())
+                    + varint_len((*life).into())
+                    + varint_len(from.0)
+                    + members_len(members)
+                    + 1
+            }
+            Self::Feedback {
+                ballot,
+                answers,
+                missing,
+            } => {
+                ballot.encoded_len() + varint_len((*answers).into()) + varint_len((*missing).into())
+            }
+            Self::Estimate {
+                ballot,
+                number,
+                upper,
+                miss,
+                ..
+            } => {
+                let numbers = [*number, (*upper).into(), *miss];
+                let numbers = numbers.map(|it| varint_len(it.into()));
+                ballot.encoded_len() + 1 + numbers.iter().sum::<usize>()
+            }
         }
     }
 }

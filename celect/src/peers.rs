@@ -171,6 +171,17 @@ impl Peers {
         same.map_or(0, |peer| peer.suspicions)
     }
 
+    /// The latest life of this node that was heard of, if it is later than this one.
+    pub(crate) fn latest(&self, member: Member) -> Member {
+        let known = self.nodes.get(&member.id).map(|peer| peer.incarnation);
+        let later = known.filter(|known| known.newer_than(member.incarnation));
+        let incarnation = later.unwrap_or(member.incarnation);
+        Member {
+            incarnation,
+            ..member
+        }
+    }
+
     /// Whether this life has certainly ended: that was said of it, or a later one was heard of.
     pub(crate) fn is_over(&self, member: Member) -> bool {
         self.nodes.get(&member.id).is_some_and(|peer| {

@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Context, Member, Rank, Span};
+use selvedge_core::{Context, Member, Rank, Ratio};
 
 use crate::attribute::key;
 use crate::message::{FIXED_MAX_LEN, Members, Message, cut};
 use crate::peers::Peers;
 use crate::pool::Pool;
-use crate::{Attribute, Ballot, Celect, Config, Event, Protocol, Timer};
+use crate::{Attribute, Ballot, Celect, Event, Protocol, Timer};
 
 /// An election of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -18,35 +18,39 @@ pub(crate) struct Run {
     /// The last that was given out.
     pub(crate) last: Ballot,
     /// Who is not on our list, and was named in an answer when we knew too few.
-    met: Vec<Member>,
-    asked: Vec<Member>,
-    answered: Vec<Member>,
+    pub(crate) met: Vec<Member>,
+    pub(crate) asked: Vec<Member>,
+    pub(crate) answered: Vec<Member>,
     /// Whether our own list is one of the answers.
-    own: bool,
+    pub(crate) own: bool,
     /// The lowest first.
-    candidates: Vec<(Rank, Member)>,
-    unhealthy: Vec<Member>,
+    pub(crate) candidates: Vec<(Rank, Member)>,
+    pub(crate) unhealthy: Vec<Member>,
     /// Who did not answer when it was appointed, in that order.
-    exclude: Vec<Member>,
-    x: u8,
-    y: u8,
-    named: Option<Named>,
+    pub(crate) exclude: Vec<Member>,
+    pub(crate) x: u8,
+    pub(crate) y: u8,
+    pub(crate) named: Option<Named>,
     /// Whether the application was told that too few are known.
-    starved: bool,
+    pub(crate) starved: bool,
+    /// How many lists may lack the lowest, and how often that is too few.
+    pub(crate) tolerates: (u16, Option<Ratio>),
+    /// How many answers of others named the lowest candidate: counted where that is reported.
+    pub(crate) agreed: u16,
 }
 
 /// Whom we appointed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Named {
-    member: Member,
-    ballot: Ballot,
-    attempts: u8,
+pub(crate) struct Named {
+    pub(crate) member: Member,
+    pub(crate) ballot: Ballot,
+    pub(crate) attempts: u8,
     /// Whether it said that it leads.
-    heard: bool,
+    pub(crate) heard: bool,
 }
 
 impl Run {
-    const fn new(ballot: Ballot, x: u8, y: u8) -> Self {
+    const fn new(ballot: Ballot, (x, y): (u8, u8), tolerates: (u16, Option<Ratio>)) -> Self {
         Self {
             ballot,
             last: ballot,
@@ -61,11 +65,18 @@ impl Run {
             y,
             named: None,
             starved: false,
+            tolerates,
+            agreed: 0,
         }
     }
 
-    fn answers(&self) -> usize {
+    pub(crate) fn answers(&self) -> usize {
         self.answered.len() + usize::from(self.own)
+    }
+
+    /// How many lists it must rest on.
+    pub(crate) fn needed(&self) -> usize {
+        usize::from(self.tolerates.0) + 1
     }
 }
 
@@ -94,7 +105,7 @@ impl<A: Attribute> Celect<A> {
         } else {
             (1, 0)
         };
-        self.run = Some(Run::new(ballot, x, y));
+        self.run = Some(Run::new(ballot, (x, y), self.tolerates()));
         self.awaited = None;
         cx.disarm(Timer::Watch);
         cx.disarm(Timer::Start);
@@ -103,7 +114,12 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// Asks anew, with all that the run has learned.
-    fn round(&mut self, cx: &mut Context<'_, Self>) {
+    pub(crate) fn round(&mut self, cx: &mut Context<'_, Self>) {
+        let tolerates = self.tolerates();
+        if let Some(run) = &mut self.run {
+            run.tolerates = tolerates;
+            run.agreed = 0;
+        }
         let (wanted, lean) = self.wanted();
         let Some(run) = &mut self.run else {
             return;
@@ -118,7 +134,7 @@ impl<A: Attribute> Celect<A> {
         let known = pool.len();
         let chosen = pool.draw(wanted, cx);
         // So that answers allocate nothing, unless they name many different nodes.
-        let needed = self.config.needed().min(chosen.len());
+        let needed = run.needed().min(chosen.len());
         run.answered.reserve(needed);
         run.candidates.reserve(2 * usize::from(run.x));
         run.unhealthy.reserve(2 * usize::from(run.y));
@@ -132,30 +148,54 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// Our own list is an answer.
-    fn answer_ourselves(&mut self, cx: &mut Context<'_, Self>) {
+    pub(crate) fn answer_ourselves(&mut self, cx: &mut Context<'_, Self>) {
         let Some(run) = &self.run else {
             return;
         };
         let (candidates, unhealthy, _) = self.answer(run.x, run.y, 0, &run.exclude, self.me);
-        self.absorb(&candidates, &unhealthy);
+        self.absorb(&candidates, &unhealthy, true);
         self.evaluate(cx);
     }
 
     /// How many others are asked, and whether our own list is counted whatever they are.
-    const fn wanted(&self) -> (usize, bool) {
+    pub(crate) fn wanted(&self) -> (usize, bool) {
         let lean = matches!(self.config.protocol, Protocol::Lean);
-        (self.config.wanted() - lean as usize, lean)
+        let wanted = self.needed() + usize::from(self.config.f);
+        (wanted - usize::from(lean), lean)
+    }
+
+    /// How many lists our election must rest on, or one that begins now.
+    pub(crate) fn needed(&self) -> usize {
+        let next = usize::from(self.tolerates().0) + 1;
+        self.run.as_ref().map_or(next, Run::needed)
+    }
+
+    /// A run that waits for answers rests on what is known by now. One that has them rests on what
+    /// it began with.
+    pub(crate) fn rest_on_latest(&mut self) {
+        let tolerates = self.tolerates();
+        if let Some(run) = &mut self.run
+            && run.answers() < run.needed()
+            && tolerates.0 != run.tolerates.0
+        {
+            run.tolerates = tolerates;
+        }
     }
 
     /// Who may be asked, perhaps without those who have answered.
-    fn pool<'a>(peers: &'a Peers, attribute: &A, run: &Run, is_repeated: bool) -> Pool<'a> {
+    pub(crate) fn pool<'a>(
+        peers: &'a Peers,
+        attribute: &A,
+        run: &Run,
+        is_repeated: bool,
+    ) -> Pool<'a> {
         let answered = run.answered.iter().filter(|_| is_repeated);
         let without = run.exclude.iter().chain(answered).copied();
         Pool::new(peers, attribute, &run.met, without)
     }
 
     /// Asks these, of so many who might be asked.
-    fn ask(&mut self, members: &[Member], known: usize, cx: &mut Context<'_, Self>) {
+    pub(crate) fn ask(&mut self, members: &[Member], known: usize, cx: &mut Context<'_, Self>) {
         let (wanted, _) = self.wanted();
         let mut budget = self.config.list_budget(FIXED_MAX_LEN);
         let Some(run) = &mut self.run else {
@@ -166,7 +206,7 @@ impl<A: Attribute> Celect<A> {
         } else {
             0
         };
-        let exclude: Members = cut(run.exclude.iter().rev().copied(), &mut budget);
+        let exclude: Members = cut(run.exclude.iter().copied(), &mut budget);
         for &member in members {
             put(&mut run.asked, member);
             cx.send(
@@ -222,7 +262,8 @@ impl<A: Attribute> Celect<A> {
         [candidates, unhealthy, known]: [&[Member]; 3],
         cx: &mut Context<'_, Self>,
     ) {
-        let needed = self.config.needed();
+        let needed = self.needed();
+        let limit = usize::from(self.config.exclude_limit);
         let (any_run, (wanted, _)) = (self.rules.any_run(), self.wanted());
         let Some(run) = &mut self.run else {
             self.counters.stale += 1;
@@ -233,12 +274,30 @@ impl<A: Attribute> Celect<A> {
             self.counters.stale += 1;
             return;
         }
+        if let Some(over) = self.hidden_behind(candidates) {
+            // Below it the sender may have known somebody else: it has to say so.
+            let is_full = self
+                .run
+                .as_ref()
+                .is_some_and(|run| run.exclude.len() >= limit);
+            if is_full {
+                self.counters.stale += 1;
+            } else {
+                self.pass_over(over, cx);
+            }
+            return;
+        }
+        let Some(run) = &mut self.run else {
+            return;
+        };
+        // Two lives of a node have one list.
+        run.answered.retain(|it| it.id != from.id);
         put(&mut run.answered, from);
         let (x, y) = (run.x.into(), run.y.into());
         if !known.is_empty() {
             self.meet(first(known, wanted), cx);
         }
-        self.absorb(first(candidates, x), first(unhealthy, y));
+        self.absorb(first(candidates, x), first(unhealthy, y), false);
         self.evaluate(cx);
     }
 
@@ -270,13 +329,32 @@ impl<A: Attribute> Celect<A> {
         self.ask(&new, all, cx);
     }
 
+    /// Whom an answer names that is certainly over. Where preferences count it does no harm.
+    fn hidden_behind(&self, candidates: &[Member]) -> Option<Member> {
+        let run = self.run.as_ref()?;
+        let is_skipped = self.rules.skips_locally() || self.rules.retries_the_dead();
+        if is_skipped || self.config.protocol.prefers() {
+            return None;
+        }
+        let mut named = candidates.iter().copied().take(run.x.into());
+        named.find(|&it| self.peers.is_over(self.peers.latest(it)))
+    }
+
     /// Adds an answer to what is known.
-    fn absorb(&mut self, candidates: &[Member], unhealthy: &[Member]) {
+    fn absorb(&mut self, candidates: &[Member], unhealthy: &[Member], own: bool) {
+        let reports = self.config.estimation.is_some();
         let prefers = self.config.protocol.prefers() || self.rules.skips_locally();
+        // Who names a former life has not heard of the present one.
+        let me = self.me;
+        let present = |it: Member| {
+            let latest = self.peers.latest(it);
+            if it.id == me.id { me } else { latest }
+        };
         let Some(run) = &mut self.run else {
             return;
         };
-        for &member in candidates {
+        let before = run.candidates.first().copied();
+        for member in candidates.iter().copied().map(present) {
             // Most answers name the same ones, and a rank is a hash.
             let is_known =
                 |&(_, other): &(Rank, Member)| other == member || other.supersedes(member);
@@ -293,187 +371,15 @@ impl<A: Attribute> Celect<A> {
         if !prefers {
             // The lowest is all that matters.
             run.candidates.truncate(1);
-        }
-    }
-
-    /// Appoints whom the answers speak for, if there are enough of them.
-    fn evaluate(&mut self, cx: &mut Context<'_, Self>) {
-        let (needed, protocol) = (self.config.needed(), self.config.protocol);
-        let Some(run) = &mut self.run else {
-            return;
-        };
-        let enough = run.answers() >= needed;
-        let is_spoken_for =
-            |it: &Member| run.unhealthy.binary_search(it).is_err() && !run.exclude.contains(it);
-        let mut by_rank = run.candidates.iter().map(|&(_, member)| member);
-        let best = by_rank.find(is_spoken_for);
-        match best {
-            Some(best)
-                if (enough || protocol.streams())
-                    && run.named.is_none_or(|named| named.member != best) =>
-            {
-                self.appoint(best, cx);
+            if reports {
+                let lowest = run.candidates.first().copied();
+                if lowest != before {
+                    run.agreed = 0;
+                }
+                let mut named = candidates.iter().copied().map(present);
+                let names_it = lowest.is_some_and(|(_, it)| named.any(|other| other == it));
+                run.agreed += u16::from(names_it && !own);
             }
-            Some(_) => {}
-            None if run.y > 0 && (enough || self.rules.restarts_when_empty()) => {
-                run.x = run.x.saturating_add(1);
-                run.y -= 1;
-                run.last = run.last.next();
-                self.counters.rounds += 1;
-                self.round(cx);
-            }
-            None => {}
-        }
-        self.finish(cx);
-    }
-
-    fn appoint(&mut self, member: Member, cx: &mut Context<'_, Self>) {
-        let Some(run) = &mut self.run else {
-            return;
-        };
-        run.last = run.last.next();
-        let ballot = run.last;
-        run.named = Some(Named {
-            member,
-            ballot,
-            attempts: 1,
-            heard: member == self.me,
-        });
-        if member == self.me {
-            self.lead(ballot, None, cx);
-        } else {
-            let life = member.incarnation.0;
-            cx.send(member, Message::Notify { ballot, life });
-            cx.arm(Timer::Answer, self.wait());
-        }
-    }
-
-    /// How long to wait for answers, or for whom we appointed. That somebody failed, or let its lease
-    /// run out, may be false, so it is told as often as others; but it is hardly false, so all
-    /// these attempts together take one timeout.
-    fn wait(&self) -> Span {
-        let Config {
-            timeout, attempts, ..
-        } = self.config;
-        let enough = |run: &&Run| run.answers() >= self.config.needed();
-        let named = self.run.as_ref().filter(enough).and_then(|run| run.named);
-        let is_lost = |member| (self.leader).is_some_and(|it| it.lost && it.member == member);
-        let is_gone = |member| self.peers.is_gone(member) || is_lost(member);
-        if named.is_some_and(|named| is_gone(named.member)) {
-            Span((timeout.0 / u64::from(attempts)).max(1))
-        } else {
-            timeout
-        }
-    }
-
-    /// Somebody leads by this ballot.
-    pub(crate) fn confirm(&mut self, ballot: Ballot) {
-        if let Some(named) = self.run.as_mut().and_then(|run| run.named.as_mut()) {
-            named.heard |= named.ballot == ballot;
-        }
-    }
-
-    /// Ends the run if whom it appointed leads.
-    pub(crate) fn finish(&mut self, cx: &mut Context<'_, Self>) {
-        let needed = self.config.needed();
-        let is_done =
-            |run: &Run| run.answers() >= needed && run.named.is_some_and(|named| named.heard);
-        if self.run.as_ref().is_some_and(is_done) {
-            self.run = None;
-            cx.disarm(Timer::Answer);
-        }
-    }
-
-    /// Answers are overdue, or whom we appointed is.
-    pub(crate) fn overdue(&mut self, cx: &mut Context<'_, Self>) {
-        let needed = self.config.needed();
-        let wait = self.wait();
-        let Some(run) = &mut self.run else {
-            return;
-        };
-        cx.arm(Timer::Answer, wait);
-        if run.answers() < needed {
-            self.ask_more(cx);
-            return;
-        }
-        let Some(named) = &mut run.named else {
-            // All candidates are excluded: some of them may be alive after all.
-            run.exclude.clear();
-            run.last = run.last.next();
-            self.round(cx);
-            return;
-        };
-        let (member, ballot) = (named.member, named.ballot);
-        if named.attempts < self.config.attempts || self.rules.retries_the_dead() {
-            named.attempts = named.attempts.saturating_add(1).min(self.config.attempts);
-            let life = member.incarnation.0;
-            cx.send(member, Message::Notify { ballot, life });
-            return;
-        }
-        self.pass_over(member, cx);
-    }
-
-    fn ask_more(&mut self, cx: &mut Context<'_, Self>) {
-        let needed = self.config.needed();
-        let (wanted, lean) = self.wanted();
-        let Some(run) = &mut self.run else {
-            return;
-        };
-        let pool_of =
-            |run: &Run, is_repeated| Self::pool(&self.peers, &self.attribute, run, is_repeated);
-        let others = pool_of(run, false).len();
-        if !run.own && others < wanted && !self.rules.no_discovery() {
-            // Those whom we knew when the round began have become too few.
-            run.own = true;
-            self.answer_ourselves(cx);
-            return;
-        }
-        let known = others + usize::from(run.own || lean);
-        let is_starved = known < needed && !self.rules.no_discovery();
-        if is_starved && !run.starved {
-            run.starved = true;
-            let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-            cx.event(Event::TooFew {
-                ballot: run.ballot,
-                known: count(known),
-                needed: count(needed),
-            });
-        }
-        let missing = wanted.saturating_sub(run.answered.len());
-        // Whoever has answered may have met others since.
-        let chosen = pool_of(run, !is_starved).draw(missing, cx);
-        self.ask(&chosen, others, cx);
-    }
-
-    /// Whom we appointed is dead, as far as can be told: asks anew without it.
-    fn pass_over(&mut self, member: Member, cx: &mut Context<'_, Self>) {
-        let limit = usize::from(self.config.exclude_limit);
-        let Some(run) = &mut self.run else {
-            return;
-        };
-        if run.exclude.len() >= limit {
-            run.exclude.remove(0);
-        }
-        run.exclude.push(member);
-        if self.rules.skips_locally() {
-            run.named = None;
-            self.evaluate(cx);
-            return;
-        }
-        run.last = run.last.next();
-        self.counters.rounds += 1;
-        self.round(cx);
-    }
-
-    /// Whom we appointed is over for certain: there is nothing to wait for.
-    pub(crate) fn drop_from_run(&mut self, cx: &mut Context<'_, Self>) {
-        let named = self.run.as_ref().and_then(|run| run.named);
-        if let Some(named) = named
-            && !named.heard
-            && self.peers.is_over(named.member)
-            && !self.rules.retries_the_dead()
-        {
-            self.pass_over(named.member, cx);
         }
     }
 }

@@ -19,9 +19,11 @@ use crate::{Attribute, Ballot, Celect, Timer};
 pub(crate) struct Telling {
     ballot: Ballot,
     renewal: u32,
-    pending: BTreeSet<Member>,
+    pub(crate) pending: BTreeSet<Member>,
     /// How often it was sent again.
     tries: u8,
+    /// It was sent often enough. Who has not heard is told when there is news of it.
+    pub(crate) is_given_up: bool,
     /// Those who need not be told by others, as far as they fit a frame.
     told: Arc<[Member]>,
     /// Whether anybody was told.
@@ -103,6 +105,7 @@ impl<A: Attribute> Celect<A> {
             heard: Vec::new(),
             pending,
             tries: 0,
+            is_given_up: false,
         };
         for &member in &telling.pending {
             cx.send(member, telling.message(leader.member));
@@ -125,15 +128,32 @@ impl<A: Attribute> Celect<A> {
         match &mut self.telling {
             Some(telling) => {
                 // Others that wait must not wait longer for each who comes.
-                let is_armed = !telling.pending.is_empty() && telling.tries < self.config.retries;
+                let is_armed = !telling.pending.is_empty() && !telling.is_given_up;
                 telling.pending.insert(member);
                 telling.tries = 0;
+                telling.is_given_up = false;
                 cx.send(member, telling.message(leader.member));
                 if !is_armed {
                     cx.arm(Timer::Tell, self.config.resend);
                 }
             }
             None => self.tell(leader, BTreeSet::from([member]), &[], cx),
+        }
+    }
+
+    /// Somebody on our list is alive: if it has not heard who leads it is told for longer. What
+    /// others wait for is not put off.
+    pub(crate) fn tell_longer(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        let Some(telling) = &mut self.telling else {
+            return;
+        };
+        if !telling.pending.contains(&member) {
+            return;
+        }
+        if telling.is_given_up {
+            self.tell_newcomer(member, cx);
+        } else {
+            telling.tries = 0;
         }
     }
 
@@ -166,7 +186,7 @@ impl<A: Attribute> Celect<A> {
 
     pub(crate) fn acknowledged(&mut self, from: Member, ballot: Ballot, renewal: u32) {
         let leased = self.config.lease.is_some();
-        let enough = usize::from(self.config.c.max(1));
+        let enough = usize::from(self.tolerates().0.max(1));
         let Some(telling) = &mut self.telling else {
             return;
         };
@@ -217,9 +237,7 @@ impl<A: Attribute> Celect<A> {
         }
         if telling.tries >= self.config.retries {
             self.counters.unheard += telling.pending.len() as u64;
-            if self.config.lease.is_none() {
-                self.telling = None;
-            }
+            telling.is_given_up = true;
             return;
         }
         telling.tries += 1;
@@ -243,7 +261,7 @@ impl<A: Attribute> Celect<A> {
         let (Some(lease), Some(_)) = (self.config.lease, self.leads()) else {
             return;
         };
-        let c = usize::from(self.config.c);
+        let c = usize::from(self.tolerates().0);
         if let Some(telling) = &self.telling
             && telling.heard.len() >= c.max(telling.asked.into())
         {

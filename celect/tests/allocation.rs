@@ -174,6 +174,9 @@ fn messages_allocate_nothing<H: Host<Celect>>() {
             lone.queries(1, (5, 5));
             lone.election();
             lone.leadership(10);
+            // The one that deposes us has more effects.
+            lone.election();
+            lone.leadership(20);
             let asked = [(1, 0), (5, 5)].map(|xy| lone.queries(100, xy));
             assert_eq!(asked, [0, 0], "queries, {protocol:?}, {members} members");
             let elected = lone.election();

@@ -668,3 +668,46 @@ fn newcomers_do_not_put_off_a_leader_that_was_not_heard() {
     }
     assert_eq!(mesh.leader(2), Some(1));
 }
+
+/// A cut outlasts all retries, and nobody is declared failed meanwhile.
+#[test]
+fn who_was_told_in_vain_is_told_when_there_is_news_of_it() {
+    let mut mesh = Mesh::new(3, Config::new(0, 0));
+    mesh.cut.push(2);
+    mesh.elect(3);
+    mesh.pass(Span::secs(10));
+    assert_eq!(mesh.leader(2), None);
+    assert_eq!(mesh.nodes[0].machine().counters().unheard, 1);
+    mesh.cut.clear();
+    mesh.pass(Span::secs(10));
+    assert_eq!(mesh.leader(2), None);
+    mesh.tell(1, Delta::Refuted(member(2)));
+    mesh.pass(Span::secs(1));
+    assert_eq!(mesh.leaders(), [Some(1); 3]);
+}
+
+/// Of two nodes one does not answer for long, and c wants both lists.
+#[test]
+fn who_was_passed_over_is_asked_where_there_are_no_others() {
+    let mut mesh = Mesh::new(2, Config::new(1, 0));
+    mesh.elect(2);
+    mesh.deliver();
+    assert_eq!(mesh.leader(2), Some(1));
+    // It answers the query, and then nothing reaches it for all attempts.
+    mesh.elect(2);
+    let query = mesh.wire.remove(0);
+    mesh.wire.push(query);
+    let (from, to, message) = mesh.wire.remove(0);
+    mesh.step(to.id.0, Input::Message { from, message })
+        .unwrap();
+    let (from, to, message) = mesh.wire.remove(0);
+    mesh.step(to.id.0, Input::Message { from, message })
+        .unwrap();
+    mesh.cut.push(1);
+    mesh.pass(Span::secs(5));
+    assert!(mesh.nodes[1].machine().is_electing());
+    mesh.cut.clear();
+    mesh.pass(Span::secs(5));
+    assert!(!mesh.nodes[1].machine().is_electing());
+    assert_eq!(mesh.leader(2), Some(1));
+}

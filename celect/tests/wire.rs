@@ -8,9 +8,12 @@
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
-use selvedge_celect::{Ballot, Celect, Command, Config, KIND, Lowest, Members, Message, Protocol};
+use selvedge_celect::{
+    Ballot, Celect, Command, Config, Estimation, Event, KIND, Lowest, Members, Message, Protocol,
+    Source,
+};
 use selvedge_core::wire::{Envelope, VERSION};
-use selvedge_core::{Delta, Driver, Effect, Input, Member, Sha256Sortition, Time};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Sha256Sortition, Time};
 
 fn frame(from: Member, message: &Message) -> Vec<u8> {
     let message = message.clone();
@@ -49,6 +52,29 @@ fn samples() -> Vec<Message> {
             told: members(&[2, 3]).to_vec().into(),
         },
         Message::Heard { ballot, renewal: 1 },
+        Message::SampleQuery {
+            run: 300,
+            from: NodeId(200),
+        },
+        Message::SampleResponse {
+            run: 300,
+            life: 2,
+            from: NodeId(200),
+            members: members(&[200, 201]),
+            more: true,
+        },
+        Message::Feedback {
+            ballot,
+            answers: 130,
+            missing: 1,
+        },
+        Message::Estimate {
+            ballot,
+            number: 1,
+            source: Source::Feedback,
+            upper: 300,
+            miss: 10_000,
+        },
     ]
 }
 
@@ -60,6 +86,10 @@ fn the_format_stays_as_it_is() {
         "01050100 02 ac02090203 c801",
         "01050100 03 ac02090203 0101 8001 02 0201 0301",
         "01050100 04 ac02090203 01",
+        "01050100 05 ac02 c801",
+        "01050100 06 ac02 02 c801 02 c80101 c90101 01",
+        "01050100 07 ac02090203 8201 01",
+        "01050100 08 ac02090203 01 01 ac02 904e",
     ];
     assert_eq!(samples().len(), golden.len());
     for (message, golden) in samples().iter().zip(golden) {
@@ -87,6 +117,7 @@ fn every_frame_keeps_the_budget() {
     let config = Config {
         protocol: Protocol::Hybrid,
         frame_budget: 127,
+        estimation: Some(Estimation::default()),
         ..Config::new(20, 5)
     };
     let mut rng = ChaCha8Rng::seed_from_u64(3);
@@ -124,6 +155,32 @@ fn every_frame_keeps_the_budget() {
                 .unwrap();
         }
     }
+    // Then one asks all others for their lists, part by part.
+    let measure = Input::Command(Command::Measure);
+    let mut measured = None;
+    nodes[7]
+        .step(Time::ZERO, &mut rng, measure, |it| wire.push((7, it)))
+        .unwrap();
+    while let Some((sender, effect)) = wire.pop() {
+        match effect {
+            Effect::Send { to, message } => {
+                let from = member(sender as u64);
+                longest = longest.max(frame(from, &message).len());
+                let to = usize::try_from(u64::MAX - to.id.0).unwrap();
+                let input = Input::Message { from, message };
+                nodes[to]
+                    .step(Time::ZERO, &mut rng, input, |it| wire.push((to, it)))
+                    .unwrap();
+            }
+            Effect::Event(Event::Measured(estimate)) => measured = Some(estimate),
+            Effect::Event(_) | Effect::Multicast { .. } => {}
+        }
+    }
+    let measured = measured.unwrap();
+    assert_eq!(
+        (measured.nodes, measured.lists, measured.upper),
+        (40, 39, 0)
+    );
     let leaders: Vec<_> = nodes.iter().map(|it| it.machine().leader()).collect();
     assert!(leaders.iter().all(Option::is_some), "{leaders:?}");
     assert!((90..=127).contains(&longest), "{longest}");

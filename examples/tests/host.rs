@@ -170,6 +170,37 @@ async fn a_killed_node_frees_its_port_and_a_departed_one_is_heard_to_leave() {
         .await;
 }
 
+/// A seed is a member by and by, and then it need not be probed as a seed. When it is gone it is
+/// again, and whoever is there then is found.
+#[tokio::test]
+async fn a_seed_that_is_a_member_is_spared_until_it_is_gone() {
+    let mut bench = Bench::new();
+    let seed = bench.start(1, vec![]).await;
+    let other = bench.start(2, vec![seed.address()]).await;
+    let traffic = other.traffic();
+    until(|| traffic.report().spared >= 2).await;
+    let address = seed.address();
+    seed.kill().await;
+    let gone = |seen: &Seen, node: u64| {
+        let failed = matches!(
+            seen.event,
+            Told::Membership(Event::Membership(Delta::Failed(_)))
+        );
+        failed && seen.node.0 == node
+    };
+    bench.wait_for(|seen| gone(seen, 2)).await;
+    let (spared, sent) = (traffic.report().spared, traffic.report().sent);
+    until(|| traffic.report().sent > sent).await;
+    assert_eq!(traffic.report().spared, spared);
+    let mut setup = bench.setup(3, vec![]);
+    setup.listen = address;
+    let heir = Host::start(setup).await.unwrap();
+    let joined = |seen: &Seen| matches!(seen.event, Told::Membership(Event::Membership(Delta::Joined(it))) if it.id == heir.id());
+    bench
+        .wait_for(|seen| seen.node == other.id() && joined(seen))
+        .await;
+}
+
 #[tokio::test]
 async fn what_cannot_work_is_refused_at_the_start() {
     let bench = Bench::new();

@@ -3,6 +3,7 @@
 use core::fmt::Debug;
 
 use selvedge_camera::{self as camera, estimate, sections};
+use selvedge_celect as celect;
 use selvedge_core::Member;
 use selvedge_core::wire::{Envelope, HEADER_LEN, VERSION, member_len};
 use selvedge_membership as membership;
@@ -25,6 +26,7 @@ pub fn decode(data: &[u8]) {
     match (version, kind) {
         (VERSION, membership::KIND) => check(data, kind, membership::Message::frame_len),
         (VERSION, camera::KIND) => check(data, kind, around(camera::Message::encoded_len)),
+        (VERSION, celect::KIND) => check(data, kind, around(celect::Message::encoded_len)),
         (VERSION, sections::KIND) => check(data, kind, around(sections::Message::encoded_len)),
         (VERSION, estimate::KIND) => check(data, kind, around(estimate::Message::wire_len)),
         _ => {}
@@ -88,6 +90,7 @@ mod tests {
     fn is_frame(data: &[u8]) -> bool {
         open::<membership::Message>(data, membership::KIND).is_some()
             || open::<camera::Message>(data, camera::KIND).is_some()
+            || open::<celect::Message>(data, celect::KIND).is_some()
             || open::<sections::Message>(data, sections::KIND).is_some()
             || open::<estimate::Message>(data, estimate::KIND).is_some()
     }
@@ -103,6 +106,7 @@ mod tests {
         for (kind, least) in [
             (membership::KIND, 12),
             (camera::KIND, 26),
+            (celect::KIND, 10),
             (sections::KIND, 26),
             (estimate::KIND, 4),
         ] {

@@ -12,11 +12,13 @@
 #![forbid(unsafe_code)]
 
 mod camera_operations;
+mod celect_operations;
 mod decode;
 mod membership_operations;
 mod seeds;
 
 pub use camera_operations::camera_operations;
+pub use celect_operations::celect_operations;
 pub use decode::decode;
 pub use membership_operations::membership_operations;
 pub use seeds::{Seed, seeds};
@@ -35,6 +37,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "camera_operations",
         run: camera_operations,
+    },
+    Target {
+        name: "celect_operations",
+        run: celect_operations,
     },
     Target {
         name: "decode",

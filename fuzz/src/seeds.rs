@@ -1,6 +1,7 @@
 //! What the corpora begin with: inputs that reach every kind of message.
 
 mod camera;
+mod celect;
 mod membership;
 
 /// One input of one target's corpus.
@@ -19,6 +20,8 @@ pub fn seeds() -> impl Iterator<Item = Seed> {
     membership::decode_seeds()
         .into_iter()
         .chain(camera::decode_seeds())
+        .chain(celect::decode_seeds())
         .chain(membership::operation_seeds())
         .chain(camera::operation_seeds())
+        .chain(celect::operation_seeds())
 }

@@ -228,6 +228,9 @@ fn celect_works() -> bool {
                 .is_ok();
         }
     }
+    let percent = |it| Ratio::new(it, 100);
+    let size = selvedge_celect::estimate::sample_size(percent(10), percent(5), percent(90), None);
+    works &= size == Some(98);
     let leader = first.machine().leader();
     works && leader.is_some() && leader == second.machine().leader()
 }

@@ -12,8 +12,10 @@
 
 extern crate alloc;
 
+mod bytes;
 pub mod check;
 mod histories;
 pub mod network;
 
+pub use bytes::Bytes;
 pub use histories::histories;

@@ -95,7 +95,7 @@
 //!
 //! # What it costs
 //!
-//! With the default settings and hops of 1 to 5 ms, as `tests/estimate.rs` measures. Messages
+//! With the default settings and hops of 1 to 5 ms, as `tests/estimate` measures. Messages
 //! are those of walks and answers, walks that were under way in the end included.
 //!
 //! | lists | N | samples | messages | time | relative error | mean `upper` |

@@ -78,7 +78,7 @@ fn answers() -> Vec<Case> {
                 commands: FOURTH,
                 ..Setup::full(4, 2, 0)
             },
-            states: 81,
+            states: 57,
             rule: &[Published::NoDiscovery],
             promise: Liveness,
             steps: 1,
@@ -89,7 +89,7 @@ fn answers() -> Vec<Case> {
                 commands: THIRD,
                 ..Setup { nodes: 3, ..dead }
             },
-            states: 63,
+            states: 51,
             rule: &[Published::RetriesTheDead],
             promise: Liveness,
             steps: 2,
@@ -101,7 +101,7 @@ fn answers() -> Vec<Case> {
                 commands: FOURTH,
                 ..dead
             },
-            states: 198,
+            states: 154,
             rule: &[Published::SkipsLocally],
             promise: Safety,
             steps: 10,
@@ -116,7 +116,7 @@ fn answers() -> Vec<Case> {
                 reelect: false,
                 ..Setup::full(4, 1, 1)
             },
-            states: 20_152,
+            states: 14_076,
             rule: &[Published::AnyRun],
             promise: Safety,
             steps: 23,
@@ -135,7 +135,7 @@ fn orders() -> Vec<Case> {
                 bounds: A_CRASH,
                 ..Setup::full(3, 0, 1)
             },
-            states: 2_391,
+            states: 1_703,
             rule: &[Published::LowestWins],
             promise: Liveness,
             steps: 6,
@@ -148,7 +148,7 @@ fn orders() -> Vec<Case> {
                 commands: THIRD,
                 ..Setup::full(3, 1, 0)
             },
-            states: 66,
+            states: 58,
             rule: &[Published::LastWins],
             promise: Safety,
             steps: 11,
@@ -183,7 +183,7 @@ fn health() -> Vec<Case> {
                 leads: Leads::This(2),
                 ..Setup::full(3, 1, 0)
             },
-            states: 66,
+            states: 58,
             rule: &[Published::LowestWins],
             promise: Safety,
             steps: 11,
@@ -203,7 +203,7 @@ fn health() -> Vec<Case> {
                 leads: Leads::This(THREE.id.0),
                 ..Setup::full(4, 2, 0)
             },
-            states: 2_403,
+            states: 1_695,
             rule: &[Published::RestartsWhenEmpty],
             promise: Safety,
             steps: 19,

@@ -9,7 +9,7 @@ use selvedge_core::{Delta, Input, Machine as _, Member, NodeId, Rank, Span};
 use selvedge_sim::check::{Bounds, Model, Node, Observer, State};
 
 use crate::published::Rules;
-use crate::{Attribute, Ballot, Celect, Command, Config, Event, Protocol, Published};
+use crate::{Attribute, Ballot, Celect, Command, Config, Estimation, Event, Protocol, Published};
 
 /// The lowest id leads: node 1, where it is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,6 +75,8 @@ pub struct Setup {
     pub lease: bool,
     /// See [`Config::reelect`].
     pub reelect: bool,
+    /// See [`Config::estimation`].
+    pub estimation: Option<Estimation>,
     /// Rules that differ from ours.
     pub rules: &'static [Published],
     /// The only promise to look at; all of them, if none is named.
@@ -150,6 +152,7 @@ impl Setup {
             patience: false,
             lease: false,
             reelect: true,
+            estimation: None,
             rules: &[],
             only: None,
             leads: Leads::Lowest,
@@ -172,6 +175,7 @@ impl Setup {
             spread: Span::ZERO,
             lease: self.lease.then(|| Span::secs(9)),
             reelect: self.reelect,
+            estimation: self.estimation,
             peer_limit: 16,
             ..Config::new(self.c, self.f)
         };
@@ -224,6 +228,11 @@ impl Setup {
                 .sometimes("somebody leads", |state| {
                     state.machines().any(|it| it.leads().is_some())
                 });
+        }
+        if self.estimation.is_some() {
+            model = model.sometimes("an election may rest on what was measured", |state| {
+                state.machines().any(|it| it.tolerates().1.is_some())
+            });
         }
         if looks_at(Promise::Safety) {
             model = model.always("in the end all follow one, the right one", move |state| {
@@ -362,7 +371,7 @@ fn is_quiet(state: &Mesh) -> bool {
         && state.machines().all(|it| {
             it.run.is_none()
                 && it.awaited.is_none()
-                && it.telling.is_none()
+                && it.telling.as_ref().is_none_or(|it| it.is_given_up)
                 && it.leader.is_none_or(|leader| lives(leader.member))
         })
         && state.machines().any(|it| it.leader.is_some())
@@ -404,7 +413,11 @@ impl Observer<Celect<ById>> for Watch {
             | Event::Lost { .. }
             | Event::Regained { .. }
             | Event::LeaseOver { .. }
-            | Event::Ended(_) => {}
+            | Event::Ended(_)
+            | Event::Concluded { .. }
+            | Event::Measured(_)
+            | Event::Unmeasured(_)
+            | Event::Tolerates { .. } => {}
         }
     }
 

@@ -77,6 +77,35 @@ pub struct Reference {
     pub x: Option<(f64, f64)>,
 }
 
+/// A plot of some figures over things with names.
+pub(crate) fn over<'a>(
+    title: &str,
+    x: (&str, &[String]),
+    unit: &str,
+    lines: impl IntoIterator<Item = (&'a str, Vec<f64>)>,
+) -> Plot {
+    let line = |(name, figures): (&str, Vec<f64>)| Line {
+        name: name.to_owned(),
+        points: figures
+            .into_iter()
+            .zip(0..)
+            .map(|(y, nth)| Point {
+                x: f64::from(nth),
+                y,
+                low: y,
+                high: y,
+            })
+            .collect(),
+    };
+    Plot {
+        title: title.to_owned(),
+        x: Axis::Names(x.0.to_owned(), x.1.to_vec()),
+        y: Axis::Plain(unit.to_owned()),
+        lines: lines.into_iter().map(line).collect(),
+        references: Vec::new(),
+    }
+}
+
 /// After Okabe and Ito: people with any kind of colour vision can tell these apart. The page's
 /// style sheet replaces ink, grid and reference by its own.
 const COLOURS: [RGBColor; 7] = [

@@ -40,9 +40,9 @@ pub(crate) struct Live {
 }
 
 /// The one that is meant to meet the goal, the defaults of `selvedge node`, and both with a lease.
-const DEFAULTS: [&str; 4] = ["2500:1", "1000", "2500:1:7500", "1000:-:9000"];
+const DEFAULTS: [&str; 4] = ["3100:1", "1000", "3100:1:9300", "1000:-:9000"];
 /// The settings of the curve: periods in milliseconds, and suspicions.
-const PERIODS: [u64; 7] = [500, 1_000, 1_500, 2_000, 2_500, 3_000, 4_000];
+const PERIODS: [u64; 7] = [500, 1_000, 1_500, 2_000, 2_500, 3_100, 4_000];
 const SUSPICIONS: [Option<u16>; 4] = [Some(1), Some(2), Some(4), None];
 /// For how long simulated nodes are idle.
 const IDLE: Span = Span::secs(600);

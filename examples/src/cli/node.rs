@@ -384,11 +384,11 @@ impl Log {
         let (name, node, ballot, text) = match event {
             It::Electing(ballot) => {
                 let text = format!("there is no leader: election {}", ballot.epoch);
-                ("electing", None, ballot, text)
+                ("electing", None, Some(ballot), text)
             }
             It::Yielded { to, .. } => {
                 let text = format!("the election of node {} goes on instead", to.initiator.id);
-                ("yielded", None, to, text)
+                ("yielded", None, Some(to), text)
             }
             It::TooFew {
                 ballot,
@@ -396,38 +396,69 @@ impl Log {
                 needed,
             } => {
                 let text = format!("{known} lists can be asked and an election needs {needed}");
-                ("too-few", None, ballot, self.colour.bad(&text))
+                ("too-few", None, Some(ballot), self.colour.bad(&text))
             }
             It::Elected { leader, ballot } => {
                 let text = format!("{} leads", who(leader));
-                ("elected", Some(leader), ballot, self.colour.good(&text))
+                (
+                    "elected",
+                    Some(leader),
+                    Some(ballot),
+                    self.colour.good(&text),
+                )
             }
             It::Deposed { by, .. } => {
                 let text = "this node leads no longer".to_owned();
-                ("deposed", None, by, self.colour.bad(&text))
+                ("deposed", None, Some(by), self.colour.bad(&text))
             }
             It::Lost { leader, ballot } => {
                 let text = format!("the leader is lost: node {}", leader.id);
-                ("lost", Some(leader), ballot, self.colour.bad(&text))
+                ("lost", Some(leader), Some(ballot), self.colour.bad(&text))
             }
             It::Regained { leader, ballot } => {
                 let text = format!("{} leads all the same", who(leader));
-                ("regained", Some(leader), ballot, self.colour.good(&text))
+                (
+                    "regained",
+                    Some(leader),
+                    Some(ballot),
+                    self.colour.good(&text),
+                )
             }
             It::LeaseOver { leader, ballot } => {
                 let text = format!(
                     "node {} leads no longer: nothing was heard of it",
                     leader.id
                 );
-                ("lease-over", Some(leader), ballot, self.colour.bad(&text))
+                (
+                    "lease-over",
+                    Some(leader),
+                    Some(ballot),
+                    self.colour.bad(&text),
+                )
             }
             It::Ended(ballot) => {
                 let text = "this node leads no longer: too few acknowledge it".to_owned();
-                ("ended", None, ballot, self.colour.bad(&text))
+                ("ended", None, Some(ballot), self.colour.bad(&text))
+            }
+            It::Concluded { ballot, c, .. } => {
+                let text = format!("the election holds if {c} lists at most lack a live node");
+                ("concluded", None, Some(ballot), text)
+            }
+            It::Measured(found) => {
+                let text = format!(
+                    "{} lists at most lack a live node, by a sample",
+                    found.upper
+                );
+                ("measured", None, None, text)
+            }
+            It::Unmeasured(why) => ("unmeasured", None, None, self.colour.bad(&why.to_string())),
+            It::Tolerates { c, .. } => {
+                let text = format!("elections rest on {c} lists at most that lack a live node");
+                ("tolerates", None, None, text)
             }
         };
         let mut line = Line::new(text);
-        (line.node, line.ballot) = (node.map(|it| it.id), Some(ballot));
+        (line.node, line.ballot) = (node.map(|it| it.id), ballot);
         (name, line)
     }
 }

@@ -118,7 +118,13 @@ impl Leaders {
                 self.end(node, at);
             }
             Election::Deposed { .. } => self.end(node, at),
-            Election::Electing(_) | Election::Yielded { .. } | Election::TooFew { .. } => {}
+            Election::Electing(_)
+            | Election::Yielded { .. }
+            | Election::TooFew { .. }
+            | Election::Concluded { .. }
+            | Election::Measured(_)
+            | Election::Unmeasured(_)
+            | Election::Tolerates { .. } => {}
         }
     }
 

@@ -394,8 +394,8 @@ impl Mesh {
             Command::Estimate => {
                 self.ask_estimator(Input::Command(estimate::Command::Estimate), cx)
             }
-            Command::Election(celect::Command::Elect) => {
-                self.ask_celect(Input::Command(celect::Command::Elect), cx)
+            Command::Election(command @ (celect::Command::Elect | celect::Command::Measure)) => {
+                self.ask_celect(Input::Command(command), cx)
             }
             Command::Election(celect::Command::Tolerate { c, f }) => {
                 let election = self.election.as_mut().ok_or(Reject::NoElection)?;

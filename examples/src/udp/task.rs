@@ -20,8 +20,8 @@ use crate::seal::{Epoch, Opener, Seal, Sealer, Unopened};
 use super::leading::Leading;
 use super::locks::Locks;
 use super::{
-    Clock, Directory, FrameError, Known, Refused, SectionGate, Seen, Told, Traffic, Weather,
-    address,
+    Clock, Directory, FrameError, Known, MAX_NODE_ID, Refused, SectionGate, Seen, Told, Traffic,
+    Weather, address,
 };
 
 /// How many datagrams that wait already are heard before a timer is obeyed.
@@ -308,6 +308,7 @@ impl Task {
         let mut effects = core::mem::take(&mut self.effects);
         for effect in effects.drain(..) {
             match effect {
+                Effect::Send { to, .. } if self.is_needless(to.id) => self.traffic.spared.add(1),
                 Effect::Send { to, message } => {
                     let reply = sender.filter(|&(id, _)| id == to.id);
                     let address = match reply {
@@ -343,6 +344,23 @@ impl Task {
         }
         self.effects = effects;
         self.leading.publish(self.driver.machine().leader());
+    }
+
+    /// Whether this stands in for a seed that is here. The machine probes seeds now and then, to
+    /// find back to those who were lost, but not those that it lists as alive: it cannot know that
+    /// a stand-in is one of them. O(members), for stand-ins alone.
+    fn is_needless(&self, to: NodeId) -> bool {
+        if to <= MAX_NODE_ID {
+            return false;
+        }
+        let Some(seed) = self.directory.get(to) else {
+            return false;
+        };
+        let machine = self.driver.machine().membership();
+        let mut others = machine
+            .members()
+            .filter(|it| it.member.id != machine.me().id);
+        others.any(|it| it.status.is_live() && self.directory.get(it.member.id) == Some(seed))
     }
 
     async fn send(&mut self, address: Option<SocketAddr>, message: &Message) {

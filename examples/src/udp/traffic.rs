@@ -83,6 +83,8 @@ counters! {
     untimely,
     /// Messages not sent: nobody knows where the receiver is.
     unknown_destination,
+    /// Probes of a seed not sent: it is a member by now, and as such on the list.
+    spared,
     /// Messages not sent: longer than the frame budget, which is the machine's defect.
     too_long,
     /// Sends and receives that the operating system refused.

@@ -9,8 +9,9 @@ use selvedge_sim::network::{Action, Link, Network, Relays, Topology};
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 
+pub(super) use crate::claims::plot::over as plot;
 use crate::claims::stats::mean;
-use crate::claims::{Axis, Experiment, Fault, Line, Plot, Point, Sample, Samples};
+use crate::claims::{Experiment, Fault, Sample, Samples};
 
 /// How long a node stays inside.
 const INSIDE: Span = Span::millis(100);
@@ -224,35 +225,6 @@ pub(super) fn fewest(seen: &[Vec<Seen>; 2]) -> Option<usize> {
 
 /// The names of what [`both`] gives, for plots.
 pub(super) const BOTH: [&str; 2] = ["the thesis' rule", "eager"];
-
-/// A plot of some figures over the settings.
-pub(super) fn plot<'a>(
-    title: &str,
-    x: (&str, &[String]),
-    unit: &str,
-    lines: impl IntoIterator<Item = (&'a str, Vec<f64>)>,
-) -> Plot {
-    let line = |(name, figures): (&str, Vec<f64>)| Line {
-        name: name.to_owned(),
-        points: figures
-            .into_iter()
-            .zip(0..)
-            .map(|(y, nth)| Point {
-                x: f64::from(nth),
-                y,
-                low: y,
-                high: y,
-            })
-            .collect(),
-    };
-    Plot {
-        title: title.to_owned(),
-        x: Axis::Names(x.0.to_owned(), x.1.to_vec()),
-        y: Axis::Plain(unit.to_owned()),
-        lines: lines.into_iter().map(line).collect(),
-        references: Vec::new(),
-    }
-}
 
 /// One figure for each setting, as words.
 pub(super) fn words(figures: impl IntoIterator<Item = f64>) -> String {

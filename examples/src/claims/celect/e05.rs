@@ -73,9 +73,9 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             Verdict::Differs
         },
         reason: format!(
-            "Of means over trials, Lean among the exact ones; these over all settings. The loss of low hashes \
-             was chosen so that the range comes out, so this row says no more than that there is such a \
-             loss: {}. A node was missing in at most {} lists at 5%, {} at 20% when an election began. \
+            "Of means over trials, Lean among the exact ones; these over all settings. How many of the lowest \
+             are passed over is decided by how much more they lose, which the thesis does not say. At 5% and \
+             20%: {}. A node was missing in at most {} lists at 5%, {} at 20% when an election began. \
              With our defaults, where who does not answer three times is passed over, at 20%: {}. The \
              rest as in E1. Holds when the exact ones are 0 in all trials, and the others lie within {BAND} \
              of the thesis' range.",

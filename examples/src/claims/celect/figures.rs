@@ -240,8 +240,9 @@ pub(super) fn notes() -> String {
     format!(
         "Lists are those of Medley-F under the thesis' rules in the same mesh, with suspicions of the last \
          {} units. Loss is that of a whole way, for which table 5.1's c was measured; nodes lose more \
-         the lower their hash is (the rate, and as much again at the lowest, half as much at the next), \
-         so that hash ranks come out as in figure 6.9; nobody fails, f is 0, anybody begins. The \
+         the lower their hash is (the rate, and as much again at the lowest, half as much at the next): \
+         of three ways that were tried the one that comes near figure 6.8; nobody fails, f is 0, anybody \
+         begins. The \
          multicast is reliable.",
         PERIOD * HISTORY
     )

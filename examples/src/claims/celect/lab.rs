@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use selvedge_celect::{Attribute, Celect, Command, Config, Event, Lowest, Message, Protocol};
-use selvedge_core::{Choose, Delta, Member, NodeId, Ratio, Sha256Sortition, Span, Time};
-use selvedge_sim::network::{Link, MembershipTrace, Multicasts, Network, Relays};
+use selvedge_core::{Choose, Delta, Member, Ratio, Sha256Sortition, Span, Time};
+use selvedge_sim::network::{Link, MembershipTrace, Multicasts, Network, Relays, Topology};
 
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-use crate::claims::membership::traces::{
-    Losses, PERIOD, Placement, Recording, id, member, recorded,
-};
+use super::heard::{Heard, node_of, without_hearsay};
+use crate::claims::membership::traces::{Losses, PERIOD, Placement, Recording, member, recorded};
 use crate::claims::{Experiment, Fault, Sample, Samples};
 
 /// Those of the thesis, in its order, and ours.
@@ -220,7 +219,11 @@ struct Trial<'a> {
     /// All nodes, the lowest hash first.
     order: Vec<usize>,
     losses: Losses,
-    recording: Recording,
+    topology: Topology,
+    /// What each node has heard of each until the election.
+    heard: Vec<Vec<Heard>>,
+    /// What they learn from then on.
+    tail: MembershipTrace,
     /// How often each node was suspected until the election, by all.
     suspicions: Vec<u64>,
     begin: Time,
@@ -236,10 +239,15 @@ impl<'a> Trial<'a> {
         order.sort_by_key(|&node| attribute.rank(member(node)));
         let losses = setting.losses(&order);
         let periods = HISTORY + TAIL;
-        let mut recording = recorded(setting.placement, nodes, &losses, periods, seed)?;
-        let begin = recording.begin + Span::millis(PERIOD * HISTORY);
+        let Recording {
+            topology,
+            begin,
+            lists,
+            trace,
+        } = recorded(setting.placement, nodes, &losses, periods, seed)?;
+        let begin = begin + Span::millis(PERIOD * HISTORY);
         let mut suspicions = vec![0; nodes];
-        for entry in recording.trace.entries() {
+        for entry in trace.entries() {
             if let Delta::Suspected(suspect) = entry.delta
                 && entry.at <= begin
                 && let Some(count) = suspicions.get_mut(node_of(suspect.id))
@@ -247,15 +255,38 @@ impl<'a> Trial<'a> {
                 *count += 1;
             }
         }
-        if setting.own_suspicions {
-            recording.trace = without_hearsay(&recording.trace);
+        let trace = if setting.own_suspicions {
+            without_hearsay(&trace)
+        } else {
+            trace
+        };
+        let mut heard = vec![vec![Heard::default(); nodes]; nodes];
+        let mut tail = MembershipTrace::default();
+        let mut hear = |observer: usize, delta: Delta| {
+            let about = node_of(delta.member().id);
+            if let Some(heard) = heard.get_mut(observer).and_then(|it| it.get_mut(about)) {
+                heard.hear(delta);
+            }
+        };
+        for (observer, list) in lists.iter().enumerate() {
+            list.iter()
+                .for_each(|&it| hear(observer, Delta::Joined(it)));
+        }
+        for entry in trace.entries() {
+            if entry.at <= begin {
+                hear(node_of(entry.observer), entry.delta);
+            } else {
+                tail.push(entry.at, entry.observer, entry.delta);
+            }
         }
         Ok(Self {
             setting,
             attribute,
             order,
             losses,
-            recording,
+            topology,
+            heard,
+            tail,
             suspicions,
             begin,
             initiator: ChaCha8Rng::seed_from_u64(seed).below(nodes as u64) as usize,
@@ -264,32 +295,14 @@ impl<'a> Trial<'a> {
 
     /// The most lists that one node is missing in when the election begins.
     fn missing(&self) -> u64 {
-        let nodes = self.setting.nodes;
-        // By node, and observer.
-        let mut missing = vec![vec![true; nodes]; nodes];
-        let mut set = |observer: usize, about: Member, is_missing: bool| {
-            let lists = missing.get_mut(node_of(about.id));
-            if let Some(entry) = lists.and_then(|it| it.get_mut(observer)) {
-                *entry = is_missing;
-            }
+        let missing = |about: usize| {
+            let lacks = |(observer, heard): &(usize, &Vec<Heard>)| {
+                *observer != about && heard.get(about).is_some_and(|it| !it.listed)
+            };
+            self.heard.iter().enumerate().filter(lacks).count() as u64
         };
-        for (observer, list) in self.recording.lists.iter().enumerate() {
-            let listed = list.iter().copied().chain([member(observer)]);
-            listed.for_each(|it| set(observer, it, false));
-        }
-        let entries = self.recording.trace.entries().iter();
-        for entry in entries.take_while(|entry| entry.at <= self.begin) {
-            let observer = node_of(entry.observer);
-            match entry.delta {
-                Delta::Joined(it) | Delta::Refuted(it) => set(observer, it, false),
-                Delta::Failed(it) | Delta::Left(it) | Delta::Confirmed(it) => {
-                    set(observer, it, true);
-                }
-                Delta::Suspected(_) => {}
-            }
-        }
-        let counts = missing.iter().map(|it| it.iter().filter(|it| **it).count());
-        counts.max().unwrap_or_default() as u64
+        let all = (0..self.setting.nodes).map(missing);
+        all.max().unwrap_or_default()
     }
 
     /// A mesh in which all know what they knew, and whose lists go on changing.
@@ -304,9 +317,9 @@ impl<'a> Trial<'a> {
             max_delay: Span::millis(50),
             ..Link::default()
         };
-        let topology = self.recording.topology.clone();
+        let topology = self.topology.clone();
         let mut mesh = Network::new(seed, topology, link).map_err(Fault::network)?;
-        mesh.start_at(self.recording.begin);
+        mesh.start_at(self.begin);
         mesh.set_relays(Relays::All);
         mesh.set_multicasts(Multicasts::Reliable);
         mesh.set_size(Message::encoded_len);
@@ -330,14 +343,14 @@ impl<'a> Trial<'a> {
             mesh.add(member(node), machine).map_err(Fault::network)?;
         }
         self.losses.begin(&mut mesh, link)?;
-        for (node, list) in self.recording.lists.iter().enumerate() {
-            for &listed in list {
-                mesh.membership(node, Delta::Joined(listed))
-                    .map_err(Fault::network)?;
+        for (node, heard) in self.heard.iter().enumerate() {
+            for (about, heard) in heard.iter().enumerate() {
+                for delta in heard.deltas(member(about)) {
+                    mesh.membership(node, delta).map_err(Fault::network)?;
+                }
             }
         }
-        mesh.replay(&self.recording.trace).map_err(Fault::network)?;
-        mesh.run_until(self.begin);
+        mesh.replay(&self.tail).map_err(Fault::network)?;
         Ok(mesh)
     }
 
@@ -411,30 +424,6 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// The node of this id.
-fn node_of(of: NodeId) -> usize {
-    (of.0 - id(0).0) as usize
-}
-
-/// Without suspicions of which a node only heard: those that came while one was new already.
-fn without_hearsay(trace: &MembershipTrace) -> MembershipTrace {
-    /// For so long news of a suspicion travel.
-    const NEW: Span = Span::millis(PERIOD * 8);
-    let mut begun: BTreeMap<Member, Time> = BTreeMap::new();
-    let mut own = MembershipTrace::default();
-    for entry in trace.entries() {
-        if let Delta::Suspected(suspect) = entry.delta {
-            let former = begun.get(&suspect).copied();
-            if former.is_some_and(|former| entry.at < former + NEW) {
-                continue;
-            }
-            begun.insert(suspect, entry.at);
-        }
-        own.push(entry.at, entry.observer, entry.delta);
-    }
-    own
-}
-
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, reason = "a test may fail")]
 mod tests {
@@ -475,24 +464,5 @@ mod tests {
         let losses = setting(Bias::Even, true).losses(&order);
         assert_eq!(losses.hop, Ratio::new(20, 100));
         assert!(losses.nodes.iter().all(|it| it.numerator == 0));
-    }
-
-    #[test]
-    fn hearsay_is_left_out() {
-        let mut trace = MembershipTrace::default();
-        let suspected = Delta::Suspected(member(3));
-        for (at, observer) in [(0, 1), (20, 2), (159, 4), (160, 5), (170, 1)] {
-            trace.push(Time::ZERO + Span::millis(at), id(observer), suspected);
-        }
-        let refuted = Delta::Refuted(member(3));
-        trace.push(Time::ZERO + Span::millis(171), id(2), refuted);
-        let own = without_hearsay(&trace);
-        let told: Vec<_> = own
-            .entries()
-            .iter()
-            .map(|it| (it.observer, it.delta))
-            .collect();
-        let expected = [(id(1), suspected), (id(5), suspected), (id(2), refuted)];
-        assert_eq!(told, expected);
     }
 }

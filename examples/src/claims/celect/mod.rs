@@ -1,4 +1,4 @@
-//! What the thesis claims of elections: section 5.2 and chapter 6.
+//! What the thesis claims of elections: section 5.2, chapters 6 and 7.
 
 mod e01;
 mod e02;
@@ -6,10 +6,15 @@ mod e03;
 mod e04;
 mod e05;
 mod e06;
+mod e07;
+mod e08;
+mod e09;
 mod e10;
 pub mod e11;
 mod figures;
+mod heard;
 mod lab;
+mod lacking;
 
 use super::Claim;
 
@@ -23,6 +28,9 @@ pub fn claims() -> Vec<Claim> {
         e04::claim(),
         e05::claim(),
         e06::claim(),
+        e07::claim(),
+        e08::claim(),
+        e09::claim(),
         e10::claim(),
     ]
 }

@@ -1,0 +1,51 @@
+//! What an entry costs, what it waits for, and what it is told.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+mod cost;
+mod lives;
+mod refused;
+mod takeover;
+
+use selvedge_camera::{Camera, Config, Event, Token};
+use selvedge_core::{Delta, Member, Span, Time};
+use selvedge_sim::network::{Link, Network, Topology};
+
+const DELAY: Span = Span::millis(10);
+
+fn member(node: usize) -> Member {
+    Member::new(node as u64 + 1, 0)
+}
+
+/// Nodes that know each other, over links of 10 ms.
+fn mesh(nodes: usize, config: Config) -> Network<Camera> {
+    let link = Link {
+        min_delay: DELAY,
+        max_delay: DELAY,
+        ..Link::default()
+    };
+    let mut mesh = Network::new(1, Topology::full_mesh(nodes).unwrap(), link).unwrap();
+    for node in 0..nodes {
+        mesh.add(member(node), Camera::new(member(node), config).unwrap())
+            .unwrap();
+    }
+    for node in 0..nodes {
+        for other in (0..nodes).filter(|&other| other != node) {
+            mesh.membership(node, Delta::Joined(member(other))).unwrap();
+        }
+    }
+    mesh
+}
+
+fn entered(mesh: &mut Network<Camera>) -> Vec<(Time, usize, Token)> {
+    let token = |(at, node, event)| match event {
+        Event::Entered(token) => Some((at, node, token)),
+        _ => None,
+    };
+    mesh.drain_events().filter_map(token).collect()
+}

@@ -1,0 +1,159 @@
+//! Holders that are passed over.
+
+use selvedge_camera::{Command, Config, Event};
+use selvedge_core::{Delta, Member, Span};
+
+use super::{DELAY, entered, member, mesh};
+
+/// The holder is cut off and declared failed. With a takeover another one gets in with a higher
+/// token; when they hear of each other again, the first is told.
+#[test]
+fn a_holder_that_was_passed_over_is_fenced() {
+    let config = Config {
+        takeover: Some(Span::secs(5)),
+        ..Config::new(3)
+    };
+    let mut mesh = mesh(3, config);
+    mesh.command(0, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 3);
+    mesh.partition(&[vec![0], vec![1, 2]]).unwrap();
+    mesh.command(1, Command::Enter).unwrap();
+    mesh.run_for(Span::secs(20));
+    mesh.membership(1, Delta::Failed(member(0))).unwrap();
+    mesh.run_for(Span::secs(4));
+    assert_eq!(mesh.machine(1).unwrap().token(), None, "it has a time");
+    mesh.run_for(Span::secs(2));
+    let later = mesh.machine(1).unwrap().token().unwrap();
+    assert!(later > mesh.machine(0).unwrap().token().unwrap());
+    mesh.heal();
+    mesh.membership(1, Delta::Refuted(member(0))).unwrap();
+    mesh.run_for(DELAY * 3);
+    let told = |event| {
+        mesh.events()
+            .iter()
+            .any(|(_, node, it)| (*node, *it) == event)
+    };
+    assert!(told((1, Event::PassedOver(member(0)))));
+    assert!(told((0, Event::Fenced(later))));
+}
+
+/// What the others say of the holder afterwards is what was known: nobody waits for it again.
+#[test]
+fn who_was_passed_over_is_not_awaited_again() {
+    let takeover = Span::secs(1);
+    let base = Config {
+        takeover: Some(takeover),
+        ..Config::new(3)
+    };
+    for slack in [0, 64] {
+        let config = Config { slack, ..base };
+        // Both ask with number 1, so the second one's token has to be above what its request may
+        // have: it issues the request again, and is told of the holder again.
+        let mut both = mesh(3, config);
+        both.command(0, Command::Enter).unwrap();
+        both.command(1, Command::Enter).unwrap();
+        both.run_for(DELAY * 4);
+        assert!(both.machine(0).unwrap().token().is_some());
+        both.crash(0).unwrap();
+        both.membership(1, Delta::Failed(member(0))).unwrap();
+        both.run_for(takeover + config.resend);
+        assert!(both.machine(1).unwrap().token().is_some(), "slack {slack}");
+
+        // The OK that names the holder comes when its time is over.
+        let mut late = mesh(3, config);
+        late.command(0, Command::Enter).unwrap();
+        late.run_for(DELAY * 4);
+        late.crash(0).unwrap();
+        late.membership(1, Delta::Failed(member(0))).unwrap();
+        late.partition(&[vec![1], vec![0, 2]]).unwrap();
+        late.command(1, Command::Enter).unwrap();
+        late.run_for(takeover * 2);
+        late.heal();
+        late.run_for(config.resend * 2);
+        assert!(late.machine(1).unwrap().token().is_some(), "slack {slack}");
+    }
+}
+
+/// Without one nobody passes, until it is certain that the holder is dead.
+#[test]
+fn without_a_takeover_only_certainty_lets_others_in() {
+    let mut mesh = mesh(3, Config::new(3));
+    mesh.command(0, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 3);
+    mesh.crash(0).unwrap();
+    mesh.command(1, Command::Enter).unwrap();
+    for node in [1, 2] {
+        mesh.membership(node, Delta::Suspected(member(0))).unwrap();
+        mesh.membership(node, Delta::Failed(member(0))).unwrap();
+    }
+    mesh.run_for(Span::secs(3_600));
+    assert_eq!(mesh.machine(1).unwrap().token(), None);
+    let waits_for: Vec<Member> = mesh.machine(1).unwrap().waits_for().collect();
+    assert_eq!(waits_for, [member(0)]);
+    mesh.membership(1, Delta::Confirmed(member(0))).unwrap();
+    assert!(mesh.machine(1).unwrap().token().is_some());
+}
+
+/// A dead holder is waited for by one, and not by each that comes after it.
+#[test]
+fn a_takeover_is_waited_for_once() {
+    let config = Config {
+        takeover: Some(Span::secs(1)),
+        ..Config::new(4)
+    };
+    let mut mesh = mesh(4, config);
+    mesh.command(0, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 4);
+    mesh.crash(0).unwrap();
+    for node in 1..4 {
+        mesh.membership(node, Delta::Failed(member(0))).unwrap();
+    }
+    mesh.command(1, Command::Enter).unwrap();
+    mesh.run_for(Span::secs(1) - DELAY);
+    assert_eq!(entered(&mut mesh).len(), 1);
+    mesh.run_for(DELAY * 4);
+    mesh.command(1, Command::Exit).unwrap();
+    mesh.run_for(DELAY * 4);
+    assert_eq!(entered(&mut mesh).len(), 1);
+    mesh.command(2, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 4);
+    assert_eq!(entered(&mut mesh).len(), 1);
+}
+
+/// Who passes a holder over cannot reach it then, and may be gone when others can.
+#[test]
+fn who_was_passed_over_is_told_by_whoever_heard_of_it() {
+    let config = Config {
+        takeover: Some(Span::secs(1)),
+        ..Config::new(4)
+    };
+    // It may be heard of when it is back on a list, or when an OK is refreshed.
+    for is_refuted in [true, false] {
+        let mut mesh = mesh(4, config);
+        mesh.command(0, Command::Enter).unwrap();
+        mesh.run_for(DELAY * 4);
+        mesh.partition(&[vec![0], vec![1, 2, 3]]).unwrap();
+        for node in 1..4 {
+            mesh.membership(node, Delta::Failed(member(0))).unwrap();
+        }
+        mesh.command(1, Command::Enter).unwrap();
+        mesh.run_for(Span::secs(2));
+        mesh.command(1, Command::Exit).unwrap();
+        mesh.run_for(DELAY * 4);
+        let by = entered(&mut mesh)[1].2;
+        assert_eq!(by.holder, member(1));
+        mesh.crash(1).unwrap();
+        mesh.heal();
+        if is_refuted {
+            mesh.membership(2, Delta::Refuted(member(0))).unwrap();
+            mesh.run_for(DELAY * 2);
+        } else {
+            mesh.run_for(config.refresh);
+        }
+        let told: Vec<_> = mesh
+            .drain_events()
+            .map(|(_, node, event)| (node, event))
+            .collect();
+        assert_eq!(told, [(0, Event::Fenced(by))]);
+    }
+}

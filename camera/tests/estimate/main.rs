@@ -1,0 +1,181 @@
+//! How good estimates are, over a network that delays, loses, doubles and churns; and what a node
+//! makes of what it should not get.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    clippy::std_instead_of_alloc,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod accuracy;
+mod lone;
+mod overlays;
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_camera::estimate::{Command, Config, Estimator, Event};
+use selvedge_core::{Choose, Delta, Member, Ratio, Span};
+use selvedge_sim::histories;
+use selvedge_sim::network::{Link, Network, Topology};
+
+fn member(id: usize) -> Member {
+    Member::new(id as u64, 1)
+}
+
+/// Nodes that hear each other, and who has whom on its list.
+fn mesh(
+    seed: u64,
+    nodes: usize,
+    config: &Config,
+    link: Link,
+    mut knows: impl FnMut(usize, usize) -> bool,
+) -> Network<Estimator> {
+    let topology = Topology::full_mesh(nodes).unwrap();
+    let mut network = Network::new(seed, topology, link).unwrap();
+    for node in 0..nodes {
+        let machine = Estimator::new(member(node), config.clone()).unwrap();
+        network.add(member(node), machine).unwrap();
+    }
+    for node in 0..nodes {
+        for other in (0..nodes).filter(|&other| other != node) {
+            if knows(node, other) {
+                let joined = Delta::Joined(member(other));
+                network.membership(node, joined).unwrap();
+            }
+        }
+    }
+    network
+}
+
+/// Lists that lack others with this probability, each list for itself: edges go one way.
+fn lacking(
+    seed: u64,
+    nodes: usize,
+    config: &Config,
+    link: Link,
+    lack: Ratio,
+) -> Network<Estimator> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    mesh(seed, nodes, config, link, |_, _| !rng.chance(lack))
+}
+
+const NOBODY: Ratio = Ratio::NEVER;
+const A_TENTH: Ratio = Ratio::new(1, 10);
+
+fn lossy() -> Link {
+    Link {
+        loss: Ratio::new(5, 100),
+        ..Link::default()
+    }
+}
+
+/// Runs one estimate of `node` to its end.
+fn run(network: &mut Network<Estimator>, node: usize) -> Event {
+    network.command(node, Command::Estimate).unwrap();
+    let limit = network.now() + Span::secs(3_600);
+    assert!(network.run_until_met(limit, |network| !network.events().is_empty()));
+    let told: Vec<_> = network.drain_events().collect();
+    assert_eq!(told.len(), 1, "one event for one command");
+    assert_eq!(told[0].1, node);
+    told[0].2
+}
+
+/// What many estimates came to.
+#[derive(Default)]
+struct Sums {
+    estimates: u32,
+    missed: u32,
+    /// Of estimate and upper bound over N.
+    ratio: f64,
+    squared_error: f64,
+    upper: f64,
+    samples: f64,
+    messages: f64,
+    seconds: f64,
+}
+
+impl Sums {
+    /// Runs one estimate and counts it.
+    fn add(&mut self, network: &mut Network<Estimator>, node: usize, truth: usize) {
+        let (sent, began) = (network.counters().sent, network.now());
+        let event = run(network, node);
+        let Event::Estimated {
+            nodes,
+            upper,
+            samples,
+            ..
+        } = event
+        else {
+            panic!("no number: {event:?}");
+        };
+        assert!(upper >= nodes);
+        let truth = truth as f64;
+        let ratio = f64::from(nodes) / truth;
+        self.estimates += 1;
+        self.missed += u32::from(truth > f64::from(upper));
+        self.ratio += ratio;
+        self.squared_error += (ratio - 1.0) * (ratio - 1.0);
+        self.upper += f64::from(upper) / truth;
+        self.samples += f64::from(samples);
+        self.messages += (network.counters().sent - sent) as f64;
+        self.seconds += network.now().since(began).0 as f64 / 1e6;
+    }
+
+    /// Divides by the number of estimates, and prints.
+    fn means(mut self, what: &str) -> Self {
+        let estimates = f64::from(self.estimates);
+        for sum in [
+            &mut self.ratio,
+            &mut self.squared_error,
+            &mut self.upper,
+            &mut self.samples,
+            &mut self.messages,
+            &mut self.seconds,
+        ] {
+            *sum /= estimates;
+        }
+        println!(
+            "{what}: {} estimates, mean {:.3} N, relative error {:.3}, upper {:.3} N, \
+             missed {}, samples {:.0}, messages {:.0}, {:.2} s",
+            self.estimates,
+            self.ratio,
+            self.error(),
+            self.upper,
+            self.missed,
+            self.samples,
+            self.messages,
+            self.seconds
+        );
+        self
+    }
+
+    fn error(&self) -> f64 {
+        self.squared_error.sqrt()
+    }
+}
+
+/// One estimate a seed, in a mesh of its own.
+fn over(
+    what: &str,
+    seeds: core::ops::Range<u64>,
+    nodes: usize,
+    config: &Config,
+    link: Link,
+    lack: Ratio,
+) -> Sums {
+    let mut sums = Sums::default();
+    histories(seeds, |seed| {
+        let mut network = lacking(seed, nodes, config, link, lack);
+        sums.add(&mut network, seed as usize % nodes, nodes);
+    });
+    sums.means(what)
+}
+
+/// A single seed says nothing about how often something happens.
+fn is_single() -> bool {
+    std::env::var_os("SELVEDGE_SEED").is_some()
+}

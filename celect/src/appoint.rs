@@ -1,0 +1,226 @@
+//! Whom an election of ours appoints, and what becomes of it.
+
+use selvedge_core::{Context, Member, Span};
+
+use crate::message::{FIXED_MAX_LEN, Members, Message, cut};
+use crate::run::{Named, Run};
+use crate::{Attribute, Ballot, Celect, Config, Event, Timer};
+
+impl<A: Attribute> Celect<A> {
+    /// Appoints whom the answers speak for, if there are enough of them.
+    pub(crate) fn evaluate(&mut self, cx: &mut Context<'_, Self>) {
+        let (needed, protocol) = (self.needed(), self.config.protocol);
+        let Some(run) = &mut self.run else {
+            return;
+        };
+        let enough = run.answers() >= needed;
+        let is_spoken_for =
+            |it: &Member| run.unhealthy.binary_search(it).is_err() && !run.exclude.contains(it);
+        let mut by_rank = run.candidates.iter().map(|&(_, member)| member);
+        let best = by_rank.find(is_spoken_for);
+        match best {
+            Some(best)
+                if (enough || protocol.streams())
+                    && run.named.is_none_or(|named| named.member != best) =>
+            {
+                self.appoint(best, cx);
+            }
+            Some(_) => {}
+            None if run.y > 0 && (enough || self.rules.restarts_when_empty()) => {
+                run.x = run.x.saturating_add(1);
+                run.y -= 1;
+                run.last = run.last.next();
+                self.counters.rounds += 1;
+                self.round(cx);
+            }
+            None => {}
+        }
+        self.finish(cx);
+    }
+
+    fn appoint(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        let Some(run) = &mut self.run else {
+            return;
+        };
+        run.last = run.last.next();
+        let ballot = run.last;
+        run.named = Some(Named {
+            member,
+            ballot,
+            attempts: 1,
+            heard: member == self.me,
+        });
+        if member == self.me {
+            self.lead(ballot, None, cx);
+        } else {
+            let life = member.incarnation.0;
+            cx.send(member, Message::Notify { ballot, life });
+            cx.arm(Timer::Answer, self.wait());
+        }
+    }
+
+    /// How long to wait for answers, or for whom we appointed. That somebody failed, or let its lease
+    /// run out, may be false, so it is told as often as others; but it is hardly false, so all
+    /// these attempts together take one timeout.
+    fn wait(&self) -> Span {
+        let Config {
+            timeout, attempts, ..
+        } = self.config;
+        let enough = |run: &&Run| run.answers() >= run.needed();
+        let named = self.run.as_ref().filter(enough).and_then(|run| run.named);
+        let is_lost = |member| (self.leader).is_some_and(|it| it.lost && it.member == member);
+        let is_gone = |member| self.peers.is_gone(member) || is_lost(member);
+        if named.is_some_and(|named| is_gone(named.member)) {
+            Span((timeout.0 / u64::from(attempts)).max(1))
+        } else {
+            timeout
+        }
+    }
+
+    /// Somebody leads by this ballot.
+    pub(crate) fn confirm(&mut self, ballot: Ballot) {
+        if let Some(named) = self.run.as_mut().and_then(|run| run.named.as_mut()) {
+            named.heard |= named.ballot == ballot;
+        }
+    }
+
+    /// Ends the run if whom it appointed leads.
+    pub(crate) fn finish(&mut self, cx: &mut Context<'_, Self>) {
+        let named = self.run.as_ref().and_then(|run| {
+            let is_done = run.answers() >= run.needed();
+            run.named.filter(|named| is_done && named.heard)
+        });
+        let Some(named) = named else {
+            return;
+        };
+        if let Some(run) = self.run.take() {
+            cx.disarm(Timer::Answer);
+            let Named { member, ballot, .. } = named;
+            let (c, miss) = run.tolerates;
+            // What was forgotten meanwhile was of another leader, or is too old.
+            let miss = miss.filter(|_| self.knows_churn());
+            cx.event(Event::Concluded { ballot, c, miss });
+            let answers = u16::try_from(run.answered.len()).unwrap_or(u16::MAX);
+            let missing = answers.saturating_sub(run.agreed);
+            self.report(member, (ballot, answers, missing), cx);
+            // It was lost while the run went on, and so nothing was begun then.
+            if self.leader.is_some_and(|leader| leader.lost)
+                && self.config.reelect
+                && !self.rules.lowest_wins()
+            {
+                self.begin_soon(cx);
+            }
+        }
+    }
+
+    /// Answers are overdue, or whom we appointed is.
+    pub(crate) fn overdue(&mut self, cx: &mut Context<'_, Self>) {
+        // What is there may be enough by now.
+        self.rest_on_latest();
+        self.evaluate(cx);
+        let needed = self.needed();
+        let wait = self.wait();
+        let Some(run) = &mut self.run else {
+            return;
+        };
+        cx.arm(Timer::Answer, wait);
+        if run.answers() < needed {
+            self.ask_more(cx);
+            return;
+        }
+        let Some(named) = &mut run.named else {
+            // All candidates are excluded: some of them may be alive after all.
+            run.exclude.clear();
+            run.last = run.last.next();
+            self.round(cx);
+            return;
+        };
+        let (member, ballot) = (named.member, named.ballot);
+        if named.attempts < self.config.attempts || self.rules.retries_the_dead() {
+            named.attempts = named.attempts.saturating_add(1).min(self.config.attempts);
+            let life = member.incarnation.0;
+            cx.send(member, Message::Notify { ballot, life });
+            return;
+        }
+        self.pass_over(member, cx);
+    }
+
+    fn ask_more(&mut self, cx: &mut Context<'_, Self>) {
+        let needed = self.needed();
+        let (wanted, lean) = self.wanted();
+        let Some(run) = &mut self.run else {
+            return;
+        };
+        let pool_of =
+            |run: &Run, is_repeated| Self::pool(&self.peers, &self.attribute, run, is_repeated);
+        let others = pool_of(run, false).len();
+        if !run.own && others < wanted && !self.rules.no_discovery() {
+            // Those whom we knew when the round began have become too few.
+            run.own = true;
+            self.answer_ourselves(cx);
+            return;
+        }
+        let known = others + usize::from(run.own || lean);
+        let is_starved = known < needed && !self.rules.no_discovery();
+        if is_starved && !run.exclude.is_empty() && !self.rules.retries_the_dead() {
+            // Without those who were passed over too few are left: some may be alive after all.
+            run.exclude.clear();
+            run.last = run.last.next();
+            self.counters.rounds += 1;
+            self.round(cx);
+            return;
+        }
+        if is_starved && !run.starved {
+            run.starved = true;
+            let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+            cx.event(Event::TooFew {
+                ballot: run.ballot,
+                known: count(known),
+                needed: count(needed),
+            });
+        }
+        let missing = wanted.saturating_sub(run.answered.len());
+        // Whoever has answered may have met others since.
+        let chosen = pool_of(run, !is_starved).draw(missing, cx);
+        self.ask(&chosen, others, cx);
+    }
+
+    /// Whom we appointed is dead, as far as can be told: asks anew without it.
+    pub(crate) fn pass_over(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        let limit = usize::from(self.config.exclude_limit);
+        let Some(run) = &mut self.run else {
+            return;
+        };
+        if run.exclude.len() >= limit {
+            run.exclude.remove(0);
+        }
+        run.exclude.push(member);
+        // All of them have to be named, or answers name them again.
+        let budget = self.config.list_budget(FIXED_MAX_LEN);
+        let named =
+            |run: &Run| -> Members { cut(run.exclude.iter().copied(), &mut budget.clone()) };
+        while named(run).len() < run.exclude.len() {
+            run.exclude.remove(0);
+        }
+        if self.rules.skips_locally() {
+            run.named = None;
+            self.evaluate(cx);
+            return;
+        }
+        run.last = run.last.next();
+        self.counters.rounds += 1;
+        self.round(cx);
+    }
+
+    /// Whom we appointed is over for certain: there is nothing to wait for.
+    pub(crate) fn drop_from_run(&mut self, cx: &mut Context<'_, Self>) {
+        let named = self.run.as_ref().and_then(|run| run.named);
+        if let Some(named) = named
+            && !named.heard
+            && self.peers.is_over(named.member)
+            && !self.rules.retries_the_dead()
+        {
+            self.pass_over(named.member, cx);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What is bounded, and whether it stays so.
+
+use alloc::format;
+use alloc::string::String;
+
+use selvedge_core::Driver;
+use selvedge_core::wire::{HEADER_LEN, member_len};
+
+use super::settings::Order;
+use crate::{Celect, Message};
+
+/// The most that a node of these meshes asks, whatever it is told to tolerate.
+const WANTED: usize = 10;
+
+/// What peers can make grow stays within the limit.
+pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String> {
+    if driver.refused_ticks() > 0 {
+        return Err("a tick was refused".into());
+    }
+    let machine = driver.machine();
+    let peers = machine.config.peer_limit as usize;
+    let timers = driver.timers().count();
+    let told = machine.telling.as_ref().map_or(0, |it| it.pending.len());
+    // The one who appointed us may not be on our list.
+    check(&[
+        ("listed", machine.members().count(), peers),
+        ("timers", timers, 9),
+        ("to be told", told, peers + 1),
+    ])?;
+    let Some(run) = &machine.run else {
+        return Ok(());
+    };
+    let config = &machine.config;
+    // What is measured is no more than are known.
+    let wanted = WANTED + config.estimation.map_or(0, |_| peers);
+    // Who was asked may have a new life now.
+    let asked = 2 * (peers + wanted);
+    check(&[
+        ("met", run.met.len(), wanted),
+        ("asked", run.asked.len(), asked),
+        ("answered", run.answered.len(), asked),
+        (
+            "candidates",
+            run.candidates.len(),
+            asked * usize::from(run.x),
+        ),
+        ("unhealthy", run.unhealthy.len(), asked * usize::from(run.y)),
+        (
+            "passed over",
+            run.exclude.len(),
+            config.exclude_limit.into(),
+        ),
+    ])
+}
+
+fn check(sizes: &[(&str, usize, usize)]) -> Result<(), String> {
+    for (what, count, limit) in sizes {
+        if count > limit {
+            return Err(format!("{what}: {count}, and {limit} allowed"));
+        }
+    }
+    Ok(())
+}
+
+/// A frame stays within its budget. Returns its length.
+pub(super) fn check_frame(machine: &Celect<Order>, message: &Message) -> Result<usize, String> {
+    let len = HEADER_LEN + member_len(machine.me()) + message.encoded_len();
+    let budget = usize::from(machine.config.frame_budget);
+    if len > budget {
+        return Err(format!(
+            "a frame of {len} bytes, {budget} allowed: {message:?}"
+        ));
+    }
+    Ok(len)
+}

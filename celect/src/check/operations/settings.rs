@@ -1,0 +1,160 @@
+//! What a run begins with: its first eight bytes.
+
+use selvedge_core::{Member, NodeId, Rank, Ratio, Span};
+use selvedge_sim::Bytes;
+
+use crate::{Attribute, Config, Estimation, Protocol, Source};
+
+/// The lowest id leads, or the highest: whom a ballot prefers does not matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Order {
+    is_reversed: bool,
+}
+
+impl Attribute for Order {
+    fn rank(&self, member: Member) -> Rank {
+        let id = member.id.0;
+        Rank(if self.is_reversed { !id } else { id }.into())
+    }
+}
+
+/// A mesh, and what may happen in it.
+pub(super) struct Settings {
+    base: Config,
+    /// Each node runs another protocol.
+    is_mixed: bool,
+    pub(super) order: Order,
+    pub(super) nodes: usize,
+    /// A bit for each node that another one does not know at first.
+    pub(super) lists: u8,
+    pub(super) is_hostile: bool,
+    is_tight: bool,
+    first: Member,
+}
+
+const PROTOCOLS: [Protocol; 5] = [
+    Protocol::Base,
+    Protocol::Optimistic,
+    Protocol::Preferred,
+    Protocol::Hybrid,
+    Protocol::Lean,
+];
+
+impl Settings {
+    pub(super) fn new(bytes: &mut Bytes<'_>) -> Self {
+        let nodes = 2 + bytes.pick(6);
+        let [tolerance, flags, kind] = [bytes.take(), bytes.take(), bytes.take()];
+        let [times, more] = [bytes.take(), bytes.take()];
+        let has = |bit: u8| flags & bit != 0;
+        let protocol = PROTOCOLS.get(usize::from(kind % 5)).copied();
+        let mut settings = Self {
+            base: Config::new(0, 0),
+            is_mixed: has(1),
+            order: Order {
+                is_reversed: has(2),
+            },
+            nodes,
+            lists: bytes.take(),
+            // Of a quarter of all.
+            is_hostile: has(8) && has(128),
+            is_tight: has(16),
+            // Small ids in their first life, or the longest there are, around the wrap.
+            first: if has(64) {
+                Member::new(u64::MAX - 15, u32::MAX - 1)
+            } else {
+                Member::new(1, 0)
+            },
+        };
+        let (c, f) = settings.tolerance(tolerance);
+        let retries = if has(4) { 0 } else { 1 + (times & 3) };
+        settings.base = Config {
+            protocol: protocol.unwrap_or_default(),
+            x: 1 + (kind >> 4 & 3),
+            y: kind >> 6,
+            attempts: 1 + (times >> 2 & 1),
+            retries,
+            patience: if times & 8 == 0 {
+                Span::secs(5)
+            } else {
+                Span::ZERO
+            },
+            spread: if times & 16 == 0 {
+                Span::secs(1)
+            } else {
+                Span::ZERO
+            },
+            reelect: times & 32 == 0,
+            lease: (times & 64 != 0 && retries > 0).then(|| Span::secs(9)),
+            frame_budget: if has(32) { 127 } else { 1_400 },
+            exclude_limit: if more & 1 == 0 { 16 } else { 1 },
+            // So tight that it is met.
+            peer_limit: if settings.is_tight {
+                1 + u32::from(more >> 1 & 3)
+            } else {
+                64
+            },
+            // Of a quarter of all.
+            estimation: (more >> 3 & 3 == 3).then(|| Estimation {
+                source: if more & 32 == 0 {
+                    Source::Sampling
+                } else {
+                    Source::Feedback
+                },
+                at_once: 2,
+                period: Span::secs(4),
+                pool: 2,
+                miss: Ratio::new(1, 10),
+                margin: u16::from(more >> 6 & 1),
+                floor: 0,
+                valid: Span::secs(20),
+                ..Estimation::default()
+            }),
+            ..Config::new(c, f)
+        };
+        settings
+    }
+
+    /// The settings of one node.
+    pub(super) fn config(&self, node: usize) -> Config {
+        let protocol = if self.is_mixed {
+            PROTOCOLS.get(node % PROTOCOLS.len()).copied()
+        } else {
+            None
+        };
+        Config {
+            protocol: protocol.unwrap_or(self.base.protocol),
+            ..self.base
+        }
+    }
+
+    /// How many may lack a node, and how many may be dead: seldom more than there are.
+    pub(super) fn tolerance(&self, byte: u8) -> (u16, u16) {
+        let nodes = self.nodes as u16;
+        (u16::from(byte & 15) % (nodes + 1), u16::from(byte >> 4) % 3)
+    }
+
+    pub(super) fn id(&self, node: usize) -> NodeId {
+        NodeId(self.first.id.0.wrapping_add(node as u64))
+    }
+
+    /// A node in its first life.
+    pub(super) fn member(&self, node: usize) -> Member {
+        let id = self.id(node);
+        Member { id, ..self.first }
+    }
+
+    /// Whether all agree in the end: where there is room for all, and nobody lies.
+    pub(super) const fn do_all_agree(&self) -> bool {
+        !self.is_hostile && !self.is_tight
+    }
+
+    /// Whether a new leader is elected without being asked for, and told of to all.
+    pub(super) const fn is_mended(&self) -> bool {
+        self.base.reelect && self.base.retries > 0
+    }
+
+    /// Where nothing is acknowledged whoever comes back has missed what was multicast.
+    pub(super) const fn is_forgetting_fatal(&self) -> bool {
+        self.base.retries == 0
+    }
+}

@@ -1,0 +1,99 @@
+//! How large c is: in how many lists a live node is missing at most (chapter 7 of the thesis).
+//!
+//! Small pure parts. [`Config::estimation`](crate::Config::estimation) makes a machine use them, and
+//! nobody has to. Each exists as the thesis means it, with its errata mended, and, behind the
+//! feature `check`, as it is printed (`estimate::published`).
+//!
+//! | part | what it gives | as printed |
+//! |---|---|---|
+//! | [`sample_size`] | how many lists to ask for | `published::sample_size` (erratum Z1) |
+//! | [`Tally`] | from lists to the paper's estimate, one without its bias, and an upper bound | `published::sampling` (Z2, Z3) |
+//! | [`Feedback`] | an estimate from how often initiators were told of one candidate only | `published::feedback` (F1) |
+//! | [`Average`] | the running average of either; with [`Tally`] it is Sample-Window | the same formula (7.1) |
+//! | [`largest_churn`], [`Misses`] | upper bounds of stated confidence | not in the thesis |
+//!
+//! # Why an election wants a bound and not an estimate
+//!
+//! An election is right when c is not too low. A mean is too low in half of all cases, whatever it
+//! is the mean of. So what an election uses is a number that the real c exceeds in at most a share
+//! `miss` of all samples.
+//!
+//! # The bound
+//!
+//! Let the sampler know P others, and s of them, drawn with equal chances, answer with their lists.
+//! Let k be the most answers that lack one live node. Take a node that is missing from the most
+//! lists of these P: from c of them. So many of the answers lack it as a draw of s from P without
+//! replacement has of c marked ones, and k is no smaller. The bound U(k) is the largest c for which
+//! so few as k in the draw are likelier than the miss. It rises with k. Hence c > U(k) only if that
+//! one node was in the answers too often, which is no likelier than the miss. **No union over all
+//! nodes is needed**: that the maximum of many is biased upward is on our side here.
+//!
+//! Three things are added:
+//!
+//! - *Lists that could not be drawn.* Who is named in the answers and is unknown to the sampler was
+//!   in no draw. Such lists are asked for besides, all of them, and count as they are; those that
+//!   do not come count as lacking every node.
+//! - *Nodes that are gone.* A dead node is missing from more and more lists. Nodes that the sampler
+//!   does not list are passed over when so many answers lack them as a live node's would with at most
+//!   half of the miss, were it missing from half of all lists. So the other half of the miss is what
+//!   U gets. Assumed is that no live node is missing from more than half of the lists. What the
+//!   sampler lists is never passed over: while a death gets round, bounds are too large, not too low.
+//! - *Nodes in no answer.* They are not seen. Under the same assumption that has the same half of the
+//!   miss; where it has more there is no bound, since there are too few answers.
+//!
+//! Assumed is also that who answers does not depend on what is on lists. A node that nobody can
+//! reach, and whose list is the worst, breaks that. And the bound is one for the time of the
+//! sample: the margin in [`Estimation`](crate::Estimation) is for what changes afterwards.
+//!
+//! # The estimate without bias
+//!
+//! The paper's, k N / s, is the maximum of many chance numbers: with N = 128, s = 32 and every node
+//! missing from 13 lists it gives 30 in the mean. Here the answers are parted into two halves, as they
+//! come. Whoever is missing most in one half is counted in the other one, with
+//! k1 + k2 (P - s1) / s2, whose mean is that node's true number; so with the halves exchanged, and
+//! the mean of both. What bias is left comes of taking a node that is not the worst one: it is
+//! downward. `celect/tests/estimate.rs` measures it at N = 128, c = 13:
+//!
+//! | misses | s | paper's | this |
+//! |---|---|---|---|
+//! | every node in 13 lists | 32 / 50 / 64 | 30 / 25 / 21 | 13 / 13 / 13 |
+//! | one node in 13, others in none | 32 / 50 / 64 | 13 / 13 / 13 | 12 / 13 / 13 |
+//! | spread evenly from 0 to 13 | 32 / 50 / 64 | 25 / 21 / 19 | 11 / 12 / 12 |
+//! | around 6, with few at 13 | 32 / 50 / 64 | 21 / 18 / 16 | 9 / 9 / 10 |
+//!
+//! # Feedback
+//!
+//! An initiator whose answers disagree has met a list without the lowest. [`Feedback`] is that
+//! formula, from a pool of many runs. It says nothing of any node but the lowest, and as c grows
+//! nearly all runs disagree, so it knows less and less: with every value 2 it says N. [`Misses`]
+//! asks initiators for more, in *how many* of how many answers the lowest was missing, which does
+//! not saturate. That is what the machine uses.
+//!
+//! # Numbers
+//!
+//! Floats of IEEE 754 with its four operations, and roots and powers of `libm`, in software: the
+//! same on every platform. No two nodes must agree on them, and no machine keeps one in its state.
+
+mod average;
+mod bound;
+mod feedback;
+#[cfg(feature = "check")]
+pub mod published;
+mod size;
+mod tally;
+
+pub use average::Average;
+pub use bound::{Misses, largest_churn};
+pub use feedback::Feedback;
+pub use size::{sample_size, z_score};
+pub use tally::{Estimate, Tally, TooFew};
+
+use selvedge_core::Ratio;
+
+/// A ratio as a number from 0 to 1.
+pub(crate) fn share(ratio: Ratio) -> f64 {
+    if ratio.numerator == 0 || ratio.denominator == 0 {
+        return 0.0;
+    }
+    (f64::from(ratio.numerator) / f64::from(ratio.denominator)).min(1.0)
+}

@@ -1,0 +1,267 @@
+//! Asking others for their lists. Each list comes in parts, one after the other: the next one is
+//! asked for when one has arrived, by the id with which it begins. So a part that comes twice or late
+//! is known by where it begins, and nothing of a list needs to be remembered by whom it is.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Full, Member, NodeId};
+
+use crate::estimate::Tally;
+use crate::message::{Members, Message, PART_MAX_LEN, cut};
+use crate::tolerance::Bound;
+use crate::{Attribute, Celect, Event, NotMeasured, Reject, Source, Timer};
+
+/// Lists that are being asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Sample {
+    run: u32,
+    /// To be asked when one of those who are asked has answered.
+    waiting: Vec<Member>,
+    /// Whether those who were not known are asked by now.
+    strangers: bool,
+    asked: Vec<Asked>,
+    tally: Tally,
+}
+
+/// A node whose list is under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Asked {
+    member: Member,
+    /// With which id the next part begins.
+    next: NodeId,
+    list: Vec<Member>,
+    /// How often that part was asked for.
+    attempts: u8,
+    /// Whether one came since the timer ticked.
+    heard: bool,
+}
+
+impl<A: Attribute> Celect<A> {
+    /// Draws some of our list and asks them. O(n log n).
+    pub(crate) fn measure(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let estimation = self.config.estimation.ok_or(Reject::NoEstimation)?;
+        if self.tolerance.sample.is_some() {
+            return Err(Reject::AlreadyMeasuring);
+        }
+        if self.peers.iter().next().is_none() {
+            return Err(Reject::Alone);
+        }
+        self.begin_sample(estimation.sample, cx);
+        Ok(())
+    }
+
+    fn begin_sample(&mut self, count: u16, cx: &mut Context<'_, Self>) {
+        let mut drawn: Vec<Member> = self.peers.iter().collect();
+        let limit = self.config.peer_limit as usize;
+        // The limit is for others.
+        let tally = Tally::new(self.me, drawn.iter().copied(), limit.saturating_add(1));
+        let Ok(tally) = tally else {
+            self.no_room(cx);
+            return;
+        };
+        let count = usize::from(count).min(drawn.len());
+        for at in 0..count {
+            let other = at + usize::try_from(cx.below((drawn.len() - at) as u64)).unwrap_or(0);
+            drawn.swap(at, other);
+        }
+        drawn.truncate(count);
+        self.tolerance.samples = self.tolerance.samples.wrapping_add(1);
+        self.tolerance.sample = Some(Sample {
+            run: self.tolerance.samples,
+            waiting: drawn,
+            strangers: false,
+            asked: Vec::new(),
+            tally,
+        });
+        cx.arm(Timer::Sample, self.config.timeout);
+        self.sample_more(cx);
+    }
+
+    /// The time for the leader to ask for lists.
+    pub(crate) fn measure_again(&mut self, cx: &mut Context<'_, Self>) {
+        if let (Some(estimation), Some(_)) = (self.config.estimation, self.leads()) {
+            cx.arm(Timer::Measure, estimation.period);
+            if self.tolerance.sample.is_none() && self.peers.iter().next().is_some() {
+                self.begin_sample(estimation.sample, cx);
+            }
+        }
+    }
+
+    /// Somebody asks for our list. O(n).
+    pub(crate) fn list_asked(
+        &self,
+        to: Member,
+        run: u32,
+        from: NodeId,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let mut budget = self.config.list_budget(PART_MAX_LEN);
+        let rest = || self.peers.iter().filter(|it| it.id >= from);
+        let members: Members = cut(rest(), &mut budget);
+        let more = rest().nth(members.len()).is_some();
+        cx.send(
+            to,
+            Message::SampleResponse {
+                run,
+                life: to.incarnation.0,
+                from,
+                members,
+                more,
+            },
+        );
+    }
+
+    /// A part of a list, in order.
+    pub(crate) fn list_heard(
+        &mut self,
+        sender: Member,
+        (run, life, from): (u32, u32, NodeId),
+        (members, more): (&[Member], bool),
+        cx: &mut Context<'_, Self>,
+    ) {
+        let limit = self.config.peer_limit as usize;
+        let is_meant = life == self.me.incarnation.0;
+        let sample = self.tolerance.sample.as_mut();
+        let Some(sample) = sample.filter(|it| is_meant && it.run == run) else {
+            self.counters.stale += 1;
+            return;
+        };
+        let is_expected = |it: &Asked| it.member == sender && it.next == from;
+        let Some(nth) = sample.asked.iter().position(is_expected) else {
+            self.counters.stale += 1;
+            return;
+        };
+        let Some(asked) = sample.asked.get_mut(nth) else {
+            return;
+        };
+        if asked.list.len().saturating_add(members.len()) > limit.saturating_add(1) {
+            sample.asked.remove(nth);
+            self.counters.unlisted += 1;
+            self.sample_more(cx);
+            return;
+        }
+        asked.list.extend_from_slice(members);
+        asked.attempts = 1;
+        asked.heard = true;
+        let behind = members.last().and_then(|it| it.id.0.checked_add(1));
+        if let (true, Some(next)) = (more, behind) {
+            asked.next = NodeId(next);
+            let from = asked.next;
+            cx.send(sender, Message::SampleQuery { run, from });
+            return;
+        }
+        let Asked { member, list, .. } = sample.asked.remove(nth);
+        match sample.tally.add(member, list) {
+            Ok(()) => self.sample_more(cx),
+            Err(Full { .. }) => {
+                self.end_sample(cx);
+                self.no_room(cx);
+            }
+        }
+    }
+
+    /// Parts are overdue.
+    pub(crate) fn lists_overdue(&mut self, cx: &mut Context<'_, Self>) {
+        let attempts = self.config.attempts;
+        let Some(sample) = &mut self.tolerance.sample else {
+            return;
+        };
+        let run = sample.run;
+        let before = sample.asked.len();
+        sample.asked.retain_mut(|asked| {
+            if core::mem::take(&mut asked.heard) {
+                return true;
+            }
+            if asked.attempts >= attempts {
+                return false;
+            }
+            asked.attempts += 1;
+            let from = asked.next;
+            cx.send(asked.member, Message::SampleQuery { run, from });
+            true
+        });
+        let silent = before - sample.asked.len();
+        self.counters.unlisted += silent as u64;
+        cx.arm(Timer::Sample, self.config.timeout);
+        self.sample_more(cx);
+    }
+
+    /// Asks the next of those who were drawn; where nobody is left the sample is over.
+    fn sample_more(&mut self, cx: &mut Context<'_, Self>) {
+        let at_once = self.config.estimation.map_or(1, |it| it.at_once);
+        let Some(sample) = &mut self.tolerance.sample else {
+            return;
+        };
+        let (run, from) = (sample.run, NodeId(0));
+        while sample.asked.len() < usize::from(at_once) {
+            let Some(member) = sample.waiting.pop() else {
+                break;
+            };
+            cx.send(member, Message::SampleQuery { run, from });
+            sample.asked.push(Asked {
+                member,
+                next: from,
+                list: Vec::new(),
+                attempts: 1,
+                // The timer may tick at any moment.
+                heard: true,
+            });
+        }
+        if !sample.asked.is_empty() {
+            return;
+        }
+        if !sample.strangers {
+            // Whom answers name and we do not know was in no draw: all of them are asked.
+            sample.strangers = true;
+            sample.waiting.extend(sample.tally.strangers());
+            if !sample.waiting.is_empty() {
+                self.sample_more(cx);
+                return;
+            }
+        }
+        self.conclude_sample(cx);
+    }
+
+    fn conclude_sample(&mut self, cx: &mut Context<'_, Self>) {
+        let (Some(sample), Some(estimation)) = (self.end_sample(cx), self.config.estimation) else {
+            return;
+        };
+        let miss = estimation.miss;
+        let is_listed = |member| member == self.me || self.peers.is_listed(member);
+        let estimate = match sample.tally.estimate(is_listed, miss) {
+            Ok(estimate) => estimate,
+            Err(too_few) => {
+                cx.event(Event::Unmeasured(too_few.into()));
+                return;
+            }
+        };
+        // All who are named hear of it, also those whom we do not know.
+        let all: Vec<Member> = sample.tally.members(&is_listed, miss).collect();
+        cx.event(Event::Measured(estimate));
+        let bound = Bound {
+            source: Source::Sampling,
+            upper: u16::try_from(estimate.upper).unwrap_or(u16::MAX),
+            miss,
+        };
+        self.rest_on(bound, cx);
+        self.tell_churn(bound, all, cx);
+    }
+
+    fn end_sample(&mut self, cx: &mut Context<'_, Self>) -> Option<Sample> {
+        cx.disarm(Timer::Sample);
+        self.tolerance.sample.take()
+    }
+
+    fn no_room(&self, cx: &mut Context<'_, Self>) {
+        let limit = self.config.peer_limit;
+        cx.event(Event::Unmeasured(NotMeasured::NoRoom { limit }));
+    }
+}
+
+/// Whether a part of a list is in order, and what is promised behind it can be asked for.
+pub(crate) fn is_in_order(from: NodeId, members: &[Member], more: bool) -> bool {
+    let ids = || members.iter().map(|it| it.id);
+    ids().is_sorted_by(|a, b| a < b)
+        && ids().next().is_none_or(|first| first >= from)
+        && !(more && ids().next_back().is_none_or(|last| last.0 == u64::MAX))
+}

@@ -1,0 +1,361 @@
+//! One node by hand: what it makes of answers, of former lives, and of those for whom it has no
+//! room.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_celect::check::ById;
+use selvedge_celect::{Ballot, Celect, Command, Config, Event, Members, Message, Protocol};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
+
+fn member(id: u64) -> Member {
+    Member::new(id, 0)
+}
+
+/// Node 9, unless it is said otherwise, which knows these.
+struct Node {
+    driver: Driver<Celect<ById>>,
+    rng: ChaCha8Rng,
+    now: Time,
+}
+
+type Effects = Vec<Effect<Celect<ById>>>;
+
+impl Node {
+    fn new(config: Config, known: &[u64]) -> Self {
+        Self::called(member(9), config, known)
+    }
+
+    fn called(me: Member, config: Config, known: &[u64]) -> Self {
+        let mut node = Self {
+            driver: Driver::new(Celect::new(me, config, ById).unwrap()),
+            rng: ChaCha8Rng::seed_from_u64(1),
+            now: Time::ZERO,
+        };
+        for &id in known {
+            node.learn(Delta::Joined(member(id)));
+        }
+        node
+    }
+
+    fn step(&mut self, input: Input<Celect<ById>>) -> Effects {
+        let mut effects = Vec::new();
+        let carry_out = |it| effects.push(it);
+        self.driver
+            .step(self.now, &mut self.rng, input, carry_out)
+            .unwrap();
+        effects
+    }
+
+    fn learn(&mut self, delta: Delta) -> Effects {
+        self.step(Input::Membership(delta))
+    }
+
+    fn ask(&mut self, command: Command) -> Effects {
+        self.step(Input::Command(command))
+    }
+
+    fn hear(&mut self, from: Member, message: Message) -> Effects {
+        self.step(Input::Message { from, message })
+    }
+
+    /// Of the round that it was asked in.
+    fn answer(&mut self, from: Member, ballot: Ballot, candidate: Member) -> Effects {
+        let candidates = [candidate].into_iter().collect();
+        let (unhealthy, known) = (Members::new(), Members::new());
+        let message = Message::Response {
+            ballot,
+            candidates,
+            unhealthy,
+            known,
+        };
+        self.hear(from, message)
+    }
+
+    fn pass(&mut self, span: Span) -> Effects {
+        let end = self.now + span;
+        let mut effects = Vec::new();
+        while let Some(due) = self.driver.deadline().filter(|due| *due <= end) {
+            self.now = due;
+            let carry_out = |it| effects.push(it);
+            self.driver.expire(due, &mut self.rng, carry_out);
+        }
+        self.now = end;
+        effects
+    }
+}
+
+/// Who is asked, by which ballot, without whom.
+fn queries(effects: &Effects) -> Vec<(u64, Ballot, Members)> {
+    let query = |it: &Effect<Celect<ById>>| match it {
+        Effect::Send {
+            to,
+            message: Message::Query {
+                ballot, exclude, ..
+            },
+        } => Some((to.id.0, *ballot, exclude.clone())),
+        _ => None,
+    };
+    effects.iter().filter_map(query).collect()
+}
+
+/// Who is appointed.
+fn appointed(effects: &Effects) -> Option<Member> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Send {
+            to,
+            message: Message::Notify { .. },
+        } => Some(*to),
+        _ => None,
+    })
+}
+
+/// Node 1 has left, and 2 has not heard so: what it answers hides whom it knows beyond 1.
+#[test]
+fn an_answer_that_names_one_who_has_left_is_asked_for_again() {
+    let mut node = Node::new(Config::new(1, 0), &[2, 3]);
+    node.learn(Delta::Left(member(1)));
+    let asked = queries(&node.ask(Command::Elect));
+    let effects = node.answer(member(2), asked[0].1, member(1));
+    let again = queries(&effects);
+    assert_eq!(again.len(), 2, "{effects:?}");
+    assert!(again[0].1 > asked[0].1 && again[0].2[..] == [member(1)]);
+    // So two lists speak for 2, where before one of them would have hidden it.
+    assert_eq!(
+        appointed(&node.answer(member(3), again[0].1, member(3))),
+        None
+    );
+    let effects = node.answer(member(2), again[0].1, member(2));
+    assert_eq!(appointed(&effects), Some(member(2)));
+}
+
+/// As above, when nobody more can be excluded: the answer does not count.
+#[test]
+fn an_answer_that_names_one_who_has_left_never_counts() {
+    let config = Config {
+        exclude_limit: 1,
+        ..Config::new(1, 0)
+    };
+    let mut node = Node::new(config, &[3, 4]);
+    node.learn(Delta::Left(member(1)));
+    node.learn(Delta::Left(member(2)));
+    let asked = queries(&node.ask(Command::Elect));
+    let asked = queries(&node.answer(member(3), asked[0].1, member(1)));
+    assert_eq!(node.answer(member(3), asked[0].1, member(2)), []);
+    assert_eq!(node.answer(member(4), asked[0].1, member(4)), []);
+    let effects = node.answer(member(3), asked[0].1, member(3));
+    assert_eq!(appointed(&effects), Some(member(3)));
+}
+
+/// c = 1 is kept by two lists, and a list that its owner forgot is not two.
+#[test]
+fn two_lives_of_a_node_are_one_answer() {
+    let mut node = Node::new(Config::new(1, 0), &[2, 3]);
+    let asked = queries(&node.ask(Command::Elect));
+    let ballot = asked[0].1;
+    node.answer(member(3), ballot, member(3));
+    // 2 is slow, so the later life of 3 is asked too.
+    node.learn(Delta::Joined(Member::new(3, 1)));
+    let again = queries(&node.pass(Span::secs(10)));
+    assert!(again.iter().any(|(id, ..)| *id == 3), "{again:?}");
+    let later = Member::new(3, 1);
+    assert_eq!(appointed(&node.answer(later, ballot, later)), None);
+    let effects = node.answer(member(2), ballot, member(2));
+    assert_eq!(appointed(&effects), Some(member(2)));
+}
+
+/// Others have not heard that 1 restarted. It is not to appoint whom it was, and wait for it.
+#[test]
+fn who_is_named_by_its_former_life_leads() {
+    let me = Member::new(1, 1);
+    let mut node = Node::called(me, Config::new(1, 0), &[2, 3]);
+    let asked = queries(&node.ask(Command::Elect));
+    for from in [2, 3] {
+        node.answer(member(from), asked[0].1, member(1));
+    }
+    let leads = node.driver.machine().leads();
+    assert!(leads.is_some_and(|it| it > asked[0].1), "{leads:?}");
+    assert!(!node.driver.machine().is_electing());
+}
+
+/// Of one whom others know by a former life the present one is appointed.
+#[test]
+fn who_is_named_by_a_former_life_is_appointed_in_its_present_one() {
+    let mut node = Node::new(Config::new(0, 0), &[2]);
+    node.learn(Delta::Joined(Member::new(1, 1)));
+    node.learn(Delta::Failed(Member::new(1, 1)));
+    let asked = queries(&node.ask(Command::Elect));
+    let effects = node.answer(member(2), asked[0].1, member(1));
+    assert_eq!(appointed(&effects), Some(Member::new(1, 1)));
+}
+
+/// Optimistic leads itself before all have answered; then c falls, so nobody more has to.
+#[test]
+fn less_to_tolerate_ends_an_election_that_has_enough() {
+    for protocol in [Protocol::Optimistic, Protocol::Base] {
+        let config = Config {
+            protocol,
+            ..Config::new(2, 0)
+        };
+        let mut node = Node::called(member(1), config, &[2, 3, 4]);
+        let asked = queries(&node.ask(Command::Elect));
+        node.answer(member(2), asked[0].1, member(1));
+        assert!(node.driver.machine().is_electing());
+        node.ask(Command::Tolerate { c: 0, f: 0 });
+        assert!(!node.driver.machine().is_electing(), "{protocol:?}");
+        let later = node.pass(Span::secs(60));
+        assert_eq!(appointed(&later), None, "{protocol:?}");
+        assert!(node.driver.machine().leads().is_some());
+    }
+}
+
+/// Who leads tells those whom it can remember.
+#[test]
+fn a_newcomer_without_room_is_not_told() {
+    let config = Config {
+        peer_limit: 2,
+        ..Config::new(0, 0)
+    };
+    let mut node = Node::called(member(1), config, &[2, 3]);
+    let asked = queries(&node.ask(Command::Elect));
+    node.answer(member(asked[0].0), asked[0].1, member(1));
+    assert!(node.driver.machine().leads().is_some());
+    assert_eq!(node.learn(Delta::Joined(member(4))), []);
+    assert_eq!(node.driver.machine().counters().no_room, 1);
+    node.learn(Delta::Failed(member(3)));
+    let told = node.learn(Delta::Refuted(member(3)));
+    assert!(matches!(&told[..], [Effect::Send { to, .. }] if *to == member(3)));
+}
+
+/// In the shortest frames three names of the longest kind fit. A fourth that did not would be named
+/// by all again, and hide whoever is behind it.
+#[test]
+fn no_more_are_passed_over_than_a_query_can_name() {
+    let config = Config {
+        frame_budget: 127,
+        attempts: 1,
+        ..Config::new(0, 0)
+    };
+    let long = |nth: u64| Member::new(u64::MAX - 100 + nth, u32::MAX);
+    let mut node = Node::called(long(99), config, &[]);
+    node.learn(Delta::Joined(long(90)));
+    let mut asked = queries(&node.ask(Command::Elect));
+    for nth in 0..5 {
+        let effects = node.answer(long(90), asked[0].1, long(nth));
+        assert_eq!(appointed(&effects), Some(long(nth)));
+        asked = queries(&node.pass(node.driver.machine().config().timeout));
+        let first = nth.saturating_sub(2);
+        let named: Members = (first..=nth).map(long).collect();
+        assert_eq!(asked[0].2, named);
+    }
+}
+
+/// Those who followed may have restarted since, and know nothing of any leader.
+#[test]
+fn a_leader_whose_lease_ran_out_begins_an_election_when_nobody_else_does() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        ..Config::new(1, 0)
+    };
+    let mut node = Node::called(member(1), config, &[2, 3]);
+    let asked = queries(&node.ask(Command::Elect));
+    for (id, ballot, _) in &asked {
+        node.answer(member(*id), *ballot, member(1));
+    }
+    assert!(node.driver.machine().leads().is_some());
+    let effects = node.pass(Span::secs(9));
+    let ended = |it: &Effect<_>| matches!(it, Effect::Event(Event::Ended(_)));
+    assert!(effects.iter().any(ended) && !node.driver.machine().is_electing());
+    let effects = node.pass(config.patience);
+    let ended_by = asked[0].1;
+    assert!(queries(&effects)[0].1.epoch > ended_by.epoch);
+}
+
+/// Optimistic has a leader before the run is over. It fails in between; when the last answer comes
+/// the run is over, and somebody has to begin another one.
+#[test]
+fn a_leader_that_is_lost_before_its_election_is_over_is_replaced() {
+    let config = Config {
+        protocol: Protocol::Optimistic,
+        ..Config::new(1, 0)
+    };
+    let mut node = Node::new(config, &[1, 2]);
+    let asked = queries(&node.ask(Command::Elect));
+    let notified = node.answer(member(2), asked[0].1, member(1));
+    let ballot = ballot_of(&notified).unwrap();
+    let (leader, told) = (member(1), Members::new());
+    let message = Message::Leader {
+        ballot,
+        leader,
+        renewal: 0,
+        told: told.to_vec().into(),
+    };
+    node.hear(leader, message);
+    assert_eq!(node.driver.machine().leader(), Some((leader, ballot)));
+    node.learn(Delta::Failed(leader));
+    node.pass(Span::millis(400));
+    node.answer(member(1), asked[0].1, member(1));
+    let later = node.pass(Span::millis(400));
+    assert!(queries(&later)[0].1.epoch > ballot.epoch, "{later:?}");
+}
+
+/// Whose answer to an initiator that streams was lost follows already when it is asked again.
+#[test]
+fn who_follows_already_answers_the_run_that_appointed_its_leader() {
+    let mut node = Node::new(Config::new(1, 0), &[1, 2]);
+    let ballot = Ballot {
+        epoch: 1,
+        initiator: member(2),
+        step: 0,
+    };
+    let query = Message::Query {
+        ballot,
+        x: 1,
+        y: 0,
+        want: 0,
+        exclude: Members::new(),
+    };
+    let has_answered = |effects: &Effects| {
+        matches!(
+            &effects[..],
+            [Effect::Send {
+                message: Message::Response { .. },
+                ..
+            }]
+        )
+    };
+    assert!(has_answered(&node.hear(member(2), query.clone())));
+    let leader = |epoch, step| Message::Leader {
+        ballot: Ballot {
+            epoch,
+            step,
+            ..ballot
+        },
+        leader: member(1),
+        renewal: 0,
+        told: [].into(),
+    };
+    node.hear(member(1), leader(1, 1));
+    assert!(has_answered(&node.hear(member(2), query.clone())));
+    assert!(node.driver.machine().leader().is_some());
+    // Of another run it says that it is over.
+    node.hear(member(1), leader(2, 1));
+    assert!(!has_answered(&node.hear(member(2), query)));
+}
+
+fn ballot_of(effects: &Effects) -> Option<Ballot> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Send {
+            message: Message::Notify { ballot, .. },
+            ..
+        } => Some(*ballot),
+        _ => None,
+    })
+}

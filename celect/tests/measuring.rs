@@ -1,0 +1,703 @@
+//! The closed loop by hand: lists are asked for, all hear what c is, and elections rest on it; with
+//! messages that are lost, doubled, late, or of somebody who lies.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_celect::check::ById;
+use selvedge_celect::{
+    Ballot, Celect, Command, Config, ConfigError, Estimation, Event, Members, Message,
+    Misbehaviour, NotMeasured, Protocol, Reject, Source, Timer,
+};
+use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Ratio, Span, Time};
+
+/// 1 in 100, as it is told.
+const MISS: Ratio = Ratio::new(10_000, 1_000_000);
+
+/// What becomes of a message: how many copies arrive.
+type Fate = fn(&Message, &mut ChaCha8Rng) -> usize;
+
+/// Nodes 1 to n.
+struct Mesh {
+    nodes: Vec<Driver<Celect<ById>>>,
+    rng: ChaCha8Rng,
+    now: Time,
+    wire: Vec<(Member, Member, Message)>,
+    events: Vec<(u64, Event)>,
+    fate: Fate,
+    shuffled: bool,
+}
+
+const fn member(id: u64) -> Member {
+    Member::new(id, 0)
+}
+
+const fn config(estimation: Estimation) -> Config {
+    Config {
+        estimation: Some(estimation),
+        ..Config::new(9, 1)
+    }
+}
+
+fn usual() -> Estimation {
+    Estimation {
+        margin: 0,
+        floor: 0,
+        ..Estimation::default()
+    }
+}
+
+impl Mesh {
+    /// All know all, but for these: who does not know whom.
+    fn new(nodes: u64, config: Config, lacks: &[(u64, u64)]) -> Self {
+        let node = |id: u64| Driver::new(Celect::new(member(id), config, ById).unwrap());
+        let mut mesh = Self {
+            nodes: (1..=nodes).map(node).collect(),
+            rng: ChaCha8Rng::seed_from_u64(1),
+            now: Time::ZERO,
+            wire: Vec::new(),
+            events: Vec::new(),
+            fate: |_, _| 1,
+            shuffled: false,
+        };
+        for id in 1..=nodes {
+            for other in (1..=nodes).filter(|&it| it != id && !lacks.contains(&(id, it))) {
+                mesh.tell(id, Delta::Joined(member(other)));
+            }
+        }
+        mesh
+    }
+
+    fn step(&mut self, id: u64, input: Input<Celect<ById>>) -> Result<(), Reject> {
+        let mut effects = Vec::new();
+        let node = &mut self.nodes[id as usize - 1];
+        let outcome = node.step(self.now, &mut self.rng, input, |it| effects.push(it));
+        self.carry_out(id, effects);
+        outcome
+    }
+
+    fn carry_out(&mut self, id: u64, effects: Vec<Effect<Celect<ById>>>) {
+        for effect in effects {
+            match effect {
+                Effect::Send { to, message } => {
+                    for _ in 0..(self.fate)(&message, &mut self.rng) {
+                        self.wire.push((member(id), to, message.clone()));
+                    }
+                }
+                Effect::Event(event) => self.events.push((id, event)),
+                Effect::Multicast { .. } => panic!("retries are not 0"),
+            }
+        }
+    }
+
+    fn tell(&mut self, id: u64, delta: Delta) {
+        self.step(id, Input::Membership(delta)).unwrap();
+    }
+
+    fn command(&mut self, id: u64, command: Command) {
+        self.step(id, Input::Command(command)).unwrap();
+    }
+
+    fn deliver(&mut self) {
+        while !self.wire.is_empty() {
+            let last = self.wire.len() as u64;
+            let at = if self.shuffled {
+                self.rng.below(last)
+            } else {
+                0
+            };
+            let (from, to, message) = self.wire.remove(at as usize);
+            self.step(to.id.0, Input::Message { from, message })
+                .unwrap();
+        }
+    }
+
+    fn pass(&mut self, span: Span) {
+        let end = self.now + span;
+        self.deliver();
+        while let Some(due) = self.nodes.iter().filter_map(Driver::deadline).min() {
+            if due > end {
+                break;
+            }
+            self.now = due;
+            for nth in 0..self.nodes.len() {
+                let mut effects = Vec::new();
+                let (node, rng) = (&mut self.nodes[nth], &mut self.rng);
+                node.expire(self.now, rng, |it| effects.push(it));
+                self.carry_out(nth as u64 + 1, effects);
+            }
+            self.deliver();
+        }
+        self.now = end;
+    }
+
+    fn tolerates(&self, id: u64) -> (u16, Option<Ratio>) {
+        self.nodes[id as usize - 1].machine().tolerates()
+    }
+
+    fn told<T>(&self, of: impl Fn(&(u64, Event)) -> Option<T>) -> Vec<T> {
+        self.events.iter().filter_map(of).collect()
+    }
+
+    fn measured(&self) -> Vec<(u64, u32)> {
+        self.told(|(id, event)| match event {
+            Event::Measured(it) => Some((*id, it.upper)),
+            _ => None,
+        })
+    }
+}
+
+/// 4 lists of 20 lack node 7.
+const LACKS: &[(u64, u64)] = &[(2, 7), (3, 7), (4, 7), (5, 7), (9, 11)];
+
+#[test]
+fn the_leader_measures_c_tells_all_and_elections_rest_on_it() {
+    let mut mesh = Mesh::new(20, config(usual()), LACKS);
+    mesh.command(8, Command::Elect);
+    mesh.pass(Span::millis(100));
+    let first = Event::Concluded {
+        ballot: mesh.nodes[0].machine().leads().unwrap(),
+        c: 9,
+        miss: None,
+    };
+    assert!(mesh.events.contains(&(8, first)), "the configured one");
+    mesh.pass(Span::secs(30));
+    // All 19 others were asked.
+    assert_eq!(mesh.measured(), [(1, 4)]);
+    for id in 1..=20 {
+        assert_eq!(mesh.tolerates(id), (4, Some(MISS)), "{id}");
+    }
+    mesh.command(8, Command::Elect);
+    mesh.pass(Span::secs(1));
+    let concluded = mesh.told(|it| match it {
+        (8, Event::Concluded { c, miss, .. }) => Some((*c, *miss)),
+        _ => None,
+    });
+    assert_eq!(concluded, [(9, None), (4, Some(MISS))]);
+    mesh.pass(Span::secs(10));
+    assert_eq!(
+        mesh.measured().len(),
+        1,
+        "it led before: no reason to ask again"
+    );
+    // And again every period: a list that gets better counts when the window is over.
+    for id in 2..=5 {
+        mesh.tell(id, Delta::Joined(member(7)));
+    }
+    mesh.pass(Span::secs(120));
+    assert_eq!(mesh.tolerates(20).0, 4);
+    mesh.pass(Span::secs(120));
+    assert_eq!(mesh.tolerates(20).0, 1);
+}
+
+#[test]
+fn who_is_not_on_the_leaders_list_is_asked_and_told_too() {
+    let lacks = [(1, 19), (1, 20), (3, 18), (20, 18), (19, 18)];
+    let mut mesh = Mesh::new(20, config(usual()), &lacks);
+    mesh.command(8, Command::Elect);
+    mesh.pass(Span::secs(20));
+    assert_eq!(mesh.measured(), [(1, 3)], "18 is missing from 3 lists");
+    for id in 1..=20 {
+        assert_eq!(mesh.tolerates(id), (3, Some(MISS)), "{id}");
+    }
+}
+
+#[test]
+fn any_node_may_measure_for_itself() {
+    let mut mesh = Mesh::new(20, config(usual()), LACKS);
+    mesh.command(12, Command::Measure);
+    let again = mesh.step(12, Input::Command(Command::Measure));
+    assert_eq!(again, Err(Reject::AlreadyMeasuring));
+    mesh.pass(Span::secs(1));
+    assert_eq!(mesh.measured(), [(12, 4)]);
+    let known: Vec<u64> = (1..=20)
+        .filter(|&it| mesh.tolerates(it).1.is_some())
+        .collect();
+    assert_eq!(known, [12]);
+    let mut off = Mesh::new(2, Config::new(0, 0), &[]);
+    let refused = off.step(1, Input::Command(Command::Measure));
+    assert_eq!(refused, Err(Reject::NoEstimation));
+    let mut alone = Mesh::new(1, config(usual()), &[]);
+    let refused = alone.step(1, Input::Command(Command::Measure));
+    assert_eq!(refused, Err(Reject::Alone));
+}
+
+#[test]
+fn lists_come_in_parts_whatever_is_lost_doubled_or_overtaken() {
+    // 30 lists of 200 lack node 150; each takes several frames.
+    let lacks: Vec<(u64, u64)> = (100..130).map(|id| (id, 150)).collect();
+    let small = Config {
+        frame_budget: 127,
+        attempts: 20,
+        ..config(Estimation {
+            sample: 199,
+            ..usual()
+        })
+    };
+    let mut mesh = Mesh::new(200, small, &lacks);
+    mesh.shuffled = true;
+    mesh.fate = |_, rng| [0, 1, 1, 1, 2][rng.below(5) as usize];
+    mesh.command(10, Command::Measure);
+    mesh.pass(Span::secs(600));
+    assert_eq!(mesh.measured(), [(10, 30)]);
+    let counters = mesh.nodes[9].machine().counters();
+    assert_eq!(counters.unlisted, 0);
+    assert!(counters.stale > 100, "{counters:?}");
+}
+
+#[test]
+fn answers_that_are_lost_leave_fewer_lists_and_a_larger_bound() {
+    let lacks: Vec<(u64, u64)> = (20..25).map(|id| (id, 7)).collect();
+    let mut mesh = Mesh::new(60, config(usual()), &lacks);
+    mesh.command(1, Command::Measure);
+    mesh.pass(Span::secs(60));
+    // Nothing of half of the nodes comes back.
+    mesh.fate = |message, _| match message {
+        Message::SampleResponse { members, .. } if members[0].id.0 == 1 => 0,
+        _ => 1,
+    };
+    // The list of node 1 begins with 2, and those of the nodes behind 30 shall too.
+    for id in 31..=60 {
+        mesh.tell(id, Delta::Failed(member(1)));
+    }
+    mesh.command(1, Command::Measure);
+    mesh.pass(Span::secs(60));
+    let found = mesh.told(|(_, event)| match event {
+        Event::Measured(it) => Some(*it),
+        _ => None,
+    });
+    let [all, half] = found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(all.lists, 50);
+    assert!((20..31).contains(&half.lists), "{half:?}");
+    assert!(half.upper > all.upper);
+    assert!(mesh.nodes[0].machine().counters().unlisted >= 20);
+}
+
+#[test]
+fn too_few_answers_say_nothing_and_leave_what_is_known() {
+    let mut mesh = Mesh::new(60, config(usual()), LACKS);
+    mesh.command(1, Command::Measure);
+    mesh.pass(Span::secs(10));
+    let known = mesh.tolerates(1);
+    assert!(known.1.is_some());
+    mesh.fate = |_, _| 0;
+    mesh.command(1, Command::Measure);
+    mesh.pass(Span::secs(60));
+    let why = mesh.told(|(_, event)| match event {
+        Event::Unmeasured(NotMeasured::TooFew(it)) => Some(it.lists),
+        _ => None,
+    });
+    assert_eq!(why, [0]);
+    assert_eq!(mesh.tolerates(1), known);
+    // Until it is too old.
+    mesh.pass(Span::secs(300));
+    assert_eq!(mesh.tolerates(1), (9, None));
+    let fell_back = Event::Tolerates { c: 9, miss: None };
+    assert_eq!(mesh.events.last(), Some(&(1, fell_back)));
+}
+
+#[test]
+fn a_node_that_misses_what_is_told_falls_back_and_a_restart_begins_there() {
+    let mut mesh = Mesh::new(20, config(usual()), LACKS);
+    mesh.command(8, Command::Elect);
+    mesh.pass(Span::secs(10));
+    assert_eq!(mesh.tolerates(20).0, 4);
+    mesh.fate = |message, _| usize::from(!matches!(message, Message::Estimate { .. }));
+    mesh.pass(Span::secs(301));
+    assert_eq!(mesh.tolerates(20), (9, None));
+    assert_eq!(
+        mesh.tolerates(1),
+        (4, Some(MISS)),
+        "the leader knows it still"
+    );
+    let born = Member::new(1, 1);
+    mesh.nodes[0] = Driver::new(Celect::new(born, config(usual()), ById).unwrap());
+    assert_eq!(mesh.tolerates(1), (9, None));
+}
+
+#[test]
+fn a_late_answer_to_a_former_life_or_sample_counts_for_nothing() {
+    let mut mesh = Mesh::new(9, config(usual()), &[]);
+    mesh.command(1, Command::Measure);
+    let query = mesh.wire.remove(0);
+    mesh.wire.clear();
+    let answer = |run, life| Message::SampleResponse {
+        run,
+        life,
+        from: NodeId(0),
+        members: Members::new(),
+        more: false,
+    };
+    for late in [answer(1, 1), answer(2, 0), answer(0, 0)] {
+        mesh.step(
+            1,
+            Input::Message {
+                from: query.1,
+                message: late,
+            },
+        )
+        .unwrap();
+    }
+    // Of one who was not asked, or in another life.
+    for from in [member(77), Member::new(query.1.id.0, 5)] {
+        mesh.step(
+            1,
+            Input::Message {
+                from,
+                message: answer(1, 0),
+            },
+        )
+        .unwrap();
+    }
+    assert_eq!(mesh.nodes[0].machine().counters().stale, 5);
+    // The right one is, and is asked for no more.
+    mesh.step(
+        1,
+        Input::Message {
+            from: query.1,
+            message: answer(1, 0),
+        },
+    )
+    .unwrap();
+    assert_eq!(mesh.wire.len(), 1, "the next node is asked");
+    mesh.step(
+        1,
+        Input::Message {
+            from: query.1,
+            message: answer(1, 0),
+        },
+    )
+    .unwrap();
+    assert_eq!(mesh.nodes[0].machine().counters().stale, 6);
+}
+
+#[test]
+fn the_dead_are_passed_over_when_nearly_all_lists_lack_them() {
+    let mut mesh = Mesh::new(40, config(usual()), LACKS);
+    // 40 failed, and most have heard so. While the sampler has not, its bound is too large.
+    for id in 2..=35 {
+        mesh.tell(id, Delta::Failed(member(40)));
+    }
+    mesh.command(1, Command::Measure);
+    mesh.pass(Span::secs(60));
+    mesh.tell(1, Delta::Failed(member(40)));
+    mesh.command(1, Command::Measure);
+    mesh.pass(Span::secs(60));
+    // One whom few lack is not taken to be dead, whatever the sampler believes.
+    mesh.tell(1, Delta::Failed(member(7)));
+    mesh.command(1, Command::Measure);
+    mesh.pass(Span::secs(60));
+    let uppers: Vec<u32> = mesh.measured().iter().map(|it| it.1).collect();
+    assert_eq!(uppers, [34, 4, 5]);
+}
+
+#[test]
+fn c_is_kept_within_its_limits_and_a_cut_says_so() {
+    let found = |estimation: Estimation| {
+        let mut mesh = Mesh::new(20, config(estimation), LACKS);
+        mesh.command(1, Command::Measure);
+        mesh.pass(Span::secs(10));
+        mesh.tolerates(1)
+    };
+    let margin = |margin| Estimation { margin, ..usual() };
+    assert_eq!(found(margin(2)), (6, Some(MISS)));
+    // N - 1 - f, and far from an overflow.
+    assert_eq!(found(margin(u16::MAX)), (18, Some(MISS)));
+    let floor = Estimation {
+        floor: 8,
+        ..usual()
+    };
+    assert_eq!(found(floor), (8, Some(MISS)));
+    let ceiling = Estimation {
+        ceiling: 3,
+        ..usual()
+    };
+    assert_eq!(found(ceiling), (3, None));
+}
+
+#[test]
+fn feedback_of_initiators_becomes_a_bound_and_is_forgotten_with_the_leader() {
+    let feedback = Estimation {
+        source: Source::Feedback,
+        pool: 20,
+        valid: Span::secs(10_000),
+        ..usual()
+    };
+    // 4 of 20 lists lack node 1, who leads.
+    let lacks = [(2, 1), (3, 1), (4, 1), (5, 1)];
+    for protocol in [Protocol::Base, Protocol::Optimistic, Protocol::Lean] {
+        let config = Config {
+            protocol,
+            ..config(feedback)
+        };
+        let mut mesh = Mesh::new(20, config, &lacks);
+        mesh.fate = |message, _| 1 + usize::from(matches!(message, Message::Feedback { .. }));
+        for nth in 0..20 {
+            assert_eq!(mesh.tolerates(1), (9, None), "{nth} of 20");
+            mesh.command(1 + nth % 20, Command::Elect);
+            mesh.pass(Span::secs(5));
+        }
+        let (c, miss) = mesh.tolerates(1);
+        assert!(
+            (5..=9).contains(&c) && miss == Some(MISS),
+            "{protocol:?} {c}"
+        );
+        for id in 2..=20 {
+            assert_eq!(mesh.tolerates(id), (c, miss), "{id}");
+        }
+        // Each reported twice, and counted once: 19, for the leader itself does not.
+        assert!(mesh.nodes[0].machine().counters().stale >= 19);
+        for id in 2..=20 {
+            mesh.tell(id, Delta::Failed(member(1)));
+            assert_eq!(mesh.tolerates(id), (9, None), "{id}");
+        }
+    }
+}
+
+#[test]
+fn what_is_told_is_taken_from_the_leader_alone_and_in_order() {
+    let few = Config {
+        c: 1,
+        ..config(usual())
+    };
+    let mut mesh = Mesh::new(4, few, &[]);
+    mesh.command(2, Command::Elect);
+    mesh.deliver();
+    let ballot = mesh.nodes[0].machine().leads().unwrap();
+    let say = |number, upper| Message::Estimate {
+        ballot,
+        number,
+        source: Source::Sampling,
+        upper,
+        miss: 10_000,
+    };
+    let mut hear = |from: u64, message: Message| {
+        let from = member(from);
+        let outcome = mesh.step(3, Input::Message { from, message });
+        (outcome, mesh.tolerates(3).0)
+    };
+    assert_eq!(hear(1, say(3, 1)), (Ok(()), 1));
+    // Late, twice; and the largest of a window counts.
+    assert_eq!(hear(1, say(2, 2)), (Ok(()), 1));
+    assert_eq!(hear(1, say(3, 2)), (Ok(()), 1));
+    assert_eq!(hear(1, say(4, 2)), (Ok(()), 2));
+    assert_eq!(hear(1, say(5, 0)), (Ok(()), 2));
+    let found = hear(2, say(6, 0)).0;
+    assert_eq!(found, Err(Misbehaviour::NotLeader(member(1)).into()));
+    let past = Message::Estimate {
+        ballot: Ballot { epoch: 0, ..ballot },
+        number: 9,
+        source: Source::Sampling,
+        upper: 0,
+        miss: 10_000,
+    };
+    assert_eq!(hear(4, past), (Ok(()), 2));
+    for miss in [0, 500_001, u32::MAX] {
+        let wild = Message::Estimate {
+            ballot,
+            number: 9,
+            source: Source::Sampling,
+            upper: 0,
+            miss,
+        };
+        let found = hear(1, wild).0;
+        assert_eq!(found, Err(Misbehaviour::Miss(miss).into()));
+    }
+    assert_eq!(mesh.nodes[2].machine().counters().stale, 3);
+}
+
+#[test]
+fn lists_that_make_no_sense_are_refused_and_memory_is_bounded() {
+    let small = Config {
+        peer_limit: 10,
+        ..config(usual())
+    };
+    let mut mesh = Mesh::new(9, small, &[]);
+    mesh.command(1, Command::Measure);
+    let (_, to, _) = mesh.wire.remove(0);
+    let part = |from: u64, ids: &[u64], more| Message::SampleResponse {
+        run: 1,
+        life: 0,
+        from: NodeId(from),
+        members: ids.iter().map(|&id| member(id)).collect(),
+        more,
+    };
+    for (bad, first) in [
+        (part(0, &[3, 3], false), 0),
+        (part(0, &[4, 3], false), 0),
+        (part(5, &[4], false), 5),
+        (part(0, &[], true), 0),
+        (part(0, &[u64::MAX], true), 0),
+    ] {
+        let found = mesh.step(
+            1,
+            Input::Message {
+                from: to,
+                message: bad,
+            },
+        );
+        assert_eq!(found, Err(Misbehaviour::List(NodeId(first)).into()));
+    }
+    // It never ends.
+    let before = mesh.nodes[0].machine().counters().unlisted;
+    for nth in 0..12 {
+        let endless = part(if nth == 0 { 0 } else { 100 + nth }, &[100 + nth], true);
+        mesh.step(
+            1,
+            Input::Message {
+                from: to,
+                message: endless,
+            },
+        )
+        .unwrap();
+    }
+    assert_eq!(mesh.nodes[0].machine().counters().unlisted, before + 1);
+    // Nor do others: more nodes than may be remembered.
+    let asked: Vec<Member> = mesh
+        .wire
+        .iter()
+        .map(|it| it.1)
+        .filter(|it| *it != to)
+        .collect();
+    for (nth, from) in (0..).zip(asked) {
+        let ids: Vec<u64> = (0..5).map(|id| 1_000 + 10 * nth + id).collect();
+        let message = part(0, &ids, false);
+        mesh.step(1, Input::Message { from, message }).unwrap();
+    }
+    let none = Event::Unmeasured(NotMeasured::NoRoom { limit: 10 });
+    assert!(mesh.events.contains(&(1, none)));
+    let wild = Message::Feedback {
+        ballot: Ballot {
+            epoch: 1,
+            initiator: to,
+            step: 1,
+        },
+        answers: 3,
+        missing: 4,
+    };
+    let found = mesh.step(
+        1,
+        Input::Message {
+            from: to,
+            message: wild.clone(),
+        },
+    );
+    let expected = Misbehaviour::Feedback {
+        answers: 3,
+        missing: 4,
+    };
+    assert_eq!(found, Err(expected.into()));
+    let found = mesh.step(
+        1,
+        Input::Message {
+            from: member(5),
+            message: wild,
+        },
+    );
+    assert!(to == member(5) || found == Err(Misbehaviour::Initiator(to).into()));
+}
+
+#[test]
+fn settings_of_the_estimation_that_cannot_work_are_named() {
+    let new = |change: fn(&mut Estimation)| {
+        let mut estimation = Estimation::default();
+        change(&mut estimation);
+        config(estimation).check()
+    };
+    assert_eq!(new(|_| ()), Ok(()));
+    for (change, name) in [
+        ((|it| it.sample = 0) as fn(&mut Estimation), "sample"),
+        (|it| it.at_once = 0, "at_once"),
+        (|it| it.period = Span::ZERO, "period"),
+        (|it| it.pool = 257, "pool"),
+        (|it| it.pool = 0, "pool"),
+        (|it| (it.floor, it.ceiling) = (5, 4), "ceiling"),
+        (|it| it.window = 0, "window"),
+        (|it| it.valid = Span::ZERO, "valid"),
+    ] {
+        match new(change) {
+            Err(ConfigError::Range { name: found, .. }) => assert_eq!(found, name),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    for miss in [
+        Ratio::NEVER,
+        Ratio::new(1, 0),
+        Ratio::new(51, 100),
+        Ratio::new(1, 1_000_001),
+    ] {
+        let found = config(Estimation { miss, ..usual() }).check();
+        assert_eq!(found, Err(ConfigError::Miss(miss)));
+    }
+}
+
+#[test]
+fn a_leader_that_is_replaced_measures_no_more() {
+    let few = Config {
+        c: 1,
+        ..config(usual())
+    };
+    let mut mesh = Mesh::new(5, few, &[]);
+    mesh.command(3, Command::Elect);
+    mesh.pass(Span::secs(200));
+    let samples = mesh.measured().len();
+    assert_eq!(samples, 4);
+    for id in 2..=5 {
+        mesh.tell(id, Delta::Left(member(1)));
+    }
+    mesh.pass(Span::secs(10));
+    // 1 hears that 2 leads, when it asks.
+    mesh.command(1, Command::Elect);
+    mesh.pass(Span::secs(5));
+    assert_eq!(mesh.nodes[0].machine().leads(), None);
+    assert!(mesh.nodes[1].machine().leads().is_some());
+    mesh.pass(Span::secs(200));
+    let by: Vec<u64> = mesh.measured()[samples..].iter().map(|it| it.0).collect();
+    assert!(!by.is_empty() && by.iter().all(|&it| it == 2), "{by:?}");
+    // A tick that comes all the same does nothing.
+    let before = mesh.nodes[0].machine().clone();
+    for timer in [Timer::Measure, Timer::Sample] {
+        mesh.step(1, Input::Tick(timer)).unwrap();
+    }
+    assert_eq!(&before, mesh.nodes[0].machine());
+}
+
+/// What initiators report is of one leader: an election that ends with another one rests on it, and
+/// does not say that it is safe.
+#[test]
+fn feedback_says_nothing_of_an_election_that_replaces_the_leader() {
+    let feedback = Estimation {
+        source: Source::Feedback,
+        pool: 1,
+        valid: Span::secs(10_000),
+        ..usual()
+    };
+    let mut mesh = Mesh::new(12, config(feedback), &[]);
+    mesh.command(5, Command::Elect);
+    mesh.pass(Span::secs(5));
+    assert!(mesh.tolerates(5).1.is_some());
+    // 1 is gone, and nobody has heard so.
+    mesh.fate = |message, _| {
+        usize::from(!matches!(message, Message::Leader { leader, .. } if leader.id.0 == 1))
+    };
+    for id in 2..=12 {
+        mesh.tell(id, Delta::Suspected(member(1)));
+    }
+    mesh.command(5, Command::Elect);
+    mesh.pass(Span::secs(30));
+    assert_eq!(mesh.nodes[4].machine().leader().unwrap().0, member(2));
+    let misses = mesh.told(|it| match it {
+        (5, Event::Concluded { miss, .. }) => Some(miss.is_some()),
+        _ => None,
+    });
+    assert_eq!(misses, [false, false]);
+}

@@ -1,0 +1,83 @@
+//! Random operations on a small mesh: the promises hold whatever happens within what they rest on,
+//! and where a rule is broken it is noticed.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use proptest::prelude::*;
+use selvedge_celect::Published;
+use selvedge_celect::check::operations::{Summary, run, run_under};
+use selvedge_sim::histories;
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 2_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn short_histories_keep_every_promise(
+        bytes in proptest::collection::vec(any::<u8>(), 0..600),
+    ) {
+        if let Err(broken) = run(&bytes) {
+            prop_assert!(false, "{}", broken);
+        }
+    }
+}
+
+fn long(seed: u64) -> Vec<u8> {
+    let mut bytes = vec![0; 2_000];
+    ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);
+    bytes
+}
+
+/// Longer ones, from seeds; and they do something. `SELVEDGE_HISTORIES` says how many.
+#[test]
+fn long_histories_keep_every_promise_and_meet_every_trouble() {
+    let count = std::env::var("SELVEDGE_HISTORIES").map_or(1_000, |text| text.parse().unwrap());
+    let mut all = Summary::default();
+    let ran = histories(0..count, |seed| {
+        let one = match run(&long(seed)) {
+            Ok(summary) => summary,
+            Err(broken) => panic!("{broken}"),
+        };
+        all.add(&one);
+    });
+    println!("{ran} histories: {all:#?}");
+    if ran >= 1_000 {
+        assert_eq!(all.check_each_happened(), Ok(()));
+    }
+}
+
+/// So that the tests above mean something. Of the rules that are left out one only costs messages;
+/// whom the other one leaves waiting mostly hears of somebody else's election, and the model check
+/// has it.
+#[test]
+fn a_broken_rule_is_noticed() {
+    use Published as P;
+    for rule in [
+        P::OwnerLeftOut,
+        P::NoDiscovery,
+        P::LowestWins,
+        P::LastWins,
+        P::RetriesTheDead,
+        P::SkipsLocally,
+        P::AnyRun,
+    ] {
+        let noticed = (0..1_000).find_map(|seed| {
+            run_under(&long(seed), &[rule])
+                .err()
+                .map(|what| (seed, what))
+        });
+        let Some((seed, what)) = noticed else {
+            panic!("{rule:?} is not noticed");
+        };
+        println!("{rule:?}, seed {seed}: {what}");
+    }
+}

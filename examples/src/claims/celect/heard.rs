@@ -1,0 +1,109 @@
+//! What nodes had heard of each other before they elect.
+
+use std::collections::BTreeMap;
+
+use selvedge_core::{Delta, Member, NodeId, Span, Time};
+use selvedge_sim::network::MembershipTrace;
+
+use crate::claims::membership::traces::{PERIOD, id};
+
+/// What a node has heard of another, which is all that matters of what it was told and when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Heard {
+    known: bool,
+    pub(super) listed: bool,
+    /// Since it was known.
+    suspicions: u32,
+}
+
+impl Heard {
+    pub(super) fn hear(&mut self, delta: Delta) {
+        match delta {
+            Delta::Suspected(_) => self.suspicions += u32::from(self.known),
+            Delta::Joined(_) | Delta::Refuted(_) => {
+                self.known = true;
+                self.listed = true;
+            }
+            Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_) => {
+                self.known = true;
+                self.listed = false;
+            }
+        }
+    }
+
+    /// What has to be told to know as much.
+    pub(super) fn deltas(self, of: Member) -> impl Iterator<Item = Delta> {
+        let joined = self.known.then_some(Delta::Joined(of));
+        let suspected = (0..self.suspicions).map(move |_| Delta::Suspected(of));
+        let failed = (self.known && !self.listed).then_some(Delta::Failed(of));
+        joined.into_iter().chain(suspected).chain(failed)
+    }
+}
+
+/// The node of this id.
+pub(super) fn node_of(of: NodeId) -> usize {
+    (of.0 - id(0).0) as usize
+}
+
+/// Without suspicions of which a node only heard: those that came while one was new already.
+pub(super) fn without_hearsay(trace: &MembershipTrace) -> MembershipTrace {
+    /// For so long news of a suspicion travel.
+    const NEW: Span = Span::millis(PERIOD * 8);
+    let mut begun: BTreeMap<Member, Time> = BTreeMap::new();
+    let mut own = MembershipTrace::default();
+    for entry in trace.entries() {
+        if let Delta::Suspected(suspect) = entry.delta {
+            let former = begun.get(&suspect).copied();
+            if former.is_some_and(|former| entry.at < former + NEW) {
+                continue;
+            }
+            begun.insert(suspect, entry.at);
+        }
+        own.push(entry.at, entry.observer, entry.delta);
+    }
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::membership::traces::member;
+
+    #[test]
+    fn hearsay_is_left_out() {
+        let mut trace = MembershipTrace::default();
+        let suspected = Delta::Suspected(member(3));
+        for (at, observer) in [(0, 1), (20, 2), (159, 4), (160, 5), (170, 1)] {
+            trace.push(Time::ZERO + Span::millis(at), id(observer), suspected);
+        }
+        let refuted = Delta::Refuted(member(3));
+        trace.push(Time::ZERO + Span::millis(171), id(2), refuted);
+        let own = without_hearsay(&trace);
+        let told: Vec<_> = own
+            .entries()
+            .iter()
+            .map(|it| (it.observer, it.delta))
+            .collect();
+        let expected = [(id(1), suspected), (id(5), suspected), (id(2), refuted)];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_was_heard_can_be_told_again() {
+        let it = member(3);
+        let mut heard = Heard::default();
+        assert_eq!(heard.deltas(it).count(), 0);
+        // A suspicion of somebody unknown counts nowhere.
+        heard.hear(Delta::Suspected(it));
+        heard.hear(Delta::Joined(it));
+        heard.hear(Delta::Suspected(it));
+        heard.hear(Delta::Refuted(it));
+        let told: Vec<Delta> = heard.deltas(it).collect();
+        assert_eq!(told, [Delta::Joined(it), Delta::Suspected(it)]);
+        heard.hear(Delta::Failed(it));
+        assert_eq!(heard.deltas(it).last(), Some(Delta::Failed(it)));
+        let mut again = Heard::default();
+        heard.deltas(it).for_each(|delta| again.hear(delta));
+        assert_eq!(again, heard);
+    }
+}
