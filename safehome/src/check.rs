@@ -8,6 +8,7 @@
 
 mod errata;
 mod home;
+pub mod operations;
 mod sound;
 
 use alloc::vec::Vec;
