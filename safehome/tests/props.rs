@@ -37,6 +37,36 @@ fn drawn(seed: u64) -> Vec<u8> {
     bytes
 }
 
+/// A long one, with 24 routines, whose hub restarts around every single step.
+fn long(seed: u64) -> Vec<u8> {
+    let mut bytes = vec![0; 2_000];
+    ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);
+    // See the settings of the operations: the third byte says what a home is like.
+    if let Some(kind) = bytes.get_mut(2) {
+        *kind = *kind & 0b0011_1001 | 0b0100_0010;
+    }
+    bytes
+}
+
+/// The order that was told explains the end, and no command is lost or done twice, though the hub
+/// is restarted before, in the midst of or after each step. Every other home has devices that can be
+/// asked.
+#[test]
+fn restarts_around_every_step_lose_nothing_and_do_nothing_twice() {
+    let mut all = Summary::default();
+    let ran = histories(0..many() / 10, |seed| {
+        match run_under(&long(seed), &[], stored) {
+            Ok(one) => add(&mut all, one),
+            Err(broken) => panic!("{broken}"),
+        }
+    });
+    println!("{ran} long histories: {all:#?}");
+    if ran >= 100 {
+        assert!(all.restarts > 100 * ran, "{} restarts", all.restarts);
+        assert!(all.found > 0 && all.not_found > 0 && all.committed > ran);
+    }
+}
+
 /// Through postcard and back, as a host would.
 fn stored(saved: Saved<u8>) -> Result<Saved<u8>, String> {
     let bytes = postcard::to_allocvec(&saved).map_err(|error| error.to_string())?;

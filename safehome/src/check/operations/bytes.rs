@@ -17,13 +17,22 @@ pub(super) struct Settings {
     pub(super) devices: usize,
     /// Whether devices can be asked for their state.
     pub(super) answers: bool,
+    /// Whether devices do what they are told, sooner or later.
+    pub(super) is_obedient: bool,
     /// Whether the hub restarts around every step.
     pub(super) restarts: bool,
+    /// How many routines are submitted.
+    pub(super) routines: usize,
+    /// How many things happen to devices.
+    pub(super) links: usize,
     /// Whether commands may have undo handlers.
     handlers: bool,
     /// Whether commands may have conditions.
     conditions: bool,
 }
+
+/// So many routines in any order can all be tried.
+pub(super) const FEW: usize = 6;
 
 const MODELS: [(Visibility, Scheduler); 7] = [
     (Visibility::Eventual, Scheduler::Timeline),
@@ -77,7 +86,10 @@ impl<'a> Bytes<'a> {
             config,
             devices: 2 + self.pick(3),
             answers: kind & 1 == 0,
+            is_obedient: leases & 32 != 0,
             restarts: kind & 6 == 2,
+            routines: if kind & 192 == 64 { 24 } else { FEW },
+            links: if kind & 192 == 64 { 40 } else { 8 },
             handlers: kind & 24 == 8,
             conditions: kind & 32 == 0,
         }

@@ -9,7 +9,7 @@ use selvedge_core::{
     Choose, Delta, Driver, Effect, Incarnation, Input, Member, NodeId, Ratio, Span, Time, Weights,
 };
 
-use super::bytes::{Bytes, Settings};
+use super::bytes::{Bytes, FEW, Settings};
 use super::oracle::{FIRST, Link, Verdict, Witness};
 use super::{Storage, Summary};
 use crate::lineage::Entry;
@@ -20,10 +20,6 @@ use crate::{
     Visibility, Why,
 };
 
-/// So many routines are submitted: all their orders can be tried.
-const ROUTINES: usize = 6;
-/// So many things happen to devices.
-const LINKS: usize = 8;
 /// So many steps after the last fault all is over.
 const ROUNDS: usize = 5_000;
 
@@ -170,6 +166,11 @@ impl<'a> World<'a> {
     fn operate(&mut self) -> Result<(), String> {
         let what = self.bytes.take() % 20;
         let nth = self.bytes.pick(self.things.len());
+        let what = match what {
+            10 | 11 | 15..19 if self.settings.is_obedient => 4,
+            12 | 13 if self.settings.is_obedient => 14,
+            other => other,
+        };
         match what {
             0..4 => self.submit(),
             4..10 => self.land(nth, Outcome::Done),
@@ -196,7 +197,7 @@ impl<'a> World<'a> {
 
     fn submit(&mut self) -> Result<(), String> {
         let nth = self.witness.routines.len();
-        if nth >= ROUTINES {
+        if nth >= self.settings.routines {
             return Ok(());
         }
         let routine = self.bytes.routine(&self.settings, nth);
@@ -356,7 +357,9 @@ impl<'a> World<'a> {
     /// A device fails, is back, or restarts before anybody notices.
     fn flip(&mut self, nth: usize) -> Result<(), String> {
         let kind = self.bytes.take();
-        if self.witness.chains.iter().map(Vec::len).sum::<usize>() >= LINKS && !self.is_calm {
+        if self.witness.chains.iter().map(Vec::len).sum::<usize>() >= self.settings.links
+            && !self.is_calm
+        {
             return Ok(());
         }
         self.goes_over(nth)?;
@@ -416,7 +419,7 @@ impl<'a> World<'a> {
         let Some(thing) = self.things.get_mut(nth) else {
             return Ok(());
         };
-        if !thing.is_up || known >= LINKS {
+        if !thing.is_up || known >= self.settings.links {
             return Ok(());
         }
         thing.state = state;
@@ -708,7 +711,9 @@ impl<'a> World<'a> {
                 }
             }
         }
-        let is_tried = !self.handled && self.unordered == 0;
+        let links = self.witness.chains.iter().map(Vec::len).sum::<usize>();
+        let is_small = self.witness.committed.len() <= FEW && links <= 2 * FEW;
+        let is_tried = !self.handled && is_small;
         let verdict = is_tried.then(|| self.witness.try_all());
         if verdict.is_some_and(|it| it != Verdict::TooMany) {
             self.summary.tried += 1;
