@@ -142,10 +142,9 @@ impl<V: Value> Hub<V> {
         let outcome = state.map(|it| condition.holds(it));
         if let Some(device) = self.devices.get_mut(&condition.device)
             && let Some(entry) = device.entry_mut(id)
+            && let Some(length) = entry.begin(leniency)
         {
-            if let Some(length) = entry.begin(leniency) {
-                cx.arm(Timer::Lease(condition.device), length);
-            }
+            cx.arm(Timer::Lease(condition.device), length);
         }
         Some(outcome)
     }

@@ -8,7 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
-use std::cell::RefCell;
+use core::cell::RefCell;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};

@@ -686,7 +686,9 @@ fn show(home: &Home) -> String {
         .iter()
         .map(|(id, run)| match run.stage {
             Stage::Committed => format!("{} committed", id.0),
-            stage => format!("{} at {} {stage:?}", id.0, run.at),
+            stage @ (Stage::Waiting | Stage::Placed | Stage::Running | Stage::Aborting(_)) => {
+                format!("{} at {} {stage:?}", id.0, run.at)
+            }
         })
         .collect();
     [devices.join("; "), runs.join(", ")]

@@ -27,6 +27,8 @@ pub(crate) struct Home {
     pub(crate) now: Time,
     pub(crate) states: Vec<u8>,
     pub(crate) is_up: Vec<bool>,
+    /// It does what it is told, and never says so.
+    pub(crate) is_mute: Vec<bool>,
     flights: Vec<Option<(u64, u8, Time)>>,
     pub(crate) events: Vec<(Time, Event<u8>)>,
 }
@@ -39,6 +41,7 @@ impl Home {
             now: Time::ZERO,
             states: vec![0; devices],
             is_up: vec![true; devices],
+            is_mute: vec![false; devices],
             flights: vec![None; devices],
             events: Vec::new(),
         };
@@ -76,7 +79,7 @@ impl Home {
             {
                 let nth = device.0 as usize;
                 assert_eq!(self.flights[nth], None, "two commands on {device}");
-                let lands = if self.is_up[nth] {
+                let lands = if self.is_up[nth] && !self.is_mute[nth] {
                     self.now + DELAY
                 } else {
                     Time(u64::MAX)
