@@ -67,7 +67,7 @@ pub enum RestoreError {
     Config(#[from] ConfigError),
     /// Routines began under another model.
     #[error(
-        "routines are unfinished under {saved:?} and {asked:?} is asked for: let them finish first"
+        "routines or rollbacks are unfinished under {saved:?} and {asked:?} is asked for: let them finish first"
     )]
     Visibility {
         /// The model of the stored state.
@@ -197,7 +197,8 @@ impl<V: Value> Hub<V> {
     /// A hub with a stored state. Send it [`Command::Resume`](crate::Command::Resume) first.
     ///
     /// Other settings than before will do, but for the visibility model while routines are
-    /// unfinished. What is counted begins at zero. Takes O(n log n), with n the size of the state.
+    /// unfinished. What is counted begins at zero. Takes O(p l), with p the places that routines have
+    /// on devices and l the most on one device.
     ///
     /// # Errors
     /// When the settings cannot work or do not fit the state, or no hub can have come into it.
@@ -208,7 +209,8 @@ impl<V: Value> Hub<V> {
             return Err(RestoreError::Version { found });
         }
         let (saved_as, asked) = (saved.visibility, config.visibility);
-        if saved_as != asked && !saved.runs.is_empty() {
+        let is_busy = saved.devices.iter().any(|(_, it)| it.flight.is_some());
+        if saved_as != asked && (is_busy || !saved.runs.is_empty()) {
             let saved = saved_as;
             return Err(RestoreError::Visibility { saved, asked });
         }
@@ -273,16 +275,23 @@ impl<V: Value> Hub<V> {
             let sound = self.sound_run(routine, run);
             sound.map_err(|flaw| RestoreError::Routine { routine, flaw })?;
         }
-        let mut tokens = Vec::new();
         for (&device, it) in self.devices.iter() {
-            let mut sound = self.sound_device(device, it);
-            if let Some(flight) = &it.flight {
-                if tokens.contains(&flight.token) {
-                    sound = Err(Flaw::Command);
-                }
-                tokens.push(flight.token);
-            }
+            let sound = self.sound_device(device, it);
             sound.map_err(|flaw| RestoreError::Device { device, flaw })?;
+        }
+        let flights = self.devices.iter().filter_map(|(&device, it)| {
+            let flight = it.flight.as_ref()?;
+            Some((flight.token, device))
+        });
+        let mut flights: Vec<(u64, NodeId)> = flights.collect();
+        flights.sort_unstable();
+        for pair in flights.windows(2) {
+            if let &[(first, _), (second, device)] = pair
+                && first == second
+            {
+                let flaw = Flaw::Command;
+                return Err(RestoreError::Device { device, flaw });
+            }
         }
         let is_strict = matches!(
             self.config.visibility,

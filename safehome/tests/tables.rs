@@ -183,6 +183,31 @@ fn failures_are_serialized_as_figure_3_says() {
     }
 }
 
+/// A restart while a routine runs ends it under global visibility, also of a device that was down
+/// when it began.
+#[test]
+fn a_restart_ends_a_routine_under_global_visibility() {
+    for visibility in MODELS {
+        for (steps, needs_it) in [
+            (touches_a_between as fn() -> Vec<Step<u8>>, true),
+            (never_touches_a, false),
+        ] {
+            let mut home = home(visibility, 2);
+            home.flip(A);
+            let routine = home.submit(steps());
+            home.pass(at(500));
+            home.flip(A);
+            home.rest();
+            let ends = match visibility {
+                GlobalStrict => needs_it,
+                StrongGlobalStrict => true,
+                Weak | PartitionedStrict | Eventual => false,
+            };
+            assert_eq!(home.committed(routine).is_none(), ends, "{visibility:?}");
+        }
+    }
+}
+
 fn started(home: &Home, id: RoutineId) -> Time {
     let is_it = |it: &&(Time, Event<u8>)| it.1 == Event::Started(id);
     home.events.iter().find(is_it).unwrap().0
