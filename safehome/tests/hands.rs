@@ -1,4 +1,4 @@
-//! What somebody does by hand while routines run.
+//! What somebody does by hand while routines run, and what undo handlers do.
 
 #![allow(
     clippy::unwrap_used,
@@ -68,4 +68,27 @@ fn a_routine_overwrites_what_a_hand_did_meanwhile() {
     home.rest();
     assert_eq!(home.states, [2, 1]);
     assert_eq!(home.order(), [Placed::Routine(routine)]);
+}
+
+/// An undo handler brings its device into its state, unless somebody has changed it since.
+#[test]
+fn an_undo_handler_is_told_only_if_it_did_something() {
+    for is_hidden in [false, true] {
+        let mut home = Home::new(Config::default(), 3);
+        let first = Step {
+            undo: Some(7),
+            ..set(0, 1)
+        };
+        let first = home.submit(vec![first, long(1, 1, Span::secs(5))]);
+        home.pass(at(500));
+        if is_hidden {
+            home.submit(vec![set(0, 2), long(2, 2, Span::secs(5))]);
+            home.pass(at(1_000));
+        }
+        home.tell(Command::Cancel(first)).unwrap();
+        home.rest();
+        let is_set = |it: &Placed<u8>| matches!(it, Placed::Set { .. });
+        assert_eq!(home.order().iter().any(is_set), !is_hidden);
+        assert_eq!(home.states[0], if is_hidden { 2 } else { 7 });
+    }
 }

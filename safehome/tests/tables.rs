@@ -264,6 +264,19 @@ fn routines_without_a_common_device_wait_under_global_visibility_only() {
     }
 }
 
+/// Under partitioned visibility nobody overtakes who waits for a common device: else one who needs
+/// many devices would wait for ever.
+#[test]
+fn nobody_overtakes_who_waits_under_partitioned_visibility() {
+    let mut home = home(PartitionedStrict, 2);
+    home.submit(vec![long(0, 1, Span::secs(10))]);
+    let waits = home.submit(vec![set(0, 2), set(1, 2)]);
+    let late = home.submit(vec![set(1, 3)]);
+    home.rest();
+    assert!(started(&home, waits) < started(&home, late));
+    assert_eq!(home.states, [2, 3]);
+}
+
 /// Row 5: two breakfasts are made one behind the other in a pipeline: 4 minutes of coffee and 5 of
 /// pancakes each. Under weak visibility the second coffee comes before the first
 /// maker is switched off, so that nothing is gained.
