@@ -11,7 +11,7 @@
 mod home;
 
 use home::{Home, MODELS, long, maybe, set};
-use selvedge_core::{NodeId, Span, Time};
+use selvedge_core::{Delta, Member, NodeId, Span, Time};
 use selvedge_safehome::Visibility::{
     Eventual, GlobalStrict, PartitionedStrict, StrongGlobalStrict, Weak,
 };
@@ -205,6 +205,30 @@ fn a_restart_ends_a_routine_under_global_visibility() {
             };
             assert_eq!(home.committed(routine).is_none(), ends, "{visibility:?}");
         }
+    }
+}
+
+/// A device that is there in a new life has failed in between, and its former lives are over.
+#[test]
+fn a_new_life_is_a_failure_and_a_former_one_is_nothing() {
+    for visibility in MODELS {
+        let mut home = home(visibility, 2);
+        home.hear(Delta::Joined(Member::new(0, 1)));
+        let first = home.submit(touches_a_twice());
+        home.pass(at(500));
+        home.hear(Delta::Failed(Member::new(0, 0)));
+        home.rest();
+        assert!(home.committed(first).is_some(), "{visibility:?}");
+        assert_eq!(home.order().len(), usize::from(visibility != Weak));
+        let second = home.submit(touches_a_twice());
+        home.pass(home.now + Span::millis(500));
+        home.hear(Delta::Joined(Member::new(0, 2)));
+        home.rest();
+        let ends = visibility != Weak;
+        assert_eq!(home.committed(second).is_none(), ends, "{visibility:?}");
+        let device = NodeId(0);
+        let events = [Placed::Failed(device), Placed::Restarted(device)];
+        assert!(home.order().ends_with(&events), "{:?}", home.order());
     }
 }
 

@@ -114,6 +114,11 @@ impl Home {
         self.input(Input::Membership(delta)).unwrap();
     }
 
+    /// The membership service says so.
+    pub(crate) fn hear(&mut self, delta: Delta) {
+        self.input(Input::Membership(delta)).unwrap();
+    }
+
     /// When something happens next by itself.
     pub(crate) fn next(&self) -> Option<Time> {
         let lands = self.flights.iter().flatten().map(|it| it.2);
