@@ -224,6 +224,33 @@ fn timers_are_set_again() {
     assert!(events.contains(&committed), "{events:?}");
 }
 
+/// A command that may take longer than usual may so after a restart, too.
+#[test]
+fn a_command_keeps_its_own_timeout() {
+    let mut host = Host::new(Config::default());
+    let mut step = Step::new(A, 1);
+    step.timeout = Some(Span::secs(60));
+    let steps = vec![step];
+    host.tell(Command::Submit(Routine { steps })).unwrap();
+    let (host, _) = host.restarted();
+    assert_eq!(host.hub.deadline(), Some(Time::ZERO + Span::secs(60)));
+}
+
+/// Invariant 4: two that wait for each other would wait for ever.
+#[test]
+fn routines_before_each_other_are_refused() {
+    let mut host = Host::new(Config::default());
+    host.submit(&[(A, 1), (B, 1)]);
+    host.submit(&[(A, 2), (B, 2)]);
+    let mut saved = serde_json::to_value(host.hub.machine().save()).unwrap();
+    let lineage = saved["devices"][1][1]["lineage"].as_array_mut().unwrap();
+    assert_eq!(lineage.len(), 2);
+    lineage.reverse();
+    let saved: Saved<u8> = serde_json::from_value(saved).unwrap();
+    let restored = Hub::restore(Config::default(), saved).err();
+    assert_eq!(restored, Some(RestoreError::Order(RoutineId(1))));
+}
+
 #[test]
 fn settings_that_do_not_fit_are_refused() {
     let mut host = Host::new(Config::default());
