@@ -251,6 +251,19 @@ fn routines_before_each_other_are_refused() {
     assert_eq!(restored, Some(RestoreError::Order(RoutineId(1))));
 }
 
+/// Else the next routine or command would have no number.
+#[test]
+fn numbers_that_are_used_up_are_refused() {
+    let saved = Host::new(Config::default()).hub.machine().save();
+    for field in ["last", "token"] {
+        let mut saved = serde_json::to_value(&saved).unwrap();
+        saved[field] = u64::MAX.into();
+        let saved: Saved<u8> = serde_json::from_value(saved).unwrap();
+        let restored = Hub::restore(Config::default(), saved).err();
+        assert_eq!(restored, Some(RestoreError::Number(u64::MAX)));
+    }
+}
+
 #[test]
 fn settings_that_do_not_fit_are_refused() {
     let mut host = Host::new(Config::default());
