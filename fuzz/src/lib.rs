@@ -14,12 +14,14 @@
 mod camera_operations;
 mod celect_operations;
 mod decode;
+mod home_operations;
 mod membership_operations;
 mod seeds;
 
 pub use camera_operations::camera_operations;
 pub use celect_operations::celect_operations;
 pub use decode::decode;
+pub use home_operations::home_operations;
 pub use membership_operations::membership_operations;
 pub use seeds::{Seed, seeds};
 
@@ -45,6 +47,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "decode",
         run: decode,
+    },
+    Target {
+        name: "home_operations",
+        run: home_operations,
     },
     Target {
         name: "membership_operations",

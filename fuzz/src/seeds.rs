@@ -2,6 +2,7 @@
 
 mod camera;
 mod celect;
+mod home;
 mod membership;
 
 /// One input of one target's corpus.
@@ -24,4 +25,5 @@ pub fn seeds() -> impl Iterator<Item = Seed> {
         .chain(membership::operation_seeds())
         .chain(camera::operation_seeds())
         .chain(celect::operation_seeds())
+        .chain(home::operation_seeds())
 }

@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Context, NodeId, Span};
+use selvedge_core::{Context, NodeId};
 
-use crate::lineage::{Entry, Flight, Owner};
+use crate::lineage::{Entry, Flight};
 use crate::machine::Work;
 use crate::run::Stage;
 use crate::{Event, Hub, Outcome, RoutineId, Timer, Undo, Value, Why};
@@ -67,7 +67,7 @@ impl<V: Value> Hub<V> {
         let device = self.devices.get_mut(&at)?;
         let place = device.position(id)?;
         let entry = device.lineage.remove(place);
-        if entry.leased {
+        if entry.is_lease() {
             cx.disarm(Timer::Lease(at));
         }
         if !entry.touched {
@@ -80,13 +80,11 @@ impl<V: Value> Hub<V> {
         #[cfg(feature = "check")]
         Self::undo_as_published(self.rules, device, is_hidden);
         if entry.wrote.is_some() && entry.undo.is_some() && !is_hidden {
-            let handler = Entry::happened(Owner::Hand, entry.undo);
-            device.lineage.insert(place, handler);
+            device.set_by_hand(place, entry.undo);
         }
         if device.desired().is_none() && device.actual != device.base {
             // Nobody knows what was before; so it stays as it is.
-            let stays = Entry::happened(Owner::Hand, device.actual.clone());
-            device.lineage.insert(place, stays);
+            device.set_by_hand(place, device.actual.clone());
             return Some(Undo::Impossible);
         }
         if !device.needs_rollback() {
@@ -166,7 +164,7 @@ impl<V: Value> Hub<V> {
             // It is tried when the device is back (erratum H7).
             return;
         }
-        device.attempts += 1;
+        device.attempts = device.attempts.saturating_add(1);
         if device.attempts >= limit {
             device.is_stuck = true;
             cx.event(Event::Stuck(id));
@@ -179,12 +177,11 @@ impl<V: Value> Hub<V> {
     /// Who went before a waiting routine has taken too long. It is aborted between two commands
     /// (erratum H12).
     pub(crate) fn lease_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
-        let leniency = u64::from(self.config.leniency);
+        let leniency = self.config.leniency;
         let Some(device) = self.devices.get(&id) else {
             return;
         };
-        let is_lease = |it: &Entry<V>| it.leased && it.touched && !it.released;
-        let Some(place) = device.lineage.iter().position(is_lease) else {
+        let Some(place) = device.lineage.iter().position(Entry::is_lease) else {
             return;
         };
         let behind = device.lineage.iter().skip(place + 1);
@@ -205,8 +202,7 @@ impl<V: Value> Hub<V> {
             return;
         };
         if !is_awaited {
-            let length = Span(entry.length.0.saturating_mul(leniency) / 100);
-            cx.arm(Timer::Lease(id), length);
+            cx.arm(Timer::Lease(id), entry.lease(leniency));
         } else if in_flight && !self.rules.revokes_in_flight() {
             entry.revoked = true;
         } else {

@@ -9,6 +9,7 @@
 mod algorithm;
 mod errata;
 mod home;
+pub mod operations;
 mod sound;
 
 use alloc::vec::Vec;

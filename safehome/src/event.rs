@@ -31,16 +31,26 @@ pub enum Command<V> {
         /// What became of it.
         outcome: Outcome,
     },
-    /// The device says that it is in this state: somebody changed it by hand, or it was
-    /// [asked](Event::Ask).
+    /// The device says that it is in this state: somebody changed it by hand. A command on its way
+    /// counts as coming after that.
     Observed {
         /// Which one.
         device: NodeId,
         /// Its state.
         state: V,
     },
-    /// The hub's state comes from storage: what was on its way is asked for, and timers are set
-    /// again.
+    /// The device was [asked](Event::Ask), and is in this state.
+    Answered {
+        /// Which one.
+        device: NodeId,
+        /// The number with which it was asked.
+        token: u64,
+        /// Its state.
+        state: V,
+    },
+    /// The hub's state comes from storage: what was on its way is asked for, timers are set again,
+    /// and a long command takes its full time again. To be told before anything else; see
+    /// [`Saved`](crate::Saved).
     Resume,
 }
 
@@ -75,8 +85,10 @@ pub enum Event<V> {
         /// For whom; `None` to restore the state after an abort.
         routine: Option<RoutineId>,
     },
-    /// Ask the device for its state, and report it as [`Observed`](Command::Observed); or report
-    /// the outcome of this command as [`Unknown`](Outcome::Unknown) if it cannot be asked.
+    /// Ask the device for its state, and report it as [`Answered`](Command::Answered) once the
+    /// command can no longer take effect: where commands and questions travel in order, the answer
+    /// comes behind it. Its outcome may be reported instead, as [`Unknown`](Outcome::Unknown) if the
+    /// device cannot be asked.
     Ask {
         /// Which device.
         device: NodeId,

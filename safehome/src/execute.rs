@@ -55,7 +55,7 @@ impl<V: Value> Hub<V> {
             };
             let device = step.device;
             if !run.tested && step.condition.is_some() {
-                match self.test(id) {
+                match self.test(id, cx) {
                     Some(Ok(true)) => {
                         if let Some(run) = self.runs.get_mut(&id) {
                             run.tested = true;
@@ -111,8 +111,8 @@ impl<V: Value> Hub<V> {
 
     /// Whether the condition of the next command holds; `None` while others come first (erratum
     /// H13: all before us on that device must be finished, lest we see what is undone later).
-    fn test(&mut self, id: RoutineId) -> Option<Result<bool, Skip>> {
-        let is_weak = self.is_weak();
+    fn test(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) -> Option<Result<bool, Skip>> {
+        let (is_weak, leniency) = (self.is_weak(), self.config.leniency);
         let condition = self.runs.get(&id)?.step()?.condition.clone()?;
         let device = self.devices.get(&condition.device)?;
         if is_weak {
@@ -142,8 +142,9 @@ impl<V: Value> Hub<V> {
         let outcome = state.map(|it| condition.holds(it));
         if let Some(device) = self.devices.get_mut(&condition.device)
             && let Some(entry) = device.entry_mut(id)
+            && let Some(length) = entry.begin(leniency)
         {
-            entry.touched = true;
+            cx.arm(Timer::Lease(condition.device), length);
         }
         Some(outcome)
     }
@@ -165,7 +166,7 @@ impl<V: Value> Hub<V> {
         }
         self.token += 1;
         let token = self.token;
-        let leniency = u64::from(self.config.leniency);
+        let leniency = self.config.leniency;
         let Some(device) = self.devices.get_mut(&at) else {
             return;
         };
@@ -175,12 +176,9 @@ impl<V: Value> Hub<V> {
             routine: Some(id),
         });
         if let Some(entry) = device.entry_mut(id) {
-            if !entry.touched && entry.leased {
-                // The clock starts at the first touch (erratum H12).
-                let length = Span(entry.length.0.saturating_mul(leniency) / 100);
+            if let Some(length) = entry.begin(leniency) {
                 cx.arm(Timer::Lease(at), length);
             }
-            entry.touched = true;
             entry.start = cx.now();
         }
         cx.event(Event::Issue {
@@ -194,7 +192,6 @@ impl<V: Value> Hub<V> {
 
     /// The device says that the command on its way was not done: it is sent again.
     pub(crate) fn issue_again(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
-        let usual = self.config.timeout;
         self.token += 1;
         let token = self.token;
         let Some(device) = self.devices.get_mut(&id) else {
@@ -204,15 +201,21 @@ impl<V: Value> Hub<V> {
             return;
         };
         flight.token = token;
-        let run = flight.routine.and_then(|it| self.runs.get(&it));
-        let timeout = run.and_then(Run::step).and_then(|step| step.timeout);
         cx.event(Event::Issue {
             device: id,
             token,
             value: flight.value.clone(),
             routine: flight.routine,
         });
-        cx.arm(Timer::Timeout(id), timeout.unwrap_or(usual));
+        cx.arm(Timer::Timeout(id), self.timeout(id));
+    }
+
+    /// How long to wait for the outcome of the command on its way to this device.
+    pub(crate) fn timeout(&self, at: NodeId) -> Span {
+        let flight = self.devices.get(&at).and_then(|it| it.flight.as_ref());
+        let run = flight.and_then(|it| self.runs.get(&it.routine?));
+        let own = run.and_then(Run::step).and_then(|step| step.timeout);
+        own.unwrap_or(self.config.timeout)
     }
 
     /// What became of the command on its way to this device.
@@ -407,12 +410,14 @@ impl<V: Value> Hub<V> {
         let Some(entry) = device.lineage.get_mut(place) else {
             return;
         };
-        if entry.leased {
+        // A lease that has not begun ends nobody else's.
+        if entry.is_lease() {
             cx.disarm(Timer::Lease(at));
         }
         if !entry.touched {
             device.lineage.remove(place);
-        } else if releases {
+        } else if releases || entry.leased {
+            // A pre-lease goes back to whom it was taken from (section 4.1).
             entry.released = true;
         } else {
             return;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Context, NodeId, Span};
+use selvedge_core::{Context, NodeId};
 
 use crate::config::Visibility;
 use crate::lineage::{Entry, Owner};
@@ -12,7 +12,7 @@ use crate::{Event, Hub, RoutineId, Timer, Value, Why};
 
 /// How many failures and restarts of a device are kept in the order while somebody before them is
 /// unfinished.
-const KEPT: usize = 16;
+pub(crate) const KEPT: usize = 16;
 
 impl<V: Value> Hub<V> {
     pub(crate) fn failed(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
@@ -89,14 +89,14 @@ impl<V: Value> Hub<V> {
 
     /// The hub comes back from storage: timers are set again, and what was on its way is asked for.
     pub(crate) fn resume(&mut self, cx: &mut Context<'_, Self>) {
-        let leniency = u64::from(self.config.leniency);
+        let leniency = self.config.leniency;
         for (&id, device) in self.devices.iter() {
             if let Some(flight) = &device.flight {
                 cx.event(Event::Ask {
                     device: id,
                     token: flight.token,
                 });
-                cx.arm(Timer::Timeout(id), self.config.timeout);
+                cx.arm(Timer::Timeout(id), self.timeout(id));
             }
             let held = device.held.and_then(|it| self.runs.get(&it));
             if let Some(step) = held.and_then(Run::step) {
@@ -105,10 +105,8 @@ impl<V: Value> Hub<V> {
             if device.rests {
                 cx.arm(Timer::Retry(id), self.config.undo_retry);
             }
-            let is_lease = |it: &&Entry<V>| it.leased && it.touched && !it.released;
-            if let Some(entry) = device.lineage.iter().find(is_lease) {
-                let length = Span(entry.length.0.saturating_mul(leniency) / 100);
-                cx.arm(Timer::Lease(id), length);
+            if let Some(entry) = device.lineage.iter().find(|it| it.is_lease()) {
+                cx.arm(Timer::Lease(id), entry.lease(leniency));
             }
         }
         for (&id, run) in &self.runs {
@@ -117,7 +115,7 @@ impl<V: Value> Hub<V> {
             }
         }
         let devices: Vec<NodeId> = self.devices.iter().map(|(&id, _)| id).collect();
-        for id in devices {
+        for &id in &devices {
             // The clock is another one: what was planned is planned anew, in the same order.
             let mut clock = cx.now();
             if let Some(device) = self.devices.get_mut(&id) {
@@ -128,6 +126,7 @@ impl<V: Value> Hub<V> {
             }
             self.look(Work::Device(id));
         }
+        self.settle(&devices, cx);
         self.look(Work::Queue);
     }
 }

@@ -129,6 +129,7 @@ mod machine;
 mod published;
 mod routine;
 mod run;
+mod save;
 mod schedule;
 
 pub use config::{Config, ConfigError, Scheduler, Visibility};
@@ -138,3 +139,4 @@ pub use machine::{Hub, Value};
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use routine::{Comparison, Condition, Priority, Routine, RoutineId, Step};
+pub use save::{Flaw, RestoreError, Saved};

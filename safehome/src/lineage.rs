@@ -31,7 +31,13 @@ pub(crate) struct Device<V> {
     /// What a rollback was to bring back when a routine was aborted: in published rules only
     /// (errata H6, H8).
     #[cfg(feature = "check")]
+    #[cfg_attr(feature = "serde", serde(skip, default = "no_target"))]
     pub(crate) target: Option<V>,
+}
+
+#[cfg(all(feature = "check", feature = "serde"))]
+const fn no_target<V>() -> Option<V> {
+    None
 }
 
 /// A command on its way to a device. There is one at a time.
@@ -118,6 +124,22 @@ impl<V> Entry<V> {
         }
     }
 
+    /// The owner touches the device; from the first time on a lease runs, so long (erratum H12).
+    pub(crate) fn begin(&mut self, leniency: u16) -> Option<Span> {
+        let is_first = !core::mem::replace(&mut self.touched, true);
+        (is_first && self.leased).then(|| self.lease(leniency))
+    }
+
+    /// How long a lease may last.
+    pub(crate) fn lease(&self, leniency: u16) -> Span {
+        Span(self.length.0.saturating_mul(leniency.into()) / 100)
+    }
+
+    /// Whether a lease runs.
+    pub(crate) const fn is_lease(&self) -> bool {
+        self.leased && self.touched && !self.released
+    }
+
     /// When it is over, by the plan.
     pub(crate) fn end(&self) -> Time {
         self.start + self.length
@@ -196,6 +218,21 @@ impl<V: Clone + Eq> Device<V> {
     /// Something has happened to it, behind all that have touched it.
     pub(crate) fn happen(&mut self, owner: Owner, wrote: Option<V>) {
         let at = self.first_free();
-        self.lineage.insert(at, Entry::happened(owner, wrote));
+        match owner {
+            Owner::Hand => self.set_by_hand(at, wrote),
+            Owner::Failed | Owner::Restarted | Owner::Routine(_) => {
+                self.lineage.insert(at, Entry::happened(owner, wrote));
+            }
+        }
+    }
+
+    /// It was brought into a state at this place, by hand or by an undo handler. Of several one after
+    /// the other the last one counts, so that no more are kept than there are others.
+    pub(crate) fn set_by_hand(&mut self, at: usize, wrote: Option<V>) {
+        let before = at.checked_sub(1).and_then(|at| self.lineage.get_mut(at));
+        match before.filter(|it| it.owner == Owner::Hand) {
+            Some(before) => before.wrote = wrote.or(before.wrote.take()),
+            None => self.lineage.insert(at, Entry::happened(Owner::Hand, wrote)),
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The state, and where each input goes.
 
 use alloc::collections::{BTreeMap, VecDeque};
+#[cfg(feature = "check")]
+use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -116,6 +118,16 @@ impl<V: Value> Hub<V> {
         *self.counters
     }
 
+    /// The timers that may be armed.
+    #[cfg(feature = "check")]
+    pub(crate) fn timers(&self) -> Vec<Timer> {
+        let kinds = [Timer::Timeout, Timer::Hold, Timer::Retry, Timer::Lease];
+        let devices = self.devices.iter().map(|(&id, _)| id);
+        let timers = devices.flat_map(|id| kinds.map(|kind| kind(id)));
+        let waiting = self.runs.keys().map(|&id| Timer::Patience(id));
+        timers.chain(waiting).collect()
+    }
+
     pub(crate) fn look(&mut self, work: Work) {
         if !self.work.contains(&work) {
             self.work.push_back(work);
@@ -165,11 +177,7 @@ impl<V: Value> Hub<V> {
                 token,
                 outcome,
             } => {
-                let known = self.devices.get(&device);
-                let known = known.ok_or(Reject::UnknownDevice(device))?;
-                if known.flight.as_ref().is_none_or(|it| it.token != token) {
-                    return Err(Reject::UnknownToken { device, token });
-                }
+                self.expects(device, token)?;
                 self.outcome(device, outcome, cx);
             }
             Command::Observed { device, state } => {
@@ -178,7 +186,25 @@ impl<V: Value> Hub<V> {
                 }
                 self.observed(device, state, cx);
             }
+            Command::Answered {
+                device,
+                token,
+                state,
+            } => {
+                self.expects(device, token)?;
+                self.answered(device, state, cx);
+            }
             Command::Resume => self.resume(cx),
+        }
+        Ok(())
+    }
+
+    /// Whether this command is on its way to this device.
+    fn expects(&self, device: NodeId, token: u64) -> Result<(), Reject> {
+        let known = self.devices.get(&device);
+        let known = known.ok_or(Reject::UnknownDevice(device))?;
+        if known.flight.as_ref().is_none_or(|it| it.token != token) {
+            return Err(Reject::UnknownToken { device, token });
         }
         Ok(())
     }
@@ -273,21 +299,41 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Somebody changed the device by hand, or it answers whether a command was done.
+    /// The device was asked, and its command on the way is over: it was done if the device is in its
+    /// state; if not it is issued again, unless nobody wants it any more.
+    fn answered(&mut self, id: NodeId, state: V, cx: &mut Context<'_, Self>) {
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        let Some(flight) = &device.flight else {
+            return;
+        };
+        let is_done = flight.value == state;
+        let run = flight.routine.and_then(|it| self.runs.get(&it));
+        let is_over = run.is_some_and(|run| matches!(run.stage, Stage::Aborting(_)));
+        let is_revoked = flight.routine.and_then(|it| device.entry(it));
+        let is_revoked = is_revoked.is_some_and(|it| it.revoked);
+        let is_rollback = flight.routine.is_none();
+        device.actual = Some(state);
+        if is_done {
+            self.outcome(id, Outcome::Done, cx);
+        } else if is_rollback {
+            // What it is to bring back may be another state by now.
+            device.flight = None;
+            cx.disarm(Timer::Timeout(id));
+            self.look(Work::Device(id));
+        } else if is_over || is_revoked {
+            self.outcome(id, Outcome::Refused, cx);
+        } else {
+            self.issue_again(id, cx);
+        }
+    }
+
+    /// Somebody changed the device by hand.
     fn observed(&mut self, device: NodeId, state: V, cx: &mut Context<'_, Self>) {
         let Some(it) = self.devices.get_mut(&device) else {
             return;
         };
-        if let Some(flight) = &it.flight {
-            let is_done = flight.value == state;
-            it.actual = Some(state);
-            if is_done {
-                self.outcome(device, Outcome::Done, cx);
-            } else {
-                self.issue_again(device, cx);
-            }
-            return;
-        }
         it.attempts = 0;
         it.is_stuck = false;
         let is_pending = it.needs_rollback();

@@ -12,6 +12,7 @@ use crate::{Routine, Step, Why};
 pub(crate) struct Run<V> {
     pub(crate) routine: Routine<V>,
     /// The devices that it needs, in the order in which it first does.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) devices: Vec<NodeId>,
     pub(crate) stage: Stage,
     /// The number of the next command.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use selvedge_sim::check::Scenario;
 
-use super::Happening::{Cancel, Fails, Restarts, Submit};
+use super::Happening::{Cancel, Fails, Restarts, Resumes, Submit};
 use super::{Do, Setup, holds};
 use crate::{Scheduler, Visibility};
 
@@ -71,6 +71,17 @@ const ROWS: [Row; 7] = [
     ),
 ];
 
+/// The numbers of states with restarts of the hub.
+const RESUMES: [[usize; 3]; 7] = [
+    [1_895, 9_343, 4_226],
+    [5_770, 7_684, 6_836],
+    [4_096, 9_404, 4_278],
+    [1_046, 6_791, 3_867],
+    [1_046, 6_791, 4_294],
+    [1_046, 6_791, 4_294],
+    [11_503, 15_515, 4_245],
+];
+
 pub(super) fn quick() -> Vec<Scenario> {
     let mut all = Vec::new();
     for Row(visibility, scheduler, name, [three, reads, ..]) in ROWS {
@@ -87,6 +98,34 @@ pub(super) fn quick() -> Vec<Scenario> {
         };
         let name = format!("{name}: a condition, a command that fails, a cancel");
         all.push(holds(&name, reads, setup));
+    }
+    all.extend(resumes());
+    all
+}
+
+/// The hub restarts at any moment, with commands on their way, long ones, rollbacks and devices that
+/// are down.
+fn resumes() -> Vec<Scenario> {
+    let mut all = Vec::new();
+    for (Row(visibility, scheduler, name, _), states) in ROWS.into_iter().zip(RESUMES) {
+        let of = |happenings| Setup {
+            visibility,
+            scheduler,
+            ..Setup::home(3, happenings)
+        };
+        let setup = of(const { &[Submit(ALL), Submit(TWICE), Submit(BACK), Resumes] });
+        let of_routines = format!("{name}: 3 routines, the hub restarts");
+        all.push(holds(&of_routines, states[0], setup));
+        let setup = Setup {
+            faults: 1,
+            ..of(const { &[Submit(READS), Submit(TWICE), Cancel(0), Resumes, Resumes] })
+        };
+        let of_faults =
+            format!("{name}: a condition, a command that fails, a cancel, the hub restarts twice");
+        all.push(holds(&of_faults, states[1], setup));
+        let setup = of(const { &[Submit(ALL), Submit(TWICE), Restarts(1), Resumes] });
+        let of_devices = format!("{name}: 2 routines, a device and the hub restart");
+        all.push(holds(&of_devices, states[2], setup));
     }
     all
 }

@@ -1,0 +1,29 @@
+//! Operations on a small home whose hub restarts, beside an oracle that tries all orders.
+
+use selvedge_safehome::check::operations::run_under;
+use selvedge_safehome::{Config, Hub, Saved};
+
+/// Takes the input for a list of operations (routines, cancels, outcomes, silence, failures, hands,
+/// restarts of the hub, time) and panics when a promise of order, of atomicity or of what is saved is
+/// broken. The same bytes are taken for a saved state, too.
+#[allow(
+    clippy::panic,
+    reason = "a target tells of a broken promise by panicking"
+)]
+pub fn home_operations(data: &[u8]) {
+    if let Err(broken) = run_under(data, &[], stored) {
+        panic!("{broken}");
+    }
+    if let Ok(saved) = postcard::from_bytes::<Saved<u8>>(data)
+        && let Ok(hub) = Hub::restore(Config::default(), saved)
+        && let Err(broken) = hub.check()
+    {
+        panic!("{broken}");
+    }
+}
+
+/// Through postcard and back.
+fn stored(saved: Saved<u8>) -> Result<Saved<u8>, String> {
+    let bytes = postcard::to_allocvec(&saved).map_err(|error| error.to_string())?;
+    postcard::from_bytes(&bytes).map_err(|error| error.to_string())
+}

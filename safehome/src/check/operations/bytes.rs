@@ -1,0 +1,140 @@
+//! Bytes as operations and choices. When they run out, all that follows is zero.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{NodeId, Span};
+
+use crate::{Comparison, Condition, Config, Priority, Routine, Scheduler, Step, Visibility};
+
+pub(super) struct Bytes<'a> {
+    rest: &'a [u8],
+}
+
+/// What a home is like.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    pub(super) config: Config,
+    pub(super) devices: usize,
+    /// Whether devices can be asked for their state.
+    pub(super) answers: bool,
+    /// Whether devices do what they are told, sooner or later.
+    pub(super) is_obedient: bool,
+    /// Whether the hub restarts around every step.
+    pub(super) restarts: bool,
+    /// How many routines are submitted.
+    pub(super) routines: usize,
+    /// How many things happen to devices.
+    pub(super) links: usize,
+    /// Whether commands may have undo handlers.
+    handlers: bool,
+    /// Whether commands may have conditions.
+    conditions: bool,
+}
+
+/// So many routines in any order can all be tried.
+pub(super) const FEW: usize = 6;
+
+const MODELS: [(Visibility, Scheduler); 7] = [
+    (Visibility::Eventual, Scheduler::Timeline),
+    (Visibility::Eventual, Scheduler::JustInTime),
+    (Visibility::Eventual, Scheduler::FirstCome),
+    (Visibility::PartitionedStrict, Scheduler::Timeline),
+    (Visibility::GlobalStrict, Scheduler::Timeline),
+    (Visibility::StrongGlobalStrict, Scheduler::Timeline),
+    (Visibility::Weak, Scheduler::Timeline),
+];
+
+impl<'a> Bytes<'a> {
+    pub(super) const fn new(rest: &'a [u8]) -> Self {
+        Self { rest }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(super) fn take(&mut self) -> u8 {
+        match self.rest.split_first() {
+            Some((&first, rest)) => {
+                self.rest = rest;
+                first
+            }
+            None => 0,
+        }
+    }
+
+    /// One of so many: 0 when there are none.
+    pub(super) fn pick(&mut self, of: usize) -> usize {
+        usize::from(self.take()).checked_rem(of).unwrap_or_default()
+    }
+
+    pub(super) fn settings(&mut self) -> Settings {
+        let (visibility, scheduler) = MODELS.get(self.pick(7)).copied().unwrap_or_default();
+        let (leases, kind) = (self.take(), self.take());
+        let config = Config {
+            visibility,
+            scheduler,
+            pre_leases: leases & 7 != 1,
+            post_leases: leases & 7 != 2,
+            search_limit: if leases & 24 == 8 { 3 } else { 256 },
+            timeout: Span::secs(1),
+            patience: Span::secs(5),
+            undo_attempts: 3,
+            ..Config::default()
+        };
+        Settings {
+            config,
+            devices: 2 + self.pick(3),
+            answers: kind & 1 == 0,
+            is_obedient: leases & 32 != 0,
+            restarts: kind & 6 == 2,
+            routines: if kind & 192 == 64 { 24 } else { FEW },
+            links: if kind & 192 == 64 { 40 } else { 8 },
+            handlers: kind & 24 == 8,
+            conditions: kind & 32 == 0,
+        }
+    }
+
+    /// A routine whose states are its own, or one of a few that others use as well.
+    pub(super) fn routine(&mut self, settings: &Settings, nth: usize) -> Routine<u8> {
+        let steps = 1 + self.pick(4);
+        let own = u8::try_from(nth * 8).unwrap_or(u8::MAX);
+        let step = |at: usize| {
+            let (kind, more) = (self.take(), self.take());
+            let device = NodeId(self.pick(settings.devices) as u64);
+            let value = match more & 3 {
+                0 => more >> 6,
+                _ => 10 + own + u8::try_from(at).unwrap_or_default(),
+            };
+            let mut step = Step::new(device, value);
+            if kind & 3 == 0 {
+                step.priority = Priority::BestEffort;
+            }
+            step.hold = match kind >> 2 & 3 {
+                0 | 1 => Span::ZERO,
+                2 => Span::millis(500),
+                _ => Span::secs(3),
+            };
+            step.timeout = (kind >> 4 & 3 == 0).then_some(Span::millis(700));
+            if settings.handlers && kind >> 6 == 0 {
+                step.undo = Some(200);
+            }
+            if settings.conditions && more >> 2 & 7 == 0 {
+                let comparison = match more >> 5 & 3 {
+                    0 => Comparison::Equal,
+                    1 => Comparison::NotEqual,
+                    2 => Comparison::Less,
+                    _ => Comparison::Greater,
+                };
+                step.condition = Some(Condition {
+                    device: NodeId(self.pick(settings.devices) as u64),
+                    comparison,
+                    value: self.take() % 64,
+                });
+            }
+            step
+        };
+        let steps: Vec<Step<u8>> = (0..steps).map(step).collect();
+        Routine { steps }
+    }
+}

@@ -1,0 +1,94 @@
+//! What somebody does by hand while routines run, and what undo handlers do.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+mod home;
+
+use home::{Home, long, set};
+use selvedge_core::{NodeId, Span, Time};
+use selvedge_safehome::{Command, Comparison, Condition, Config, Placed, Step};
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + Span::millis(millis)
+}
+
+fn by_hand(home: &mut Home, device: u64, state: u8) {
+    home.states[device as usize] = state;
+    let device = NodeId(device);
+    home.tell(Command::Observed { device, state }).unwrap();
+}
+
+/// A change by hand comes behind whoever has touched the device; so he does not see it.
+#[test]
+fn a_condition_does_not_see_what_comes_after_its_routine() {
+    let mut home = Home::new(Config::default(), 3);
+    let condition = Some(Condition {
+        device: NodeId(0),
+        comparison: Comparison::Equal,
+        value: 1,
+    });
+    let last = Step {
+        condition,
+        ..set(2, 1)
+    };
+    let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1)), last]);
+    home.pass(at(500));
+    by_hand(&mut home, 0, 9);
+    home.rest();
+    assert_eq!(home.states, [9, 1, 1]);
+    let state = Some(9);
+    let device = NodeId(0);
+    let by_hand = Placed::Set { device, state };
+    assert_eq!(home.order(), [Placed::Routine(routine), by_hand]);
+}
+
+#[test]
+fn a_change_by_hand_stays_when_the_routine_before_it_is_undone() {
+    let mut home = Home::new(Config::default(), 2);
+    let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1))]);
+    home.pass(at(500));
+    by_hand(&mut home, 0, 9);
+    home.tell(Command::Cancel(routine)).unwrap();
+    home.rest();
+    assert_eq!(home.states, [9, 0]);
+}
+
+#[test]
+fn a_routine_overwrites_what_a_hand_did_meanwhile() {
+    let mut home = Home::new(Config::default(), 2);
+    let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1)), set(0, 2)]);
+    home.pass(at(500));
+    by_hand(&mut home, 0, 9);
+    home.rest();
+    assert_eq!(home.states, [2, 1]);
+    assert_eq!(home.order(), [Placed::Routine(routine)]);
+}
+
+/// An undo handler brings its device into its state, unless somebody has changed it since.
+#[test]
+fn an_undo_handler_is_told_only_if_it_did_something() {
+    for is_hidden in [false, true] {
+        let mut home = Home::new(Config::default(), 3);
+        let first = Step {
+            undo: Some(7),
+            ..set(0, 1)
+        };
+        let first = home.submit(vec![first, long(1, 1, Span::secs(5))]);
+        home.pass(at(500));
+        if is_hidden {
+            home.submit(vec![set(0, 2), long(2, 2, Span::secs(5))]);
+            home.pass(at(1_000));
+        }
+        home.tell(Command::Cancel(first)).unwrap();
+        home.rest();
+        let is_set = |it: &Placed<u8>| matches!(it, Placed::Set { .. });
+        assert_eq!(home.order().iter().any(is_set), !is_hidden);
+        assert_eq!(home.states[0], if is_hidden { 2 } else { 7 });
+    }
+}

@@ -1,0 +1,200 @@
+//! A hub with devices that do what they are told after a fixed time, for tests that say when what
+//! happens.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
+use selvedge_safehome::{
+    Command, Config, Event, Hub, Outcome, Placed, Reject, Routine, RoutineId, Step, Visibility,
+};
+
+/// All models of the paper.
+pub(crate) const MODELS: [Visibility; 5] = [
+    Visibility::Weak,
+    Visibility::GlobalStrict,
+    Visibility::StrongGlobalStrict,
+    Visibility::PartitionedStrict,
+    Visibility::Eventual,
+];
+
+/// How long a device takes for a command.
+pub(crate) const DELAY: Span = Span::millis(50);
+
+pub(crate) struct Home {
+    pub(crate) hub: Driver<Hub<u8>>,
+    pub(crate) now: Time,
+    pub(crate) states: Vec<u8>,
+    pub(crate) is_up: Vec<bool>,
+    /// It does what it is told, and never says so.
+    pub(crate) is_mute: Vec<bool>,
+    flights: Vec<Option<(u64, u8, Time)>>,
+    pub(crate) events: Vec<(Time, Event<u8>)>,
+}
+
+impl Home {
+    /// With so many devices, from 0, each in state 0.
+    pub(crate) fn new(config: Config, devices: usize) -> Self {
+        let mut home = Self {
+            hub: Driver::new(Hub::new(config).unwrap()),
+            now: Time::ZERO,
+            states: vec![0; devices],
+            is_up: vec![true; devices],
+            is_mute: vec![false; devices],
+            flights: vec![None; devices],
+            events: Vec::new(),
+        };
+        for nth in 0..devices {
+            let device = NodeId(nth as u64);
+            let state = Some(0);
+            home.tell(Command::Device { device, state }).unwrap();
+        }
+        home
+    }
+
+    pub(crate) fn tell(&mut self, command: Command<u8>) -> Result<(), Reject> {
+        self.input(Input::Command(command))
+    }
+
+    fn input(&mut self, input: Input<Hub<u8>>) -> Result<(), Reject> {
+        let mut effects = Vec::new();
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let told = self
+            .hub
+            .step(self.now, &mut rng, input, |it| effects.push(it));
+        self.carry_out(effects);
+        told
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect<Hub<u8>>>) {
+        for effect in effects {
+            let Effect::Event(event) = effect;
+            if let Event::Issue {
+                device,
+                token,
+                value,
+                ..
+            } = event
+            {
+                let nth = device.0 as usize;
+                assert_eq!(self.flights[nth], None, "two commands on {device}");
+                let lands = if self.is_up[nth] && !self.is_mute[nth] {
+                    self.now + DELAY
+                } else {
+                    Time(u64::MAX)
+                };
+                self.flights[nth] = Some((token, value, lands));
+            }
+            self.events.push((self.now, event));
+        }
+    }
+
+    pub(crate) fn submit(&mut self, steps: Vec<Step<u8>>) -> RoutineId {
+        self.tell(Command::Submit(Routine { steps })).unwrap();
+        let accepted = |(_, event): &(Time, Event<u8>)| match event {
+            Event::Accepted(id) => Some(*id),
+            _ => None,
+        };
+        self.events.iter().rev().find_map(accepted).unwrap()
+    }
+
+    /// The device fails, or is back; what was on its way to it is lost.
+    pub(crate) fn flip(&mut self, nth: usize) {
+        self.is_up[nth] = !self.is_up[nth];
+        if let Some((_, _, lands)) = &mut self.flights[nth] {
+            *lands = Time(u64::MAX);
+        }
+        let member = Member::new(nth as u64, 0);
+        let delta = if self.is_up[nth] {
+            Delta::Refuted(member)
+        } else {
+            Delta::Failed(member)
+        };
+        self.input(Input::Membership(delta)).unwrap();
+    }
+
+    /// The membership service says so.
+    pub(crate) fn hear(&mut self, delta: Delta) {
+        self.input(Input::Membership(delta)).unwrap();
+    }
+
+    /// When something happens next by itself.
+    pub(crate) fn next(&self) -> Option<Time> {
+        let lands = self.flights.iter().flatten().map(|it| it.2);
+        let lands = lands.filter(|it| *it < Time(u64::MAX)).min();
+        lands.into_iter().chain(self.hub.deadline()).min()
+    }
+
+    /// Lets time pass until then.
+    pub(crate) fn pass(&mut self, until: Time) {
+        while let Some(next) = self.next().filter(|it| *it <= until) {
+            self.now = self.now.max(next);
+            let now = self.now;
+            let lands = |it: &Option<(u64, u8, Time)>| it.is_some_and(|it| it.2 <= now);
+            if let Some(nth) = self.flights.iter().position(lands) {
+                let (token, value, _) = self.flights[nth].take().unwrap();
+                self.states[nth] = value;
+                self.tell(Command::Outcome {
+                    device: NodeId(nth as u64),
+                    token,
+                    outcome: Outcome::Done,
+                })
+                .unwrap();
+                continue;
+            }
+            let overdue = |(timer, at): (selvedge_safehome::Timer, Time)| match timer {
+                selvedge_safehome::Timer::Timeout(device) if at <= now => Some(device.0 as usize),
+                _ => None,
+            };
+            let overdue: Vec<usize> = self.hub.timers().filter_map(overdue).collect();
+            for nth in overdue {
+                self.flights[nth] = None;
+            }
+            let mut effects = Vec::new();
+            let mut rng = ChaCha8Rng::seed_from_u64(0);
+            self.hub.expire(now, &mut rng, |it| effects.push(it));
+            self.carry_out(effects);
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Until nothing more happens.
+    pub(crate) fn rest(&mut self) {
+        self.pass(self.now + Span::secs(36_000));
+        assert!(self.hub.machine().is_quiet(), "{:#?}", self.hub.machine());
+    }
+
+    /// When a routine committed, if it did.
+    pub(crate) fn committed(&self, id: RoutineId) -> Option<Time> {
+        let is_it = |it: &&(Time, Event<u8>)| it.1 == Event::Committed(id);
+        self.events.iter().find(is_it).map(|it| it.0)
+    }
+
+    /// The order that was told.
+    pub(crate) fn order(&self) -> Vec<Placed<u8>> {
+        let placed = |(_, event): &(Time, Event<u8>)| match event {
+            Event::Ordered(placed) => Some(placed.clone()),
+            _ => None,
+        };
+        self.events.iter().filter_map(placed).collect()
+    }
+}
+
+pub(crate) fn set(device: u64, value: u8) -> Step<u8> {
+    Step::new(NodeId(device), value)
+}
+
+pub(crate) fn maybe(device: u64, value: u8) -> Step<u8> {
+    Step {
+        priority: selvedge_safehome::Priority::BestEffort,
+        ..set(device, value)
+    }
+}
+
+pub(crate) fn long(device: u64, value: u8, hold: Span) -> Step<u8> {
+    Step {
+        hold,
+        ..set(device, value)
+    }
+}

@@ -1,0 +1,105 @@
+//! A pre-lease ends, whatever becomes of others (section 4.1, erratum H12).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+mod home;
+
+use home::{Home, long, set};
+use selvedge_core::{NodeId, Span, Time};
+use selvedge_safehome::{Command, Comparison, Condition, Config, Event, RoutineId, Step, Why};
+
+const SHARED: u64 = 0;
+const MUTE: u64 = 4;
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + Span::millis(millis)
+}
+
+/// A home in which a routine needs the shared device after 3.6 s, and a device never answers.
+fn home(config: Config) -> (Home, RoutineId) {
+    let config = Config {
+        leniency: 300,
+        timeout: Span::secs(60),
+        ..config
+    };
+    let mut home = Home::new(config, 5);
+    home.is_mute[MUTE as usize] = true;
+    let source = home.submit(vec![long(1, 1, Span::millis(3_500)), set(SHARED, 1)]);
+    (home, source)
+}
+
+fn if_it_is(step: Step<u8>, device: u64, value: u8) -> Step<u8> {
+    let condition = Some(Condition {
+        device: NodeId(device),
+        comparison: Comparison::Equal,
+        value,
+    });
+    Step { condition, ..step }
+}
+
+fn is_revoked(home: &Home, id: RoutineId) -> bool {
+    let why = Why::LeaseOver(NodeId(SHARED));
+    let aborting = Event::Aborting { routine: id, why };
+    home.events.iter().any(|it| it.1 == aborting)
+}
+
+/// Goes before the source, and stops in the midst.
+fn holder() -> Vec<Step<u8>> {
+    vec![set(SHARED, 2), long(MUTE, 2, Span::secs(2)), set(SHARED, 3)]
+}
+
+#[test]
+fn a_lease_that_takes_too_long_ends() {
+    let (mut home, _) = home(Config::default());
+    let lease = home.submit(holder());
+    home.pass(at(12_000));
+    assert!(is_revoked(&home, lease));
+}
+
+/// Somebody between them passes the device over. His own lease had not begun.
+#[test]
+fn a_lease_ends_though_another_one_is_given_up() {
+    let (mut home, _) = home(Config::default());
+    let other = vec![long(3, 1, Span::secs(3)), if_it_is(set(SHARED, 4), 2, 9)];
+    home.submit(other);
+    let lease = home.submit(holder());
+    home.pass(at(12_000));
+    assert!(is_revoked(&home, lease));
+}
+
+#[test]
+fn a_lease_ends_though_another_one_is_cancelled() {
+    let (mut home, _) = home(Config::default());
+    let other = home.submit(vec![long(3, 1, Span::secs(3)), set(SHARED, 4)]);
+    let lease = home.submit(holder());
+    home.pass(at(1_000));
+    home.tell(Command::Cancel(other)).unwrap();
+    home.pass(at(12_000));
+    assert!(is_revoked(&home, lease));
+}
+
+#[test]
+fn a_lease_that_a_condition_begins_ends() {
+    let (mut home, _) = home(Config::default());
+    let lease = home.submit(vec![if_it_is(set(MUTE, 2), SHARED, 0), set(SHARED, 2)]);
+    home.pass(at(12_000));
+    assert!(is_revoked(&home, lease));
+}
+
+#[test]
+fn a_lease_goes_back_after_the_last_access_also_without_post_leases() {
+    let (mut home, source) = home(Config {
+        post_leases: false,
+        ..Config::default()
+    });
+    home.submit(vec![set(SHARED, 2), set(MUTE, 2)]);
+    home.pass(at(4_000));
+    assert!(home.committed(source).is_some());
+    assert_eq!(home.states[SHARED as usize], 1);
+}

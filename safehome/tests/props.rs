@@ -1,0 +1,168 @@
+//! Random operations on a small home: the promises hold whatever happens, and where a rule is broken
+//! it is noticed.
+//!
+//! `SELVEDGE_HISTORIES` says how many are drawn; `SELVEDGE_SEED` runs one alone.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::env;
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use selvedge_safehome::check::operations::{Summary, run_under};
+use selvedge_safehome::{Published, Saved};
+use selvedge_sim::histories;
+
+/// How many histories the test runs unless it is told.
+const FEW: u64 = 3_000;
+
+/// 1,000,000 take minutes.
+fn many() -> u64 {
+    env::var("SELVEDGE_HISTORIES").map_or(FEW, |text| {
+        text.parse().expect("SELVEDGE_HISTORIES: expected a number")
+    })
+}
+
+/// The operations of a history: from a few to about a hundred.
+fn drawn(seed: u64) -> Vec<u8> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let length = 20 + rng.next_u32() as usize % 300;
+    let mut bytes = vec![0; length];
+    rng.fill_bytes(&mut bytes);
+    bytes
+}
+
+/// A long one, with 24 routines, whose hub restarts around every single step.
+fn long(seed: u64) -> Vec<u8> {
+    let mut bytes = vec![0; 2_000];
+    ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);
+    // See the settings of the operations: the third byte says what a home is like.
+    if let Some(kind) = bytes.get_mut(2) {
+        *kind = *kind & 0b0011_1001 | 0b0100_0010;
+    }
+    bytes
+}
+
+/// The order that was told explains the end, and no command is lost or done twice, though the hub
+/// is restarted before, in the midst of or after each step. Every other home has devices that can be
+/// asked.
+#[test]
+fn restarts_around_every_step_lose_nothing_and_do_nothing_twice() {
+    let mut all = Summary::default();
+    let ran = histories(0..many() / 10, |seed| {
+        match run_under(&long(seed), &[], stored) {
+            Ok(one) => add(&mut all, one),
+            Err(broken) => panic!("{broken}"),
+        }
+    });
+    println!("{ran} long histories: {all:#?}");
+    if ran >= 100 {
+        assert!(all.restarts > 100 * ran, "{} restarts", all.restarts);
+        assert!(all.found > 0 && all.not_found > 0 && all.committed > ran);
+    }
+}
+
+/// Through postcard and back, as a host would.
+fn stored(saved: Saved<u8>) -> Result<Saved<u8>, String> {
+    let bytes = postcard::to_allocvec(&saved).map_err(|error| error.to_string())?;
+    postcard::from_bytes(&bytes).map_err(|error| error.to_string())
+}
+
+fn add(all: &mut Summary, one: Summary) {
+    for (sum, one) in [
+        (&mut all.operations, one.operations),
+        (&mut all.committed, one.committed),
+        (&mut all.aborted, one.aborted),
+        (&mut all.skipped, one.skipped),
+        (&mut all.unknown, one.unknown),
+        (&mut all.failures, one.failures),
+        (&mut all.by_hand, one.by_hand),
+        (&mut all.restored, one.restored),
+        (&mut all.leases_over, one.leases_over),
+        (&mut all.restarts, one.restarts),
+        (&mut all.lost_inputs, one.lost_inputs),
+        (&mut all.lost_commands, one.lost_commands),
+        (&mut all.found, one.found),
+        (&mut all.not_found, one.not_found),
+        (&mut all.tried, one.tried),
+        (&mut all.unexplained, one.unexplained),
+    ] {
+        *sum += one;
+    }
+}
+
+/// All models but the weak one: some order explains the end, and the one that was told does. In weak
+/// homes often none does, so that the same look at the end does find what is wrong.
+#[test]
+fn some_order_explains_the_end_but_of_weak_homes() {
+    let (mut strong, mut weak) = (Summary::default(), Summary::default());
+    let mut weak_homes = 0;
+    let ran = histories(0..many(), |seed| {
+        let one = match run_under(&drawn(seed), &[], stored) {
+            Ok(summary) => summary,
+            Err(broken) => panic!("{broken}"),
+        };
+        weak_homes += u64::from(one.is_weak);
+        add(if one.is_weak { &mut weak } else { &mut strong }, one);
+    });
+    println!("{ran} histories, {weak_homes} of them weak: {strong:#?}");
+    println!(
+        "weak: {} of {} ends are explained by no order",
+        weak.unexplained, weak.tried
+    );
+    if ran < 1_000 {
+        return;
+    }
+    assert!(weak.unexplained > 0, "the oracle found nothing");
+    for (what, count) in [
+        ("committed", strong.committed),
+        ("aborted", strong.aborted),
+        ("skipped", strong.skipped),
+        ("unknown", strong.unknown),
+        ("failures", strong.failures),
+        ("by hand", strong.by_hand),
+        ("restored", strong.restored),
+        ("leases over", strong.leases_over),
+        ("restarts", strong.restarts),
+        ("lost inputs", strong.lost_inputs),
+        ("lost commands", strong.lost_commands),
+        ("found", strong.found),
+        ("not found", strong.not_found),
+        ("tried", strong.tried),
+    ] {
+        assert!(count > 0, "{what}: none in any history");
+    }
+}
+
+/// Each rule of the paper that breaks a promise is seen to do so.
+#[test]
+fn a_broken_rule_is_noticed() {
+    for rule in [
+        Published::DirectOrder,
+        Published::DrainsNothing,
+        Published::RevokesInFlight,
+        Published::ReadsUncommitted,
+        Published::FreeRollback,
+        Published::Compacts,
+        Published::TouchedIsWritten,
+        Published::ForgetsRollback,
+        Published::TargetAtAbort,
+        Published::SkipIsWritten,
+        Published::UnknownIsRefused,
+        Published::ReleasesBetween,
+    ] {
+        let noticed = (0..20_000).find_map(|seed| {
+            let broken = run_under(&drawn(seed), &[rule], Ok).err()?;
+            Some((seed, broken))
+        });
+        match noticed {
+            Some((seed, broken)) => println!("{rule:?}: seed {seed}: {broken}"),
+            None => panic!("{rule:?} is not noticed"),
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! A hub is saved and comes back.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+use core::cell::RefCell;
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
+use selvedge_safehome::check::operations::run_under;
+use selvedge_safehome::{
+    Command, Config, Event, Hub, Outcome, Reject, RestoreError, Routine, RoutineId, Saved, Step,
+    Visibility,
+};
+use selvedge_sim::histories;
+
+struct Host {
+    hub: Driver<Hub<u8>>,
+    now: Time,
+    rng: ChaCha8Rng,
+}
+
+const A: NodeId = NodeId(0);
+const B: NodeId = NodeId(1);
+
+impl Host {
+    fn new(config: Config) -> Self {
+        let mut host = Self::of(Hub::new(config).unwrap());
+        for device in [A, B] {
+            let state = Some(0);
+            host.tell(Command::Device { device, state }).unwrap();
+        }
+        host
+    }
+
+    fn of(hub: Hub<u8>) -> Self {
+        Self {
+            hub: Driver::new(hub),
+            now: Time::ZERO,
+            rng: ChaCha8Rng::seed_from_u64(0),
+        }
+    }
+
+    fn tell(&mut self, command: Command<u8>) -> Result<Vec<Event<u8>>, Reject> {
+        self.input(Input::Command(command))
+    }
+
+    fn input(&mut self, input: Input<Hub<u8>>) -> Result<Vec<Event<u8>>, Reject> {
+        let mut events = Vec::new();
+        let told = self.hub.step(self.now, &mut self.rng, input, |it| {
+            let Effect::Event(event) = it;
+            events.push(event);
+        });
+        told.map(|()| events)
+    }
+
+    fn submit(&mut self, steps: &[(NodeId, u8)]) -> Vec<Event<u8>> {
+        let steps = steps.iter().map(|it| Step::new(it.0, it.1)).collect();
+        self.tell(Command::Submit(Routine { steps })).unwrap()
+    }
+
+    fn restarted(&self) -> (Self, Vec<Event<u8>>) {
+        let hub = self.hub.machine();
+        let mut host = Self::of(Hub::restore(*hub.config(), hub.save()).unwrap());
+        let events = host.tell(Command::Resume).unwrap();
+        (host, events)
+    }
+}
+
+fn issues(events: &[Event<u8>]) -> Vec<(NodeId, u8, u64)> {
+    let issue = |event: &Event<u8>| match event {
+        Event::Issue {
+            device,
+            token,
+            value,
+            ..
+        } => Some((*device, *value, *token)),
+        _ => None,
+    };
+    events.iter().filter_map(issue).collect()
+}
+
+#[test]
+fn what_was_on_its_way_is_asked_for_and_issued_again_only_if_it_was_not_done() {
+    for is_done in [true, false] {
+        let mut host = Host::new(Config::default());
+        let events = host.submit(&[(A, 1), (B, 2)]);
+        let [(_, _, token)] = issues(&events)[..] else {
+            panic!("{events:?}");
+        };
+        let (mut host, events) = host.restarted();
+        assert_eq!(events, [Event::Ask { device: A, token }]);
+        let events = host
+            .tell(Command::Answered {
+                device: A,
+                token,
+                state: u8::from(is_done),
+            })
+            .unwrap();
+        let [(device, value, next)] = issues(&events)[..] else {
+            panic!("{events:?}");
+        };
+        assert_eq!((device, value), if is_done { (B, 2) } else { (A, 1) });
+        assert!(next > token, "tokens are never used again");
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_reconciled() {
+    let mut host = Host::new(Config::default());
+    let events = host.submit(&[(A, 1), (B, 2)]);
+    let token = issues(&events)[0].2;
+    let (mut host, _) = host.restarted();
+    let events = host
+        .tell(Command::Outcome {
+            device: A,
+            token,
+            outcome: Outcome::Unknown,
+        })
+        .unwrap();
+    assert!(matches!(events[1], Event::Aborted { .. }), "{events:?}");
+    assert_eq!(issues(&events)[0].1, 0, "what was before is brought back");
+}
+
+#[test]
+fn a_cancelled_command_that_was_not_done_is_not_issued_again() {
+    let mut host = Host::new(Config::default());
+    let events = host.submit(&[(A, 1)]);
+    let token = issues(&events)[0].2;
+    host.tell(Command::Cancel(RoutineId(1))).unwrap();
+    let (mut host, _) = host.restarted();
+    let answer = Command::Answered {
+        device: A,
+        token,
+        state: 0,
+    };
+    let events = host.tell(answer).unwrap();
+    assert_eq!(issues(&events), []);
+    assert!(host.hub.machine().is_quiet());
+}
+
+/// A device says by itself in which state it is; that is no answer.
+#[test]
+fn a_change_by_hand_while_a_command_is_on_its_way_issues_nothing() {
+    let mut host = Host::new(Config::default());
+    let events = host.submit(&[(A, 1)]);
+    let token = issues(&events)[0].2;
+    let events = host
+        .tell(Command::Observed {
+            device: A,
+            state: 9,
+        })
+        .unwrap();
+    assert_eq!(issues(&events), []);
+    let outcome = Outcome::Refused;
+    let device = A;
+    let events = host.tell(Command::Outcome {
+        device,
+        token,
+        outcome,
+    });
+    assert_eq!(issues(&events.unwrap()), [], "it stays as the hand left it");
+    assert_eq!(host.hub.machine().state(A), Some(&9));
+}
+
+/// However often a device says so: nothing grows.
+#[test]
+fn changes_by_hand_take_no_room() {
+    let mut host = Host::new(Config::default());
+    let events = host.submit(&[(A, 1), (B, 2)]);
+    let token = issues(&events)[0].2;
+    let done = Command::Outcome {
+        device: A,
+        token,
+        outcome: Outcome::Done,
+    };
+    host.tell(done).unwrap();
+    let size = |host: &Host| {
+        postcard::to_allocvec(&host.hub.machine().save())
+            .unwrap()
+            .len()
+    };
+    host.tell(Command::Observed {
+        device: A,
+        state: 9,
+    })
+    .unwrap();
+    let before = size(&host);
+    for state in 10..100 {
+        host.tell(Command::Observed { device: A, state }).unwrap();
+    }
+    assert_eq!(size(&host), before);
+}
+
+/// A long command, a rollback that is tried again and a lease go on.
+#[test]
+fn timers_are_set_again() {
+    let mut host = Host::new(Config::default());
+    let mut step = Step::new(A, 1);
+    step.hold = Span::secs(60);
+    let steps = vec![step];
+    let events = host.tell(Command::Submit(Routine { steps })).unwrap();
+    let token = issues(&events)[0].2;
+    let done = Command::Outcome {
+        device: A,
+        token,
+        outcome: Outcome::Done,
+    };
+    host.tell(done).unwrap();
+    let (mut host, events) = host.restarted();
+    assert_eq!(events, []);
+    assert_eq!(host.hub.deadline(), Some(Time::ZERO + Span::secs(60)));
+    host.now = host.hub.deadline().unwrap();
+    let mut events = Vec::new();
+    host.hub
+        .expire(host.now, &mut host.rng, |it| events.push(it));
+    let committed = Effect::Event(Event::Committed(RoutineId(1)));
+    assert!(events.contains(&committed), "{events:?}");
+}
+
+/// A command that may take longer than usual may so after a restart, too.
+#[test]
+fn a_command_keeps_its_own_timeout() {
+    let mut host = Host::new(Config::default());
+    let mut step = Step::new(A, 1);
+    step.timeout = Some(Span::secs(60));
+    let steps = vec![step];
+    host.tell(Command::Submit(Routine { steps })).unwrap();
+    let (host, _) = host.restarted();
+    assert_eq!(host.hub.deadline(), Some(Time::ZERO + Span::secs(60)));
+}
+
+/// Invariant 4: two that wait for each other would wait for ever.
+#[test]
+fn routines_before_each_other_are_refused() {
+    let mut host = Host::new(Config::default());
+    host.submit(&[(A, 1), (B, 1)]);
+    host.submit(&[(A, 2), (B, 2)]);
+    let mut saved = serde_json::to_value(host.hub.machine().save()).unwrap();
+    let lineage = saved["devices"][1][1]["lineage"].as_array_mut().unwrap();
+    assert_eq!(lineage.len(), 2);
+    lineage.reverse();
+    let saved: Saved<u8> = serde_json::from_value(saved).unwrap();
+    let restored = Hub::restore(Config::default(), saved).err();
+    assert_eq!(restored, Some(RestoreError::Order(RoutineId(1))));
+}
+
+/// Else the next routine or command would have no number.
+#[test]
+fn numbers_that_are_used_up_are_refused() {
+    let saved = Host::new(Config::default()).hub.machine().save();
+    for field in ["last", "token"] {
+        let mut saved = serde_json::to_value(&saved).unwrap();
+        saved[field] = u64::MAX.into();
+        let saved: Saved<u8> = serde_json::from_value(saved).unwrap();
+        let restored = Hub::restore(Config::default(), saved).err();
+        assert_eq!(restored, Some(RestoreError::Number(u64::MAX)));
+    }
+}
+
+#[test]
+fn settings_that_do_not_fit_are_refused() {
+    let mut host = Host::new(Config::default());
+    host.submit(&[(A, 1), (B, 2)]);
+    let saved = host.hub.machine().save();
+    let restore = |config| Hub::restore(config, saved.clone()).map(|_| ());
+    let config = Config::default();
+    assert_eq!(restore(config), Ok(()));
+    let visibility = Visibility::Weak;
+    assert_eq!(
+        restore(Config {
+            visibility,
+            ..config
+        }),
+        Err(RestoreError::Visibility {
+            saved: Visibility::Eventual,
+            asked: Visibility::Weak
+        })
+    );
+    let device_limit = 1;
+    assert_eq!(
+        restore(Config {
+            device_limit,
+            ..config
+        }),
+        Err(RestoreError::TooManyDevices { found: 2, limit: 1 })
+    );
+    let step_limit = 1;
+    assert_eq!(
+        restore(Config {
+            step_limit,
+            ..config
+        }),
+        Err(RestoreError::TooLong {
+            routine: RoutineId(1),
+            found: 2,
+            limit: 1
+        })
+    );
+    let mut bytes = postcard::to_allocvec(&saved).unwrap();
+    bytes[0] = 9;
+    assert_eq!(
+        Hub::<u8>::restore(config, postcard::from_bytes(&bytes).unwrap()).err(),
+        Some(RestoreError::Version { found: 9 })
+    );
+}
+
+/// Text formats will do as well.
+#[test]
+fn a_state_is_the_same_in_every_format() {
+    let mut host = Host::new(Config::default());
+    host.submit(&[(A, 1), (B, 2)]);
+    let saved = host.hub.machine().save();
+    let text = serde_json::to_string(&saved).unwrap();
+    let back: Saved<u8> = serde_json::from_str(&text).unwrap();
+    assert_eq!(back, saved);
+    assert!(text.starts_with("{\"version\":1,"), "{text}");
+}
+
+thread_local! {
+    static STORED: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps what is stored.
+fn kept(saved: Saved<u8>) -> Result<Saved<u8>, String> {
+    let bytes = postcard::to_allocvec(&saved).map_err(|error| error.to_string())?;
+    STORED.with_borrow_mut(|it| it.push(bytes));
+    Ok(saved)
+}
+
+/// Files with bytes changed, cut or repeated. Either there is an error, or a hub that keeps its
+/// invariants whatever it is told, and comes to rest.
+#[test]
+fn a_damaged_state_is_refused_or_does_no_harm() {
+    let (mut refused, mut taken) = (0, 0);
+    histories(0..300, |seed| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut operations = vec![0; 200];
+        rng.fill_bytes(&mut operations);
+        // Restarts around every step.
+        operations[2] = operations[2] & !6 | 2;
+        STORED.with_borrow_mut(Vec::clear);
+        run_under(&operations, &[], kept).unwrap();
+        let stored = STORED.with_borrow_mut(core::mem::take);
+        for _ in 0..40 {
+            let mut bytes = stored[rng.next_u32() as usize % stored.len()].clone();
+            for _ in 0..=rng.next_u32() % 3 {
+                let at = rng.next_u32() as usize % bytes.len();
+                match rng.next_u32() % 4 {
+                    0 => bytes[at] = bytes[at].wrapping_add(1),
+                    1 => bytes[at] ^= 1 << (rng.next_u32() % 8),
+                    2 => bytes[at] = rng.next_u32() as u8,
+                    _ => drop(bytes.remove(at)),
+                }
+            }
+            let Ok(saved) = postcard::from_bytes::<Saved<u8>>(&bytes) else {
+                refused += 1;
+                continue;
+            };
+            let visibilities = [
+                Visibility::Eventual,
+                Visibility::PartitionedStrict,
+                Visibility::GlobalStrict,
+                Visibility::StrongGlobalStrict,
+                Visibility::Weak,
+            ];
+            let mut hubs = visibilities.into_iter().filter_map(|visibility| {
+                let config = Config {
+                    visibility,
+                    ..Config::default()
+                };
+                Hub::restore(config, saved.clone()).ok()
+            });
+            match hubs.next() {
+                None => refused += 1,
+                Some(hub) => {
+                    taken += 1;
+                    go_on(Host::of(hub));
+                }
+            }
+        }
+    });
+    println!("{refused} refused, {taken} taken");
+    assert!(refused > 0 && taken > 0);
+}
+
+/// All commands are done, until all is over.
+fn go_on(mut host: Host) {
+    let mut open = host.tell(Command::Resume).unwrap();
+    let down: Vec<NodeId> = (0..8)
+        .map(NodeId)
+        .filter(|it| !host.hub.machine().is_up(*it))
+        .collect();
+    for id in down {
+        // Of those that it does not know it wants to hear nothing.
+        for incarnation in [0, u32::MAX / 4, u32::MAX / 2, u32::MAX] {
+            let delta = Delta::Refuted(Member::new(id.0, incarnation));
+            open.extend(host.input(Input::Membership(delta)).unwrap_or_default());
+        }
+    }
+    for _ in 0..3_000 {
+        host.hub.machine().check().unwrap();
+        let Some(event) = open.pop() else {
+            let Some(due) = host.hub.deadline() else {
+                break;
+            };
+            host.now = due;
+            let (hub, rng) = (&mut host.hub, &mut host.rng);
+            hub.expire(due, rng, |it| {
+                let Effect::Event(event) = it;
+                open.push(event);
+            });
+            continue;
+        };
+        if let Event::Issue { device, token, .. } | Event::Ask { device, token } = event {
+            let outcome = Outcome::Done;
+            let done = Command::Outcome {
+                device,
+                token,
+                outcome,
+            };
+            // After a timeout nobody waits for it.
+            open.extend(host.tell(done).unwrap_or_default());
+        }
+    }
+    assert!(host.hub.machine().is_quiet(), "{:#?}", host.hub.machine());
+}
