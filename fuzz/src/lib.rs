@@ -13,11 +13,13 @@
 
 mod camera_operations;
 mod decode;
+mod home_file;
 mod membership_operations;
 mod seeds;
 
 pub use camera_operations::camera_operations;
 pub use decode::decode;
+pub use home_file::home_file;
 pub use membership_operations::membership_operations;
 pub use seeds::{Seed, seeds};
 
@@ -39,6 +41,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "decode",
         run: decode,
+    },
+    Target {
+        name: "home_file",
+        run: home_file,
     },
     Target {
         name: "membership_operations",

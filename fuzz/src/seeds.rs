@@ -1,6 +1,7 @@
 //! What the corpora begin with: inputs that reach every kind of message.
 
 mod camera;
+mod home;
 mod membership;
 
 /// One input of one target's corpus.
@@ -21,4 +22,5 @@ pub fn seeds() -> impl Iterator<Item = Seed> {
         .chain(camera::decode_seeds())
         .chain(membership::operation_seeds())
         .chain(camera::operation_seeds())
+        .chain(home::file_seeds())
 }
