@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod claims;
 pub(crate) mod demo;
+pub(crate) mod home;
 pub(crate) mod key;
 pub(crate) mod node;
 
@@ -56,6 +57,18 @@ pub(crate) enum Failure {
     /// A file cannot be read.
     #[error("cannot read {}: {source}: check the name", path.display())]
     Read { path: PathBuf, source: io::Error },
+    /// A file with routines is wrong.
+    #[error("{}: {why}", path.display())]
+    RoutineFile {
+        path: PathBuf,
+        why: selvedge_safehome::file::FileError,
+    },
+    /// No device has that name.
+    #[error("there is no device {0:?}: take one of the DevIDs of the routines")]
+    NoDevice(String),
+    /// The hub refused what it was given.
+    #[error("the hub refuses: {why}")]
+    Hub { why: String },
     /// A file is no shard of this run.
     #[error("cannot merge {}: {why}", path.display())]
     NoShard { path: PathBuf, why: String },
@@ -77,6 +90,7 @@ impl Failure {
             Self::UnknownCheck { .. }
             | Self::UnknownClaim { .. }
             | Self::NothingToCheck
+            | Self::NoDevice(_)
             | Self::NoKey => ExitCode::from(2),
             Self::Host(_)
             | Self::KeyFile(_)
@@ -85,6 +99,8 @@ impl Failure {
             | Self::Write { .. }
             | Self::Read { .. }
             | Self::NoShard { .. }
+            | Self::RoutineFile { .. }
+            | Self::Hub { .. }
             | Self::Output(_)
             | Self::Resolve { .. }
             | Self::Family { .. }
