@@ -7,7 +7,7 @@ use alloc::string::{String, ToString};
 use selvedge_core::NodeId;
 use thiserror::Error;
 
-use crate::{Reject, Skip, Why};
+use crate::{Reject, Routine, Skip, Why};
 
 /// Which device has which name. Look-ups take O(log n).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -112,15 +112,18 @@ impl Catalogue {
         self.names.is_empty()
     }
 
-    /// Why a routine was aborted, with names, as in "the oven was down at command 2". Commands
-    /// are counted from 1, as people do.
+    /// Why this routine was aborted, with names, as in "the device was down at command 2, to
+    /// "oven"". Commands are counted from 1, as people do.
     #[must_use]
-    pub fn why(&self, why: Why) -> String {
+    pub fn why<V>(&self, why: Why, routine: &Routine<V>) -> String {
         match why {
             Why::Cancelled => "it was cancelled".into(),
             Why::Step(step, skip) => {
-                let skip = skip_words(skip);
-                format!("{skip} at command {}", u32::from(step) + 1)
+                let (skip, nth) = (skip_words(skip), u32::from(step) + 1);
+                let step = routine.steps.get(usize::from(step));
+                let device =
+                    step.map_or_else(String::new, |it| format!(", to {}", self.shown(it.device)));
+                format!("{skip} at command {nth}{device}")
             }
             Why::Device(device) => {
                 format!(
@@ -176,6 +179,7 @@ const fn skip_words(skip: Skip) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Step;
 
     #[test]
     fn names_and_ids_are_taken_once() {
@@ -197,10 +201,14 @@ mod tests {
     fn messages_name_devices() {
         let mut catalogue = Catalogue::new();
         let oven = catalogue.id_or_new("oven");
-        let why = catalogue.why(Why::Device(oven));
+        let steps = [Step::new(oven, 1), Step::new(oven, 2)];
+        let routine = Routine {
+            steps: steps.into(),
+        };
+        let why = catalogue.why(Why::Device(oven), &routine);
         assert_eq!(why, "\"oven\" failed or restarted while it was needed");
-        let why = catalogue.why(Why::Step(1, Skip::Down));
-        assert_eq!(why, "the device was down at command 2");
+        let why = catalogue.why(Why::Step(1, Skip::Down), &routine);
+        assert_eq!(why, "the device was down at command 2, to \"oven\"");
         assert!(
             catalogue
                 .reject(&Reject::UnknownDevice(oven))

@@ -4,6 +4,7 @@
 mod desk;
 mod ground;
 mod history;
+mod home;
 mod narrator;
 mod page;
 mod plan;
@@ -17,6 +18,7 @@ mod turns;
 
 pub use ground::{Ground, Loopback};
 pub use history::{Opinion, Stretch, histories};
+pub use home::{morning, with_morning};
 pub use narrator::Narrator;
 pub use page::page;
 pub use plan::{Bound, Bounds, LOSS, Plan, Times};

@@ -11,7 +11,7 @@ use super::report::{Report, seconds};
 use super::trace::{Access, End, Happened, Lease};
 
 const WIDTH: f64 = 1_240.0;
-const LEFT: f64 = 190.0;
+const LEFT: f64 = 216.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 30.0;
 const ROW: f64 = 26.0;
@@ -440,13 +440,8 @@ impl<'a> Sketch<'a> {
             let mut used = self.report.trace.accesses.iter().rev();
             let last = used.find(|it| it.routine == id).map(|it| it.device);
             let at_step = |step: u16| {
-                let routines = &mut self.report.plan.home.routines.iter();
-                let routine = routines.find(|it| it.name == run.name)?;
-                routine
-                    .routine
-                    .steps
-                    .get(usize::from(step))
-                    .map(|it| it.device)
+                let step = run.routine.steps.get(usize::from(step));
+                step.map(|it| it.device)
             };
             let device = match why {
                 Why::Device(device) | Why::LeaseOver(device) => Some(device),
@@ -457,7 +452,7 @@ impl<'a> Sketch<'a> {
                 continue;
             };
             let (x, y) = (self.x(at), self.top(device) + PAD + BAR / 2.0);
-            let why = text(&self.report.plan.home.catalogue.why(why));
+            let why = text(&self.report.plan.home.catalogue.why(why, &run.routine));
             put(
                 svg,
                 format_args!(

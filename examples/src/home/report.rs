@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use selvedge_core::{NodeId, Time};
-use selvedge_safehome::{Counters, RoutineId, State};
+use selvedge_safehome::{Counters, RoutineId, State, Why};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -134,13 +134,13 @@ impl Report {
             Some((_, End::Committed)) => report.outcome = "done",
             Some((_, End::Aborted(why))) => {
                 report.outcome = "undone";
-                report.why = catalogue.why(why);
+                report.why = catalogue.why(why, &run.routine);
             }
             None => {}
         }
         if report.why.is_empty() {
             let skipped = run.skipped.iter().map(|&(step, skip)| {
-                let why = catalogue.why(selvedge_safehome::Why::Step(step, skip));
+                let why = catalogue.why(Why::Step(step, skip), &run.routine);
                 format!("passed over: {why}")
             });
             report.why = skipped.collect::<Vec<_>>().join("; ");

@@ -7,7 +7,7 @@ use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, 
 use selvedge_safehome::file::Home;
 use selvedge_safehome::trigger::{self, Dispatcher, TimeOfDay};
 use selvedge_safehome::{
-    Command, Config, Event, Hub, Outcome, Placed, Reject, RoutineId, Skip, State, Step,
+    Command, Config, Event, Hub, Outcome, Placed, Reject, Routine, RoutineId, Skip, State,
 };
 
 use super::trace::{Access, End, Happened, Occurrence, Restore, Trace};
@@ -144,7 +144,6 @@ pub fn run<C: Choose>(
 
 /// What is remembered of a run besides the trace.
 struct Running {
-    steps: Vec<Step<State>>,
     /// The next command.
     at: usize,
     /// Since when it could have been issued.
@@ -165,7 +164,7 @@ struct Stage<'a, C, W> {
     /// The serial order with all that has its place there.
     placed: Vec<Placed<State>>,
     /// The routine that the hub is about to take.
-    coming: Option<(String, Vec<Step<State>>)>,
+    coming: Option<(String, Routine<State>)>,
     /// What the dispatcher is to be told.
     observed: VecDeque<(NodeId, State)>,
     watch: &'a mut W,
@@ -271,7 +270,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
     fn submit_all(&mut self, effects: Vec<Effect<Dispatcher<State>>>) -> Result<(), Reject> {
         for effect in effects {
             if let Effect::Event(trigger::Event::Submit { name, routine, .. }) = effect {
-                self.coming = Some((name, routine.steps.clone()));
+                self.coming = Some((name, routine.clone()));
                 self.input(Input::Command(Command::Submit(routine)))?;
             }
         }
@@ -282,7 +281,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         match due {
             Due::Arrives(nth) => {
                 if let Some(it) = self.plan.home.routines.get(nth) {
-                    self.coming = Some((it.name.clone(), it.routine.steps.clone()));
+                    self.coming = Some((it.name.clone(), it.routine.clone()));
                     let submit = Command::Submit(it.routine.clone());
                     self.input(Input::Command(submit))?;
                 }
@@ -365,7 +364,8 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         if let Some(access) = self.trace.accesses.iter_mut().rev().find(open)
             && let Some(run) = self.runs.get_mut(&access.routine)
         {
-            let step = run.steps.get(usize::from(access.step));
+            let occurrence = self.trace.occurrences.get(&access.routine);
+            let step = occurrence.and_then(|it| it.routine.steps.get(usize::from(access.step)));
             access.until = now + step.map_or(Span::ZERO, |it| it.hold);
             access.done = true;
             run.ready = access.until;
@@ -410,9 +410,12 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         let now = self.now;
         match event {
             Event::Accepted(id) => {
-                let (name, steps) = self.coming.take().unwrap_or_default();
+                let Some((name, routine)) = self.coming.take() else {
+                    return;
+                };
                 let occurrence = Occurrence {
                     name,
+                    routine,
                     arrived: now,
                     started: None,
                     ended: None,
@@ -420,7 +423,6 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
                     hidden: None,
                 };
                 let running = Running {
-                    steps,
                     at: 0,
                     ready: now,
                     last: None,
@@ -445,8 +447,10 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             Event::Committed(id) => self.ended(id, End::Committed),
             Event::Aborting { routine, why } => {
                 self.cut(routine);
-                let why = self.plan.home.catalogue.why(why);
-                self.tell(routine, &format!("is aborted: {why}"));
+                if let Some(it) = self.trace.occurrences.get(&routine) {
+                    let why = self.plan.home.catalogue.why(why, &it.routine);
+                    self.tell(routine, &format!("is aborted: {why}"));
+                }
             }
             Event::Aborted { routine, why, .. } => {
                 self.cut(routine);
@@ -580,11 +584,10 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         for placed in &self.placed {
             match placed {
                 Placed::Routine(id) => {
-                    let (Some(run), Some(it)) = (self.runs.get(id), self.trace.occurrences.get(id))
-                    else {
+                    let Some(it) = self.trace.occurrences.get(id) else {
                         return Some(false);
                     };
-                    for (nth, step) in run.steps.iter().enumerate() {
+                    for (nth, step) in it.routine.steps.iter().enumerate() {
                         if !it.skipped.iter().any(|(at, _)| usize::from(*at) == nth) {
                             states.insert(step.device, Some(step.value.clone()));
                         }

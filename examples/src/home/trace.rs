@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::{NodeId, Time};
-use selvedge_safehome::{RoutineId, Skip, State, Visibility, Why};
+use selvedge_safehome::{Routine, RoutineId, Skip, State, Visibility, Why};
 
 /// All that happened.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +27,8 @@ pub struct Trace {
 pub struct Occurrence {
     /// The routine's name.
     pub name: String,
+    /// What it was to do.
+    pub routine: Routine<State>,
     /// When it came.
     pub arrived: Time,
     /// When its first command was issued.
