@@ -6,7 +6,7 @@ pub(super) fn colour(nth: usize) -> String {
     let hue = (nth as f64 * 137.508 + 250.0) % 360.0;
     let (light, chroma) = match nth % 3 {
         0 => (0.55, 0.14),
-        1 => (0.45, 0.12),
+        1 => (0.50, 0.12),
         _ => (0.60, 0.11),
     };
     let (red, green, blue) = srgb(light, chroma, hue.to_radians());

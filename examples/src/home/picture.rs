@@ -39,10 +39,10 @@ pub fn picture(report: &Report) -> String {
     sketch.ground(&mut svg, bottom);
     sketch.outages(&mut svg);
     sketch.waits(&mut svg);
+    sketch.ways(&mut svg);
     sketch.bars(&mut svg);
     sketch.restores(&mut svg);
     sketch.marks(&mut svg);
-    sketch.ways(&mut svg);
     svg.push_str("</svg>\n");
     svg
 }
@@ -384,7 +384,8 @@ impl<'a> Sketch<'a> {
                 seconds(it.from),
                 if it.done { "" } else { ": it did not do it" },
             );
-            let y = self.top(it.device) + PAD + BAR / 2.0;
+            // Below what restarts, and what is undone, at the same time.
+            let y = self.top(it.device) + ROW - 6.0;
             let x = f64::midpoint(from, until);
             put(
                 svg,
@@ -421,7 +422,7 @@ impl<'a> Sketch<'a> {
                 // Within a second or so of the other two.
                 Happened::FailureNoticed | Happened::RestartNoticed => continue,
             };
-            let (x, y) = (self.x(at), self.top(device) + PAD + BAR / 2.0);
+            let (x, y) = (self.x(at), self.top(device) + 5.0);
             put(
                 svg,
                 format_args!(
