@@ -144,8 +144,8 @@ th { font-weight: 600; }
 
 /// It takes colours from the page's variables.
 const STYLE: &str = "\
-.home { --row: #f6f6f7; --down: #a83b0055; --mark: #a83b00; }
-@media (prefers-color-scheme: dark) { .home { --row: #1c1f23; --down: #ff9b5e55; --mark: #ff9b5e; } }
+.home { --row: #f6f6f7; --mark: #a83b00; }
+@media (prefers-color-scheme: dark) { .home { --row: #1c1f23; --mark: #ff9b5e; } }
 .wide { overflow-x: auto; }
 .wide > svg { width: 100%; min-width: 900px; height: auto; display: block; }
 .home svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
@@ -154,7 +154,7 @@ const STYLE: &str = "\
 .home svg .in { fill: #fff; font-size: 11px; pointer-events: none; } .home svg .by { font-size: 11px; pointer-events: none; }
 .home .bar { stroke-width: 0; } .home .bar.failed { fill-opacity: .25; stroke-width: 1.4; stroke-dasharray: 3 2; }
 .wait { stroke-width: 2; } .home .kept { opacity: .6; }
-.home .down { fill: url(#down); } .home .stripe { fill: var(--mark); fill-opacity: .55; }
+.home .down { fill: var(--mark); fill-opacity: .12; } .hatch { fill: none; stroke: var(--mark); stroke-width: 1.6; stroke-opacity: .6; }
 .sign .lent { fill: var(--ground); stroke: var(--ink); stroke-width: 1.5; }
 .sign .stroke { fill: none; stroke: #d02000; stroke-width: 2.4; } .sign .halo { stroke: var(--ground); stroke-width: 5; }
 .sign .solid { fill: var(--ink); stroke: var(--ground); stroke-width: 1.2; } .sign.back .solid { fill: #d02000; }

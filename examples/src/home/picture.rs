@@ -22,6 +22,8 @@ const PAD: f64 = 2.0;
 const NARROW: f64 = 3.0;
 /// What waits for a shorter time than this, in pixels, is not drawn.
 const SHORT_WAIT: f64 = 3.0;
+/// Between two lines where a device is down.
+const HATCH: f64 = 6.0;
 /// So many lanes of those who wait fit below a bar.
 const LANES: usize = 3;
 
@@ -32,9 +34,7 @@ pub fn picture(report: &Report) -> String {
     let bottom = TOP + ROW * sketch.rows.len() as f64;
     let height = bottom + 42.0;
     let mut svg = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"Which routine had which device when\">\n\
-         <defs><pattern id=\"down\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
-         <rect class=\"stripe\" width=\"2.4\" height=\"6\"/></pattern></defs>\n"
+        "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"Which routine had which device when\">\n"
     );
     sketch.ground(&mut svg, bottom);
     sketch.outages(&mut svg);
@@ -180,13 +180,25 @@ impl<'a> Sketch<'a> {
                 continue;
             }
             let (from, until) = (self.x(outage.from), self.x(outage.until));
+            let until = until.max(from + NARROW);
+            let top = self.top(outage.device);
+            // Hatched by lines: a pattern would have to be found by its name in the page.
+            let mut lines = String::new();
+            let mut x = from;
+            while x < until {
+                let length = (until - x).min(ROW);
+                put(
+                    &mut lines,
+                    format_args!("M{x:.1} {:.1} l{length:.1} -{length:.1} ", top + ROW),
+                );
+                x += HATCH;
+            }
             put(
                 svg,
                 format_args!(
-                    "<rect class=\"down\" x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{ROW}\">\
+                    "<path class=\"hatch\" d=\"{lines}\"/><rect class=\"down\" x=\"{from:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{ROW}\">\
                      <title>{} was down, {:.1} s to {:.1} s</title></rect>\n",
-                    self.top(outage.device),
-                    (until - from).max(NARROW),
+                    until - from,
                     self.device(outage.device),
                     seconds(outage.from),
                     seconds(outage.until),

@@ -34,7 +34,7 @@ fn a_party_is_run_and_drawn() {
     );
     let page = fs::read_to_string(format!("{out}/party-ev-timeline.html")).unwrap();
     assert!(page.contains("microphone was down") && page.ends_with("</html>\n"));
-    for outside in ["http:", "https:", "src=", "@import"] {
+    for outside in ["http:", "https:", "src=", "url(", "@import"] {
         assert!(!page.contains(outside), "the page needs {outside}");
     }
 }
