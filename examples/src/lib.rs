@@ -10,6 +10,7 @@
 pub mod checks;
 pub mod claims;
 pub mod demo;
+pub mod home;
 pub mod mesh;
 pub mod ricart_agrawala;
 pub mod seal;

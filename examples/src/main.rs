@@ -27,6 +27,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(cli::demo::Demo),
+    Home(cli::home::Home),
     Node(cli::node::Node),
     Key(cli::key::Key),
     Check(cli::check::Check),
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         None => arguments.demo.run(),
         Some(Command::Demo(demo)) => demo.run(),
+        Some(Command::Home(home)) => home.run(),
         Some(Command::Node(node)) => node.run(),
         Some(Command::Key(key)) => key.run(),
         Some(Command::Check(check)) => check.run(),

@@ -14,6 +14,7 @@
 mod camera_operations;
 mod celect_operations;
 mod decode;
+mod home_file;
 mod home_operations;
 mod membership_operations;
 mod seeds;
@@ -21,6 +22,7 @@ mod seeds;
 pub use camera_operations::camera_operations;
 pub use celect_operations::celect_operations;
 pub use decode::decode;
+pub use home_file::home_file;
 pub use home_operations::home_operations;
 pub use membership_operations::membership_operations;
 pub use seeds::{Seed, seeds};
@@ -47,6 +49,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "decode",
         run: decode,
+    },
+    Target {
+        name: "home_file",
+        run: home_file,
     },
     Target {
         name: "home_operations",

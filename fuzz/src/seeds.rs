@@ -3,6 +3,7 @@
 mod camera;
 mod celect;
 mod home;
+mod home_file;
 mod membership;
 
 /// One input of one target's corpus.
@@ -26,4 +27,5 @@ pub fn seeds() -> impl Iterator<Item = Seed> {
         .chain(camera::operation_seeds())
         .chain(celect::operation_seeds())
         .chain(home::operation_seeds())
+        .chain(home_file::file_seeds())
 }

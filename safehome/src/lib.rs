@@ -117,6 +117,7 @@ extern crate alloc;
 extern crate std;
 
 mod abort;
+mod catalogue;
 #[cfg(feature = "check")]
 pub mod check;
 mod config;
@@ -124,6 +125,8 @@ mod counters;
 mod event;
 mod execute;
 mod failure;
+#[cfg(feature = "json")]
+pub mod file;
 mod lineage;
 mod machine;
 mod published;
@@ -131,7 +134,10 @@ mod routine;
 mod run;
 mod save;
 mod schedule;
+mod state;
+pub mod trigger;
 
+pub use catalogue::{Catalogue, Taken};
 pub use config::{Config, ConfigError, Scheduler, Visibility};
 pub use counters::Counters;
 pub use event::{Command, Event, Outcome, Placed, Reject, Skip, Timer, Undo, Why};
@@ -140,3 +146,4 @@ pub use machine::{Hub, Value};
 pub use published::Published;
 pub use routine::{Comparison, Condition, Priority, Routine, RoutineId, Step};
 pub use save::{Flaw, RestoreError, Saved};
+pub use state::{Number, State};

@@ -6,7 +6,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use selvedge_core::Span;
-use selvedge_examples::demo::{Narrator, Options, Outcome, Plan, page, run, write_table};
+use selvedge_examples::demo::{
+    Narrator, Options, Outcome, Plan, morning, page, run, with_morning, write_table,
+};
+use selvedge_examples::home::{Report, write_report};
 use selvedge_examples::term::Colour;
 
 use super::{Failure, entropy, runtime};
@@ -57,18 +60,29 @@ impl Demo {
             let narrator = Narrator::new(io::stdout(), Colour::on(&io::stdout()));
             runtime()?.block_on(run(options, narrator))?
         };
-        self.write(&page(&outcome, seed))?;
-        self.report(&outcome, seed).map_err(Failure::Output)?;
-        Ok(outcome.held())
+        let mut page = page(&outcome, seed);
+        let morning = morning(seed);
+        if let Some(morning) = &morning {
+            page = with_morning(&page, morning, seed);
+        }
+        self.write(&page)?;
+        self.report(&outcome, morning.as_ref(), seed)
+            .map_err(Failure::Output)?;
+        Ok(outcome.held() && morning.is_some_and(|it| it.held()))
     }
 
-    fn report(&self, outcome: &Outcome, seed: u64) -> io::Result<()> {
+    fn report(&self, outcome: &Outcome, morning: Option<&Report>, seed: u64) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if self.json {
             serde_json::to_writer_pretty(&mut out, &outcome.table)?;
             return writeln!(out);
         }
         write_table(&mut out, Colour::on(&io::stdout()), outcome)?;
+        if let Some(morning) = morning {
+            writeln!(out, "\na morning in a home, at full speed")?;
+            write_report(&mut out, Colour::on(&io::stdout()), morning)?;
+            writeln!(out)?;
+        }
         let page = self.out.display();
         writeln!(out, "seed {seed}; the timeline is in {page}")
     }

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod claims;
 pub(crate) mod demo;
+pub(crate) mod home;
 pub(crate) mod key;
 pub(crate) mod live;
 pub(crate) mod node;
@@ -72,6 +73,18 @@ pub(crate) enum Failure {
     /// A file cannot be read.
     #[error("cannot read {}: {source}: check the name", path.display())]
     Read { path: PathBuf, source: io::Error },
+    /// A file with routines is wrong.
+    #[error("{}: {why}", path.display())]
+    RoutineFile {
+        path: PathBuf,
+        why: selvedge_safehome::file::FileError,
+    },
+    /// No device has that name.
+    #[error("there is no device {0:?}: take one of the DevIDs of the routines")]
+    NoDevice(String),
+    /// The hub refused what it was given.
+    #[error("the hub refuses: {why}")]
+    Hub { why: String },
     /// A file is no shard of this run.
     #[error("cannot merge {}: {why}", path.display())]
     NoShard { path: PathBuf, why: String },
@@ -95,6 +108,7 @@ impl Failure {
             | Self::NothingToCheck
             | Self::Setting(_)
             | Self::LiveNames(_)
+            | Self::NoDevice(_)
             | Self::NoKey => ExitCode::from(2),
             Self::Host(_)
             | Self::KeyFile(_)
@@ -105,6 +119,8 @@ impl Failure {
             | Self::Write { .. }
             | Self::Read { .. }
             | Self::NoShard { .. }
+            | Self::RoutineFile { .. }
+            | Self::Hub { .. }
             | Self::Output(_)
             | Self::Resolve { .. }
             | Self::Family { .. }

@@ -4,6 +4,7 @@
 mod desk;
 mod ground;
 mod history;
+mod home;
 mod leaders;
 mod narrator;
 mod page;
@@ -18,6 +19,7 @@ mod turns;
 
 pub use ground::{Ground, Loopback};
 pub use history::{Opinion, Stretch, histories};
+pub use home::{morning, with_morning};
 pub use leaders::{Leaders, Reign};
 pub use narrator::Narrator;
 pub use page::page;

@@ -9,6 +9,7 @@
 )]
 
 mod claims;
+mod home;
 mod keys;
 mod live;
 mod running;

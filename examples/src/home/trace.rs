@@ -1,0 +1,172 @@
+//! What happened in a home, device by device and routine by routine.
+
+use std::collections::BTreeMap;
+
+use selvedge_core::{NodeId, Time};
+use selvedge_safehome::{Routine, RoutineId, Skip, State, Visibility, Why};
+
+/// All that happened.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// The routines, in the order in which they came.
+    pub occurrences: BTreeMap<RoutineId, Occurrence>,
+    /// The commands to devices, in the order in which they were issued.
+    pub accesses: Vec<Access>,
+    /// The rollbacks.
+    pub restores: Vec<Restore>,
+    /// What became of devices: when, which.
+    pub happened: Vec<(Time, NodeId, Happened)>,
+    /// The serial order, as the hub told it.
+    pub order: Vec<RoutineId>,
+    /// When all was over.
+    pub end: Time,
+}
+
+/// One run of a routine.
+#[derive(Clone, Debug)]
+pub struct Occurrence {
+    /// The routine's name.
+    pub name: String,
+    /// What it was to do.
+    pub routine: Routine<State>,
+    /// When it came.
+    pub arrived: Time,
+    /// When its first command was issued.
+    pub started: Option<Time>,
+    /// When and how it ended.
+    pub ended: Option<(Time, End)>,
+    /// The commands that were passed over.
+    pub skipped: Vec<(u16, Skip)>,
+    /// Whose change of which device hid one of its own while it was unfinished.
+    pub hidden: Option<(RoutineId, NodeId)>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All was done.
+    Committed,
+    /// Nothing of it remains.
+    Aborted(Why),
+}
+
+/// One command to a device, and how long the routine needed the device for it.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// Whose.
+    pub routine: RoutineId,
+    /// Which command, from 0.
+    pub step: u16,
+    /// To which device.
+    pub device: NodeId,
+    /// Into which state.
+    pub state: State,
+    /// From when it could have been issued.
+    pub waited: Time,
+    /// When it was issued.
+    pub from: Time,
+    /// When it was done, held to its end, given up or aborted.
+    pub until: Time,
+    /// Whether the device did it.
+    pub done: bool,
+}
+
+/// A rollback.
+#[derive(Clone, Debug)]
+pub struct Restore {
+    /// Of which device.
+    pub device: NodeId,
+    /// To which state.
+    pub state: State,
+    /// When it was issued.
+    pub from: Time,
+    /// When it was done or given up.
+    pub until: Time,
+    /// Whether the device did it.
+    pub done: bool,
+}
+
+/// What became of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// It failed.
+    Failed,
+    /// The hub noticed that it had failed.
+    FailureNoticed,
+    /// It is up again.
+    Restarted,
+    /// The hub noticed that it had restarted.
+    RestartNoticed,
+    /// It refused to be restored, and is left as it is.
+    Stuck,
+}
+
+/// Why a routine could have a device that another one was not finished with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lease {
+    /// It went before this one, which had started, and had not used the device yet.
+    Pre(RoutineId),
+    /// This one had used the device for the last time, and was not finished.
+    Post(RoutineId),
+}
+
+impl Trace {
+    /// The lease by which a routine first used a device, if it was one.
+    ///
+    /// A hub does not tell of leases; this is what can be seen: who used the device in which order,
+    /// and who was unfinished then. `placed_late` says that routines get their place when they
+    /// start, and not when they come.
+    #[must_use]
+    pub fn lease(
+        &self,
+        access: &Access,
+        visibility: Visibility,
+        placed_late: bool,
+    ) -> Option<Lease> {
+        if visibility != Visibility::Eventual {
+            return None;
+        }
+        let here = || self.accesses.iter().filter(|it| it.device == access.device);
+        let first = here().find(|it| it.routine == access.routine)?;
+        if first.from != access.from || first.step != access.step {
+            return None;
+        }
+        let run = self.occurrences.get(&access.routine)?;
+        let placed = if placed_late {
+            run.started?
+        } else {
+            run.arrived
+        };
+        let unfinished = |id: RoutineId| {
+            let run = self.occurrences.get(&id);
+            run.is_some_and(|run| run.ended.is_none_or(|(at, _)| at > access.from))
+        };
+        let before = here().take_while(|it| it.from < access.from).last();
+        if let Some(before) = before.filter(|it| it.routine != access.routine) {
+            let comes_back = here().any(|it| it.routine == before.routine && it.from > access.from);
+            if unfinished(before.routine) && !comes_back {
+                return Some(Lease::Post(before.routine));
+            }
+        }
+        let overtaken = here().find(|it| {
+            let started = self.occurrences.get(&it.routine).and_then(|it| it.started);
+            let is_first =
+                !here().any(|other| other.routine == it.routine && other.from < access.from);
+            it.from > access.from
+                && it.routine != access.routine
+                && started.is_some_and(|it| it < placed)
+                && unfinished(it.routine)
+                && is_first
+        });
+        overtaken.map(|it| Lease::Pre(it.routine))
+    }
+
+    /// Who had the device last before a command to it was issued, while the command waited.
+    #[must_use]
+    pub fn waited_for(&self, access: &Access) -> Option<RoutineId> {
+        let here = self.accesses.iter().filter(|it| it.device == access.device);
+        let mut before = here.filter(|it| it.from < access.from && it.routine != access.routine);
+        let last = before.next_back().filter(|it| it.until > access.waited);
+        last.map(|it| it.routine)
+    }
+}

@@ -1,0 +1,65 @@
+//! Routine files as people write them, and as nobody should.
+
+use selvedge_safehome::file::{Home, write_routine};
+
+/// Reads `data` as a routine file.
+///
+/// Whatever it is, reading it ends without a panic. If it is a file:
+/// - what is written of it is read as an equal home, and written again is the same text;
+/// - each of its routines, written as the paper does, is read as that routine.
+///
+/// # Panics
+/// When one of these does not hold.
+#[allow(
+    clippy::panic,
+    reason = "a target tells of a broken promise by panicking"
+)]
+pub fn home_file(data: &[u8]) {
+    let home = match Home::read(data) {
+        Ok(home) => home,
+        Err(error) => {
+            assert!(!error.to_string().is_empty(), "a refusal says why");
+            return;
+        }
+    };
+    let written = home
+        .write()
+        .unwrap_or_else(|error| panic!("what was read is not written: {error}"));
+    let again = Home::read(written.as_bytes())
+        .unwrap_or_else(|error| panic!("what was written is not read: {error}\n{written}"));
+    assert_eq!(again, home, "written again it reads differently");
+    assert_eq!(
+        again.write().as_ref(),
+        Ok(&written),
+        "it is written in two ways"
+    );
+    for it in &home.routines {
+        let text = write_routine(&it.name, &it.routine, &home.catalogue)
+            .unwrap_or_else(|error| panic!("{:?} is not written: {error}", it.name));
+        let single = Home::read_with(text.as_bytes(), home.catalogue.clone());
+        assert_eq!(
+            single.map(|home| home.routines).as_deref(),
+            Ok(core::slice::from_ref(it)),
+            "a routine alone reads differently"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seeds;
+
+    #[test]
+    fn every_seed_is_a_file_unless_it_is_meant_to_be_bad() {
+        for seed in seeds().filter(|seed| seed.target == "home_file") {
+            let read = Home::read(&seed.bytes);
+            assert_eq!(
+                read.is_err(),
+                seed.name.starts_with("bad-"),
+                "{}: {read:?}",
+                seed.name
+            );
+        }
+    }
+}

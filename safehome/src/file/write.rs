@@ -1,0 +1,180 @@
+//! From a home to text.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use selvedge_core::{NodeId, Span};
+use serde::Serialize;
+
+use super::check::{self, Place};
+use super::shape::{
+    ClauseShape, CommandShape, ConditionShape, DeviceShape, Document, Millis, PriorityShape,
+    RoutineShape, Shown, TriggerShape,
+};
+use super::{Fault, FileError, Home};
+use crate::trigger::{Clause, Trigger};
+use crate::{Catalogue, Comparison, Condition, Priority, Routine, State, Step};
+
+impl Home {
+    /// Writes a document. What was read is written so that it is read as an equal home; devices
+    /// that have no routine and no initial state included.
+    ///
+    /// # Errors
+    /// When the home was changed so that it could not be read again: a device without a name, a
+    /// time of a part of a millisecond, and all that [`Home::read`] refuses.
+    pub fn write(&self) -> Result<String, FileError> {
+        let names = self.catalogue.iter();
+        let devices = names.map(|(id, name)| DeviceShape {
+            device: name.into(),
+            initial: self.initial.get(&id).cloned().map(Shown),
+        });
+        let mut document = Document {
+            devices: Some(devices.collect()),
+            routines: Vec::with_capacity(self.routines.len()),
+            triggers: Vec::with_capacity(self.triggers.len()),
+        };
+        for it in &self.routines {
+            let shape = routine(&it.name, &it.routine, &self.catalogue)?;
+            document.routines.push(shape);
+        }
+        for it in &self.triggers {
+            let shape = trigger(&it.name, &it.trigger, &self.catalogue)?;
+            document.triggers.push(shape);
+        }
+        check::document(&document, Catalogue::new())?;
+        text(&document)
+    }
+}
+
+/// Writes one routine as the paper does.
+///
+/// # Errors
+/// When it could not be read again: no command, a device without a name, a time of a part of a
+/// millisecond, and all that [`Home::read`] refuses.
+pub fn write_routine(
+    name: &str,
+    it: &Routine<State>,
+    catalogue: &Catalogue,
+) -> Result<String, FileError> {
+    let shape = routine(name, it, catalogue)?;
+    check::single(&shape, Catalogue::new())?;
+    text(&shape)
+}
+
+fn text(shape: &impl Serialize) -> Result<String, FileError> {
+    // Strings, numbers and lists can always be written.
+    serde_json::to_string_pretty(shape).map_err(|error| FileError::Form {
+        path: String::new(),
+        why: error.to_string(),
+        line: 0,
+        column: 0,
+    })
+}
+
+fn routine(
+    name: &str,
+    routine: &Routine<State>,
+    catalogue: &Catalogue,
+) -> Result<RoutineShape, FileError> {
+    let commands = routine.steps.iter().map(|it| command(it, catalogue));
+    Ok(RoutineShape {
+        name: name.into(),
+        commands: commands.collect::<Result<_, _>>()?,
+    })
+}
+
+fn command(step: &Step<State>, catalogue: &Catalogue) -> Result<CommandShape, FileError> {
+    let condition = match &step.condition {
+        Some(it) => {
+            let [equal, not_equal, less, greater] = comparisons(it);
+            Some(ConditionShape {
+                device: device(it.device, catalogue)?,
+                equal,
+                not_equal,
+                less,
+                greater,
+            })
+        }
+        None => None,
+    };
+    Ok(CommandShape {
+        device: device(step.device, catalogue)?,
+        action: Shown(step.value.clone()),
+        priority: match step.priority {
+            Priority::Must => PriorityShape::Must,
+            Priority::BestEffort => PriorityShape::BestEffort,
+        },
+        hold_ms: millis(step.hold)?,
+        timeout_ms: step.timeout.map(millis).transpose()?,
+        undo: step.undo.clone().map(Shown),
+        condition,
+    })
+}
+
+fn trigger(
+    name: &str,
+    trigger: &Trigger<State>,
+    catalogue: &Catalogue,
+) -> Result<TriggerShape, FileError> {
+    let mut shape = TriggerShape {
+        name: name.into(),
+        ..TriggerShape::default()
+    };
+    match trigger {
+        Trigger::At(time) => shape.at = Some(time.to_string()),
+        Trigger::Every(every) => shape.every_ms = Some(millis(*every)?),
+        Trigger::When(it) => shape.when = Some(clause(it, catalogue)?),
+        Trigger::Manual => shape.manual = Some(true),
+    }
+    Ok(shape)
+}
+
+fn clause(it: &Clause<State>, catalogue: &Catalogue) -> Result<ClauseShape, FileError> {
+    let list = |clauses: &[Clause<State>]| {
+        let shapes = clauses.iter().map(|it| clause(it, catalogue));
+        shapes.collect::<Result<Vec<_>, _>>()
+    };
+    let mut shape = ClauseShape::default();
+    match it {
+        Clause::Is(condition) => {
+            let [equal, not_equal, less, greater] = comparisons(condition);
+            shape = ClauseShape {
+                device: Some(device(condition.device, catalogue)?),
+                equal,
+                not_equal,
+                less,
+                greater,
+                ..shape
+            };
+        }
+        Clause::Not(it) => shape.not = Some(Box::new(clause(it, catalogue)?)),
+        Clause::All(clauses) => shape.all = Some(list(clauses)?),
+        Clause::Any(clauses) => shape.any = Some(list(clauses)?),
+    }
+    Ok(shape)
+}
+
+/// The comparison at its key, of equal, not_equal, less and greater.
+fn comparisons(condition: &Condition<State>) -> [Option<Shown>; 4] {
+    [
+        Comparison::Equal,
+        Comparison::NotEqual,
+        Comparison::Less,
+        Comparison::Greater,
+    ]
+    .map(|it| (it == condition.comparison).then(|| Shown(condition.value.clone())))
+}
+
+fn device(id: NodeId, catalogue: &Catalogue) -> Result<String, FileError> {
+    let fault = || Place::Top.fault(Fault::NoDeviceName(id));
+    catalogue.name(id).map(Into::into).ok_or_else(fault)
+}
+
+fn millis(span: Span) -> Result<Millis, FileError> {
+    if span.0.is_multiple_of(1_000) {
+        Ok(Millis(span.0 / 1_000))
+    } else {
+        Err(Place::Top.fault(Fault::NotWhole(span.0)))
+    }
+}

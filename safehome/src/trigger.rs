@@ -1,0 +1,28 @@
+//! What makes routines run: a time of day, an interval, states of devices, a hand.
+//!
+//! A [`Dispatcher`] stands beside a [`Hub`](crate::Hub). It keeps a bank of routines by name and
+//! the triggers that call them, and says which routine is to be submitted when. To replace a
+//! routine in the bank changes later submissions only: what the hub has taken runs as it was.
+//!
+//! # Time of day
+//! A machine knows no calendar. The host tells the local [`TimeOfDay`] with [`Command::Clock`]:
+//! once at the start, and again whenever the local clock is set. From there on the dispatcher
+//! counts days of 24 hours.
+//! - A correction of up to [`CORRECTION`] in either direction leaves nothing out and repeats
+//!   nothing.
+//! - A larger step is a new clock: what it steps over does not run, and what it steps back over
+//!   runs again. So summer time is the host's matter, for only the host knows the rules: it sets
+//!   the clock when they say so, and runs with [`Command::Run`] what should not be left out.
+//!
+//! # States of devices
+//! A [`Clause`] runs its routine when it becomes true, and not while it stays so. What is unknown
+//! makes a comparison neither true nor false, and what depends on it does not run. The host
+//! reports to the dispatcher what it reports to the hub: outcomes and observations.
+
+mod clause;
+mod dispatcher;
+mod event;
+
+pub use clause::Clause;
+pub use dispatcher::{CORRECTION, Config, ConfigError, Dispatcher};
+pub use event::{Cause, Command, Event, Reject, TimeOfDay, Trigger, TriggerId};

@@ -1,0 +1,363 @@
+//! The machine that keeps routines and triggers.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::convert::Infallible;
+
+use selvedge_core::{BoundedMap, Context, Input, Machine, NodeId, Span, Time};
+use thiserror::Error;
+
+use super::{Cause, Command, Event, Reject, TimeOfDay, Trigger, TriggerId};
+use crate::{Routine, Value};
+
+/// How far the local clock may be corrected without that times of day are left out or repeated.
+pub const CORRECTION: Span = Span::secs(60);
+
+const DAY: u64 = TimeOfDay::DAY as u64 * 1_000_000;
+
+/// The limits of a dispatcher. Checked once, by [`Dispatcher::new`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Config {
+    /// How many routines the bank may have: from 1. Default 4,096.
+    pub routine_limit: u32,
+    /// How many triggers there may be: from 1. Default 4,096.
+    pub trigger_limit: u32,
+    /// How many parts a clause may have: from 1. Default 64.
+    pub clause_limit: u16,
+    /// Of how many devices the state is kept: from 1. Default 4,096.
+    pub device_limit: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            routine_limit: 4_096,
+            trigger_limit: 4_096,
+            clause_limit: 64,
+            device_limit: 4_096,
+        }
+    }
+}
+
+/// Which limit cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[error("{0} is 0: set it to 1 or more")]
+pub struct ConfigError(&'static str);
+
+impl Config {
+    /// Whether these limits can work.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub const fn check(&self) -> Result<(), ConfigError> {
+        if self.routine_limit == 0 {
+            return Err(ConfigError("routine_limit"));
+        }
+        if self.trigger_limit == 0 {
+            return Err(ConfigError("trigger_limit"));
+        }
+        if self.clause_limit == 0 {
+            return Err(ConfigError("clause_limit"));
+        }
+        if self.device_limit == 0 {
+            return Err(ConfigError("device_limit"));
+        }
+        Ok(())
+    }
+}
+
+/// A bank of routines by name, and the triggers that make them run.
+///
+/// A step takes O(log n) of what is kept, but for [`Command::Observed`] and [`Command::Clock`],
+/// which look at each trigger.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Dispatcher<V> {
+    config: Config,
+    routines: BoundedMap<String, Routine<V>>,
+    triggers: BoundedMap<TriggerId, Armed<V>>,
+    /// The last that was added.
+    last: TriggerId,
+    states: BoundedMap<NodeId, V>,
+    /// When the local clock was set, and what it showed.
+    clock: Option<(Time, TimeOfDay)>,
+}
+
+/// A trigger, and what it remembers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Armed<V> {
+    name: String,
+    trigger: Trigger<V>,
+    /// Its clause was true when it was last looked at.
+    is_true: bool,
+    /// When its time of day last came.
+    fired: Option<Time>,
+}
+
+impl<V: Value> Dispatcher<V> {
+    /// One without routines.
+    ///
+    /// # Errors
+    /// The first limit that cannot work.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            config,
+            routines: BoundedMap::new(config.routine_limit as usize),
+            triggers: BoundedMap::new(config.trigger_limit as usize),
+            last: TriggerId(0),
+            states: BoundedMap::new(config.device_limit as usize),
+            clock: None,
+        })
+    }
+
+    /// The routine of this name.
+    #[must_use]
+    pub fn routine(&self, name: &str) -> Option<&Routine<V>> {
+        self.routines.get(&name.into())
+    }
+
+    /// The names of all routines, sorted.
+    pub fn routines(&self) -> impl Iterator<Item = &str> {
+        self.routines.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// All triggers, each with the name of its routine.
+    pub fn triggers(&self) -> impl Iterator<Item = (TriggerId, &str, &Trigger<V>)> {
+        let shown = |(&id, it): (&TriggerId, _)| {
+            let it: &Armed<V> = it;
+            (id, it.name.as_str(), &it.trigger)
+        };
+        self.triggers.iter().map(shown)
+    }
+
+    /// What the local clock shows, in microseconds after midnight.
+    fn local(&self, now: Time) -> Option<u64> {
+        let (set, shown) = self.clock?;
+        Some((u64::from(shown.seconds()) * 1_000_000 + now.since(set).0 % DAY) % DAY)
+    }
+
+    fn command(&mut self, command: Command<V>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match command {
+            Command::Routine { name, routine } => {
+                if routine.steps.is_empty() {
+                    return Err(Reject::Empty(name));
+                }
+                let limit = self.config.routine_limit;
+                let taken = self.routines.insert(name, routine);
+                taken.map_err(|_| Reject::TooManyRoutines { limit })?;
+            }
+            Command::Forget(name) => {
+                if self.routines.remove(&name).is_none() {
+                    return Err(Reject::UnknownRoutine(name));
+                }
+                self.triggers.retain(|&id, it| {
+                    let stays = it.name != name;
+                    if !stays {
+                        cx.disarm(id);
+                    }
+                    stays
+                });
+            }
+            Command::Trigger { name, trigger } => self.add(name, trigger, cx)?,
+            Command::Remove(id) => {
+                if self.triggers.remove(&id).is_none() {
+                    return Err(Reject::UnknownTrigger(id));
+                }
+                cx.disarm(id);
+            }
+            Command::Run(name) => {
+                let Some(routine) = self.routines.get(&name).cloned() else {
+                    return Err(Reject::UnknownRoutine(name));
+                };
+                cx.event(Event::Submit {
+                    name,
+                    routine,
+                    cause: Cause::Hand,
+                });
+            }
+            Command::Clock(time) => self.set(time, cx),
+            Command::Observed { device, state } => self.observed(device, state, cx)?,
+        }
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        name: String,
+        trigger: Trigger<V>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        if !self.routines.contains(&name) {
+            return Err(Reject::UnknownRoutine(name));
+        }
+        let mut is_true = false;
+        match &trigger {
+            Trigger::Every(Span::ZERO) => return Err(Reject::NoInterval),
+            Trigger::When(clause) => {
+                let (found, limit) = (clause.size(), self.config.clause_limit);
+                if found > limit.into() {
+                    return Err(Reject::ClauseTooLong { found, limit });
+                }
+                // What is so already does not become so.
+                is_true = clause.holds(&|it| self.states.get(&it)) == Some(true);
+            }
+            Trigger::At(_) | Trigger::Every(_) | Trigger::Manual => {}
+        }
+        let id = TriggerId(self.last.0 + 1);
+        let armed = Armed {
+            name,
+            trigger,
+            is_true,
+            fired: None,
+        };
+        let limit = self.config.trigger_limit;
+        let taken = self.triggers.insert(id, armed);
+        taken.map_err(|_| Reject::TooManyTriggers { limit })?;
+        self.last = id;
+        cx.event(Event::Added(id));
+        self.arm(id, true, cx);
+        Ok(())
+    }
+
+    /// Sets the timer of a trigger that has one. A time of day that is now comes now, or tomorrow.
+    fn arm(&self, id: TriggerId, now_counts: bool, cx: &mut Context<'_, Self>) {
+        match self.triggers.get(&id).map(|it| &it.trigger) {
+            Some(&Trigger::At(at)) => {
+                let Some(local) = self.local(cx.now()) else {
+                    return;
+                };
+                let mut wait = (u64::from(at.seconds()) * 1_000_000 + DAY - local) % DAY;
+                if wait == 0 && !now_counts {
+                    wait = DAY;
+                }
+                cx.arm(id, Span(wait));
+            }
+            Some(&Trigger::Every(every)) => cx.arm(id, every),
+            Some(Trigger::When(_) | Trigger::Manual) | None => {}
+        }
+    }
+
+    /// The local clock was set.
+    fn set(&mut self, time: TimeOfDay, cx: &mut Context<'_, Self>) {
+        let before = self.local(cx.now());
+        let shown = u64::from(time.seconds()) * 1_000_000;
+        self.clock = Some((cx.now(), time));
+        let daily = |(&id, it): (&TriggerId, _)| {
+            let it: &Armed<V> = it;
+            match it.trigger {
+                Trigger::At(at) => Some((id, at)),
+                Trigger::Every(_) | Trigger::When(_) | Trigger::Manual => None,
+            }
+        };
+        let all: Vec<_> = self.triggers.iter().filter_map(daily).collect();
+        for (id, at) in all {
+            if let Some(before) = before {
+                let forward = (shown + DAY - before) % DAY;
+                let passed = (u64::from(at.seconds()) * 1_000_000 + DAY - before) % DAY;
+                if forward <= CORRECTION.0 && passed > 0 && passed < forward {
+                    self.time_has_come(id, cx);
+                }
+            }
+            self.arm(id, true, cx);
+        }
+    }
+
+    /// A time of day runs its routine, but not twice because the clock was corrected.
+    fn time_has_come(&mut self, id: TriggerId, cx: &mut Context<'_, Self>) {
+        let Some(armed) = self.triggers.get_mut(&id) else {
+            return;
+        };
+        let again = armed
+            .fired
+            .is_some_and(|it| cx.now().since(it) <= CORRECTION);
+        if !again {
+            armed.fired = Some(cx.now());
+            self.fire(id, cx);
+        }
+    }
+
+    fn fire(&self, id: TriggerId, cx: &mut Context<'_, Self>) {
+        let Some(armed) = self.triggers.get(&id) else {
+            return;
+        };
+        // Who forgets a routine forgets its triggers, so it is there.
+        if let Some(routine) = self.routines.get(&armed.name) {
+            cx.event(Event::Submit {
+                name: armed.name.clone(),
+                routine: routine.clone(),
+                cause: Cause::Trigger(id),
+            });
+        }
+    }
+
+    fn observed(
+        &mut self,
+        device: NodeId,
+        state: Option<V>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        if let Some(state) = state {
+            let limit = self.config.device_limit;
+            let taken = self.states.insert(device, state);
+            taken.map_err(|_| Reject::TooManyDevices { limit })?;
+        } else {
+            self.states.remove(&device);
+        }
+        let concerned = |(&id, it): (&TriggerId, _)| {
+            let it: &Armed<V> = it;
+            match &it.trigger {
+                Trigger::When(clause) if clause.asks(device) => {
+                    Some((id, clause.holds(&|it| self.states.get(&it)) == Some(true)))
+                }
+                Trigger::When(_) | Trigger::At(_) | Trigger::Every(_) | Trigger::Manual => None,
+            }
+        };
+        let answers: Vec<_> = self.triggers.iter().filter_map(concerned).collect();
+        for (id, is_true) in answers {
+            let Some(armed) = self.triggers.get_mut(&id) else {
+                continue;
+            };
+            let becomes = is_true && !armed.is_true;
+            armed.is_true = is_true;
+            if becomes {
+                self.fire(id, cx);
+            }
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, id: TriggerId, cx: &mut Context<'_, Self>) {
+        match self.triggers.get(&id).map(|it| &it.trigger) {
+            Some(Trigger::At(_)) => self.time_has_come(id, cx),
+            Some(Trigger::Every(_)) => self.fire(id, cx),
+            Some(Trigger::When(_) | Trigger::Manual) | None => {}
+        }
+        self.arm(id, false, cx);
+    }
+}
+
+impl<V: Value> Machine for Dispatcher<V> {
+    type Message = Infallible;
+    type Timer = TriggerId;
+    type Command = Command<V>;
+    type Event = Event<V>;
+    type Reject = Reject;
+
+    fn handle(
+        &mut self,
+        input: Input<Self>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Self::Reject> {
+        match input {
+            Input::Message { message, .. } => match message {},
+            // Who is here is the hub's matter.
+            Input::Membership(_) => Ok(()),
+            Input::Command(command) => self.command(command, cx),
+            Input::Tick(id) => {
+                self.tick(id, cx);
+                Ok(())
+            }
+        }
+    }
+}

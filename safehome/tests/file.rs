@@ -1,0 +1,449 @@
+//! Routine files: what is read, what is refused and how that is said, and that it can be written
+//! again.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use selvedge_core::{NodeId, Span};
+use selvedge_safehome::file::{Fault, FileError, Home, write_routine};
+use selvedge_safehome::trigger::{Clause, TimeOfDay, Trigger};
+use selvedge_safehome::{Catalogue, Comparison, Number, Priority, State, Step};
+
+/// Figure 10a of the paper, to the letter.
+const PAPER: &str = r#"{"RoutineName":"Prep. Breakfast", "CommandList":
+[{"DevID":"CoffeeMkr", "Action":"ON", "Priority":"MUST"},
+{"DevID":"Toaster", "Action":"ON", "Priority":"MUST"}
+]}"#;
+
+/// Everything that a file can say.
+const ALL: &str = r#"{
+  "devices": [
+    {"DevID": "lamp", "initial": "off"},
+    {"DevID": "heater", "initial": 18.5},
+    {"DevID": "window"}
+  ],
+  "routines": [
+    {"RoutineName": "warm up", "CommandList": [
+      {"DevID": "window", "Action": "closed", "Priority": "MUST", "timeout_ms": 2500},
+      {"DevID": "heater", "Action": 21, "Priority": "BEST_EFFORT", "hold_ms": 600000,
+       "undo": 16.25, "if": {"DevID": "heater", "less": 20}},
+      {"DevID": "lamp", "Action": "on"}
+    ]},
+    {"RoutineName": "lights out", "CommandList": [{"DevID": "lamp", "Action": "off"}]}
+  ],
+  "triggers": [
+    {"RoutineName": "warm up", "at": "06:30"},
+    {"RoutineName": "warm up", "every_ms": 3600000},
+    {"RoutineName": "lights out", "manual": true},
+    {"RoutineName": "lights out", "when": {"any": [
+      {"not": {"DevID": "lamp", "not_equal": "on"}},
+      {"all": [{"DevID": "heater", "greater": -3.125}, {"DevID": "window", "equal": "open"}]}
+    ]}}
+  ]
+}"#;
+
+#[test]
+fn the_papers_form_is_read_to_the_letter() {
+    let home = Home::read(PAPER.as_bytes()).unwrap();
+    let [routine] = &home.routines[..] else {
+        panic!("{home:#?}");
+    };
+    assert_eq!(routine.name, "Prep. Breakfast");
+    let (coffee, toaster) = (NodeId(0), NodeId(1));
+    assert_eq!(home.catalogue.name(coffee), Some("CoffeeMkr"));
+    assert_eq!(home.catalogue.id("Toaster"), Some(toaster));
+    let on = State::from("ON");
+    let steps = [Step::new(coffee, on.clone()), Step::new(toaster, on)];
+    assert_eq!(routine.routine.steps, steps);
+}
+
+#[test]
+fn all_keys_mean_what_they_say() {
+    let home = Home::read(ALL.as_bytes()).unwrap();
+    let [lamp, heater, window] = ["lamp", "heater", "window"].map(|it| {
+        let id = home.catalogue.id(it);
+        id.unwrap()
+    });
+    assert_eq!((lamp, window), (NodeId(0), NodeId(2)), "in their order");
+    assert_eq!(home.initial[&lamp], "off".into());
+    let part = |it| State::Number(Number::from_thousandths(it).unwrap());
+    assert_eq!(home.initial[&heater], part(18_500));
+    assert!(!home.initial.contains_key(&window));
+    let [close, warm, light] = &home.routines[0].routine.steps[..] else {
+        panic!("{home:#?}");
+    };
+    assert_eq!(close.timeout, Some(Span::millis(2_500)));
+    assert_eq!(
+        (close.priority, light.priority),
+        (Priority::Must, Priority::Must)
+    );
+    assert_eq!(warm.priority, Priority::BestEffort);
+    assert_eq!(warm.hold, Span::secs(600));
+    assert_eq!(warm.undo, Some(part(16_250)));
+    let condition = warm.condition.as_ref().unwrap();
+    assert_eq!(condition.device, heater);
+    assert_eq!(condition.comparison, Comparison::Less);
+    assert_eq!(condition.value, 20.into());
+    let [at, every, manual, when] = &home.triggers[..] else {
+        panic!("{home:#?}");
+    };
+    assert_eq!(at.trigger, Trigger::At(TimeOfDay::parse("06:30").unwrap()));
+    assert_eq!(every.trigger, Trigger::Every(Span::secs(3_600)));
+    assert_eq!(manual.trigger, Trigger::Manual);
+    let Trigger::When(Clause::Any(any)) = &when.trigger else {
+        panic!("{when:?}");
+    };
+    assert!(matches!(&any[0], Clause::Not(_)));
+    assert!(matches!(&any[1], Clause::All(all) if all.len() == 2));
+}
+
+#[test]
+fn what_was_read_can_be_written_and_read_again() {
+    for text in [PAPER, ALL, "{}", r#"{"devices": [{"DevID": "x"}]}"#] {
+        let home = Home::read(text.as_bytes()).unwrap();
+        let written = home.write().unwrap();
+        let again = Home::read(written.as_bytes()).unwrap();
+        assert_eq!(again, home, "{written}");
+        assert_eq!(again.write().unwrap(), written);
+    }
+}
+
+#[test]
+fn one_routine_is_written_as_the_paper_does() {
+    let home = Home::read(PAPER.as_bytes()).unwrap();
+    let routine = &home.routines[0];
+    let text = write_routine(&routine.name, &routine.routine, &home.catalogue).unwrap();
+    let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(value(&text), value(PAPER));
+}
+
+/// What is wrong, where, and what is said about it.
+#[test]
+fn what_is_refused_is_named_with_its_place_and_the_mend() {
+    let routine = |command: &str| {
+        format!(r#"{{"routines": [{{"RoutineName": "r", "CommandList": [{command}]}}]}}"#)
+    };
+    let trigger = |trigger: &str| {
+        format!(
+            r#"{{"devices": [{{"DevID": "d"}}], "routines": [{{"RoutineName": "r", "CommandList": [{{"DevID": "d", "Action": 1}}]}}], "triggers": [{trigger}]}}"#
+        )
+    };
+    let one = r#"{"DevID": "d", "Action": 1}"#;
+    let at = "routines[0].CommandList[0]";
+    let cases: &[(String, &str, &str)] = &[
+        (
+            "".into(),
+            "",
+            "EOF while parsing a value at line 1 column 0",
+        ),
+        (
+            "[1]".into(),
+            "",
+            "invalid type: sequence, expected an object: a routine, or a document",
+        ),
+        ("{} {}".into(), "", "trailing characters at line 1 column 4"),
+        (
+            r#"{"RoutineName": "r"}"#.into(),
+            "",
+            "missing field `CommandList`",
+        ),
+        (
+            r#"{"rutines": []}"#.into(),
+            "rutines",
+            "unknown field `rutines`, expected one of `devices`, `routines`, `triggers`",
+        ),
+        (
+            r#"{"RoutineName": "r", "CommandList": [], "devices": []}"#.into(),
+            "devices",
+            "unknown field `devices`",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 1, "Priority": "must"}"#),
+            "routines[0].CommandList[0].Priority",
+            "unknown variant `must`, expected `MUST` or `BEST_EFFORT`",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 1, "hold": 3}"#),
+            "routines[0].CommandList[0].hold",
+            "unknown field `hold`, expected one of",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 1, "Action": 2}"#),
+            at,
+            "duplicate field `Action`",
+        ),
+        (routine(r#"{"DevID": "d"}"#), at, "missing field `Action`"),
+        (
+            routine(r#"{"DevID": "d", "Action": true}"#),
+            "routines[0].CommandList[0].Action",
+            "expected a word, or a number of up to 12 digits",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 0.1234}"#),
+            "routines[0].CommandList[0].Action",
+            "0.1234 is too long: give a number of up to 12 digits",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 1000000000000}"#),
+            "routines[0].CommandList[0].Action",
+            "1000000000000 is too long",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 18446744073709551615}"#),
+            "routines[0].CommandList[0].Action",
+            "is too long",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 1e300}"#),
+            "routines[0].CommandList[0].Action",
+            "is too long",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 1, "hold_ms": -5}"#),
+            "routines[0].CommandList[0].hold_ms",
+            "-5 is below zero: give whole milliseconds from 0",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 1, "hold_ms": 1.5}"#),
+            "routines[0].CommandList[0].hold_ms",
+            "expected whole milliseconds from 0",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 1, "hold_ms": 18446744073709552}"#),
+            "routines[0].CommandList[0].hold_ms",
+            "give at most 18446744073709551",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 1, "timeout_ms": 0}"#),
+            "routines[0].CommandList[0].timeout_ms",
+            "it is 0: give milliseconds above zero",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 1, "undo": 1.0}"#),
+            "routines[0].CommandList[0].undo",
+            "it is \"1\" as the Action is",
+        ),
+        (
+            routine(r#"{"DevID": "", "Action": 1}"#),
+            "routines[0].CommandList[0].DevID",
+            "the name is empty",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 1, "if": {"DevID": "d"}}"#),
+            "routines[0].CommandList[0].if",
+            "0 of the keys equal, not_equal, less and greater are there: give one",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 1, "if": {"DevID": "d", "less": 1, "equal": 2}}"#),
+            "routines[0].CommandList[0].if",
+            "2 of the keys",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 1, "if": {"DevID": "d", "less": "warm"}}"#),
+            "routines[0].CommandList[0].if.less",
+            "\"warm\" is a word",
+        ),
+        (
+            routine(r#"{"DevID": "d", "Action": 1, "if": {"all": []}}"#),
+            "routines[0].CommandList[0].if.all",
+            "unknown field `all`",
+        ),
+        (routine(""), "routines[0].CommandList", "the list is empty"),
+        (
+            r#"{"RoutineName": "", "CommandList": []}"#.into(),
+            "RoutineName",
+            "the name is empty",
+        ),
+        (
+            r#"{"RoutineName": "r", "CommandList": []}"#.into(),
+            "CommandList",
+            "the list is empty",
+        ),
+        (
+            format!(
+                r#"{{"routines": [{{"RoutineName": "r", "CommandList": [{one}]}}, {{"RoutineName": "r", "CommandList": [{one}]}}]}}"#
+            ),
+            "routines[1].RoutineName",
+            "a routine is called \"r\" already",
+        ),
+        (
+            r#"{"devices": [{"DevID": "d"}, {"DevID": "d"}]}"#.into(),
+            "devices[1].DevID",
+            "device \"d\" is declared already",
+        ),
+        (
+            r#"{"devices": [{"DevID": ""}]}"#.into(),
+            "devices[0].DevID",
+            "the name is empty",
+        ),
+        (
+            format!(
+                r#"{{"devices": [], "routines": [{{"RoutineName": "r", "CommandList": [{one}]}}]}}"#
+            ),
+            "routines[0].CommandList[0].DevID",
+            "device \"d\" is not declared",
+        ),
+        (
+            format!(
+                r#"{{"devices": [{{"DevID": "d"}}], "routines": [{{"RoutineName": "r", "CommandList": [{one}, {{"DevID": "d", "Action": 1, "if": {{"DevID": "e", "less": 1}}}}]}}]}}"#
+            ),
+            "routines[0].CommandList[1].if.DevID",
+            "device \"e\" is not declared",
+        ),
+        (
+            trigger(r#"{"RoutineName": "s", "manual": true}"#),
+            "triggers[0].RoutineName",
+            "there is no routine \"s\" in this file",
+        ),
+        (
+            trigger(r#"{"RoutineName": "r"}"#),
+            "triggers[0]",
+            "0 of the keys at, every_ms, when and manual are there",
+        ),
+        (
+            trigger(r#"{"RoutineName": "r", "at": "06:30", "manual": true}"#),
+            "triggers[0]",
+            "2 of the keys",
+        ),
+        (
+            trigger(r#"{"RoutineName": "r", "manual": false}"#),
+            "triggers[0].manual",
+            "make it true",
+        ),
+        (
+            trigger(r#"{"RoutineName": "r", "every_ms": 0}"#),
+            "triggers[0].every_ms",
+            "it is 0",
+        ),
+        (
+            trigger(r#"{"RoutineName": "r", "at": "6:30"}"#),
+            "triggers[0].at",
+            "\"6:30\" is no time of day: write 06:30",
+        ),
+        (
+            trigger(r#"{"RoutineName": "r", "at": "24:00"}"#),
+            "triggers[0].at",
+            "no time of day",
+        ),
+        (
+            trigger(r#"{"RoutineName": "r", "when": {}}"#),
+            "triggers[0].when",
+            "0 of the keys equal, not_equal, less, greater, all, any and not",
+        ),
+        (
+            trigger(r#"{"RoutineName": "r", "when": {"all": []}}"#),
+            "triggers[0].when.all",
+            "the list is empty",
+        ),
+        (
+            trigger(r#"{"RoutineName": "r", "when": {"equal": 1}}"#),
+            "triggers[0].when",
+            "names no device",
+        ),
+        (
+            trigger(
+                r#"{"RoutineName": "r", "when": {"DevID": "d", "any": [{"DevID": "d", "equal": 1}]}}"#,
+            ),
+            "triggers[0].when.DevID",
+            "DevID belongs to a comparison",
+        ),
+        (
+            trigger(r#"{"RoutineName": "r", "when": {"equal": 1, "DevID": "d", "any": []}}"#),
+            "triggers[0].when",
+            "2 of the keys",
+        ),
+        (
+            trigger(
+                r#"{"RoutineName": "r", "when": {"not": {"any": [{"DevID": "e", "equal": 1}]}}}"#,
+            ),
+            "triggers[0].when.not.any[0].DevID",
+            "device \"e\" is not declared",
+        ),
+        (
+            trigger(
+                r#"{"RoutineName": "r", "when": {"all": [{"DevID": "d", "equal": 1}, {"DevID": "d", "less": 4}, {"DevID": "d", "equal": "1"}]}}"#,
+            ),
+            "triggers[0].when.all[2]",
+            "device \"d\" cannot be \"1\" and \"1\" at once",
+        ),
+    ];
+    for (text, place, said) in cases {
+        let error = match Home::read(text.as_bytes()) {
+            Ok(home) => panic!("{text} was read: {home:#?}"),
+            Err(error) => error,
+        };
+        let (FileError::Form { path, .. } | FileError::Meaning { path, .. }) = &error;
+        assert_eq!(path, place, "{text}: {error}");
+        let message = error.to_string();
+        assert!(message.contains(said), "{text}: {message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
+
+#[test]
+fn a_position_in_the_file_is_told() {
+    let text = "{\n  \"routines\": [\n    {\"RoutineName\": 3}\n  ]\n}";
+    let error = Home::read(text.as_bytes()).unwrap_err();
+    let FileError::Form { line, column, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!((line, column), (3, 21));
+}
+
+#[test]
+fn a_home_that_could_not_be_read_is_not_written() {
+    let home = || Home::read(ALL.as_bytes()).unwrap();
+    let refused = |home: Home| match home.write().unwrap_err() {
+        FileError::Meaning { fault, .. } => fault,
+        form @ FileError::Form { .. } => panic!("{form}"),
+    };
+    let mut it = home();
+    it.routines[0].routine.steps[0].hold = Span::micros(1_500);
+    assert_eq!(refused(it), Fault::NotWhole(1_500));
+    let mut it = home();
+    it.routines[0].routine.steps[0].device = NodeId(9);
+    assert_eq!(refused(it), Fault::NoDeviceName(NodeId(9)));
+    let mut it = home();
+    it.routines[1].name = "warm up".into();
+    assert_eq!(refused(it), Fault::SameRoutine("warm up".into()));
+    let mut it = home();
+    it.routines[0].routine.steps.clear();
+    assert_eq!(refused(it), Fault::EmptyList);
+}
+
+#[test]
+fn a_file_for_a_known_home_keeps_the_ids() {
+    let mut catalogue = Catalogue::new();
+    catalogue.assign("Toaster", NodeId(70)).unwrap();
+    let home = Home::read_with(PAPER.as_bytes(), catalogue.clone()).unwrap();
+    assert_eq!(home.catalogue.id("Toaster"), Some(NodeId(70)));
+    assert_eq!(home.catalogue.id("CoffeeMkr"), Some(NodeId(71)));
+    // What is known need not be declared.
+    let text = r#"{"devices": [{"DevID": "lamp"}], "routines": [{"RoutineName": "r", "CommandList":
+        [{"DevID": "Toaster", "Action": "OFF"}]}]}"#;
+    let home = Home::read_with(text.as_bytes(), catalogue).unwrap();
+    assert_eq!(home.routines[0].routine.steps[0].device, NodeId(70));
+    assert!(Home::read(text.as_bytes()).is_err());
+}
+
+#[test]
+fn deep_nesting_is_refused_without_a_panic() {
+    let open = r#"{"not":"#.repeat(10_000);
+    let close = "}".repeat(10_000);
+    let clause = format!(r#"{open}{{"DevID": "d", "equal": 1}}{close}"#);
+    let text = format!(r#"{{"triggers": [{{"RoutineName": "r", "when": {clause}}}]}}"#);
+    let error = Home::read(text.as_bytes()).unwrap_err();
+    assert!(error.to_string().contains("recursion limit"));
+}
+
+#[test]
+fn lists_do_not_stand_for_objects() {
+    for text in [
+        r#"["r", [["d", 1]]]"#,
+        r#"{"RoutineName": "r", "CommandList": [["d", 1]]}"#,
+        r#"{"routines": [["r", [{"DevID": "d", "Action": 1}]]]}"#,
+        r#"{"devices": [["d"]]}"#,
+    ] {
+        let error = Home::read(text.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("expected an object"), "{text}: {error}");
+    }
+}

@@ -1,0 +1,367 @@
+//! When routines are run: times of day and what becomes of them when the clock is set, intervals,
+//! clauses that become true, hands.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, its helpers too"
+)]
+
+use selvedge_core::{Choose, Driver, Effect, Input, NodeId, Ratio, Span, Time, Weights};
+use selvedge_safehome::trigger::{
+    CORRECTION, Cause, Clause, Command, Config, Dispatcher, Event, Reject, TimeOfDay, Trigger,
+    TriggerId,
+};
+use selvedge_safehome::{Comparison, Condition, Routine, State, Step};
+
+/// A dispatcher draws nothing.
+struct Never;
+
+impl Choose for Never {
+    fn below(&mut self, _: u64) -> u64 {
+        panic!("a dispatcher has no choice")
+    }
+
+    fn chance(&mut self, _: Ratio) -> bool {
+        panic!("a dispatcher has no choice")
+    }
+
+    fn weighted(&mut self, _: &dyn Weights) -> Option<usize> {
+        panic!("a dispatcher has no choice")
+    }
+}
+
+struct Bench {
+    driver: Driver<Dispatcher<State>>,
+    now: Time,
+    /// What was run when, and by which trigger.
+    runs: Vec<(u64, String, Cause)>,
+    last: TriggerId,
+    submitted: Vec<Routine<State>>,
+}
+
+fn routine(value: i32) -> Routine<State> {
+    let steps = [Step::new(NodeId(1), value.into())];
+    Routine {
+        steps: steps.into(),
+    }
+}
+
+fn clock(text: &str) -> Command<State> {
+    Command::Clock(TimeOfDay::parse(text).unwrap())
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self::with(Config::default())
+    }
+
+    fn with(config: Config) -> Self {
+        let mut bench = Self {
+            driver: Driver::new(Dispatcher::new(config).unwrap()),
+            now: Time::ZERO,
+            runs: Vec::new(),
+            last: TriggerId(0),
+            submitted: Vec::new(),
+        };
+        bench.put("r", 1);
+        bench
+    }
+
+    fn put(&mut self, name: &str, value: i32) {
+        let (name, routine) = (name.into(), routine(value));
+        self.tell(Command::Routine { name, routine }).unwrap();
+    }
+
+    fn tell(&mut self, command: Command<State>) -> Result<(), Reject> {
+        let mut effects = Vec::new();
+        let input = Input::Command(command);
+        let told = self
+            .driver
+            .step(self.now, &mut Never, input, |it| effects.push(it));
+        self.take(effects);
+        told
+    }
+
+    fn take(&mut self, effects: Vec<Effect<Dispatcher<State>>>) {
+        for effect in effects {
+            match effect {
+                Effect::Event(Event::Added(id)) => self.last = id,
+                Effect::Event(Event::Submit {
+                    name,
+                    routine,
+                    cause,
+                }) => {
+                    self.runs.push((self.now.0 / 1_000_000, name, cause));
+                    self.submitted.push(routine);
+                }
+                Effect::Send { .. } | Effect::Multicast { .. } => panic!("it has no peers"),
+            }
+        }
+    }
+
+    fn trigger(&mut self, trigger: Trigger<State>) -> TriggerId {
+        let name = "r".into();
+        self.tell(Command::Trigger { name, trigger }).unwrap();
+        self.last
+    }
+
+    fn at(&mut self, text: &str) -> TriggerId {
+        self.trigger(Trigger::At(TimeOfDay::parse(text).unwrap()))
+    }
+
+    fn observe(&mut self, device: u64, state: impl Into<State>) {
+        let (device, state) = (NodeId(device), Some(state.into()));
+        self.tell(Command::Observed { device, state }).unwrap();
+    }
+
+    /// Lets so many seconds pass, and says when something was run meanwhile.
+    fn pass(&mut self, seconds: u64) -> Vec<u64> {
+        let (until, before) = (self.now + Span::secs(seconds), self.runs.len());
+        while let Some(due) = self.driver.deadline().filter(|&it| it <= until) {
+            self.now = self.now.max(due);
+            let mut effects = Vec::new();
+            self.driver
+                .expire(self.now, &mut Never, |it| effects.push(it));
+            self.take(effects);
+        }
+        self.now = until;
+        self.runs.iter().skip(before).map(|it| it.0).collect()
+    }
+}
+
+fn is(device: u64, comparison: Comparison, value: impl Into<State>) -> Clause<State> {
+    Clause::Is(Condition {
+        device: NodeId(device),
+        comparison,
+        value: value.into(),
+    })
+}
+
+const DAY: u64 = 86_400;
+
+#[test]
+fn a_time_of_day_comes_each_day_once_the_clock_is_known() {
+    let mut bench = Bench::new();
+    let id = bench.at("06:30");
+    assert!(bench.pass(3 * DAY).is_empty());
+    bench.tell(clock("06:00")).unwrap();
+    let start = bench.now.0 / 1_000_000;
+    let came = bench.pass(3 * DAY);
+    let expected = [1_800, DAY + 1_800, 2 * DAY + 1_800];
+    assert_eq!(came, expected.map(|it| start + it));
+    assert_eq!(bench.runs[0].2, Cause::Trigger(id));
+    // One that is added later knows the clock, too.
+    bench.at("06:00:10");
+    assert_eq!(bench.pass(11).len(), 1);
+}
+
+#[test]
+fn a_time_that_is_now_comes_now() {
+    let mut bench = Bench::new();
+    bench.at("06:30");
+    bench.tell(clock("06:30")).unwrap();
+    assert_eq!(bench.pass(DAY - 1), [0]);
+}
+
+/// Each second of the day at which the clock may be corrected around a trigger's time, by each
+/// length up to the limit: it comes once.
+#[test]
+fn a_small_correction_leaves_nothing_out_and_repeats_nothing() {
+    let limit = CORRECTION.0 / 1_000_000;
+    let noon = 43_200_u32;
+    for before in 0..3 * limit {
+        for correction in 0..=2 * limit {
+            let mut bench = Bench::new();
+            bench.at("12:00");
+            let start = noon - limit as u32;
+            let time =
+                |seconds: u64| Command::Clock(TimeOfDay::from_seconds(seconds as u32).unwrap());
+            bench.tell(time(start.into())).unwrap();
+            bench.pass(before);
+            let shown = u64::from(start) + before + correction - limit;
+            bench.tell(time(shown)).unwrap();
+            bench.pass(10 * limit);
+            assert_eq!(
+                bench.runs.len(),
+                1,
+                "{before} s later the clock went from {} to {shown}",
+                u64::from(start) + before
+            );
+        }
+    }
+}
+
+#[test]
+fn a_large_step_leaves_out_and_repeats() {
+    let mut bench = Bench::new();
+    bench.at("02:30");
+    // Summer time begins: 02:00 becomes 03:00.
+    bench.tell(clock("01:59")).unwrap();
+    bench.pass(60);
+    bench.tell(clock("03:00")).unwrap();
+    assert!(bench.pass(3_600).is_empty());
+    // It ends: 03:00 becomes 02:00.
+    bench.tell(clock("02:00")).unwrap();
+    assert_eq!(bench.pass(3_600).len(), 1);
+    bench.tell(clock("02:00")).unwrap();
+    assert_eq!(bench.pass(3_600).len(), 1);
+}
+
+#[test]
+fn an_interval_comes_again_and_again_until_it_is_removed() {
+    let mut bench = Bench::new();
+    bench.pass(5);
+    let id = bench.trigger(Trigger::Every(Span::secs(10)));
+    assert_eq!(bench.pass(35), [15, 25, 35]);
+    bench.tell(Command::Remove(id)).unwrap();
+    assert!(bench.pass(100).is_empty());
+    assert_eq!(
+        bench.tell(Command::Remove(id)),
+        Err(Reject::UnknownTrigger(id))
+    );
+}
+
+#[test]
+fn a_clause_runs_its_routine_when_it_becomes_true_and_not_while_it_is() {
+    let mut bench = Bench::new();
+    bench.observe(1, 25);
+    bench.trigger(Trigger::When(is(1, Comparison::Greater, 20)));
+    bench.observe(1, 26);
+    assert!(bench.runs.is_empty(), "it was so before");
+    bench.observe(1, 20);
+    bench.observe(1, 21);
+    bench.observe(1, 22);
+    bench.observe(2, 99);
+    assert_eq!(bench.runs.len(), 1);
+    let (device, state) = (NodeId(1), None);
+    bench.tell(Command::Observed { device, state }).unwrap();
+    bench.observe(1, 30);
+    assert_eq!(bench.runs.len(), 2, "it was unknown in between");
+}
+
+#[test]
+fn what_is_unknown_decides_nothing_unless_the_rest_does() {
+    let a = || is(1, Comparison::Equal, "on");
+    let b = || is(2, Comparison::Equal, "on");
+    let not = |it| Clause::Not(Box::new(it));
+    let (on, off) = (State::from("on"), State::from("off"));
+    let ask = |clause: Clause<State>, first: Option<&State>, second: Option<&State>| {
+        clause.holds(&|id| if id == NodeId(1) { first } else { second })
+    };
+    let all = || Clause::All([a(), b()].into());
+    let any = || Clause::Any([a(), b()].into());
+    for (clause, first, second, expected) in [
+        (a(), Some(&on), None, Some(true)),
+        (a(), None, None, None),
+        (not(a()), None, None, None),
+        (not(a()), Some(&off), None, Some(true)),
+        (all(), Some(&on), None, None),
+        (all(), Some(&off), None, Some(false)),
+        (all(), None, Some(&off), Some(false)),
+        (all(), Some(&on), Some(&on), Some(true)),
+        (any(), Some(&on), None, Some(true)),
+        (any(), None, Some(&on), Some(true)),
+        (any(), Some(&off), None, None),
+        (any(), Some(&off), Some(&off), Some(false)),
+        (Clause::All([].into()), None, None, Some(true)),
+        (Clause::Any([].into()), None, None, Some(false)),
+    ] {
+        assert_eq!(ask(clause.clone(), first, second), expected, "{clause:?}");
+    }
+}
+
+#[test]
+fn replacing_a_routine_changes_later_submissions_only() {
+    let mut bench = Bench::new();
+    bench.trigger(Trigger::Every(Span::secs(10)));
+    bench.pass(10);
+    bench.put("r", 2);
+    assert_eq!(bench.submitted, [routine(1)]);
+    bench.pass(10);
+    assert_eq!(bench.submitted, [routine(1), routine(2)]);
+    bench.tell(Command::Run("r".into())).unwrap();
+    assert_eq!(bench.runs[2].2, Cause::Hand);
+}
+
+#[test]
+fn who_forgets_a_routine_forgets_its_triggers() {
+    let mut bench = Bench::new();
+    bench.trigger(Trigger::Every(Span::secs(10)));
+    bench.put("other", 3);
+    bench.tell(Command::Forget("r".into())).unwrap();
+    assert!(bench.pass(100).is_empty());
+    let machine = bench.driver.machine();
+    assert_eq!(machine.routines().collect::<Vec<_>>(), ["other"]);
+    assert_eq!(machine.triggers().count(), 0);
+    for command in [
+        Command::Run("r".into()),
+        Command::Forget("r".into()),
+        Command::Trigger {
+            name: "r".into(),
+            trigger: Trigger::Manual,
+        },
+    ] {
+        let refused = bench.tell(command).unwrap_err();
+        assert_eq!(refused, Reject::UnknownRoutine("r".into()));
+    }
+}
+
+#[test]
+fn limits_are_kept_and_named() {
+    let mut bench = Bench::with(Config {
+        routine_limit: 1,
+        trigger_limit: 1,
+        clause_limit: 2,
+        device_limit: 1,
+    });
+    let (name, routine) = (String::from("s"), routine(1));
+    let refused = bench.tell(Command::Routine { name, routine });
+    assert_eq!(refused, Err(Reject::TooManyRoutines { limit: 1 }));
+    let long = Clause::Any([is(1, Comparison::Equal, 1), is(1, Comparison::Equal, 2)].into());
+    let add = |trigger| Command::Trigger {
+        name: "r".into(),
+        trigger,
+    };
+    let refused = bench.tell(add(Trigger::When(long)));
+    assert_eq!(refused, Err(Reject::ClauseTooLong { found: 3, limit: 2 }));
+    let refused = bench.tell(add(Trigger::Every(Span::ZERO)));
+    assert_eq!(refused, Err(Reject::NoInterval));
+    bench.trigger(Trigger::Manual);
+    let refused = bench.tell(add(Trigger::Manual));
+    assert_eq!(refused, Err(Reject::TooManyTriggers { limit: 1 }));
+    bench.observe(1, 1);
+    let (device, state) = (NodeId(2), Some(1.into()));
+    let refused = bench.tell(Command::Observed { device, state });
+    assert_eq!(refused, Err(Reject::TooManyDevices { limit: 1 }));
+    let nothing = Config {
+        clause_limit: 0,
+        ..Config::default()
+    };
+    let refused = Dispatcher::<State>::new(nothing).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "clause_limit is 0: set it to 1 or more"
+    );
+}
+
+#[test]
+fn times_of_day_are_written_as_they_are_read() {
+    for text in ["00:00", "06:30", "23:59:59", "12:00:01"] {
+        assert_eq!(TimeOfDay::parse(text).unwrap().to_string(), text);
+    }
+    for wrong in [
+        "",
+        "6:30",
+        "24:00",
+        "12:60",
+        "12:00:60",
+        "12",
+        "12:00:00:00",
+        "+1:00",
+        "12:0a",
+    ] {
+        assert_eq!(TimeOfDay::parse(wrong), None, "{wrong}");
+    }
+    assert_eq!(TimeOfDay::from_seconds(TimeOfDay::DAY), None);
+}
