@@ -3,93 +3,100 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{NodeId, Span, Time};
+use selvedge_core::{Span, Time};
 
-use crate::lineage::Entry;
+use crate::lineage::{Device, Entry};
+use crate::schedule::order::{Room, Sides};
 use crate::schedule::{Need, Place};
 use crate::{Hub, RoutineId, Value};
+
+/// A place that is tried.
+struct Choice {
+    place: Place,
+    /// How to take it back.
+    way_back: usize,
+}
+
+/// Why there are no places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unplaced {
+    /// No gaps agree with one order in time.
+    NoGap,
+    /// As many were looked at as may be.
+    GaveUp,
+}
 
 impl<V: Value> Hub<V> {
     /// The earliest places in gaps that agree with one order; behind all others if none is found
     /// within [`Config::search_limit`](crate::Config::search_limit).
     pub(crate) fn timeline(&mut self, id: RoutineId, now: Time) -> Vec<Place> {
         let needs = self.needs(id);
+        let mut left = self.config.search_limit;
+        let found = self.search(&needs, now, &mut left);
+        self.counters.searched += u64::from(self.config.search_limit - left);
+        self.counters.unplaced += u64::from(found == Err(Unplaced::GaveUp));
+        found.unwrap_or_else(|_| self.behind_all(&needs, now))
+    }
+
+    /// The places, if there are any; `left` gaps may be looked at.
+    fn search(&self, needs: &[Need], now: Time, left: &mut u16) -> Result<Vec<Place>, Unplaced> {
         let work = needs.iter().map(|it| it.until).max().unwrap_or_default();
         let longest = Span(work.0.saturating_mul(self.config.stretch.into()) / 100);
-        let mut chosen: Vec<Place> = Vec::with_capacity(needs.len());
+        let mut sides = Sides::new(self);
+        let mut chosen: Vec<Choice> = Vec::with_capacity(needs.len());
+        // Behind this the next place must be.
         let mut from = 0;
-        let mut left = self.config.search_limit;
         while let Some(&need) = needs.get(chosen.len()) {
-            if left == 0 {
-                self.counters.unplaced += 1;
-                return self.behind_all(id, now);
-            }
-            left -= 1;
-            self.counters.searched += 1;
-            let first = chosen.first().map(|it| it.start);
-            let place = self.gap(need, self.soonest(need, &needs, &chosen, now), from);
+            *left = left.checked_sub(1).ok_or(Unplaced::GaveUp)?;
+            let device = self.devices.get(&need.device).ok_or(Unplaced::NoGap)?;
+            let mut room = sides.room(need.device, device);
+            room.first = room.first.max(from);
+            let soonest = chosen.last().map_or(Span::ZERO, |former| {
+                let before = needs.get(chosen.len() - 1);
+                let planned = before.map_or(Span::ZERO, |it| it.from);
+                former.place.start.since(now + planned)
+            });
+            let place = need.gap(device, room, now + need.from + soonest);
+            let begin = chosen.first().map(|it| it.place.start);
             let in_time = |it: &Place| {
-                let begin = first.unwrap_or(it.start);
+                let begin = begin.unwrap_or(it.start);
                 (it.start + it.length).since(begin) <= longest
             };
-            match place {
-                Some(place) if in_time(&place) => {
-                    chosen.push(place);
-                    if self.is_serial(&chosen) {
-                        from = 0;
-                    } else {
-                        chosen.pop();
-                        from = place.at + 1;
-                    }
-                }
+            if let Some(mut place) = place.filter(in_time) {
+                place.leased = sides.leases(device, place.at);
+                let way_back = sides.choose(device, place.at);
+                chosen.push(Choice { place, way_back });
+                from = 0;
+            } else {
                 // Later gaps are later still: the former choice was wrong.
-                Some(_) | None => {
-                    let Some(former) = chosen.pop() else {
-                        return self.behind_all(id, now);
-                    };
-                    from = former.at + 1;
-                }
+                let former = chosen.pop().ok_or(Unplaced::NoGap)?;
+                sides.take_back(former.way_back);
+                from = former.place.at + 1;
             }
         }
-        chosen
+        Ok(chosen.into_iter().map(|it| it.place).collect())
     }
+}
 
-    /// When the routine can need this device at the soonest, after what was chosen.
-    fn soonest(&self, need: Need, needs: &[Need], chosen: &[Place], now: Time) -> Time {
-        let delayed = chosen.iter().zip(needs).map(|(place, before)| {
-            let delay = place.start.since(now + before.from);
-            now + need.from + delay
-        });
-        delayed.max().unwrap_or(now + need.from)
-    }
-
-    /// The first gap, from the place with number `from` on, that is long enough.
-    fn gap(&self, need: Need, soonest: Time, from: usize) -> Option<Place> {
-        let device: NodeId = need.device;
-        let first = self.earliest(device)?.max(from);
-        let lineage = &self.devices.get(&device)?.lineage;
-        let length = need.until - need.from;
-        let before = lineage.get(..first).unwrap_or_default();
+impl Need {
+    /// The first gap that is long enough.
+    fn gap<V: Value>(self, device: &Device<V>, room: Room, soonest: Time) -> Option<Place> {
+        let length = self.until - self.from;
+        let before = device.lineage.get(..room.first).unwrap_or_default();
         let open = before.iter().filter(|it| !it.released);
         let mut start = open.map(Entry::end).fold(soonest, Time::max);
-        for at in first..=lineage.len() {
-            let Some(next) = lineage.get(at) else {
+        for at in room.first..=room.last {
+            let next = device.lineage.get(at);
+            if next.is_none_or(|next| start + length <= next.start) {
                 return Some(Place {
-                    device,
+                    device: self.device,
                     at,
                     start,
                     length,
-                });
-            };
-            if start + length <= next.start {
-                return Some(Place {
-                    device,
-                    at,
-                    start,
-                    length,
+                    leased: false,
                 });
             }
-            start = start.max(next.end());
+            start = start.max(next.map_or(start, Entry::end));
         }
         None
     }
