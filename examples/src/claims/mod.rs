@@ -13,6 +13,7 @@ mod page;
 mod plan;
 mod plot;
 mod run;
+pub mod safehome;
 mod samples;
 mod stats;
 mod table;
@@ -47,6 +48,10 @@ pub const FAMILIES: &[Family] = &[
     Family {
         name: "camera",
         claims: camera::claims,
+    },
+    Family {
+        name: "safehome",
+        claims: safehome::claims,
     },
 ];
 

@@ -1,0 +1,84 @@
+//! S5: latency of the three schedulers.
+
+use super::lab::{EV, FCFS, Figure, JIT, Load, Model, Setting};
+use super::scenario::{Micro, TABLE_3};
+use super::tell::{experiments, fewest, plot, ratio, words};
+use crate::claims::{Claim, Judgement, Samples, Verdict};
+
+pub(super) const MODELS: [Model; 3] = [FCFS, JIT, EV];
+pub(super) const CONCURRENT: [usize; 3] = [2, 4, 8];
+const PAPER: [f64; 2] = [2.36, 1.33];
+
+pub(super) fn claim() -> Claim {
+    Claim {
+        id: "S5",
+        claim: "Timeline's latency is shorter than FCFS's / JiT's, with 4 concurrent routines",
+        source: "SafeHome, section 7.5, figure 14a",
+        unit: "times",
+        experiments: experiments(settings()),
+        judge,
+    }
+}
+
+pub(super) fn of(model: Model) -> [Setting; 3] {
+    CONCURRENT.map(|concurrent| {
+        let load = Load::Micro(Micro {
+            concurrent,
+            ..TABLE_3
+        });
+        Setting::new(load, model)
+    })
+}
+
+pub(super) fn settings() -> impl Iterator<Item = Setting> {
+    MODELS.into_iter().flat_map(of)
+}
+
+fn judge(samples: &Samples) -> Option<Judgement> {
+    let [fcfs, jit, timeline] = MODELS.map(of);
+    let ours = |nth: usize| -> Option<[f64; 2]> {
+        let (fcfs, jit) = (fcfs.get(nth)?, jit.get(nth)?);
+        let timeline = timeline.get(nth)?;
+        Some([
+            ratio(fcfs, timeline, Figure::Normalized, samples)?,
+            ratio(jit, timeline, Figure::Normalized, samples)?,
+        ])
+    };
+    let (at_2, at_4, at_8) = (ours(0)?, ours(1)?, ours(2)?);
+    let is = |band: f64| {
+        at_4.iter()
+            .zip(PAPER)
+            .all(|(ours, paper)| *ours >= paper * band)
+    };
+    let slow = MODELS.map(|model| {
+        let load = of(model)[1];
+        load.mean(Figure::Normalized, samples).unwrap_or_default()
+    });
+    Some(Judgement {
+        paper: "2.36 / 1.33".to_owned(),
+        ours: format!("{:.2} / {:.2}", at_4[0], at_4[1]),
+        verdict: if is(1.0) {
+            Verdict::Better
+        } else if is(0.8) {
+            Verdict::Holds
+        } else {
+            Verdict::Differs
+        },
+        reason: format!(
+            "Latency in times of what a routine's commands take; means. Better from the paper's figures \
+             on, holds from 80% of them. FCFS, JiT and Timeline: {}. With 2 concurrent routines {}, with 8 \
+             {}.",
+            words(slow, 2),
+            words(at_2, 2),
+            words(at_8, 2),
+        ),
+        trials: fewest(settings(), samples),
+        plots: vec![plot(
+            "S5: latency / what the commands take",
+            ("concurrent routines", &["2", "4", "8"]),
+            ("times", Figure::Normalized, 1.0),
+            MODELS.map(|model| (model.name, of(model).to_vec())),
+            samples,
+        )],
+    })
+}
