@@ -134,12 +134,12 @@ impl<V: Value> Hub<V> {
         if run.devices.iter().any(is_taken) {
             return None;
         }
-        let mut sides = Sides::new(self);
         let needs = self.needs(id);
+        let mut sides = Sides::new(self, &needs);
         let mut places = Vec::with_capacity(needs.len());
-        for need in needs {
+        for (number, need) in needs.iter().enumerate() {
             let device = self.devices.get(&need.device)?;
-            let room = sides.room(need.device, device);
+            let room = sides.room(number)?;
             let at = device.first_free();
             if room.first != at || room.last < at {
                 return None;
@@ -147,7 +147,9 @@ impl<V: Value> Hub<V> {
             let mut place = need.place(at, now);
             place.leased = sides.leases(device, at);
             places.push(place);
-            sides.choose(device, at);
+            if !sides.choose(number, device, at) {
+                return None;
+            }
         }
         Some(places)
     }

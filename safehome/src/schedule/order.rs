@@ -1,52 +1,41 @@
 //! Whether places agree with one order of all routines.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
 
 use crate::lineage::{Device, Entry};
 use crate::run::{Run, Stage};
+use crate::schedule::Need;
 use crate::{Hub, RoutineId, Value};
 
-/// Who comes before a new routine and who after it, by the places that it has chosen, and by way of
-/// any others (erratum H1: looking at direct neighbours alone is not enough).
+/// Where a new routine may go on each device that it needs, by the places that it has chosen on
+/// others.
 ///
-/// Those that are committed count as long as somebody before them is unfinished (errata H2, H3).
-/// Whoever comes before somebody before it comes before it, so in the order of each device those
-/// before are in front, those after are behind, and the new routine may go anywhere between.
+/// Whoever comes before somebody before it comes before it, by way of any others (erratum H1:
+/// looking at direct neighbours alone is not enough). So in the order of each device those before
+/// are in front, those after are behind, and the new routine may go anywhere between. Those that are
+/// committed count as long as somebody before them is unfinished (errata H2, H3).
 ///
-/// Each entry is followed once while places are added, so a routine's places cost O(e l) together,
-/// with e the entries of those on either side and l those of one device; nothing is copied.
+/// How far a routine reaches on these devices is found once, when it is first a neighbour: that
+/// takes O(e (l + k)) for all, with e the entries of those on either side, l those of one device and
+/// k the devices needed. A choice takes O(k), and to take it back costs nothing.
 pub(crate) struct Sides<'a, V> {
     hub: &'a Hub<V>,
+    /// The devices needed, sorted, with their numbers.
+    needed: Vec<(NodeId, usize)>,
     /// All live routines, by id.
-    all: Vec<Live<'a, V>>,
-    /// Who was marked, in order: the way back.
-    trail: Vec<usize>,
-    /// Whose neighbours are to be looked at.
-    stack: Vec<usize>,
+    live: Vec<Live<'a, V>>,
+    after: Reach,
+    before: Reach,
+    /// As many as devices are needed, before each choice and after the last one.
+    rooms: Vec<Room>,
 }
 
 struct Live<'a, V> {
     id: RoutineId,
     run: &'a Run<V>,
-    stays: Stays,
-    side: Option<Side>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
-    Before,
-    After,
-}
-
-/// Whether a new routine must not go before one that has not touched a common device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stays {
-    Nowhere,
-    /// On the device that it waits for now (erratum H18).
-    WhereItWaits,
-    Everywhere,
 }
 
 /// The places on a device between which a routine may choose, both ends included; none if `first`
@@ -57,161 +46,228 @@ pub(crate) struct Room {
     pub(crate) last: usize,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Before,
+    After,
+}
+
+/// How far live routines reach on one side.
+struct Reach {
+    side: Side,
+    is_known: Vec<bool>,
+    /// For each live routine, and each device needed: the place nearest to the new one of those that
+    /// are on this side of the routine, itself included.
+    nearest: Vec<Option<usize>>,
+    /// Whose neighbours are to be looked at; and who is known when these are, with where its edges
+    /// begin.
+    stack: Vec<(usize, Option<usize>)>,
+    edges: Vec<usize>,
+}
+
 impl<'a, V: Value> Sides<'a, V> {
     /// Of a routine that has chosen nothing yet.
-    pub(crate) fn new(hub: &'a Hub<V>) -> Self {
-        let live = |(&id, run): (&RoutineId, &'a Run<V>)| Live {
-            id,
-            run,
-            stays: Stays::of(run, hub.config.pre_leases),
-            side: None,
-        };
-        let mut all = Vec::with_capacity(hub.runs.len());
-        all.extend(hub.runs.iter().map(live));
-        Self {
-            trail: Vec::with_capacity(all.len()),
-            stack: Vec::new(),
+    pub(crate) fn new(hub: &'a Hub<V>, needs: &[Need]) -> Self {
+        let mut live = Vec::with_capacity(hub.runs.len());
+        live.extend(hub.runs.iter().map(|(&id, run)| Live { id, run }));
+        let mut needed: Vec<(NodeId, usize)> = needs.iter().map(|it| it.device).zip(0..).collect();
+        needed.sort_unstable();
+        let mut rooms = Vec::with_capacity(needs.len() * (needs.len() + 1));
+        let cells = live.len() * needs.len();
+        let mut sides = Self {
             hub,
-            all,
-        }
+            needed,
+            after: Reach::new(Side::After, live.len(), cells),
+            before: Reach::new(Side::Before, live.len(), cells),
+            live,
+            rooms: Vec::new(),
+        };
+        rooms.extend(needs.iter().map(|need| sides.room_at_first(need.device)));
+        sides.rooms = rooms;
+        sides
     }
 
-    /// Takes a place, in front of the entry with this number. Returns how to take it
-    /// [back](Self::take_back).
-    pub(crate) fn choose(&mut self, device: &Device<V>, at: usize) -> usize {
-        let way_back = self.trail.len();
+    /// Where it may go on the device with this number, after the choices for those before.
+    pub(crate) fn room(&self, number: usize) -> Option<Room> {
+        let row = number * self.needed.len();
+        self.rooms.get(row + number).copied()
+    }
+
+    /// Takes a place on the device with this number, in front of the entry with this one. Choices
+    /// for this device and later ones are taken back. Returns whether it leaves room on all later
+    /// devices.
+    pub(crate) fn choose(&mut self, number: usize, device: &Device<V>, at: usize) -> bool {
+        let width = self.needed.len();
+        self.rooms.truncate((number + 1) * width);
+        self.rooms.extend_from_within(number * width..);
         let (left, right) = device
             .lineage
             .split_at_checked(at)
             .unwrap_or((&device.lineage, &[]));
-        let mut left = left.iter().rev().filter_map(Entry::routine);
-        let mut right = right.iter().filter_map(Entry::routine);
-        if self.hub.rules.direct_order() {
-            left.for_each(|it| self.mark(it, Side::Before));
-            right.for_each(|it| self.mark(it, Side::After));
-            self.stack.clear();
-            return way_back;
-        }
-        if let Some(next) = right.next() {
-            self.reach(next, Side::After);
-        }
-        if let Some(former) = left.next() {
-            self.reach(former, Side::Before);
-        }
-        way_back
-    }
-
-    /// Takes back what was chosen last.
-    pub(crate) fn take_back(&mut self, way_back: usize) {
-        for at in self.trail.drain(way_back.min(self.trail.len())..) {
-            if let Some(live) = self.all.get_mut(at) {
-                live.side = None;
-            }
-        }
-    }
-
-    /// Where it may go on a device: behind all that have touched it and all that must not be
-    /// overtaken, and in the order of what was chosen.
-    pub(crate) fn room(&self, id: NodeId, device: &Device<V>) -> Room {
-        let lineage = &device.lineage;
-        let mut room = Room {
-            first: 0,
-            last: lineage.len(),
+        // Of those further away on this device all neighbours know.
+        let count = if self.hub.rules.direct_order() {
+            usize::MAX
+        } else {
+            1
         };
-        for (at, entry) in lineage.iter().enumerate().rev() {
-            if entry.touched {
-                room.first = room.first.max(at + 1);
-            }
-            let Some(live) = entry.routine().and_then(|it| self.all.get(self.index(it)?)) else {
-                continue;
-            };
-            if live.side == Some(Side::After) {
-                room.last = at;
-            }
-            let stays = match live.stays {
-                Stays::Nowhere => false,
-                Stays::WhereItWaits => live.run.waits_for(id),
-                Stays::Everywhere => true,
-            };
-            if stays || live.side == Some(Side::Before) {
-                room.first = room.first.max(at + 1);
-            }
-            // Who is further in front is before this one.
-            if room.first > 0 && !self.hub.rules.direct_order() {
-                break;
-            }
+        for after in right.iter().filter_map(Entry::routine).take(count) {
+            self.narrow(number + 1, after, Side::After);
         }
-        room
+        let left = left.iter().rev().filter_map(Entry::routine);
+        for before in left.take(count) {
+            self.narrow(number + 1, before, Side::Before);
+        }
+        let later = self.rooms.iter().skip((number + 1) * width + number + 1);
+        later.copied().all(|room| room.first <= room.last)
     }
 
     /// Whether somebody who has started comes behind this place.
     pub(crate) fn leases(&self, device: &Device<V>, at: usize) -> bool {
         let behind = device.lineage.iter().skip(at).filter_map(Entry::routine);
-        let mut behind = behind.filter_map(|it| self.all.get(self.index(it)?));
+        let mut behind = behind.filter_map(|it| self.live.get(self.index(it)?));
         behind.any(|it| it.run.stage == Stage::Running)
     }
 
-    fn index(&self, id: RoutineId) -> Option<usize> {
-        // Numbers are given in a row, so most are found where they would be if all were live.
-        let first = self.all.first()?.id;
-        let guess = usize::try_from(id.0.checked_sub(first.0)?).unwrap_or(usize::MAX);
-        if self.all.get(guess).is_some_and(|it| it.id == id) {
-            return Some(guess);
+    /// Behind all that have touched a device, and all that must not be overtaken there.
+    fn room_at_first(&self, id: NodeId) -> Room {
+        let lineage = self.hub.devices.get(&id).map(|it| it.lineage.as_slice());
+        let lineage = lineage.unwrap_or_default();
+        let stays = |entry: &Entry<V>| {
+            let live = entry
+                .routine()
+                .and_then(|it| self.live.get(self.index(it)?));
+            entry.touched
+                || live.is_some_and(|Live { run, .. }| match run.stage {
+                    Stage::Waiting | Stage::Placed => run.late,
+                    // It waits for this one: nobody goes in front (erratum H18).
+                    Stage::Running => !self.hub.config.pre_leases || run.late || run.waits_for(id),
+                    Stage::Aborting(_) | Stage::Committed => true,
+                })
+        };
+        Room {
+            first: lineage.iter().rposition(stays).map_or(0, |at| at + 1),
+            last: lineage.len(),
         }
-        self.all.binary_search_by_key(&id, |it| it.id).ok()
     }
 
-    /// Marks it, and all beyond it on this side.
-    fn reach(&mut self, id: RoutineId, side: Side) {
-        self.mark(id, side);
-        while let Some(at) = self.stack.pop() {
-            let Some(&Live { id, run, .. }) = self.all.get(at) else {
+    /// Leaves room on this side of somebody only.
+    fn narrow(&mut self, choices: usize, id: RoutineId, side: Side) {
+        let Some(at) = self.index(id) else {
+            return;
+        };
+        let width = self.needed.len();
+        let reach = match side {
+            Side::Before => &mut self.before,
+            Side::After => &mut self.after,
+        };
+        reach.find(at, self.hub, &self.live, &self.needed);
+        let nearest = reach.nearest.get(at * width..).unwrap_or_default();
+        let rooms = self.rooms.get_mut(choices * width..).unwrap_or_default();
+        for (room, nearest) in rooms.iter_mut().zip(nearest) {
+            match (side, *nearest) {
+                (_, None) => {}
+                (Side::Before, Some(place)) => room.first = room.first.max(place + 1),
+                (Side::After, Some(place)) => room.last = room.last.min(place),
+            }
+        }
+    }
+
+    fn index(&self, id: RoutineId) -> Option<usize> {
+        index(&self.live, id)
+    }
+}
+
+impl Reach {
+    fn new(side: Side, live: usize, cells: usize) -> Self {
+        Self {
+            side,
+            is_known: vec![false; live],
+            nearest: vec![None; cells],
+            stack: Vec::new(),
+            edges: Vec::new(),
+        }
+    }
+
+    /// Finds how far this one reaches, and all beyond it.
+    fn find<V: Value>(
+        &mut self,
+        at: usize,
+        hub: &Hub<V>,
+        live: &[Live<'_, V>],
+        needed: &[(NodeId, usize)],
+    ) {
+        self.stack.push((at, None));
+        while let Some((at, edges)) = self.stack.pop() {
+            if let Some(first) = edges {
+                // All beyond it are known.
+                for beyond in self.edges.drain(first..) {
+                    take_in(&mut self.nearest, at, beyond, needed.len(), self.side);
+                }
+                continue;
+            }
+            match self.is_known.get_mut(at) {
+                Some(is_known) if !*is_known => *is_known = true,
+                Some(_) | None => continue,
+            }
+            let first = self.edges.len();
+            self.stack.push((at, Some(first)));
+            let Some(&Live { id, run }) = live.get(at) else {
                 continue;
             };
-            for device in &run.devices {
-                let Some(device) = self.hub.devices.get(device) else {
+            for &node in &run.devices {
+                let Some(device) = hub.devices.get(&node) else {
                     continue;
                 };
                 let Some(place) = device.position(id) else {
                     continue;
                 };
-                let next = match side {
-                    Side::Before => {
-                        let before = device.lineage.get(..place).unwrap_or_default();
-                        before.iter().rev().find_map(Entry::routine)
-                    }
-                    Side::After => {
-                        let behind = device.lineage.get(place + 1..).unwrap_or_default();
-                        behind.iter().find_map(Entry::routine)
-                    }
+                if let Ok(found) = needed.binary_search_by_key(&node, |it| it.0)
+                    && let Some(&(_, number)) = needed.get(found)
+                    && let Some(cell) = self.nearest.get_mut(at * needed.len() + number)
+                {
+                    *cell = Some(place);
+                }
+                if hub.rules.direct_order() {
+                    continue;
+                }
+                let (left, right) = device.lineage.split_at_checked(place).unwrap_or_default();
+                let next = match self.side {
+                    Side::Before => left.iter().rev().find_map(Entry::routine),
+                    Side::After => right.iter().skip(1).find_map(Entry::routine),
                 };
-                if let Some(next) = next {
-                    self.mark(next, side);
+                if let Some(next) = next.and_then(|it| index(live, it)) {
+                    self.edges.push(next);
+                    if self.is_known.get(next) == Some(&false) {
+                        self.stack.push((next, None));
+                    }
                 }
             }
         }
     }
+}
 
-    fn mark(&mut self, id: RoutineId, side: Side) {
-        if let Some(at) = self.index(id)
-            && let Some(live) = self.all.get_mut(at)
-            && live.side.is_none()
-        {
-            live.side = Some(side);
-            self.trail.push(at);
-            self.stack.push(at);
+/// Who reaches another one reaches as far as that one.
+fn take_in(nearest: &mut [Option<usize>], at: usize, beyond: usize, width: usize, side: Side) {
+    for number in 0..width {
+        let Some(&Some(theirs)) = nearest.get(beyond * width + number) else {
+            continue;
+        };
+        if let Some(ours) = nearest.get_mut(at * width + number) {
+            *ours = Some(match (side, *ours) {
+                (_, None) => theirs,
+                (Side::Before, Some(ours)) => ours.max(theirs),
+                (Side::After, Some(ours)) => ours.min(theirs),
+            });
         }
     }
 }
 
-impl Stays {
-    fn of<V>(run: &Run<V>, pre_leases: bool) -> Self {
-        match run.stage {
-            Stage::Aborting(_) | Stage::Committed => Self::Everywhere,
-            Stage::Waiting | Stage::Placed | Stage::Running if run.late => Self::Everywhere,
-            Stage::Running if !pre_leases => Self::Everywhere,
-            Stage::Running => Self::WhereItWaits,
-            Stage::Waiting | Stage::Placed => Self::Nowhere,
-        }
+fn index<V>(live: &[Live<'_, V>], id: RoutineId) -> Option<usize> {
+    // Numbers are given in a row, so most are found where they would be if all were live.
+    let first = live.first()?.id;
+    let guess = usize::try_from(id.0.checked_sub(first.0)?).unwrap_or(usize::MAX);
+    if live.get(guess).is_some_and(|it| it.id == id) {
+        return Some(guess);
     }
+    live.binary_search_by_key(&id, |it| it.id).ok()
 }

@@ -10,13 +10,6 @@ use crate::schedule::order::{Room, Sides};
 use crate::schedule::{Need, Place};
 use crate::{Hub, RoutineId, Value};
 
-/// A place that is tried.
-struct Choice {
-    place: Place,
-    /// How to take it back.
-    way_back: usize,
-}
-
 /// Why there are no places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unplaced {
@@ -42,39 +35,44 @@ impl<V: Value> Hub<V> {
     fn search(&self, needs: &[Need], now: Time, left: &mut u16) -> Result<Vec<Place>, Unplaced> {
         let work = needs.iter().map(|it| it.until).max().unwrap_or_default();
         let longest = Span(work.0.saturating_mul(self.config.stretch.into()) / 100);
-        let mut sides = Sides::new(self);
-        let mut chosen: Vec<Choice> = Vec::with_capacity(needs.len());
-        // Behind this the next place must be.
+        let mut sides = Sides::new(self, needs);
+        let mut chosen: Vec<Place> = Vec::with_capacity(needs.len());
+        // In front of this the next place must not be.
         let mut from = 0;
         while let Some(&need) = needs.get(chosen.len()) {
             *left = left.checked_sub(1).ok_or(Unplaced::GaveUp)?;
+            let number = chosen.len();
             let device = self.devices.get(&need.device).ok_or(Unplaced::NoGap)?;
-            let mut room = sides.room(need.device, device);
+            let mut room = sides.room(number).ok_or(Unplaced::NoGap)?;
             room.first = room.first.max(from);
-            let soonest = chosen.last().map_or(Span::ZERO, |former| {
-                let before = needs.get(chosen.len() - 1);
-                let planned = before.map_or(Span::ZERO, |it| it.from);
-                former.place.start.since(now + planned)
+            let delay = chosen.last().map_or(Span::ZERO, |former| {
+                let planned = needs.get(number - 1).map_or(Span::ZERO, |it| it.from);
+                former.start.since(now + planned)
             });
-            let place = need.gap(device, room, now + need.from + soonest);
-            let begin = chosen.first().map(|it| it.place.start);
+            let place = need.gap(device, room, now + need.from + delay);
+            let begin = chosen.first().map(|it| it.start);
             let in_time = |it: &Place| {
                 let begin = begin.unwrap_or(it.start);
                 (it.start + it.length).since(begin) <= longest
             };
-            if let Some(mut place) = place.filter(in_time) {
-                place.leased = sides.leases(device, place.at);
-                let way_back = sides.choose(device, place.at);
-                chosen.push(Choice { place, way_back });
-                from = 0;
-            } else {
+            let Some(place) = place.filter(in_time) else {
                 // Later gaps are later still: the former choice was wrong.
                 let former = chosen.pop().ok_or(Unplaced::NoGap)?;
-                sides.take_back(former.way_back);
-                from = former.place.at + 1;
+                from = former.at + 1;
+                continue;
+            };
+            if sides.choose(number, device, place.at) {
+                chosen.push(place);
+                from = 0;
+            } else {
+                from = place.at + 1;
             }
         }
-        Ok(chosen.into_iter().map(|it| it.place).collect())
+        for place in &mut chosen {
+            let device = self.devices.get(&place.device);
+            place.leased = device.is_some_and(|it| sides.leases(it, place.at));
+        }
+        Ok(chosen)
     }
 }
 

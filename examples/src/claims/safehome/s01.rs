@@ -31,6 +31,12 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         .map(|(ev, wv)| above(ev, wv, Figure::Median, samples))
         .collect();
     let ours = ours?;
+    let over_work = of(EV).map(|it| {
+        let latency = it.mean(Figure::Median, samples).unwrap_or_default();
+        let work = it.mean(Figure::MedianWork, samples).unwrap_or(f64::NAN);
+        100.0 * (latency / work - 1.0)
+    });
+    let work = of(WV).map(|it| it.mean(Figure::MeanWork, samples).unwrap_or_default());
     let means = |model| {
         let means = of(model).map(|it| it.mean(Figure::Mean, samples).unwrap_or_default());
         words(means, 0)
@@ -45,10 +51,15 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         },
         ours: words(ours, 1),
         reason: format!(
-            "Medians of each run, in the mean of all. Holds when none is above {PAPER}%. Mean latencies \
-             in s: EV {}, WV {}; the authors' own program gives EV 302, 1073, 108 and WV 258, 956, 81.",
+            "Medians of each run, in the mean of all. Holds when none is above {PAPER}%. Ours lets a device \
+             do one command at a time under WV too, as a device does; the authors' program does not, so its \
+             WV never waits and takes what the commands take. Above that our EV is by {}%. Mean latencies in \
+             s: EV {}, WV {}, commands alone {}; the authors' program gives EV 302, 1073, 108 and WV 258, \
+             956, 81.",
+            words(over_work, 1),
             means(EV),
-            means(WV)
+            means(WV),
+            words(work, 0),
         ),
         trials: fewest(settings(), samples),
         plots: vec![plot(

@@ -1,6 +1,6 @@
 //! S5: latency of the three schedulers.
 
-use super::lab::{EV, FCFS, Figure, JIT, Load, Model, Setting};
+use super::lab::{EV, FCFS, Figure, JIT, Load, Model, Setting, WV};
 use super::scenario::{Micro, TABLE_3};
 use super::tell::{experiments, fewest, plot, ratio, words};
 use crate::claims::{Claim, Judgement, Samples, Verdict};
@@ -30,8 +30,18 @@ pub(super) fn of(model: Model) -> [Setting; 3] {
     })
 }
 
+/// The same with users who wait, and with nothing promised.
+fn others() -> [Setting; 4] {
+    let users = Load::Micro(Micro {
+        users: true,
+        ..TABLE_3
+    });
+    let [fcfs, jit, timeline] = MODELS.map(|model| Setting::new(users, model));
+    [fcfs, jit, timeline, Setting::new(Load::Micro(TABLE_3), WV)]
+}
+
 pub(super) fn settings() -> impl Iterator<Item = Setting> {
-    MODELS.into_iter().flat_map(of)
+    MODELS.into_iter().flat_map(of).chain(others())
 }
 
 fn judge(samples: &Samples) -> Option<Judgement> {
@@ -54,6 +64,12 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         let load = of(model)[1];
         load.mean(Figure::Normalized, samples).unwrap_or_default()
     });
+    let [fcfs, jit, timeline, weak] = others();
+    let users = [
+        ratio(&fcfs, &timeline, Figure::Normalized, samples)?,
+        ratio(&jit, &timeline, Figure::Normalized, samples)?,
+    ];
+    let weak = weak.mean(Figure::Normalized, samples)?;
     Some(Judgement {
         paper: "2.36 / 1.33".to_owned(),
         ours: format!("{:.2} / {:.2}", at_4[0], at_4[1]),
@@ -67,10 +83,11 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         reason: format!(
             "Latency in times of what a routine's commands take; means. Better from the paper's figures \
              on, holds from 80% of them. FCFS, JiT and Timeline: {}. With 2 concurrent routines {}, with 8 \
-             {}.",
+             {}; with 4 users who wait for their routines {}. WV, of which nothing is promised: {weak:.2}.",
             words(slow, 2),
             words(at_2, 2),
             words(at_8, 2),
+            words(users, 2),
         ),
         trials: fewest(settings(), samples),
         plots: vec![plot(

@@ -161,33 +161,29 @@ pub(super) fn factory(rng: &mut ChaCha8Rng) -> Scenario {
     line(STAGES, ITEMS, rng)
 }
 
-/// As many routines as their every order can be tried of (figure 12b), as dense as all.
-pub(super) fn few(
-    of: fn(&mut ChaCha8Rng) -> Scenario,
-    count: usize,
-    rng: &mut ChaCha8Rng,
-) -> Scenario {
-    if of == factory as fn(&mut ChaCha8Rng) -> Scenario {
-        return line(u32::try_from(count).unwrap_or(STAGES), 1, rng);
-    }
-    let Scenario {
-        routines, arrivals, ..
-    } = of(rng);
-    let all = routines.len();
+/// As many stages of the factory, with one item each: as many routines as their every order can be
+/// tried of (figure 12b).
+pub(super) fn short_factory(stages: u32, rng: &mut ChaCha8Rng) -> Scenario {
+    line(stages, 1, rng)
+}
+
+/// So many of the routines, as dense as all were.
+pub(super) fn some(of: Scenario, count: usize, rng: &mut ChaCha8Rng) -> Scenario {
+    let all = of.routines.len();
     let mut picked: Vec<usize> = (0..all).collect();
     while picked.len() > count {
         picked.remove(rng.below(picked.len() as u64) as usize);
     }
-    let times = match &arrivals {
+    let times = match &of.arrivals {
         Arrivals::At(times) => times.as_slice(),
         Arrivals::Concurrent(_) => &[],
     };
     let squeezed = |at: &usize| {
         let time = times.get(*at).copied().unwrap_or_default();
-        Span(time.0 * count as u64 / all as u64)
+        Span(time.0 * count as u64 / all.max(1) as u64)
     };
     let times = picked.iter().map(squeezed).collect();
-    let routines = picked.iter().filter_map(|&at| routines.get(at).cloned());
+    let routines = picked.iter().filter_map(|&at| of.routines.get(at).cloned());
     scenario(routines.collect(), Arrivals::At(times))
 }
 
@@ -196,8 +192,11 @@ pub(super) fn few(
 pub(super) struct Micro {
     pub(super) routines: usize,
     pub(super) devices: u32,
-    /// How many routines run or wait at the same time.
+    /// How many routines would run at the same time if none had to wait.
     pub(super) concurrent: usize,
+    /// As many users, each of whom waits until a routine is finished; instead of times that do not
+    /// depend on what becomes of routines.
+    pub(super) users: bool,
     /// The mean number of commands of a routine.
     pub(super) commands: u64,
     /// The exponent of the devices' popularity, in hundredths.
@@ -214,6 +213,7 @@ pub(super) const TABLE_3: Micro = Micro {
     routines: 100,
     devices: 25,
     concurrent: 4,
+    users: false,
     commands: 3,
     zipf: 5,
     long: 10,
@@ -241,6 +241,9 @@ impl Micro {
                 name += &format!(", {ours} {what}");
             }
         }
+        if self.users {
+            name += ", users who wait";
+        }
         name
     }
 
@@ -248,9 +251,10 @@ impl Micro {
         let exponent = f64::from(self.zipf) / 100.0;
         let weight = |nth: u32| (1e6 / f64::from(nth).powf(exponent)).round() as u64;
         let weights: Vec<u64> = (1..=self.devices).map(weight).collect();
-        let routine = |_| {
+        let mut routine = |_| {
             let count = normal(self.commands, rng).min(self.devices.into()) as usize;
-            let long = (rng.below(100) < self.long).then(|| rng.below(count as u64) as usize);
+            // As in the authors' program: the one in the middle.
+            let long = (rng.below(100) < self.long).then_some(count / 2);
             let mut left = weights.clone();
             let needs = (0..count).map(|nth| {
                 let mean = if long == Some(nth) {
@@ -263,10 +267,17 @@ impl Micro {
             });
             needs.collect()
         };
+        let routines: Vec<Vec<Need>> = (0..self.routines).map(&mut routine).collect();
+        let work: u64 = routines.iter().flatten().map(|it| u64::from(it.1)).sum();
         Scenario {
             devices: self.devices,
-            routines: (0..self.routines).map(routine).collect(),
-            arrivals: Arrivals::Concurrent(self.concurrent),
+            routines,
+            arrivals: if self.users {
+                Arrivals::Concurrent(self.concurrent)
+            } else {
+                let seconds = work.div_ceil(self.concurrent as u64);
+                Arrivals::At(sorted_times(self.routines, seconds, rng))
+            },
         }
     }
 }

@@ -54,11 +54,7 @@ pub(super) fn plot(
     let point = |(x, setting): (u32, &Setting)| {
         let mean = setting.mean(figure, samples)?;
         let all = setting.figures(figure, samples);
-        let parts = if figure as usize <= Figure::P95 as usize {
-            1_000.0
-        } else {
-            1e6
-        };
+        let parts = figure.parts();
         Some(Point {
             x: f64::from(x),
             y: mean * factor,
