@@ -19,14 +19,15 @@ use crate::{Hub, RoutineId, Value};
 /// committed count as long as somebody before them is unfinished (errata H2, H3).
 ///
 /// How far a routine reaches on these devices is found once, when it is first a neighbour: that
-/// takes O(e (l + k)) for all, with e the entries of those on either side, l those of one device and
-/// k the devices needed. A choice takes O(k), and to take it back costs nothing.
+/// takes O(d + e k) for all, with d the devices, e the entries of live routines and k the devices
+/// needed. A choice takes O(k), and to take it back costs nothing.
 pub(crate) struct Sides<'a, V> {
     hub: &'a Hub<V>,
     /// The devices needed, sorted, with their numbers.
     needed: Vec<(NodeId, usize)>,
     /// All live routines, by id.
     live: Vec<Live<'a, V>>,
+    cells: Vec<Cell>,
     after: Reach,
     before: Reach,
     /// As many as devices are needed, before each choice and after the last one.
@@ -36,6 +37,20 @@ pub(crate) struct Sides<'a, V> {
 struct Live<'a, V> {
     id: RoutineId,
     run: &'a Run<V>,
+    /// The last of its cells.
+    cell: Option<usize>,
+}
+
+/// An entry of a live routine. Those of one device stand in a row, in its order.
+struct Cell {
+    /// Whose.
+    live: usize,
+    /// The one before of the same routine.
+    sibling: Option<usize>,
+    is_first: bool,
+    is_last: bool,
+    /// The number of the device among those needed, and the entry's place there.
+    place: Option<(usize, u32)>,
 }
 
 /// The places on a device between which a routine may choose, both ends included; none if `first`
@@ -56,35 +71,69 @@ enum Side {
 struct Reach {
     side: Side,
     is_known: Vec<bool>,
-    /// For each live routine, and each device needed: the place nearest to the new one of those that
-    /// are on this side of the routine, itself included.
-    nearest: Vec<Option<usize>>,
-    /// Whose neighbours are to be looked at; and who is known when these are, with where its edges
-    /// begin.
-    stack: Vec<(usize, Option<usize>)>,
-    edges: Vec<usize>,
+    /// For each live routine a row, with a cell for each device needed: the number of entries in
+    /// front of the new routine's last place there, or its first, that it leaves.
+    rows: Vec<u32>,
+    /// Whose neighbours are to be looked at; and whose are known when these are.
+    stack: Vec<(usize, bool)>,
 }
 
 impl<'a, V: Value> Sides<'a, V> {
     /// Of a routine that has chosen nothing yet.
     pub(crate) fn new(hub: &'a Hub<V>, needs: &[Need]) -> Self {
-        let mut live = Vec::with_capacity(hub.runs.len());
-        live.extend(hub.runs.iter().map(|(&id, run)| Live { id, run }));
+        let live = |(&id, run)| Live {
+            id,
+            run,
+            cell: None,
+        };
+        let mut all = Vec::with_capacity(hub.runs.len());
+        all.extend(hub.runs.iter().map(live));
         let mut needed: Vec<(NodeId, usize)> = needs.iter().map(|it| it.device).zip(0..).collect();
         needed.sort_unstable();
-        let mut rooms = Vec::with_capacity(needs.len() * (needs.len() + 1));
-        let cells = live.len() * needs.len();
+        let count = all.len() * needs.len();
         let mut sides = Self {
             hub,
             needed,
-            after: Reach::new(Side::After, live.len(), cells),
-            before: Reach::new(Side::Before, live.len(), cells),
-            live,
-            rooms: Vec::new(),
+            after: Reach::new(Side::After, all.len(), count),
+            before: Reach::new(Side::Before, all.len(), count),
+            cells: Vec::with_capacity(hub.runs.values().map(|run| run.devices.len()).sum()),
+            live: all,
+            rooms: Vec::with_capacity(needs.len() * (needs.len() + 1)),
         };
-        rooms.extend(needs.iter().map(|need| sides.room_at_first(need.device)));
-        sides.rooms = rooms;
+        sides.lay_out();
+        for need in needs {
+            sides.rooms.push(sides.room_at_first(need.device));
+        }
         sides
+    }
+
+    /// Makes the cells.
+    fn lay_out(&mut self) {
+        let hub = self.hub;
+        for (node, device) in hub.devices.iter() {
+            let number = self.needed.binary_search_by_key(node, |it| it.0);
+            let number = number.ok().and_then(|at| Some(self.needed.get(at)?.1));
+            let begin = self.cells.len();
+            for (entry, place) in device.lineage.iter().zip(0..) {
+                let live = entry.routine().and_then(|it| self.index(it));
+                let Some((at, live)) = live.and_then(|at| Some((at, self.live.get_mut(at)?)))
+                else {
+                    continue;
+                };
+                let sibling = live.cell.replace(self.cells.len());
+                self.cells.push(Cell {
+                    live: at,
+                    sibling,
+                    is_first: self.cells.len() == begin,
+                    is_last: false,
+                    place: number.map(|number| (number, place)),
+                });
+            }
+            if let Some(last) = self.cells.last_mut() {
+                // Of an earlier device if this one has none.
+                last.is_last = true;
+            }
+        }
     }
 
     /// Where it may go on the device with this number, after the choices for those before.
@@ -137,7 +186,7 @@ impl<'a, V: Value> Sides<'a, V> {
                 .routine()
                 .and_then(|it| self.live.get(self.index(it)?));
             entry.touched
-                || live.is_some_and(|Live { run, .. }| match run.stage {
+                || live.is_some_and(|&Live { run, .. }| match run.stage {
                     Stage::Waiting | Stage::Placed => run.late,
                     // It waits for this one: nobody goes in front (erratum H18).
                     Stage::Running => !self.hub.config.pre_leases || run.late || run.waits_for(id),
@@ -160,14 +209,15 @@ impl<'a, V: Value> Sides<'a, V> {
             Side::Before => &mut self.before,
             Side::After => &mut self.after,
         };
-        reach.find(at, self.hub, &self.live, &self.needed);
-        let nearest = reach.nearest.get(at * width..).unwrap_or_default();
+        let is_direct = self.hub.rules.direct_order();
+        reach.find(at, &self.live, &self.cells, width, is_direct);
+        let row = reach.rows.get(at * width..).unwrap_or_default();
         let rooms = self.rooms.get_mut(choices * width..).unwrap_or_default();
-        for (room, nearest) in rooms.iter_mut().zip(nearest) {
-            match (side, *nearest) {
-                (_, None) => {}
-                (Side::Before, Some(place)) => room.first = room.first.max(place + 1),
-                (Side::After, Some(place)) => room.last = room.last.min(place),
+        for (room, &limit) in rooms.iter_mut().zip(row) {
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            match side {
+                Side::Before => room.first = room.first.max(limit),
+                Side::After => room.last = room.last.min(limit),
             }
         }
     }
@@ -179,85 +229,82 @@ impl<'a, V: Value> Sides<'a, V> {
 
 impl Reach {
     fn new(side: Side, live: usize, cells: usize) -> Self {
+        // No limit.
+        let all = match side {
+            Side::Before => 0,
+            Side::After => u32::MAX,
+        };
         Self {
             side,
             is_known: vec![false; live],
-            nearest: vec![None; cells],
+            rows: vec![all; cells],
             stack: Vec::new(),
-            edges: Vec::new(),
         }
     }
 
     /// Finds how far this one reaches, and all beyond it.
-    fn find<V: Value>(
+    fn find<V>(
         &mut self,
         at: usize,
-        hub: &Hub<V>,
         live: &[Live<'_, V>],
-        needed: &[(NodeId, usize)],
+        cells: &[Cell],
+        width: usize,
+        is_direct: bool,
     ) {
-        self.stack.push((at, None));
-        while let Some((at, edges)) = self.stack.pop() {
-            if let Some(first) = edges {
-                // All beyond it are known.
-                for beyond in self.edges.drain(first..) {
-                    take_in(&mut self.nearest, at, beyond, needed.len(), self.side);
-                }
-                continue;
-            }
+        self.stack.push((at, false));
+        while let Some((at, is_beyond_known)) = self.stack.pop() {
             match self.is_known.get_mut(at) {
-                Some(is_known) if !*is_known => *is_known = true,
+                Some(is_known) if is_beyond_known || !*is_known => *is_known = true,
                 Some(_) | None => continue,
             }
-            let first = self.edges.len();
-            self.stack.push((at, Some(first)));
-            let Some(&Live { id, run }) = live.get(at) else {
-                continue;
-            };
-            for &node in &run.devices {
-                let Some(device) = hub.devices.get(&node) else {
-                    continue;
+            if !is_beyond_known {
+                self.stack.push((at, true));
+            }
+            let mut next = live.get(at).and_then(|it| it.cell);
+            while let Some((place, cell)) = next.and_then(|it| Some((it, cells.get(it)?))) {
+                next = cell.sibling;
+                let beyond = match self.side {
+                    _ if is_direct => None,
+                    Side::Before if cell.is_first => None,
+                    Side::Before => cells.get(place - 1),
+                    Side::After if cell.is_last => None,
+                    Side::After => cells.get(place + 1),
                 };
-                let Some(place) = device.position(id) else {
-                    continue;
-                };
-                if let Ok(found) = needed.binary_search_by_key(&node, |it| it.0)
-                    && let Some(&(_, number)) = needed.get(found)
-                    && let Some(cell) = self.nearest.get_mut(at * needed.len() + number)
+                match beyond {
+                    Some(beyond) if is_beyond_known => self.take_in(at, beyond.live, width),
+                    Some(beyond) if self.is_known.get(beyond.live) == Some(&false) => {
+                        self.stack.push((beyond.live, false));
+                    }
+                    Some(_) | None => {}
+                }
+                if let Some((number, place)) = cell.place
+                    && let Some(limit) = self.rows.get_mut(at * width + number)
                 {
-                    *cell = Some(place);
-                }
-                if hub.rules.direct_order() {
-                    continue;
-                }
-                let (left, right) = device.lineage.split_at_checked(place).unwrap_or_default();
-                let next = match self.side {
-                    Side::Before => left.iter().rev().find_map(Entry::routine),
-                    Side::After => right.iter().skip(1).find_map(Entry::routine),
-                };
-                if let Some(next) = next.and_then(|it| index(live, it)) {
-                    self.edges.push(next);
-                    if self.is_known.get(next) == Some(&false) {
-                        self.stack.push((next, None));
+                    match self.side {
+                        Side::Before => *limit = (*limit).max(place + 1),
+                        Side::After => *limit = (*limit).min(place),
                     }
                 }
             }
         }
     }
-}
 
-/// Who reaches another one reaches as far as that one.
-fn take_in(nearest: &mut [Option<usize>], at: usize, beyond: usize, width: usize, side: Side) {
-    for number in 0..width {
-        let Some(&Some(theirs)) = nearest.get(beyond * width + number) else {
-            continue;
+    /// Who reaches another one reaches as far as that one.
+    fn take_in(&mut self, at: usize, beyond: usize, width: usize) {
+        let (low, high) = (at.min(beyond) * width, at.max(beyond) * width);
+        let Some((first, second)) = self.rows.split_at_mut_checked(high) else {
+            return;
         };
-        if let Some(ours) = nearest.get_mut(at * width + number) {
-            *ours = Some(match (side, *ours) {
-                (_, None) => theirs,
-                (Side::Before, Some(ours)) => ours.max(theirs),
-                (Side::After, Some(ours)) => ours.min(theirs),
-            });
+        let first = first.get_mut(low..).unwrap_or_default();
+        let (ours, theirs) = if at < beyond {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        let both = ours.iter_mut().zip(theirs).take(width);
+        match self.side {
+            Side::Before => both.for_each(|(ours, theirs)| *ours = (*ours).max(*theirs)),
+            Side::After => both.for_each(|(ours, theirs)| *ours = (*ours).min(*theirs)),
         }
     }
 }
