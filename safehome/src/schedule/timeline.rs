@@ -20,22 +20,35 @@ enum Unplaced {
 }
 
 impl<V: Value> Hub<V> {
-    /// The earliest places in gaps that agree with one order; behind all others if none is found
-    /// within [`Config::search_limit`](crate::Config::search_limit).
+    /// The earliest places in gaps that agree with one order: such that the routine is not stretched
+    /// beyond [`Config::stretch`](crate::Config::stretch), or else any. Behind all others if none
+    /// are found within [`Config::search_limit`](crate::Config::search_limit).
+    ///
+    /// To go behind all others would stretch it as much, and later ones would have to go behind it.
     pub(crate) fn timeline(&mut self, id: RoutineId, now: Time) -> Vec<Place> {
         let needs = self.needs(id);
+        let work = needs.iter().map(|it| it.until).max().unwrap_or_default();
+        let longest = Span(work.0.saturating_mul(self.config.stretch.into()) / 100);
         let mut left = self.config.search_limit;
-        let found = self.search(&needs, now, &mut left);
+        let mut sides = Sides::new(self, &needs);
+        let mut found = self.search(&needs, now, longest, &mut sides, &mut left);
+        if found == Err(Unplaced::NoGap) {
+            found = self.search(&needs, now, Span(u64::MAX), &mut sides, &mut left);
+        }
         self.counters.searched += u64::from(self.config.search_limit - left);
         self.counters.unplaced += u64::from(found == Err(Unplaced::GaveUp));
         found.unwrap_or_else(|_| self.behind_all(&needs, now))
     }
 
     /// The places, if there are any; `left` gaps may be looked at.
-    fn search(&self, needs: &[Need], now: Time, left: &mut u16) -> Result<Vec<Place>, Unplaced> {
-        let work = needs.iter().map(|it| it.until).max().unwrap_or_default();
-        let longest = Span(work.0.saturating_mul(self.config.stretch.into()) / 100);
-        let mut sides = Sides::new(self, needs);
+    fn search(
+        &self,
+        needs: &[Need],
+        now: Time,
+        longest: Span,
+        sides: &mut Sides<'_, V>,
+        left: &mut u16,
+    ) -> Result<Vec<Place>, Unplaced> {
         let mut chosen: Vec<Place> = Vec::with_capacity(needs.len());
         // In front of this the next place must not be.
         let mut from = 0;
