@@ -8,8 +8,8 @@ use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Config, Event, Hub, Outcome, Placed, Priority, Routine, RoutineId, Scheduler, Step,
-    Undo, Visibility,
+    Command, Config, Event, Hub, Outcome, Placed, Priority, Routine, RoutineId, Scheduler, Skip,
+    Step, Undo, Visibility, Why,
 };
 
 use super::scenario::{
@@ -51,6 +51,16 @@ const fn model(name: &'static str, visibility: Visibility, scheduler: Scheduler)
 pub(super) const EV: Model = model("EV", Visibility::Eventual, Scheduler::Timeline);
 pub(super) const JIT: Model = model("JiT", Visibility::Eventual, Scheduler::JustInTime);
 pub(super) const FCFS: Model = model("FCFS", Visibility::Eventual, Scheduler::FirstCome);
+/// As in the authors' program.
+pub(super) const JIT_ALONE: Model = Model {
+    pre_leases: false,
+    post_leases: false,
+    ..JIT
+};
+pub(super) const FCFS_ALONE: Model = Model {
+    post_leases: false,
+    ..FCFS
+};
 pub(super) const PSV: Model = model("PSV", Visibility::PartitionedStrict, Scheduler::Timeline);
 pub(super) const GSV: Model = model("GSV", Visibility::GlobalStrict, Scheduler::Timeline);
 pub(super) const S_GSV: Model = model("S-GSV", Visibility::StrongGlobalStrict, Scheduler::Timeline);
@@ -106,6 +116,8 @@ pub(super) enum Figure {
     Aborted,
     /// The share of its commands that an aborted routine had done, in the mean.
     RolledBack,
+    /// The same of those that had a device when it failed, and did not find it so.
+    RolledBackHit,
     /// The share of its commands whose devices an aborted routine leaves to be restored.
     Restored,
     /// The share of routines whose run takes longer than its commands.
@@ -130,6 +142,8 @@ struct Job {
     done: usize,
     /// Devices that were to be restored when it was aborted.
     restored: usize,
+    /// A device that it had failed.
+    is_hit: bool,
 }
 
 /// A device as it is.
@@ -237,9 +251,16 @@ impl Setting {
             }
             (Load::Micro(micro), _) => micro.draw(&mut rng),
         };
-        let mut home = Home::new(scenario, self, rng)?;
-        home.fail_some(self.failing);
+        let mut home = Home::new(scenario.clone(), self, rng)?;
         home.run()?;
+        if self.failing > 0 {
+            // Devices fail at moments of the run as it is without.
+            let length = home.now.since(Time::ZERO);
+            let rng = ChaCha8Rng::seed_from_u64(seed.wrapping_add(1));
+            home = Home::new(scenario, self, rng)?;
+            home.fail_some(self.failing, length);
+            home.run()?;
+        }
         let mut sample = home.sample(self.failing == 0);
         if matches!(self.load, Load::Micro(_)) {
             sample.0.extend(home.swapped());
@@ -328,17 +349,12 @@ impl Home {
         Ok(home)
     }
 
-    /// So many percent of the devices fail, each at a moment at which the run is under way.
-    fn fail_some(&mut self, percent: u64) {
-        let work: u64 = self.scenario.routines.iter().map(|it| work(it).0).sum();
-        let length = match &self.scenario.arrivals {
-            Arrivals::At(times) => times.last().map_or(0, |it| it.0),
-            Arrivals::Concurrent(count) => work / *count as u64,
-        };
+    /// So many percent of the devices fail, each at a moment within this time.
+    fn fail_some(&mut self, percent: u64, length: Span) {
         let mut left: Vec<u32> = (0..self.scenario.devices).collect();
         for _ in 0..u64::from(self.scenario.devices) * percent / 100 {
             let device = left.swap_remove(self.rng.below(left.len() as u64) as usize);
-            let at = Time::ZERO + Span(self.rng.below(length));
+            let at = Time::ZERO + Span(self.rng.below(length.0));
             self.happens(at, Happening::Fails(device));
         }
     }
@@ -426,6 +442,7 @@ impl Home {
             collided: None,
             done: 0,
             restored: 0,
+            is_hit: false,
         });
         self.open += 1;
         let state = number as u32 + 1;
@@ -513,7 +530,10 @@ impl Home {
                     self.ran = (self.ran.0 + self.running, self.ran.1 + 1);
                 }
                 Event::Committed(routine) => self.ended(routine, None)?,
-                Event::Aborted { routine, undo, .. } => self.ended(routine, Some(&undo))?,
+                Event::Aborted { routine, undo, why } => {
+                    self.job(routine)?.is_hit = !matches!(why, Why::Step(_, Skip::Down));
+                    self.ended(routine, Some(&undo))?;
+                }
                 Event::Ordered(Placed::Routine(routine)) => self.order.push(number(routine)),
                 _ => {}
             }
@@ -604,6 +624,11 @@ impl Home {
         put(
             Figure::RolledBack,
             average(aborted().map(|(job, needs)| share(job.done, needs))),
+        );
+        let hit = aborted().filter(|(job, _)| job.is_hit);
+        put(
+            Figure::RolledBackHit,
+            average(hit.map(|(job, needs)| share(job.done, needs))),
         );
         put(
             Figure::Restored,

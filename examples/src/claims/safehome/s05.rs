@@ -1,6 +1,6 @@
 //! S5: latency of the three schedulers.
 
-use super::lab::{EV, FCFS, Figure, JIT, Load, Model, Setting, WV};
+use super::lab::{EV, FCFS, FCFS_ALONE, Figure, JIT, JIT_ALONE, Load, Model, Setting, WV};
 use super::scenario::{Micro, TABLE_3};
 use super::tell::{experiments, fewest, plot, ratio, words};
 use crate::claims::{Claim, Judgement, Samples, Verdict};
@@ -31,13 +31,15 @@ pub(super) fn of(model: Model) -> [Setting; 3] {
 }
 
 /// The same with users who wait, and with nothing promised.
-fn others() -> [Setting; 4] {
+fn others() -> [Setting; 6] {
     let users = Load::Micro(Micro {
         users: true,
         ..TABLE_3
     });
     let [fcfs, jit, timeline] = MODELS.map(|model| Setting::new(users, model));
-    [fcfs, jit, timeline, Setting::new(Load::Micro(TABLE_3), WV)]
+    let [fcfs_alone, jit_alone, weak] =
+        [FCFS_ALONE, JIT_ALONE, WV].map(|model| Setting::new(Load::Micro(TABLE_3), model));
+    [fcfs, jit, timeline, fcfs_alone, jit_alone, weak]
 }
 
 pub(super) fn settings() -> impl Iterator<Item = Setting> {
@@ -64,10 +66,15 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         let load = of(model)[1];
         load.mean(Figure::Normalized, samples).unwrap_or_default()
     });
-    let [fcfs, jit, timeline, weak] = others();
+    let [_, ours_at_4, _] = of(EV);
+    let [fcfs, jit, timeline, fcfs_alone, jit_alone, weak] = others();
     let users = [
         ratio(&fcfs, &timeline, Figure::Normalized, samples)?,
         ratio(&jit, &timeline, Figure::Normalized, samples)?,
+    ];
+    let alone = [
+        ratio(&fcfs_alone, &ours_at_4, Figure::Normalized, samples)?,
+        ratio(&jit_alone, &ours_at_4, Figure::Normalized, samples)?,
     ];
     let weak = weak.mean(Figure::Normalized, samples)?;
     Some(Judgement {
@@ -83,11 +90,12 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         reason: format!(
             "Latency in times of what a routine's commands take; means. Better from the paper's figures \
              on, holds from 80% of them. FCFS, JiT and Timeline: {}. With 2 concurrent routines {}, with 8 \
-             {}; with 4 users who wait for their routines {}. WV, of which nothing is promised: {weak:.2}.",
+             {}; with 4 users who wait for their routines {}; with FCFS and JiT without leases, as in the authors' program, {}. WV, which promises nothing: {weak:.2}.",
             words(slow, 2),
             words(at_2, 2),
             words(at_8, 2),
             words(users, 2),
+            words(alone, 2),
         ),
         trials: fewest(settings(), samples),
         plots: vec![plot(

@@ -50,7 +50,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         all.into_iter().map(|it| Some(it? * 100.0)).collect()
     };
     let (rolled, restored) = (at(Figure::RolledBack)?, at(Figure::Restored)?);
-    let aborted = at(Figure::Aborted)?;
+    let (aborted, hit) = (at(Figure::Aborted)?, at(Figure::RolledBackHit)?);
     let [gsv, strong, psv, ev] = *rolled.as_slice() else {
         return None;
     };
@@ -83,8 +83,11 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         },
         reason: format!(
             "The share of its commands that an aborted routine had done, all commands being must. Holds \
-             when EV's is least and the others are within 10 points. Commands whose device was left to be \
-             restored, GSV, S-GSV, PSV, EV: {}%; aborted routines: {}%.",
+             when EV's is least and the others are within 10 points. Most are aborted because a device of \
+             theirs had failed before they came to it, which is alike in all models. GSV, S-GSV, PSV, EV: \
+             of those alone that had started when a device of theirs failed, {}%; commands whose device \
+             was left to be restored, {}%; routines that were aborted, {}%.",
+            words(hit, 1),
             words(restored, 1),
             words(aborted, 1),
         ),
