@@ -1,6 +1,10 @@
 //! Where the timeline scheduler puts a routine, seen by when it is finished.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::std_instead_of_alloc,
+    reason = "a test fails by panicking"
+)]
 
 use std::collections::BTreeMap;
 

@@ -238,7 +238,7 @@ impl Reach {
             side,
             is_known: vec![false; live],
             rows: vec![all; cells],
-            stack: Vec::new(),
+            stack: Vec::with_capacity(2 * live),
         }
     }
 
@@ -277,7 +277,8 @@ impl Reach {
                     }
                     Some(_) | None => {}
                 }
-                if let Some((number, place)) = cell.place
+                if !is_beyond_known
+                    && let Some((number, place)) = cell.place
                     && let Some(limit) = self.rows.get_mut(at * width + number)
                 {
                     match self.side {
