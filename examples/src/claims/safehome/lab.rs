@@ -535,7 +535,14 @@ impl Home {
                     self.ended(routine, Some(&undo))?;
                 }
                 Event::Ordered(Placed::Routine(routine)) => self.order.push(number(routine)),
-                _ => {}
+                Event::Accepted(_)
+                | Event::Ask { .. }
+                | Event::Skipped { .. }
+                | Event::Aborting { .. }
+                | Event::Restored(_)
+                | Event::Stuck(_)
+                | Event::Ordered(_)
+                | Event::Incongruent { .. } => {}
             }
         }
         self.told = told;
