@@ -56,8 +56,8 @@ pub struct Config {
     /// How long a waiting routine can be overtaken (section 5): above zero. Default 60 s; the
     /// paper gives none.
     pub patience: Span,
-    /// How much longer than its commands alone need a routine may be planned to take, in percent:
-    /// from 100. Default 300; the paper gives none.
+    /// How long a routine is planned to take at most, in percent of what its commands alone need, if
+    /// there is such a plan: from 100. Default 300; the paper gives none.
     pub stretch: u16,
     /// How many gaps the timeline scheduler looks at before it puts a routine behind all others:
     /// from 1. Default 256; random loads need 34 at most (erratum H17).

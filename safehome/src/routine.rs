@@ -117,7 +117,7 @@ impl<V> Step<V> {
 impl<V> Routine<V> {
     /// The devices that it needs, in the order in which it first does.
     pub(crate) fn devices(&self) -> Vec<NodeId> {
-        let mut devices = Vec::new();
+        let mut devices = Vec::with_capacity(self.steps.len());
         for device in self.steps.iter().flat_map(Step::devices) {
             if !devices.contains(&device) {
                 devices.push(device);

@@ -14,6 +14,7 @@ mod page;
 mod plan;
 mod plot;
 mod run;
+pub mod safehome;
 mod samples;
 mod stats;
 mod table;
@@ -53,6 +54,10 @@ pub const FAMILIES: &[Family] = &[
     Family {
         name: "celect",
         claims: celect::claims,
+    },
+    Family {
+        name: "safehome",
+        claims: safehome::claims,
     },
 ];
 

@@ -3,6 +3,7 @@
 mod order;
 mod timeline;
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, NodeId, Span, Time};
@@ -11,6 +12,7 @@ use crate::config::{Scheduler, Visibility};
 use crate::lineage::Entry;
 use crate::machine::Work;
 use crate::run::{Run, Stage};
+use crate::schedule::order::Sides;
 use crate::{Hub, RoutineId, Timer, Value};
 
 /// A place in the order of a device.
@@ -21,6 +23,8 @@ pub(crate) struct Place {
     pub(crate) at: usize,
     pub(crate) start: Time,
     pub(crate) length: Span,
+    /// It is in front of somebody who has started.
+    pub(crate) leased: bool,
 }
 
 /// When a routine needs a device, counted from its start.
@@ -42,7 +46,7 @@ impl<V: Value> Hub<V> {
                 self.look(Work::Routine(id));
             }
             (Visibility::Eventual, Scheduler::FirstCome) => {
-                let places = self.behind_all(id, cx.now());
+                let places = self.behind_all(&self.needs(id), cx.now());
                 self.put(id, &places);
             }
             (Visibility::Eventual, Scheduler::Timeline) => {
@@ -63,40 +67,50 @@ impl<V: Value> Hub<V> {
     }
 
     /// Somebody who waits starts, if there is a place.
+    ///
+    /// Takes O(n log n), with n the devices that those who wait need together, and what it takes to
+    /// place those whose devices are free.
     pub(crate) fn start_waiting(&mut self, cx: &mut Context<'_, Self>) {
+        let is_one_by_one = matches!(
+            self.config.visibility,
+            Visibility::GlobalStrict | Visibility::StrongGlobalStrict
+        );
+        if is_one_by_one && self.runs.values().any(Run::is_active) {
+            return;
+        }
         let waits = |(_, run): &(&RoutineId, &Run<V>)| run.stage == Stage::Waiting;
         let waiting: Vec<RoutineId> = self.runs.iter().filter(waits).map(|it| *it.0).collect();
-        let mut passed_by: Vec<NodeId> = Vec::new();
+        // Nobody overtakes one of these where it waits: never among strict ones, and under JiT once
+        // it has waited for too long (erratum H18).
+        let mut passed_by: BTreeSet<NodeId> = BTreeSet::new();
         for id in waiting {
             let Some(run) = self.runs.get(&id) else {
                 continue;
             };
-            let devices = run.devices.clone();
-            let is_late = run.late && !self.rules.late_is_merely_first();
-            let (is_late, patient) = (is_late, self.config.scheduler == Scheduler::JustInTime);
-            let is_after = devices.iter().any(|it| passed_by.contains(it));
+            let is_after = run.devices.iter().any(|it| passed_by.contains(it));
             let places = match self.config.visibility {
                 Visibility::GlobalStrict | Visibility::StrongGlobalStrict => {
-                    let is_free = !self.runs.values().any(Run::is_active);
-                    is_free.then(|| self.behind_all(id, cx.now()))
+                    Some(self.behind_all(&self.needs(id), cx.now()))
                 }
                 Visibility::PartitionedStrict => {
-                    let is_free = !is_after && devices.iter().all(|it| self.is_idle(*it));
-                    is_free.then(|| self.behind_all(id, cx.now()))
+                    let is_free = !is_after && run.devices.iter().all(|it| self.is_idle(*it));
+                    is_free.then(|| self.behind_all(&self.needs(id), cx.now()))
                 }
-                Visibility::Eventual if !is_after => self.just_in_time(id, cx.now()),
+                Visibility::Eventual if !is_after => self.just_in_time(id, run, cx.now()),
                 Visibility::Eventual | Visibility::Weak => None,
             };
+            let is_late = run.late && !self.rules.late_is_merely_first();
+            let is_patient = self.config.scheduler == Scheduler::JustInTime
+                && self.config.visibility == Visibility::Eventual;
             match places {
                 Some(places) => {
                     cx.disarm(Timer::Patience(id));
                     self.put(id, &places);
+                    if is_one_by_one {
+                        return;
+                    }
                 }
-                // Nobody overtakes it where it waits: never among strict ones, and under JiT once
-                // it has waited for too long (erratum H18).
-                None if is_late || !patient || self.config.visibility != Visibility::Eventual => {
-                    passed_by.extend(devices);
-                }
+                None if is_late || !is_patient => passed_by.extend(&run.devices),
                 None => {}
             }
         }
@@ -111,60 +125,55 @@ impl<V: Value> Hub<V> {
 
     /// Places where the routine can start at once, perhaps before some that have not touched a
     /// common device; `None` if there are none.
-    fn just_in_time(&self, id: RoutineId, now: Time) -> Option<Vec<Place>> {
-        let needs = self.needs(id);
-        let mut places = Vec::with_capacity(needs.len());
-        for need in needs {
-            let device = self.devices.get(&need.device)?;
-            let is_taken = |it: &Entry<V>| it.touched && !it.released;
-            if device.lineage.iter().any(is_taken) {
-                return None;
-            }
-            let at = self.earliest(need.device)?;
-            if at != device.first_free() {
-                return None;
-            }
-            places.push(need.place(at, now));
+    fn just_in_time(&self, id: RoutineId, run: &Run<V>, now: Time) -> Option<Vec<Place>> {
+        let is_taken = |id: &NodeId| {
+            let device = self.devices.get(id);
+            let mut entries = device.into_iter().flat_map(|it| &it.lineage);
+            entries.any(|it| it.touched && !it.released)
+        };
+        // Most of those who wait are not looked at any further.
+        if run.devices.iter().any(is_taken) {
+            return None;
         }
-        self.is_serial(&places).then_some(places)
+        let needs = self.needs(id);
+        let mut sides = Sides::new(self, &needs);
+        let mut places = Vec::with_capacity(needs.len());
+        for (number, need) in needs.iter().enumerate() {
+            let device = self.devices.get(&need.device)?;
+            let room = sides.room(number)?;
+            let at = device.first_free();
+            if room.first != at || room.last < at {
+                return None;
+            }
+            let mut place = need.place(at, now);
+            place.leased = sides.leases(device, at);
+            places.push(place);
+            if !sides.choose(number, device, at) {
+                return None;
+            }
+        }
+        Some(places)
     }
 
     /// The places behind all others.
-    pub(crate) fn behind_all(&self, id: RoutineId, now: Time) -> Vec<Place> {
-        let behind = |need: Need| {
+    fn behind_all(&self, needs: &[Need], now: Time) -> Vec<Place> {
+        let behind = |need: &Need| {
             let device = self.devices.get(&need.device)?;
             let free = device.lineage.iter().map(Entry::end).max();
             let mut place = need.place(device.lineage.len(), now);
             place.start = place.start.max(free.unwrap_or_default());
             Some(place)
         };
-        self.needs(id).into_iter().filter_map(behind).collect()
-    }
-
-    /// The first place on a device that a new routine may take: behind all that have touched it,
-    /// and behind those who must not be overtaken.
-    pub(crate) fn earliest(&self, id: NodeId) -> Option<usize> {
-        let device = self.devices.get(&id)?;
-        let free = device.first_free();
-        let stays = |entry: &Entry<V>| {
-            let run = entry.routine().and_then(|it| self.runs.get(&it));
-            run.is_some_and(|run| match run.stage {
-                Stage::Waiting | Stage::Placed => run.late,
-                Stage::Running => !self.config.pre_leases || run.late || run.waits_for(id),
-                Stage::Aborting(_) | Stage::Committed => true,
-            })
-        };
-        let last = device.lineage.iter().rposition(stays);
-        Some(free.max(last.map_or(0, |at| at + 1)))
+        needs.iter().filter_map(behind).collect()
     }
 
     /// When the routine needs which device, by estimates; one entry a device, from the first to the
     /// last command (erratum H14).
     pub(crate) fn needs(&self, id: RoutineId) -> Vec<Need> {
-        let mut needs: Vec<Need> = Vec::new();
         let Some(run) = self.runs.get(&id) else {
-            return needs;
+            return Vec::new();
         };
+        let mut needs: Vec<Need> = Vec::with_capacity(run.devices.len());
         let mut clock = Span::ZERO;
         for step in &run.routine.steps {
             let until = clock + self.config.short + step.hold;
@@ -186,17 +195,8 @@ impl<V: Value> Hub<V> {
     /// The routine takes its places.
     fn put(&mut self, id: RoutineId, places: &[Place]) {
         for place in places {
-            let Some(device) = self.devices.get(&place.device) else {
-                continue;
-            };
-            let behind = device.lineage.iter().skip(place.at);
-            let has_started = |routine| {
-                let run: Option<&Run<V>> = self.runs.get(&routine);
-                run.is_some_and(|run| run.stage == Stage::Running)
-            };
-            let leased = behind.filter_map(Entry::routine).any(has_started);
             let mut entry = Entry::new(id, place.start, place.length);
-            entry.leased = leased;
+            entry.leased = place.leased;
             if let Some(device) = self.devices.get_mut(&place.device) {
                 let at = place.at.min(device.lineage.len());
                 device.lineage.insert(at, entry);
@@ -238,6 +238,7 @@ impl Need {
             at,
             start: now + self.from,
             length: self.until - self.from,
+            leased: false,
         }
     }
 }

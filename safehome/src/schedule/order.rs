@@ -1,65 +1,321 @@
 //! Whether places agree with one order of all routines.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::lineage::Entry;
-use crate::schedule::Place;
+use selvedge_core::NodeId;
+
+use crate::lineage::{Device, Entry};
+use crate::run::{Run, Stage};
+use crate::schedule::Need;
 use crate::{Hub, RoutineId, Value};
 
-impl<V: Value> Hub<V> {
-    /// Whether no routine would come both before and after a new one with these places, by way of
-    /// any others (erratum H1: looking at direct neighbours alone is not enough).
-    ///
-    /// Those that are committed count as long as somebody before them is unfinished (errata H2,
-    /// H3). Takes O(e log e), with e the entries of those that come after.
-    pub(crate) fn is_serial(&self, places: &[Place]) -> bool {
-        let mut before = Vec::with_capacity(places.len());
-        let mut stack = Vec::with_capacity(places.len());
-        for place in places {
-            let Some(device) = self.devices.get(&place.device) else {
-                continue;
-            };
-            let (left, right) = device
-                .lineage
-                .split_at_checked(place.at)
-                .unwrap_or((&device.lineage, &[]));
-            if self.rules.direct_order() {
-                before.extend(left.iter().filter_map(Entry::routine));
-                stack.extend(right.iter().filter_map(Entry::routine));
-                continue;
-            }
-            before.extend(left.iter().rev().find_map(Entry::routine));
-            stack.extend(right.iter().find_map(Entry::routine));
+/// Where a new routine may go on each device that it needs, by the places that it has chosen on
+/// others.
+///
+/// Whoever comes before somebody before it comes before it, by way of any others (erratum H1:
+/// looking at direct neighbours alone is not enough). So in the order of each device those before
+/// are in front, those after are behind, and the new routine may go anywhere between. Those that are
+/// committed count as long as somebody before them is unfinished (errata H2, H3).
+///
+/// How far a routine reaches on these devices is found once, when it is first a neighbour: that
+/// takes O(d + e k) for all, with d the devices, e the entries of live routines and k the devices
+/// needed. A choice takes O(k), and to take it back costs nothing.
+pub(crate) struct Sides<'a, V> {
+    hub: &'a Hub<V>,
+    /// The devices needed, sorted, with their numbers.
+    needed: Vec<(NodeId, usize)>,
+    /// All live routines, by id.
+    live: Vec<Live<'a, V>>,
+    cells: Vec<Cell>,
+    after: Reach,
+    before: Reach,
+    /// As many as devices are needed, before each choice and after the last one.
+    rooms: Vec<Room>,
+}
+
+struct Live<'a, V> {
+    id: RoutineId,
+    run: &'a Run<V>,
+    /// The last of its cells.
+    cell: Option<usize>,
+}
+
+/// An entry of a live routine. Those of one device stand in a row, in its order.
+struct Cell {
+    /// Whose.
+    live: usize,
+    /// The one before of the same routine.
+    sibling: Option<usize>,
+    is_first: bool,
+    is_last: bool,
+    /// The number of the device among those needed, and the entry's place there.
+    place: Option<(usize, u32)>,
+}
+
+/// The places on a device between which a routine may choose, both ends included; none if `first`
+/// is larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) first: usize,
+    pub(crate) last: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Before,
+    After,
+}
+
+/// How far live routines reach on one side.
+struct Reach {
+    side: Side,
+    is_known: Vec<bool>,
+    /// For each live routine a row, with a cell for each device needed: the number of entries in
+    /// front of the new routine's last place there, or its first, that it leaves.
+    rows: Vec<u32>,
+    /// Whose neighbours are to be looked at; and whose are known when these are.
+    stack: Vec<(usize, bool)>,
+}
+
+impl<'a, V: Value> Sides<'a, V> {
+    /// Of a routine that has chosen nothing yet.
+    pub(crate) fn new(hub: &'a Hub<V>, needs: &[Need]) -> Self {
+        let live = |(&id, run)| Live {
+            id,
+            run,
+            cell: None,
+        };
+        let mut all = Vec::with_capacity(hub.runs.len());
+        all.extend(hub.runs.iter().map(live));
+        let mut needed: Vec<(NodeId, usize)> = needs.iter().map(|it| it.device).zip(0..).collect();
+        needed.sort_unstable();
+        let count = all.len() * needs.len();
+        let mut sides = Self {
+            hub,
+            needed,
+            after: Reach::new(Side::After, all.len(), count),
+            before: Reach::new(Side::Before, all.len(), count),
+            cells: Vec::with_capacity(hub.runs.values().map(|run| run.devices.len()).sum()),
+            live: all,
+            rooms: Vec::with_capacity(needs.len() * (needs.len() + 1)),
+        };
+        sides.lay_out();
+        for need in needs {
+            sides.rooms.push(sides.room_at_first(need.device));
         }
-        if self.rules.direct_order() {
-            return !stack.iter().any(|it| before.contains(it));
-        }
-        if before.is_empty() || stack.is_empty() {
-            return true;
-        }
-        before.sort_unstable();
-        let mut seen: Vec<RoutineId> = Vec::new();
-        while let Some(routine) = stack.pop() {
-            let Err(at) = seen.binary_search(&routine) else {
-                continue;
-            };
-            if before.binary_search(&routine).is_ok() {
-                return false;
-            }
-            seen.insert(at, routine);
-            let Some(run) = self.runs.get(&routine) else {
-                continue;
-            };
-            for device in &run.devices {
-                let Some(device) = self.devices.get(device) else {
+        sides
+    }
+
+    /// Makes the cells.
+    fn lay_out(&mut self) {
+        let hub = self.hub;
+        for (node, device) in hub.devices.iter() {
+            let number = self.needed.binary_search_by_key(node, |it| it.0);
+            let number = number.ok().and_then(|at| Some(self.needed.get(at)?.1));
+            let begin = self.cells.len();
+            for (entry, place) in device.lineage.iter().zip(0..) {
+                let live = entry.routine().and_then(|it| self.index(it));
+                let Some((at, live)) = live.and_then(|at| Some((at, self.live.get_mut(at)?)))
+                else {
                     continue;
                 };
-                if let Some(place) = device.position(routine) {
-                    let behind = device.lineage.get(place + 1..).unwrap_or_default();
-                    stack.extend(behind.iter().find_map(Entry::routine));
+                let sibling = live.cell.replace(self.cells.len());
+                self.cells.push(Cell {
+                    live: at,
+                    sibling,
+                    is_first: self.cells.len() == begin,
+                    is_last: false,
+                    place: number.map(|number| (number, place)),
+                });
+            }
+            if let Some(last) = self.cells.last_mut() {
+                // Of an earlier device if this one has none.
+                last.is_last = true;
+            }
+        }
+    }
+
+    /// Where it may go on the device with this number, after the choices for those before.
+    pub(crate) fn room(&self, number: usize) -> Option<Room> {
+        let row = number * self.needed.len();
+        self.rooms.get(row + number).copied()
+    }
+
+    /// Takes a place on the device with this number, in front of the entry with this one. Choices
+    /// for this device and later ones are taken back. Returns whether it leaves room on all later
+    /// devices.
+    pub(crate) fn choose(&mut self, number: usize, device: &Device<V>, at: usize) -> bool {
+        let width = self.needed.len();
+        self.rooms.truncate((number + 1) * width);
+        self.rooms.extend_from_within(number * width..);
+        let (left, right) = device
+            .lineage
+            .split_at_checked(at)
+            .unwrap_or((&device.lineage, &[]));
+        // Of those further away on this device all neighbours know.
+        let count = if self.hub.rules.direct_order() {
+            usize::MAX
+        } else {
+            1
+        };
+        for after in right.iter().filter_map(Entry::routine).take(count) {
+            self.narrow(number + 1, after, Side::After);
+        }
+        let left = left.iter().rev().filter_map(Entry::routine);
+        for before in left.take(count) {
+            self.narrow(number + 1, before, Side::Before);
+        }
+        let later = self.rooms.iter().skip((number + 1) * width + number + 1);
+        later.copied().all(|room| room.first <= room.last)
+    }
+
+    /// Whether somebody who has started comes behind this place.
+    pub(crate) fn leases(&self, device: &Device<V>, at: usize) -> bool {
+        let behind = device.lineage.iter().skip(at).filter_map(Entry::routine);
+        let mut behind = behind.filter_map(|it| self.live.get(self.index(it)?));
+        behind.any(|it| it.run.stage == Stage::Running)
+    }
+
+    /// Behind all that have touched a device, and all that must not be overtaken there.
+    fn room_at_first(&self, id: NodeId) -> Room {
+        let lineage = self.hub.devices.get(&id).map(|it| it.lineage.as_slice());
+        let lineage = lineage.unwrap_or_default();
+        let stays = |entry: &Entry<V>| {
+            let live = entry
+                .routine()
+                .and_then(|it| self.live.get(self.index(it)?));
+            entry.touched
+                || live.is_some_and(|&Live { run, .. }| match run.stage {
+                    Stage::Waiting | Stage::Placed => run.late,
+                    // It waits for this one: nobody goes in front (erratum H18).
+                    Stage::Running => !self.hub.config.pre_leases || run.late || run.waits_for(id),
+                    Stage::Aborting(_) | Stage::Committed => true,
+                })
+        };
+        Room {
+            first: lineage.iter().rposition(stays).map_or(0, |at| at + 1),
+            last: lineage.len(),
+        }
+    }
+
+    /// Leaves room on this side of somebody only.
+    fn narrow(&mut self, choices: usize, id: RoutineId, side: Side) {
+        let Some(at) = self.index(id) else {
+            return;
+        };
+        let width = self.needed.len();
+        let reach = match side {
+            Side::Before => &mut self.before,
+            Side::After => &mut self.after,
+        };
+        let is_direct = self.hub.rules.direct_order();
+        reach.find(at, &self.live, &self.cells, width, is_direct);
+        let row = reach.rows.get(at * width..).unwrap_or_default();
+        let rooms = self.rooms.get_mut(choices * width..).unwrap_or_default();
+        for (room, &limit) in rooms.iter_mut().zip(row) {
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            match side {
+                Side::Before => room.first = room.first.max(limit),
+                Side::After => room.last = room.last.min(limit),
+            }
+        }
+    }
+
+    fn index(&self, id: RoutineId) -> Option<usize> {
+        index(&self.live, id)
+    }
+}
+
+impl Reach {
+    fn new(side: Side, live: usize, cells: usize) -> Self {
+        // No limit.
+        let all = match side {
+            Side::Before => 0,
+            Side::After => u32::MAX,
+        };
+        Self {
+            side,
+            is_known: vec![false; live],
+            rows: vec![all; cells],
+            stack: Vec::with_capacity(2 * live),
+        }
+    }
+
+    /// Finds how far this one reaches, and all beyond it.
+    fn find<V>(
+        &mut self,
+        at: usize,
+        live: &[Live<'_, V>],
+        cells: &[Cell],
+        width: usize,
+        is_direct: bool,
+    ) {
+        self.stack.push((at, false));
+        while let Some((at, is_beyond_known)) = self.stack.pop() {
+            match self.is_known.get_mut(at) {
+                Some(is_known) if is_beyond_known || !*is_known => *is_known = true,
+                Some(_) | None => continue,
+            }
+            if !is_beyond_known {
+                self.stack.push((at, true));
+            }
+            let mut next = live.get(at).and_then(|it| it.cell);
+            while let Some((place, cell)) = next.and_then(|it| Some((it, cells.get(it)?))) {
+                next = cell.sibling;
+                let beyond = match self.side {
+                    _ if is_direct => None,
+                    Side::Before if cell.is_first => None,
+                    Side::Before => cells.get(place - 1),
+                    Side::After if cell.is_last => None,
+                    Side::After => cells.get(place + 1),
+                };
+                match beyond {
+                    Some(beyond) if is_beyond_known => self.take_in(at, beyond.live, width),
+                    Some(beyond) if self.is_known.get(beyond.live) == Some(&false) => {
+                        self.stack.push((beyond.live, false));
+                    }
+                    Some(_) | None => {}
+                }
+                if !is_beyond_known
+                    && let Some((number, place)) = cell.place
+                    && let Some(limit) = self.rows.get_mut(at * width + number)
+                {
+                    match self.side {
+                        Side::Before => *limit = (*limit).max(place + 1),
+                        Side::After => *limit = (*limit).min(place),
+                    }
                 }
             }
         }
-        true
     }
+
+    /// Who reaches another one reaches as far as that one.
+    fn take_in(&mut self, at: usize, beyond: usize, width: usize) {
+        let (low, high) = (at.min(beyond) * width, at.max(beyond) * width);
+        let Some((first, second)) = self.rows.split_at_mut_checked(high) else {
+            return;
+        };
+        let first = first.get_mut(low..).unwrap_or_default();
+        let (ours, theirs) = if at < beyond {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        let both = ours.iter_mut().zip(theirs).take(width);
+        match self.side {
+            Side::Before => both.for_each(|(ours, theirs)| *ours = (*ours).max(*theirs)),
+            Side::After => both.for_each(|(ours, theirs)| *ours = (*ours).min(*theirs)),
+        }
+    }
+}
+
+fn index<V>(live: &[Live<'_, V>], id: RoutineId) -> Option<usize> {
+    // Numbers are given in a row, so most are found where they would be if all were live.
+    let first = live.first()?.id;
+    let guess = usize::try_from(id.0.checked_sub(first.0)?).unwrap_or(usize::MAX);
+    if live.get(guess).is_some_and(|it| it.id == id) {
+        return Some(guess);
+    }
+    live.binary_search_by_key(&id, |it| it.id).ok()
 }

@@ -3,93 +3,111 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{NodeId, Span, Time};
+use selvedge_core::{Span, Time};
 
-use crate::lineage::Entry;
+use crate::lineage::{Device, Entry};
+use crate::schedule::order::{Room, Sides};
 use crate::schedule::{Need, Place};
 use crate::{Hub, RoutineId, Value};
 
+/// Why there are no places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unplaced {
+    /// No gaps agree with one order in time.
+    NoGap,
+    /// As many were looked at as may be.
+    GaveUp,
+}
+
 impl<V: Value> Hub<V> {
-    /// The earliest places in gaps that agree with one order; behind all others if none is found
-    /// within [`Config::search_limit`](crate::Config::search_limit).
+    /// The earliest places in gaps that agree with one order: such that the routine is not stretched
+    /// beyond [`Config::stretch`](crate::Config::stretch), or else any. Behind all others if none
+    /// are found within [`Config::search_limit`](crate::Config::search_limit).
+    ///
+    /// To go behind all others would stretch it as much, and later ones would have to go behind it.
     pub(crate) fn timeline(&mut self, id: RoutineId, now: Time) -> Vec<Place> {
         let needs = self.needs(id);
         let work = needs.iter().map(|it| it.until).max().unwrap_or_default();
         let longest = Span(work.0.saturating_mul(self.config.stretch.into()) / 100);
-        let mut chosen: Vec<Place> = Vec::with_capacity(needs.len());
-        let mut from = 0;
         let mut left = self.config.search_limit;
+        let mut sides = Sides::new(self, &needs);
+        let mut found = self.search(&needs, now, longest, &mut sides, &mut left);
+        if found == Err(Unplaced::NoGap) {
+            found = self.search(&needs, now, Span(u64::MAX), &mut sides, &mut left);
+        }
+        self.counters.searched += u64::from(self.config.search_limit - left);
+        self.counters.unplaced += u64::from(found == Err(Unplaced::GaveUp));
+        found.unwrap_or_else(|_| self.behind_all(&needs, now))
+    }
+
+    /// The places, if there are any; `left` gaps may be looked at.
+    fn search(
+        &self,
+        needs: &[Need],
+        now: Time,
+        longest: Span,
+        sides: &mut Sides<'_, V>,
+        left: &mut u16,
+    ) -> Result<Vec<Place>, Unplaced> {
+        let mut chosen: Vec<Place> = Vec::with_capacity(needs.len());
+        // In front of this the next place must not be.
+        let mut from = 0;
         while let Some(&need) = needs.get(chosen.len()) {
-            if left == 0 {
-                self.counters.unplaced += 1;
-                return self.behind_all(id, now);
-            }
-            left -= 1;
-            self.counters.searched += 1;
-            let first = chosen.first().map(|it| it.start);
-            let place = self.gap(need, self.soonest(need, &needs, &chosen, now), from);
+            *left = left.checked_sub(1).ok_or(Unplaced::GaveUp)?;
+            let number = chosen.len();
+            let device = self.devices.get(&need.device).ok_or(Unplaced::NoGap)?;
+            let mut room = sides.room(number).ok_or(Unplaced::NoGap)?;
+            room.first = room.first.max(from);
+            let delay = chosen.last().map_or(Span::ZERO, |former| {
+                let planned = needs.get(number - 1).map_or(Span::ZERO, |it| it.from);
+                former.start.since(now + planned)
+            });
+            let place = need.gap(device, room, now + need.from + delay);
+            let begin = chosen.first().map(|it| it.start);
             let in_time = |it: &Place| {
-                let begin = first.unwrap_or(it.start);
+                let begin = begin.unwrap_or(it.start);
                 (it.start + it.length).since(begin) <= longest
             };
-            match place {
-                Some(place) if in_time(&place) => {
-                    chosen.push(place);
-                    if self.is_serial(&chosen) {
-                        from = 0;
-                    } else {
-                        chosen.pop();
-                        from = place.at + 1;
-                    }
-                }
+            let Some(place) = place.filter(in_time) else {
                 // Later gaps are later still: the former choice was wrong.
-                Some(_) | None => {
-                    let Some(former) = chosen.pop() else {
-                        return self.behind_all(id, now);
-                    };
-                    from = former.at + 1;
-                }
+                let former = chosen.pop().ok_or(Unplaced::NoGap)?;
+                from = former.at + 1;
+                continue;
+            };
+            if sides.choose(number, device, place.at) {
+                chosen.push(place);
+                from = 0;
+            } else {
+                from = place.at + 1;
             }
         }
-        chosen
+        for place in &mut chosen {
+            let device = self.devices.get(&place.device);
+            place.leased = device.is_some_and(|it| sides.leases(it, place.at));
+        }
+        Ok(chosen)
     }
+}
 
-    /// When the routine can need this device at the soonest, after what was chosen.
-    fn soonest(&self, need: Need, needs: &[Need], chosen: &[Place], now: Time) -> Time {
-        let delayed = chosen.iter().zip(needs).map(|(place, before)| {
-            let delay = place.start.since(now + before.from);
-            now + need.from + delay
-        });
-        delayed.max().unwrap_or(now + need.from)
-    }
-
-    /// The first gap, from the place with number `from` on, that is long enough.
-    fn gap(&self, need: Need, soonest: Time, from: usize) -> Option<Place> {
-        let device: NodeId = need.device;
-        let first = self.earliest(device)?.max(from);
-        let lineage = &self.devices.get(&device)?.lineage;
-        let length = need.until - need.from;
-        let before = lineage.get(..first).unwrap_or_default();
+impl Need {
+    /// The first gap that is long enough.
+    fn gap<V: Value>(self, device: &Device<V>, room: Room, soonest: Time) -> Option<Place> {
+        let length = self.until - self.from;
+        let before = device.lineage.get(..room.first).unwrap_or_default();
         let open = before.iter().filter(|it| !it.released);
         let mut start = open.map(Entry::end).fold(soonest, Time::max);
-        for at in first..=lineage.len() {
-            let Some(next) = lineage.get(at) else {
+        for at in room.first..=room.last {
+            let next = device.lineage.get(at);
+            if next.is_none_or(|next| start + length <= next.start) {
                 return Some(Place {
-                    device,
+                    device: self.device,
                     at,
                     start,
                     length,
-                });
-            };
-            if start + length <= next.start {
-                return Some(Place {
-                    device,
-                    at,
-                    start,
-                    length,
+                    leased: false,
                 });
             }
-            start = start.max(next.end());
+            start = start.max(next.map_or(start, Entry::end));
         }
         None
     }

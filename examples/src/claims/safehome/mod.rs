@@ -1,0 +1,40 @@
+//! What the paper claims of SafeHome: chapter 7.
+//!
+//! A home is a hub and its devices in virtual time. A command takes as long as the load says: the
+//! device answers after 100 ms, and is needed for the rest. The hub's estimates are exact. Each
+//! routine writes a state of its own, so that no two orders end alike by chance.
+
+mod lab;
+mod s01;
+mod s02;
+mod s03;
+mod s04;
+mod s05;
+mod s06;
+mod s07;
+mod s08;
+mod s09;
+mod s10;
+mod s11;
+mod scenario;
+mod tell;
+
+use super::Claim;
+
+/// All of them, in order.
+#[must_use]
+pub fn claims() -> Vec<Claim> {
+    vec![
+        s01::claim(),
+        s02::claim(),
+        s03::claim(),
+        s04::claim(),
+        s05::claim(),
+        s06::claim(),
+        s07::claim(),
+        s08::claim(),
+        s09::claim(),
+        s10::claim(),
+        s11::claim(),
+    ]
+}

@@ -1,0 +1,113 @@
+//! What it costs to place a routine of 10 commands: in the paper's home (15 devices, 30 routines;
+//! figure 15d), and in larger ones.
+
+#![allow(clippy::expect_used, reason = "a bench of nothing ends")]
+
+use core::hint::black_box;
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use selvedge_core::{Choose, Driver, Effect, Input, NodeId, Span, Time};
+use selvedge_safehome::{Command, Config, Event, Hub, Outcome, Routine, Scheduler, Step};
+
+/// Devices, and live routines.
+const SIZES: [(u64, u64); 4] = [(15, 30), (100, 100), (1_000, 1_000), (50, 1_000)];
+/// As many different ones are placed in turn.
+const DRAWN: usize = 64;
+
+/// So many commands, each to another device, as long as each is drawn.
+fn routine(commands: u64, devices: u64, rng: &mut ChaCha8Rng) -> Routine<u8> {
+    let mut all: Vec<u64> = (0..devices).collect();
+    let steps = (0..commands).map(|_| {
+        let at = usize::try_from(rng.below(all.len() as u64)).unwrap_or_default();
+        Step {
+            hold: Span::secs(rng.below(600)),
+            ..Step::new(NodeId(all.swap_remove(at)), 1)
+        }
+    });
+    Routine {
+        steps: steps.collect(),
+    }
+}
+
+/// A hub at which so many routines, of 1 to 10 commands, run or wait.
+fn hub(devices: u64, routines: u64, scheduler: Scheduler, rng: &mut ChaCha8Rng) -> Hub<u8> {
+    let config = Config {
+        scheduler,
+        ..Config::default()
+    };
+    let mut driver = Driver::new(Hub::new(config).expect("sound settings"));
+    for device in (0..devices).map(NodeId) {
+        let state = Some(0);
+        step(&mut driver, rng, Command::Device { device, state });
+    }
+    for _ in 0..routines {
+        let commands = 1 + rng.below(10);
+        let routine = routine(commands, devices, rng);
+        step(&mut driver, rng, Command::Submit(routine));
+    }
+    driver.machine().clone()
+}
+
+/// A step; all that is issued is done at once.
+fn step(driver: &mut Driver<Hub<u8>>, rng: &mut ChaCha8Rng, command: Command<u8>) {
+    let mut commands = vec![command];
+    while let Some(command) = commands.pop() {
+        let input = Input::Command(command);
+        let taken = driver.step(Time::ZERO, rng, input, |effect| {
+            if let Effect::Event(Event::Issue { device, token, .. }) = effect {
+                let outcome = Outcome::Done;
+                commands.push(Command::Outcome {
+                    device,
+                    token,
+                    outcome,
+                });
+            }
+        });
+        assert!(taken.is_ok());
+    }
+}
+
+fn bench(criterion: &mut Criterion) {
+    for scheduler in [
+        Scheduler::Timeline,
+        Scheduler::JustInTime,
+        Scheduler::FirstCome,
+    ] {
+        let mut group = criterion.benchmark_group(format!("{scheduler:?}"));
+        for (devices, routines) in SIZES {
+            let mut rng = ChaCha8Rng::seed_from_u64(routines);
+            let home = hub(devices, routines, scheduler, &mut rng);
+            let all: Vec<_> = (0..DRAWN).map(|_| routine(10, devices, &mut rng)).collect();
+            let mut next = all.iter().cycle();
+            let name = format!("{devices} devices, {routines} routines");
+            group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
+                bencher.iter_batched_ref(
+                    || {
+                        let routine = next.next().cloned();
+                        let rng = ChaCha8Rng::seed_from_u64(1);
+                        (Driver::new(home.clone()), rng, routine)
+                    },
+                    |(driver, rng, routine)| {
+                        let Some(routine) = routine.take() else {
+                            return;
+                        };
+                        let input = Input::Command(Command::Submit(routine));
+                        let taken = driver.step(Time::ZERO, rng, input, |effect| {
+                            if let Effect::Event(event) = &effect {
+                                black_box(event);
+                            }
+                        });
+                        assert!(taken.is_ok());
+                    },
+                    BatchSize::LargeInput,
+                );
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);
