@@ -20,6 +20,7 @@
 //! | no two routines wait for each other, and every routine is finished | outcomes are reported, or [`Config::timeout`] passes; the host ticks |
 //! | under `GlobalStrict` one routine runs at a time; under `PartitionedStrict` those that run at a time have no device in common | |
 //! | a routine that waits is overtaken for [`Config::patience`] at most | [`Scheduler::JustInTime`] |
+//! | a hub that comes back from what it [saved](Saved) loses no command and does none twice | it was saved before its events were carried out; the device can be asked ([`Event::Ask`]), else what is unknown is restored |
 //! | memory is bounded; nothing panics | [`Config::routine_limit`], [`Config::device_limit`], [`Config::step_limit`] |
 //!
 //! What is *not* promised:
@@ -106,7 +107,8 @@
 //!
 //! # Features
 //!
-//! `serde` for routines and settings; `std`; `arbitrary`; `check` for the promises as properties of
+//! `serde` for routines, settings and [`Saved`]; `json` for routine files (module `file`); `std`;
+//! `arbitrary`; `check` for the promises as properties of
 //! the model checker and the published rules that break them.
 
 #![no_std]
