@@ -74,6 +74,7 @@ pub enum Message {
         /// To whom else this is sent, in order and as far as they fit: they need not be told
         /// again. Shared by all copies of the message.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_members))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::message::shared"))]
         told: Arc<[Member]>,
     },
     /// I have heard who leads.
@@ -127,6 +128,28 @@ pub enum Message {
         /// How often that is too low, in parts per million.
         miss: u32,
     },
+}
+
+/// A list that copies of a message share travels as any other: it is decoded item by item, so that a
+/// length that a frame only claims reserves no memory.
+#[cfg(feature = "serde")]
+mod shared {
+    use alloc::sync::Arc;
+
+    use selvedge_core::Member;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Members;
+
+    pub(super) fn serialize<S: Serializer>(list: &Arc<[Member]>, to: S) -> Result<S::Ok, S::Error> {
+        list.as_ref().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Arc<[Member]>, D::Error> {
+        Ok(Members::deserialize(from)?.as_slice().into())
+    }
 }
 
 impl Message {
