@@ -37,7 +37,7 @@ const ROWS: [Row; 7] = [
         Visibility::Eventual,
         Scheduler::JustInTime,
         "eventual, just in time",
-        [678, 42_784, 400_706, 796_688],
+        [678, 42_784, 400_558, 796_688],
     ),
     Row(
         Visibility::Eventual,
