@@ -2,7 +2,7 @@
 
 use selvedge_core::{Context, Member, Span};
 
-use crate::message::{FIXED_MAX_LEN, Members, Message, cut};
+use crate::message::Message;
 use crate::run::{Named, Run};
 use crate::{Attribute, Ballot, Celect, Config, Event, Timer};
 
@@ -187,21 +187,13 @@ impl<A: Attribute> Celect<A> {
 
     /// Whom we appointed is dead, as far as can be told: asks anew without it.
     pub(crate) fn pass_over(&mut self, member: Member, cx: &mut Context<'_, Self>) {
-        let limit = usize::from(self.config.exclude_limit);
         let Some(run) = &mut self.run else {
             return;
         };
-        if run.exclude.len() >= limit {
+        while !run.exclude.is_empty() && !run.has_room(member, &self.config) {
             run.exclude.remove(0);
         }
         run.exclude.push(member);
-        // All of them have to be named, or answers name them again.
-        let budget = self.config.list_budget(FIXED_MAX_LEN);
-        let named =
-            |run: &Run| -> Members { cut(run.exclude.iter().copied(), &mut budget.clone()) };
-        while named(run).len() < run.exclude.len() {
-            run.exclude.remove(0);
-        }
         if self.rules.skips_locally() {
             run.named = None;
             self.evaluate(cx);

@@ -134,7 +134,8 @@ pub struct Estimation {
     /// What is added to the bound, in lists: from 0, for what changes between a sample and an
     /// election. Default 1.
     pub margin: u16,
-    /// The least c to elect with: from 0. Default 1.
+    /// The least c to elect with: from 0. Default 1. Who knows nobody else takes no more than
+    /// [`Config::c`], so that a host can let it elect itself.
     pub floor: u16,
     /// The largest c to elect with, from `floor`. Besides it is kept to N - 1 - f, with as many nodes
     /// as are known. Default 65,535. An election that it cuts short is told of without a confidence.

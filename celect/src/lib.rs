@@ -52,7 +52,7 @@
 //!
 //! ```
 //! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
-//! use selvedge_celect::{Celect, Command, Config, Event, Lowest};
+//! use selvedge_celect::{Celect, Command, Config, Lowest};
 //! use selvedge_core::{Delta, Driver, Effect, Input, Member, Sha256Sortition, Time};
 //!
 //! let mut rng = ChaCha8Rng::seed_from_u64(1);

@@ -8,7 +8,7 @@ use crate::attribute::key;
 use crate::message::{FIXED_MAX_LEN, Members, Message, cut};
 use crate::peers::Peers;
 use crate::pool::Pool;
-use crate::{Attribute, Ballot, Celect, Event, Protocol, Timer};
+use crate::{Attribute, Ballot, Celect, Config, Event, Protocol, Timer};
 
 /// An election of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -77,6 +77,15 @@ impl Run {
     /// How many lists it must rest on.
     pub(crate) fn needed(&self) -> usize {
         usize::from(self.tolerates.0) + 1
+    }
+
+    /// Whether one more can be passed over and none be forgotten for it. A query has to name all of
+    /// them, or answers name them again.
+    pub(crate) fn has_room(&self, member: Member, config: &Config) -> bool {
+        let mut budget = config.list_budget(FIXED_MAX_LEN);
+        let all = || self.exclude.iter().copied().chain([member]);
+        let named: Members = cut(all(), &mut budget);
+        named.len() == all().count() && named.len() <= usize::from(config.exclude_limit)
     }
 }
 
@@ -263,7 +272,6 @@ impl<A: Attribute> Celect<A> {
         cx: &mut Context<'_, Self>,
     ) {
         let needed = self.needed();
-        let limit = usize::from(self.config.exclude_limit);
         let (any_run, (wanted, _)) = (self.rules.any_run(), self.wanted());
         let Some(run) = &mut self.run else {
             self.counters.stale += 1;
@@ -275,15 +283,14 @@ impl<A: Attribute> Celect<A> {
             return;
         }
         if let Some(over) = self.hidden_behind(candidates) {
-            // Below it the sender may have known somebody else: it has to say so.
-            let is_full = self
-                .run
-                .as_ref()
-                .is_some_and(|run| run.exclude.len() >= limit);
-            if is_full {
-                self.counters.stale += 1;
-            } else {
+            let has_room =
+                |it| (self.run.as_ref()).is_some_and(|run| run.has_room(it, &self.config));
+            // Below it the sender may have known somebody else: it has to say so. Where another one
+            // would have to be forgotten for that, it would be named next, and so on without end.
+            if has_room(over) {
                 self.pass_over(over, cx);
+            } else {
+                self.counters.stale += 1;
             }
             return;
         }

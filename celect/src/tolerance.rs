@@ -72,8 +72,15 @@ impl<A: Attribute> Celect<A> {
         let (Some(known), Some(estimation)) = (self.tolerance.known, self.config.estimation) else {
             return (self.config.c, None);
         };
+        // Who is alone can ask nobody, whatever the floor: it may elect itself where c says so.
+        let is_alone = self.peers.by_rank().len() < 2;
+        let floor = if is_alone {
+            estimation.floor.min(self.config.c)
+        } else {
+            estimation.floor
+        };
         // Of those who were there when it was measured some may be gone.
-        let c = known.c.min(self.most()).max(estimation.floor);
+        let c = known.c.min(self.most()).max(floor);
         (c, known.miss.filter(|_| c >= known.c))
     }
 

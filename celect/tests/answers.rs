@@ -257,6 +257,31 @@ fn no_more_are_passed_over_than_a_query_can_name() {
     }
 }
 
+/// Four who have left are named in turn by one who has not heard so. Three of them fill the shortest
+/// frame: were the first forgotten for the fourth, it would be named again, and so on without end.
+#[test]
+fn who_has_left_is_not_passed_over_in_turn_for_ever() {
+    let config = Config {
+        frame_budget: 127,
+        ..Config::new(0, 0)
+    };
+    let long = |nth: u64| Member::new(u64::MAX - 100 + nth, u32::MAX);
+    let mut node = Node::called(long(99), config, &[]);
+    node.learn(Delta::Joined(long(90)));
+    for nth in 0..4 {
+        node.learn(Delta::Left(long(nth)));
+    }
+    let mut asked = queries(&node.ask(Command::Elect));
+    let mut rounds = 0;
+    while let Some((_, ballot, exclude)) = asked.pop() {
+        rounds += 1;
+        assert!(rounds <= 4, "no time has passed, and {rounds} rounds have");
+        let lowest = (0..4).map(long).find(|it| !exclude.contains(it));
+        asked = queries(&node.answer(long(90), ballot, lowest.unwrap()));
+    }
+    assert_eq!(rounds, 4);
+}
+
 /// Those who followed may have restarted since, and know nothing of any leader.
 #[test]
 fn a_leader_whose_lease_ran_out_begins_an_election_when_nobody_else_does() {

@@ -424,6 +424,24 @@ fn c_is_kept_within_its_limits_and_a_cut_says_so() {
     assert_eq!(found(ceiling), (3, None));
 }
 
+/// The host says c = 0 when nobody else is left: what was measured among others speaks of nobody.
+#[test]
+fn who_is_alone_elects_whatever_was_measured_among_others() {
+    let mut mesh = Mesh::new(20, config(Estimation::default()), LACKS);
+    mesh.command(1, Command::Measure);
+    mesh.pass(Span::secs(10));
+    for id in 2..=20 {
+        mesh.tell(1, Delta::Failed(member(id)));
+    }
+    // Whoever wants no less than 9 gets no less than the floor.
+    assert_eq!(mesh.tolerates(1), (1, None));
+    mesh.command(1, Command::Tolerate { c: 0, f: 1 });
+    assert_eq!(mesh.tolerates(1), (0, None));
+    mesh.command(1, Command::Elect);
+    let leader = mesh.nodes[0].machine().leader();
+    assert_eq!(leader.map(|(leader, _)| leader), Some(member(1)));
+}
+
 #[test]
 fn feedback_of_initiators_becomes_a_bound_and_is_forgotten_with_the_leader() {
     let feedback = Estimation {
