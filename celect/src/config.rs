@@ -56,10 +56,11 @@ pub struct Config {
     pub y: u8,
     /// How long to wait for answers, and for the one who was appointed: longer than the usual round
     /// trip, above zero. Where it is shorter than a live node's answer takes, that node may be
-    /// passed over. Default 500 ms, as in the thesis.
+    /// passed over. For parts of lists, too. Default 500 ms, as in the thesis.
     pub timeout: Span,
     /// How often who was appointed is told so before it is passed over, from 1. Who is declared
-    /// failed, or whose lease is over, is told as often, but within a single `timeout`. Default 3.
+    /// failed, or whose lease is over, is told as often, but within a single `timeout`. Also how
+    /// often each part of a list is asked for, where c is measured. Default 3.
     pub attempts: u8,
     /// How often LEADER is sent again to a node that did not acknowledge it. With 0 nothing is
     /// acknowledged or forwarded: then the host's multicast must be reliable, as the thesis
@@ -84,13 +85,15 @@ pub struct Config {
     /// By how much two clocks may run apart, in parts per million: the leader takes its lease to be
     /// so much shorter. Below a million. Default 1,000.
     pub drift: u32,
-    /// How many nodes an initiator passes over at a time, fewer where a frame cannot name so many;
-    /// one more forgets the first. From 1. Default 16.
+    /// How many nodes an initiator passes over at a time, fewer where a frame cannot name so many.
+    /// One more that does not answer forgets the first; an answer that names one more who is over
+    /// does not count. From 1. Default 16.
     pub exclude_limit: u8,
     /// The longest frame in bytes, header and sender included: from 127. Lists are cut to fit.
     /// Default 1,400.
     pub frame_budget: u16,
-    /// How many nodes may be remembered: from 1. Default 4,096.
+    /// How many nodes may be remembered: from 1. No more are counted in a sample, either. Default
+    /// 4,096.
     pub peer_limit: u32,
     /// Whether elections take c from what is measured. `None`, the default, is for no: they take
     /// [`c`](Self::c). With it they do so as long as nothing newer is known.
@@ -126,7 +129,10 @@ pub struct Estimation {
     /// How long a leader waits between samples: above zero. Default 60 s. Its first one begins a
     /// [`Config::timeout`] after it was elected.
     pub period: Span,
-    /// How many runs are reported before they give an estimate: 1 to 256. Default 20.
+    /// How many runs are reported before they give an estimate: 1 to 256. Default 20. The step that
+    /// takes the last report costs as [`largest_churn`](crate::estimate::Misses::largest_churn)
+    /// says, where the misses of all add up: its time grows with the square of both the pool and
+    /// the answers. Who reports is believed, so keep it small in a large mesh.
     pub pool: u16,
     /// How often the real c may exceed the bound: above 0, from 1 in 1,000,000 to 1 in 2. Default
     /// 1 in 100.
