@@ -83,7 +83,8 @@ pub struct Config {
     /// default, is for ever. Needs `retries` above 0, since acknowledgements renew it.
     pub lease: Option<Span>,
     /// By how much two clocks may run apart, in parts per million: the leader takes its lease to be
-    /// so much shorter. Below a million. Default 1,000.
+    /// so much shorter. At most 666,666: a lease that is two thirds shorter is over when it is to be
+    /// renewed. Default 1,000.
     pub drift: u32,
     /// How many nodes an initiator passes over at a time, fewer where a frame cannot name so many.
     /// One more that does not answer forgets the first; an answer that names one more who is over
@@ -286,7 +287,7 @@ impl Config {
                 return Err(ConfigError::Lease(lease));
             }
         }
-        if self.drift >= 1_000_000 {
+        if self.drift > DRIFT_MAX {
             return Err(ConfigError::Drift(self.drift));
         }
         if self.exclude_limit == 0 {
@@ -313,6 +314,9 @@ impl Config {
 /// The shortest lease, in microseconds: a third of it is the time between renewals.
 const LEASE_MIN: u64 = 3_000;
 
+/// The most that leaves more than a third of any lease.
+const DRIFT_MAX: u32 = 666_666;
+
 /// Which setting cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum ConfigError {
@@ -334,8 +338,8 @@ pub enum ConfigError {
     /// It would be over at once.
     #[error("the lease is {0:?}: give at least 3 ms, and several round trips")]
     Lease(Span),
-    /// Nothing would be left of a lease.
-    #[error("drift is {0} parts per million: give less than 1,000,000")]
+    /// A lease would be over before it is renewed.
+    #[error("drift is {0} parts per million: give at most {DRIFT_MAX}")]
     Drift(u32),
     /// Nobody could be passed over.
     #[error("exclude_limit is 0: give at least 1")]
