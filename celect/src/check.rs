@@ -6,8 +6,8 @@
 //! thesis' rule breaks a promise, the scenario comes twice under one name: with the published
 //! rules, which must break, and with ours, which must hold.
 //!
-//! Timeouts are longer than any delivery in all of them but where it is said. Where `retries` is 0 the host's multicast
-//! is reliable, as the thesis assumes. The lowest id leads.
+//! Timeouts are longer than any delivery in all of them but where it is said. Where `retries` is 0
+//! the host's multicast is reliable, as the thesis assumes. The lowest id leads.
 
 mod errata;
 pub mod operations;

@@ -56,10 +56,11 @@ pub struct Config {
     pub y: u8,
     /// How long to wait for answers, and for the one who was appointed: longer than the usual round
     /// trip, above zero. Where it is shorter than a live node's answer takes, that node may be
-    /// passed over. Default 500 ms, as in the thesis.
+    /// passed over. For parts of lists, too. Default 500 ms, as in the thesis.
     pub timeout: Span,
     /// How often who was appointed is told so before it is passed over, from 1. Who is declared
-    /// failed, or whose lease is over, is told as often, but within a single `timeout`. Default 3.
+    /// failed, or whose lease is over, is told as often, but within a single `timeout`. Also how
+    /// often each part of a list is asked for, where c is measured. Default 3.
     pub attempts: u8,
     /// How often LEADER is sent again to a node that did not acknowledge it. With 0 nothing is
     /// acknowledged or forwarded: then the host's multicast must be reliable, as the thesis
@@ -82,15 +83,18 @@ pub struct Config {
     /// default, is for ever. Needs `retries` above 0, since acknowledgements renew it.
     pub lease: Option<Span>,
     /// By how much two clocks may run apart, in parts per million: the leader takes its lease to be
-    /// so much shorter. Below a million. Default 1,000.
+    /// so much shorter. At most 666,666: a lease that is two thirds shorter is over when it is to be
+    /// renewed. Default 1,000.
     pub drift: u32,
-    /// How many nodes an initiator passes over at a time, fewer where a frame cannot name so many;
-    /// one more forgets the first. From 1. Default 16.
+    /// How many nodes an initiator passes over at a time, fewer where a frame cannot name so many.
+    /// One more that does not answer forgets the first; an answer that names one more who is over
+    /// does not count. From 1. Default 16.
     pub exclude_limit: u8,
     /// The longest frame in bytes, header and sender included: from 127. Lists are cut to fit.
     /// Default 1,400.
     pub frame_budget: u16,
-    /// How many nodes may be remembered: from 1. Default 4,096.
+    /// How many nodes may be remembered: from 1. No more are counted in a sample, either. Default
+    /// 4,096.
     pub peer_limit: u32,
     /// Whether elections take c from what is measured. `None`, the default, is for no: they take
     /// [`c`](Self::c). With it they do so as long as nothing newer is known.
@@ -126,7 +130,10 @@ pub struct Estimation {
     /// How long a leader waits between samples: above zero. Default 60 s. Its first one begins a
     /// [`Config::timeout`] after it was elected.
     pub period: Span,
-    /// How many runs are reported before they give an estimate: 1 to 256. Default 20.
+    /// How many runs are reported before they give an estimate: 1 to 256. Default 20. The step that
+    /// takes the last report costs as [`largest_churn`](crate::estimate::Misses::largest_churn)
+    /// says, where the misses of all add up: its time grows with the square of both the pool and
+    /// the answers. Who reports is believed, so keep it small in a large mesh.
     pub pool: u16,
     /// How often the real c may exceed the bound: above 0, from 1 in 1,000,000 to 1 in 2. Default
     /// 1 in 100.
@@ -280,7 +287,7 @@ impl Config {
                 return Err(ConfigError::Lease(lease));
             }
         }
-        if self.drift >= 1_000_000 {
+        if self.drift > DRIFT_MAX {
             return Err(ConfigError::Drift(self.drift));
         }
         if self.exclude_limit == 0 {
@@ -307,6 +314,9 @@ impl Config {
 /// The shortest lease, in microseconds: a third of it is the time between renewals.
 const LEASE_MIN: u64 = 3_000;
 
+/// The most that leaves more than a third of any lease.
+const DRIFT_MAX: u32 = 666_666;
+
 /// Which setting cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum ConfigError {
@@ -328,8 +338,8 @@ pub enum ConfigError {
     /// It would be over at once.
     #[error("the lease is {0:?}: give at least 3 ms, and several round trips")]
     Lease(Span),
-    /// Nothing would be left of a lease.
-    #[error("drift is {0} parts per million: give less than 1,000,000")]
+    /// A lease would be over before it is renewed.
+    #[error("drift is {0} parts per million: give at most {DRIFT_MAX}")]
     Drift(u32),
     /// Nobody could be passed over.
     #[error("exclude_limit is 0: give at least 1")]

@@ -7,10 +7,12 @@ pub struct Counters {
     /// What was not remembered because [`Config::peer_limit`](crate::Config::peer_limit) was
     /// reached.
     pub no_room: u64,
-    /// Answers to runs and rounds that are over, or of nodes that were not asked.
+    /// Answers to runs, rounds and samples that are over, or of nodes that were not asked; those
+    /// that name somebody who is over, when no more can be passed over; NOTIFYLEADER to a former
+    /// life; and reports and estimates that come late, twice, or by a ballot that is not followed.
     pub stale: u64,
-    /// Rounds in which all were asked anew: a would-be leader did not answer, or all candidates
-    /// were unhealthy.
+    /// Rounds in which all were asked anew: a would-be leader did not answer or is over, all
+    /// candidates were unhealthy, or too few were left without those who had been passed over.
     pub rounds: u64,
     /// Nodes that did not acknowledge a leader after all retries.
     pub unheard: u64,

@@ -104,7 +104,8 @@ pub enum Event {
     Measured(Estimate),
     /// We asked for lists, and they say nothing.
     Unmeasured(NotMeasured),
-    /// What our elections rest on from now on.
+    /// What our elections rest on from now on. Not told when what was measured is cut because fewer
+    /// nodes are listed: [`Celect::tolerates`](crate::Celect::tolerates) says that.
     Tolerates {
         /// See [`Event::Concluded`].
         c: u16,

@@ -97,12 +97,13 @@
 //!
 //! With [`Config::estimation`] the leader asks some nodes for their lists now and then, finds a bound
 //! on c, and tells all; elections then rest on that and a margin. [`estimate`] has the parts and
-//! their derivation. Off by default, and so is every message of it.
+//! their derivation. Off by default: then a node sends nothing of it, but gives its list to whoever
+//! asks, so nodes with and without it can be mixed.
 //!
 //! # Not there yet
 //!
 //! - Checks of the closed loop with more than three nodes and three ticks: for the rest it has tests
-//!   by hand and in the simulator.
+//!   by hand, in random operations, and in the simulator.
 //! - Health forgets nothing: a suspicion counts for as long as the life that was suspected.
 //! - Checks of restarts with more than two nodes, and of the lease with more than a timer there;
 //!   random histories have both. That a leader ends before its followers give it up is a matter of

@@ -540,6 +540,17 @@ fn settings_that_cannot_work_are_named() {
         it.retries = 0;
     };
     assert_eq!(new(leased), Err(ConfigError::LeaseWithoutRetries));
+    // Where two thirds are taken off, the lease is over when it is to be renewed.
+    let drifts = |it: &mut Config| {
+        it.lease = Some(Span::millis(3));
+        it.drift = 666_667;
+    };
+    assert_eq!(new(drifts), Err(ConfigError::Drift(666_667)));
+    let drifts_less = |it: &mut Config| {
+        it.lease = Some(Span::millis(3));
+        it.drift = 666_666;
+    };
+    assert_eq!(new(drifts_less), Ok(()));
     let short = |it: &mut Config| it.lease = Some(Span::millis(1));
     assert_eq!(new(short), Err(ConfigError::Lease(Span::millis(1))));
 }

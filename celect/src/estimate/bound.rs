@@ -122,7 +122,7 @@ impl Misses {
     }
 
     /// As [`largest_churn`], from all runs together: those are independent draws of so many answers
-    /// from `lists` lists. O(runs answers missing log lists).
+    /// from `lists` lists. O(runs answers missing log lists), where `missing` is the sum of all runs.
     #[must_use]
     pub fn largest_churn(&self, lists: u32, miss: Ratio) -> u32 {
         let missing: u32 = self.runs.iter().map(|it| u32::from(it.1)).sum();

@@ -38,7 +38,8 @@ impl Elections {
     }
 
     /// From how many lists a live node may be missing (`c`), and how many that are listed may be
-    /// dead (`f`), from the next round on.
+    /// dead (`f`), at once: a run that waits for answers ends by them. A later life is held to
+    /// them as well.
     ///
     /// # Errors
     /// When the node has stopped.
