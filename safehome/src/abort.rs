@@ -91,6 +91,7 @@ impl<V: Value> Hub<V> {
             device.set_by_hand(place, device.actual.clone());
             return Some(Undo::Impossible);
         }
+        device.join_hands(place);
         if !device.needs_rollback() {
             return Some(Undo::NotNeeded);
         }
