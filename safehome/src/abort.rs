@@ -15,6 +15,10 @@ impl<V: Value> Hub<V> {
         let Some(run) = self.runs.get_mut(&id) else {
             return;
         };
+        if matches!(run.stage, Stage::Aborting(_)) {
+            // A lease may be over while the outcome is awaited: the first reason counts.
+            return;
+        }
         run.stage = Stage::Aborting(why);
         cx.event(Event::Aborting { routine: id, why });
         if let Some(at) = run.busy
@@ -87,6 +91,7 @@ impl<V: Value> Hub<V> {
             device.set_by_hand(place, device.actual.clone());
             return Some(Undo::Impossible);
         }
+        device.join_hands(place);
         if !device.needs_rollback() {
             return Some(Undo::NotNeeded);
         }

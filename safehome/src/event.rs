@@ -196,9 +196,10 @@ pub enum Why {
 pub enum Undo {
     /// It was not changed, or a later routine has changed it since.
     NotNeeded,
-    /// It is restored now; [`Event::Restored`] follows.
+    /// It is restored now; [`Event::Restored`] or [`Event::Stuck`] follows, or neither if it comes
+    /// into that state otherwise: by hand, or because another routine is undone, too.
     Begun,
-    /// It is restored when it is up again; [`Event::Restored`] follows.
+    /// The same, when it is up again.
     Pending,
     /// Nobody knows in which state it was.
     Impossible,
@@ -266,7 +267,7 @@ pub enum Reject {
     /// The settings cannot work.
     #[error("the settings were not taken: {0}")]
     Config(#[from] ConfigError),
-    /// A hub has no peers.
-    #[error("{0:?} is not about a device that is known")]
+    /// News of somebody who is no device of this hub.
+    #[error("{0:?} is not about a device that is known: tell of it with Command::Device first")]
     UnknownMember(Delta),
 }

@@ -226,6 +226,20 @@ impl<V: Clone + Eq> Device<V> {
         }
     }
 
+    /// Whoever stood in front of this place is gone. Of two changes by hand that meet there the
+    /// second one is kept, lest there are more of them than of others.
+    pub(crate) fn join_hands(&mut self, at: usize) {
+        let is_hand = |at| {
+            let entry: Option<&Entry<V>> = self.lineage.get(at);
+            entry.is_some_and(|it| it.owner == Owner::Hand)
+        };
+        if let Some(before) = at.checked_sub(1).filter(|it| is_hand(*it))
+            && is_hand(at)
+        {
+            self.lineage.remove(before);
+        }
+    }
+
     /// It was brought into a state at this place, by hand or by an undo handler. Of several one after
     /// the other the last one counts, so that no more are kept than there are others.
     pub(crate) fn set_by_hand(&mut self, at: usize, wrote: Option<V>) {

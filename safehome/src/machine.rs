@@ -100,10 +100,14 @@ impl<V: Value> Hub<V> {
     }
 
     /// Whether nothing is on its way and nobody waits for a live device: all routines are finished
-    /// and all rollbacks done, but those of devices that are down.
+    /// and all rollbacks done, but those of devices that are down or [stuck](Event::Stuck).
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.runs.is_empty() && self.devices.iter().all(|(_, it)| it.flight.is_none())
+        let is_at_rest = |it: &Device<V>| {
+            let is_tried_again = it.is_up && it.rests && it.needs_rollback();
+            it.flight.is_none() && !is_tried_again
+        };
+        self.runs.is_empty() && self.devices.iter().all(|(_, it)| is_at_rest(it))
     }
 
     /// The routines that are not finished, with the number of the next command.

@@ -26,7 +26,8 @@ const LAST_NUMBER: u64 = 1 << 63;
 ///
 /// # What a host does
 /// 1. After each step it stores [`Hub::save`] and waits until that is safe; then it carries out the
-///    step's events. Steps without effect need not be stored.
+///    step's events. A tick without events need not be stored; a command without events must be,
+///    for what was [observed](crate::Command::Observed) may not be told a second time.
 /// 2. When it starts again it calls [`Hub::restore`], sends
 ///    [`Command::Resume`](crate::Command::Resume) before anything else, and then tells the hub which
 ///    devices are up and which are not, as its membership service sees it now.

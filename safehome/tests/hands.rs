@@ -92,3 +92,25 @@ fn an_undo_handler_is_told_only_if_it_did_something() {
         assert_eq!(home.states[0], if is_hidden { 2 } else { 7 });
     }
 }
+
+/// While somebody before them is unfinished nothing is final; so what is kept must not grow with
+/// each routine that is undone between two changes by hand.
+#[test]
+fn changes_by_hand_around_routines_that_are_undone_are_kept_once() {
+    let mut home = Home::new(Config::default(), 3);
+    let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(3_600))]);
+    home.pass(at(500));
+    for nth in 0..20 {
+        let undone = home.submit(vec![set(0, 2), long(2, 1, Span::secs(10))]);
+        home.pass(home.now + Span::millis(500));
+        by_hand(&mut home, 0, 100 + nth);
+        home.tell(Command::Cancel(undone)).unwrap();
+        home.pass(home.now + Span::millis(500));
+    }
+    home.rest();
+    assert_eq!(home.states, [119, 1, 0]);
+    let state = Some(119);
+    let device = NodeId(0);
+    let by_hand = Placed::Set { device, state };
+    assert_eq!(home.order(), [Placed::Routine(first), by_hand]);
+}

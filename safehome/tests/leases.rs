@@ -103,3 +103,26 @@ fn a_lease_goes_back_after_the_last_access_also_without_post_leases() {
     assert!(home.committed(source).is_some());
     assert_eq!(home.states[SHARED as usize], 1);
 }
+
+/// The lease is over while the routine, cancelled before, awaits the outcome of its last command.
+#[test]
+fn a_routine_is_aborted_once_and_for_one_reason() {
+    let (mut home, _) = home(Config::default());
+    let lease = home.submit(holder());
+    home.pass(at(1_000));
+    home.tell(Command::Cancel(lease)).unwrap();
+    home.pass(at(120_000));
+    let reasons: Vec<Why> = home
+        .events
+        .iter()
+        .filter_map(|(_, event)| match event {
+            Event::Aborting { routine, why } | Event::Aborted { routine, why, .. }
+                if *routine == lease =>
+            {
+                Some(*why)
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reasons, [Why::Cancelled, Why::Cancelled]);
+}

@@ -13,7 +13,9 @@ mod house;
 use house::{House, hold, set};
 use selvedge_core::{NodeId, Span};
 use selvedge_safehome::check::{Algorithm1, Slot, algorithm_1};
-use selvedge_safehome::{Config, Event, Placed, Priority, Published, Scheduler, Step, Visibility};
+use selvedge_safehome::{
+    Command, Config, Event, Outcome, Placed, Priority, Published, Scheduler, Step, Visibility,
+};
 
 fn scheduled(scheduler: Scheduler) -> Config {
     Config {
@@ -195,4 +197,33 @@ fn h21_a_device_that_is_not_needed_may_fail() {
             assert_eq!(house.is_committed(id), is_committed);
         }
     }
+}
+
+/// A rollback that was refused is tried again later: until then the home is not at rest.
+#[test]
+fn a_hub_whose_rollback_is_tried_again_later_is_not_quiet() {
+    let mut house = House::new(1, Config::default(), &[]);
+    let id = house.submit(&[hold(0, 1, 10_000)]);
+    house.pass(Span::secs(1));
+    house.command(Command::Cancel(id));
+    let rollback = house.told.iter().find_map(|(_, event)| match *event {
+        Event::Issue {
+            device,
+            token,
+            routine: None,
+            ..
+        } => Some((device, token)),
+        _ => None,
+    });
+    let (device, token) = rollback.unwrap();
+    let outcome = Outcome::Refused;
+    house.command(Command::Outcome {
+        device,
+        token,
+        outcome,
+    });
+    assert!(!house.hub().is_quiet());
+    // It is not to be waited for a device that is down.
+    house.fails(0);
+    assert!(house.hub().is_quiet());
 }

@@ -192,6 +192,26 @@ fn a_small_correction_leaves_nothing_out_and_repeats_nothing() {
     }
 }
 
+/// A host may set the clock before it ticks what is due.
+#[test]
+fn a_time_that_has_come_is_not_lost_when_the_clock_is_set_before_it_is_ticked() {
+    for late in 0..3 {
+        for shown in ["06:29:58", "06:30:00", "06:30:05", "12:00"] {
+            let mut bench = Bench::new();
+            bench.tell(clock("06:29:59")).unwrap();
+            bench.at("06:30");
+            bench.now = bench.now + Span::secs(1 + late);
+            bench.tell(clock(shown)).unwrap();
+            bench.pass(60);
+            assert_eq!(
+                bench.runs.len(),
+                1,
+                "{late} s late the clock was set to {shown}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_large_step_leaves_out_and_repeats() {
     let mut bench = Bench::new();

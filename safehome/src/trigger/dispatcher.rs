@@ -92,6 +92,8 @@ struct Armed<V> {
     is_true: bool,
     /// When its time of day last came.
     fired: Option<Time>,
+    /// When its time of day comes next, if the local clock is known.
+    due: Option<Time>,
 }
 
 impl<V: Value> Dispatcher<V> {
@@ -210,6 +212,7 @@ impl<V: Value> Dispatcher<V> {
             trigger,
             is_true,
             fired: None,
+            due: None,
         };
         let limit = self.config.trigger_limit;
         let taken = self.triggers.insert(id, armed);
@@ -221,20 +224,25 @@ impl<V: Value> Dispatcher<V> {
     }
 
     /// Sets the timer of a trigger that has one. A time of day that is now comes now, or tomorrow.
-    fn arm(&self, id: TriggerId, now_counts: bool, cx: &mut Context<'_, Self>) {
-        match self.triggers.get(&id).map(|it| &it.trigger) {
-            Some(&Trigger::At(at)) => {
-                let Some(local) = self.local(cx.now()) else {
+    fn arm(&mut self, id: TriggerId, now_counts: bool, cx: &mut Context<'_, Self>) {
+        let local = self.local(cx.now());
+        let Some(armed) = self.triggers.get_mut(&id) else {
+            return;
+        };
+        match armed.trigger {
+            Trigger::At(at) => {
+                let Some(local) = local else {
                     return;
                 };
                 let mut wait = (u64::from(at.seconds()) * 1_000_000 + DAY - local) % DAY;
                 if wait == 0 && !now_counts {
                     wait = DAY;
                 }
+                armed.due = Some(cx.now() + Span(wait));
                 cx.arm(id, Span(wait));
             }
-            Some(&Trigger::Every(every)) => cx.arm(id, every),
-            Some(Trigger::When(_) | Trigger::Manual) | None => {}
+            Trigger::Every(every) => cx.arm(id, every),
+            Trigger::When(_) | Trigger::Manual => {}
         }
     }
 
@@ -252,6 +260,11 @@ impl<V: Value> Dispatcher<V> {
         };
         let all: Vec<_> = self.triggers.iter().filter_map(daily).collect();
         for (id, at) in all {
+            let due = self.triggers.get(&id).and_then(|it| it.due);
+            if due.is_some_and(|it| it <= cx.now()) {
+                // Its timer, which was not ticked yet, is set anew.
+                self.time_has_come(id, cx);
+            }
             if let Some(before) = before {
                 let forward = (shown + DAY - before) % DAY;
                 let passed = (u64::from(at.seconds()) * 1_000_000 + DAY - before) % DAY;
