@@ -54,6 +54,7 @@ pub(crate) struct Home {
         long,
         value_name = "SECONDS",
         default_value_t = 86_400,
+        value_parser = clap::value_parser!(u64).range(1..=LATEST),
         requires = "clock"
     )]
     length: u64,
@@ -97,6 +98,9 @@ struct Down {
     until: u64,
 }
 
+/// The last second of virtual time that can be named: some thirty years.
+const LATEST: u64 = 1_000_000_000;
+
 fn speed(text: &str) -> Result<Speed, String> {
     if text == "max" {
         return Ok(Speed::Max);
@@ -107,11 +111,12 @@ fn speed(text: &str) -> Result<Speed, String> {
 }
 
 fn outage(text: &str) -> Result<Down, String> {
-    let wrong = || "write DEVICE@FROM..TO with seconds, FROM below TO, as in toaster@300..420";
+    let wrong = || "write DEVICE@FROM..TO with seconds up to 1000000000, FROM below TO, as in toaster@300..420";
     let parse = || {
         let (device, times) = text.rsplit_once('@')?;
         let (from, until) = times.split_once("..")?;
-        let (from, until) = (from.parse().ok()?, until.parse().ok()?);
+        let (from, until): (u64, u64) = (from.parse().ok()?, until.parse().ok()?);
+        let until = (until <= LATEST).then_some(until)?;
         let device = device.to_owned();
         (from < until).then_some(Down {
             device,
@@ -143,7 +148,9 @@ impl Home {
             source,
         };
         fs::create_dir_all(&self.out).map_err(failed)?;
-        fs::write(&path, "").map_err(failed)?;
+        // A page from before stays until there is a new one.
+        let mut open = fs::OpenOptions::new();
+        open.append(true).create(true).open(&path).map_err(failed)?;
         let mut rng = ChaCha12Rng::seed_from_u64(seed);
         let plan = self.plan(&mut rng)?;
         let mut pace = Pace {

@@ -63,6 +63,11 @@ fn a_wrong_outage_speed_or_device_is_named_and_the_status_is_2() {
     for (flag, value, said) in [
         ("--fail", "toaster", "write DEVICE@FROM..TO"),
         ("--fail", "toaster@9..3", "FROM below TO"),
+        (
+            "--fail",
+            "toaster@1..18446744073709551615",
+            "up to 1000000000",
+        ),
         ("--fail", "piano@1..2", "no device \"piano\""),
         ("--speed", "0", "give a number from 1 to 1000000, or max"),
     ] {
@@ -70,4 +75,16 @@ fn a_wrong_outage_speed_or_device_is_named_and_the_status_is_2() {
         assert_eq!(output.status.code(), Some(2), "{flag} {value}");
         assert!(complaint(&output).contains(said), "{}", complaint(&output));
     }
+}
+
+#[test]
+fn a_page_from_before_stays_when_a_run_does_not_begin() {
+    let folder = Folder::new("home-before");
+    let out = folder.path("out");
+    let page = format!("{out}/morning-ev-timeline.html");
+    fs::create_dir_all(&out).unwrap();
+    fs::write(&page, "from before").unwrap();
+    let output = selvedge(&["home", "--out", &out, "--fail", "piano@1..2"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(fs::read_to_string(&page).unwrap(), "from before");
 }
