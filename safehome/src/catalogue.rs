@@ -155,6 +155,14 @@ impl Catalogue {
                 "device {name} is known already: report its state with Command::Observed"
             );
         }
+        if let Reject::DeviceInUse(device) = reject
+            && let Some(name) = known(device)
+        {
+            return format!(
+                "device {name} is in use, or is to be restored: wait until those who need it are \
+                 finished"
+            );
+        }
         reject.to_string()
     }
 

@@ -71,7 +71,8 @@ pub struct Config {
     pub undo_attempts: u8,
     /// How long after a failed rollback it is tried again: above zero. Default 1 s.
     pub undo_retry: Span,
-    /// How many commands a routine may have: from 1. Default 256.
+    /// How many commands a routine may have: from 1. Default 256. To place a routine takes some 16
+    /// bytes for each pair of the devices that it needs: 1 MB for 256.
     pub step_limit: u16,
     /// How many routines may be unfinished, or finished with an unfinished one before them: from 1.
     /// Default 4,096.

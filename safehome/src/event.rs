@@ -18,6 +18,8 @@ pub enum Command<V> {
         /// Its state.
         state: Option<V>,
     },
+    /// There is no such device any more. Its id may be used again.
+    Remove(NodeId),
     /// Run this routine. [`Event::Accepted`] follows.
     Submit(Routine<V>),
     /// Abort this routine, if it is not finished.
@@ -235,6 +237,9 @@ pub enum Reject {
         /// How many it may have.
         limit: u16,
     },
+    /// No command would be done in time.
+    #[error("command {0} has a timeout of 0: give a time longer than devices take, or none")]
+    NoTime(u16),
     /// No such device.
     #[error("device {0} is unknown: tell of it with Command::Device first")]
     UnknownDevice(NodeId),
@@ -244,6 +249,11 @@ pub enum Reject {
     /// A device that is there.
     #[error("device {0} is known already: report its state with Command::Observed")]
     KnownDevice(NodeId),
+    /// A device that somebody needs still.
+    #[error(
+        "device {0} is in use, or is to be restored: wait until those who need it are finished"
+    )]
+    DeviceInUse(NodeId),
     /// No room for a routine.
     #[error("{limit} routines are unfinished: wait until one is finished, or raise routine_limit")]
     TooManyRoutines {

@@ -250,7 +250,11 @@ impl<V: Value> Hub<V> {
             return;
         }
         let device = self.devices.get(&id);
-        let is_revoked = |it: &Entry<V>| it.revoked && run.still_needs(id);
+        let holds = run.step().is_some_and(|step| step.hold > Span::ZERO);
+        let goes_on = outcome == Outcome::Done && holds;
+        // Who is done with it gives it back anyway.
+        let is_needed = goes_on || run.routine.needs(id, usize::from(run.at) + 1);
+        let is_revoked = |it: &Entry<V>| it.revoked && is_needed;
         if device
             .and_then(|it| it.entry(routine))
             .is_some_and(is_revoked)

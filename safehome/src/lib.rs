@@ -23,6 +23,9 @@
 //! | a hub that comes back from what it [saved](Saved) loses no command and does none twice | it was saved before its events were carried out; the device can be asked ([`Event::Ask`]), else what is unknown is restored |
 //! | memory is bounded; nothing panics | [`Config::routine_limit`], [`Config::device_limit`], [`Config::step_limit`] |
 //!
+//! A device is down when the membership service says that it failed or left; it is taken out by
+//! [`Command::Remove`].
+//!
 //! What is *not* promised:
 //!
 //! - What somebody sees meanwhile: under `Eventual` a later routine may change what an earlier one

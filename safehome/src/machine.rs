@@ -7,7 +7,7 @@ use core::convert::Infallible;
 use core::fmt::Debug;
 use core::hash::Hash;
 
-use selvedge_core::{BoundedMap, Context, Delta, Input, Machine, Member, NodeId, Untracked};
+use selvedge_core::{BoundedMap, Context, Delta, Input, Machine, Member, NodeId, Span, Untracked};
 
 use crate::lineage::{Device, Owner};
 use crate::published::Rules;
@@ -160,6 +160,7 @@ impl<V: Value> Hub<V> {
                 let taken = self.devices.insert(device, new);
                 taken.map_err(|_| Reject::TooManyDevices { limit })?;
             }
+            Command::Remove(device) => self.remove(device, cx)?,
             Command::Submit(routine) => {
                 self.acceptable(&routine)?;
                 self.accept(routine, cx);
@@ -213,6 +214,18 @@ impl<V: Value> Hub<V> {
         Ok(())
     }
 
+    fn remove(&mut self, id: NodeId, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let device = self.devices.get(&id).ok_or(Reject::UnknownDevice(id))?;
+        let is_busy = device.flight.is_some() || !device.lineage.is_empty();
+        let is_due = !self.is_weak() && device.needs_rollback();
+        if is_busy || is_due || self.runs.values().any(|run| run.devices.contains(&id)) {
+            return Err(Reject::DeviceInUse(id));
+        }
+        self.devices.remove(&id);
+        cx.disarm(Timer::Retry(id));
+        Ok(())
+    }
+
     fn acceptable(&self, routine: &Routine<V>) -> Result<(), Reject> {
         let (found, limit) = (routine.steps.len(), self.config.step_limit);
         if found == 0 {
@@ -220,6 +233,11 @@ impl<V: Value> Hub<V> {
         }
         if found > limit.into() {
             return Err(Reject::TooLong { found, limit });
+        }
+        let has_none = |timeout: Option<Span>| timeout == Some(Span::ZERO);
+        let mut steps = routine.steps.iter().zip(0_u16..);
+        if let Some((_, number)) = steps.find(|(step, _)| has_none(step.timeout)) {
+            return Err(Reject::NoTime(number));
         }
         for device in routine.devices() {
             if !self.devices.contains(&device) {

@@ -33,7 +33,7 @@ pub struct Step<V> {
     /// How long the device is needed after it has reached the state: a long command (section 1).
     /// Zero for a short one.
     pub hold: Span,
-    /// How long to wait for the outcome. `None` for [`Config::timeout`](crate::Config::timeout).
+    /// How long to wait for the outcome: above zero. `None` for [`Config::timeout`](crate::Config::timeout).
     pub timeout: Option<Span>,
     /// The state that undoes it. `None` for the state before.
     pub undo: Option<V>,

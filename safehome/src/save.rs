@@ -10,7 +10,7 @@ use crate::config::Visibility;
 use crate::failure::KEPT;
 use crate::lineage::{Device, Entry, Owner};
 use crate::run::{Run, Stage};
-use crate::{Config, ConfigError, Hub, RoutineId, Value};
+use crate::{Config, ConfigError, Hub, RoutineId, Step, Value};
 
 /// The layout of [`Saved`]; another one is not read.
 const VERSION: u16 = 1;
@@ -153,6 +153,9 @@ pub enum Flaw {
     /// A routine without commands, or one beyond its end.
     #[error("it has no such command")]
     Step,
+    /// One of its commands has a timeout of 0.
+    #[error("one of its commands has a timeout of 0")]
+    NoTime,
     /// It needs a device that nobody knows.
     #[error("it needs a device that is unknown")]
     UnknownDevice,
@@ -310,6 +313,8 @@ impl<V: Value> Hub<V> {
         let must = |holds: bool, flaw| if holds { Ok(()) } else { Err(flaw) };
         must(id.0 > 0 && id <= self.last, Flaw::Misplaced)?;
         must(!run.routine.steps.is_empty(), Flaw::Step)?;
+        let in_no_time = |it: &Step<V>| it.timeout == Some(Span::ZERO);
+        must(!run.routine.steps.iter().any(in_no_time), Flaw::NoTime)?;
         let is_known = |it: &NodeId| self.devices.contains(it);
         must(run.devices.iter().all(is_known), Flaw::UnknownDevice)?;
         let is_over = usize::from(run.at) == run.routine.steps.len();

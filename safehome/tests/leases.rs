@@ -126,3 +126,24 @@ fn a_routine_is_aborted_once_and_for_one_reason() {
         .collect();
     assert_eq!(reasons, [Why::Cancelled, Why::Cancelled]);
 }
+
+/// The lease is over while its last command is on its way, and somebody waits: the device is given
+/// back anyway.
+#[test]
+fn a_lease_that_is_over_at_its_last_command_ends_nothing() {
+    let config = Config {
+        short: Span::millis(10),
+        ..Config::default()
+    };
+    let run = |last: Step<u8>| {
+        let mut home = Home::new(config, 3);
+        let source = home.submit(vec![long(1, 1, Span::millis(3_500)), set(SHARED, 1)]);
+        let before = long(2, 2, Span::millis(3_480));
+        let lease = home.submit(vec![before, last]);
+        home.pass(at(60_000));
+        assert!(home.committed(source).is_some());
+        assert_eq!(home.states[SHARED as usize], 1);
+        (is_revoked(&home, lease), home.committed(lease).is_some())
+    };
+    assert_eq!(run(set(SHARED, 2)), (false, true));
+}

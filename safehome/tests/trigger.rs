@@ -192,6 +192,20 @@ fn a_small_correction_leaves_nothing_out_and_repeats_nothing() {
     }
 }
 
+/// The clock is set back again and again, each time by less than the limit.
+#[test]
+fn small_corrections_in_a_row_repeat_nothing() {
+    let mut bench = Bench::new();
+    bench.tell(clock("11:59:50")).unwrap();
+    bench.at("12:00");
+    for _ in 0..5 {
+        bench.pass(50);
+        bench.tell(clock("11:59:50")).unwrap();
+    }
+    bench.pass(600);
+    assert_eq!(bench.runs.len(), 1);
+}
+
 /// A host may set the clock before it ticks what is due.
 #[test]
 fn a_time_that_has_come_is_not_lost_when_the_clock_is_set_before_it_is_ticked() {

@@ -37,13 +37,13 @@ const ROWS: [Row; 7] = [
         Visibility::Eventual,
         Scheduler::JustInTime,
         "eventual, just in time",
-        [678, 42_784, 400_598, 796_688],
+        [614, 36_324, 354_064, 796_688],
     ),
     Row(
         Visibility::Eventual,
         Scheduler::Timeline,
         "eventual, timeline",
-        [419, 27_095, 287_558, 791_998],
+        [397, 27_095, 270_041, 791_998],
     ),
     Row(
         Visibility::PartitionedStrict,
@@ -74,8 +74,8 @@ const ROWS: [Row; 7] = [
 /// The numbers of states with restarts of the hub.
 const RESUMES: [[usize; 3]; 7] = [
     [1_895, 9_343, 4_226],
-    [5_770, 7_684, 6_860],
-    [4_096, 9_404, 4_278],
+    [5_376, 7_684, 6_295],
+    [3_951, 9_404, 4_278],
     [1_046, 6_791, 3_867],
     [1_046, 6_791, 4_294],
     [1_046, 6_791, 4_294],

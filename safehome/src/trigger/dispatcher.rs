@@ -284,8 +284,9 @@ impl<V: Value> Dispatcher<V> {
         let again = armed
             .fired
             .is_some_and(|it| cx.now().since(it) <= CORRECTION);
+        // Also after several corrections in a row.
+        armed.fired = Some(cx.now());
         if !again {
-            armed.fired = Some(cx.now());
             self.fire(id, cx);
         }
     }

@@ -1,0 +1,75 @@
+//! What a hub does not take, and devices that go.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+mod home;
+
+use home::{Home, long, set};
+use selvedge_core::{NodeId, Span, Time};
+use selvedge_safehome::{Command, Config, Hub, Reject, Routine, Step};
+
+const DEVICE: NodeId = NodeId(0);
+
+#[test]
+fn a_command_without_time_is_refused() {
+    let mut home = Home::new(Config::default(), 2);
+    let hasty = Step {
+        timeout: Some(Span::ZERO),
+        ..set(1, 1)
+    };
+    let steps = vec![set(0, 1), hasty];
+    let refused = home.tell(Command::Submit(Routine { steps }));
+    assert_eq!(refused, Err(Reject::NoTime(1)));
+}
+
+#[test]
+fn a_device_goes_when_nobody_needs_it() {
+    let mut home = Home::new(Config::default(), 2);
+    let remove = |home: &mut Home| home.tell(Command::Remove(DEVICE));
+    let in_use = Err(Reject::DeviceInUse(DEVICE));
+    home.submit(vec![set(0, 1), long(1, 1, Span::secs(1))]);
+    home.submit(vec![set(1, 2), set(0, 2)]);
+    assert_eq!(remove(&mut home), in_use, "a command is on its way");
+    home.pass(Time::ZERO + Span::millis(200));
+    assert_eq!(remove(&mut home), in_use, "somebody waits for it");
+    home.rest();
+    assert_eq!(remove(&mut home), Ok(()));
+    assert_eq!(remove(&mut home), Err(Reject::UnknownDevice(DEVICE)));
+    let steps = vec![set(0, 1)];
+    let refused = home.tell(Command::Submit(Routine { steps }));
+    assert_eq!(refused, Err(Reject::UnknownDevice(DEVICE)));
+    // Its id is free.
+    let state = None;
+    let back = Command::Device {
+        device: DEVICE,
+        state,
+    };
+    assert_eq!(home.tell(back), Ok(()));
+    assert_eq!(home.hub.machine().state(DEVICE), None);
+}
+
+/// What is to be restored when it is back is not forgotten, and a hub that passed a device over and
+/// goes on can be stored.
+#[test]
+fn a_device_that_is_to_be_restored_stays() {
+    let mut home = Home::new(Config::default(), 2);
+    let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1))]);
+    home.pass(Time::ZERO + Span::millis(200));
+    home.flip(0);
+    home.tell(Command::Cancel(routine)).unwrap();
+    home.pass(Time::ZERO + Span::secs(2));
+    let refused = home.tell(Command::Remove(DEVICE));
+    assert_eq!(refused, Err(Reject::DeviceInUse(DEVICE)));
+    let saved = home.hub.machine().save();
+    Hub::restore(Config::default(), saved).unwrap();
+    home.flip(0);
+    home.rest();
+    assert_eq!(home.states[0], 0);
+    assert_eq!(home.tell(Command::Remove(DEVICE)), Ok(()));
+}
