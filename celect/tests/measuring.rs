@@ -9,35 +9,18 @@
     reason = "a test fails by panicking"
 )]
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::SeedableRng;
+mod mesh;
+
+use mesh::{Mesh, member};
 use selvedge_celect::check::ById;
 use selvedge_celect::{
     Ballot, Celect, Command, Config, ConfigError, Estimation, Event, Members, Message,
     Misbehaviour, NotMeasured, Protocol, Reject, Source, Timer,
 };
-use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Ratio, Span, Time};
+use selvedge_core::{Choose, Delta, Driver, Input, Member, NodeId, Ratio, Span};
 
 /// 1 in 100, as it is told.
 const MISS: Ratio = Ratio::new(10_000, 1_000_000);
-
-/// What becomes of a message: how many copies arrive.
-type Fate = fn(&Message, &mut ChaCha8Rng) -> usize;
-
-/// Nodes 1 to n.
-struct Mesh {
-    nodes: Vec<Driver<Celect<ById>>>,
-    rng: ChaCha8Rng,
-    now: Time,
-    wire: Vec<(Member, Member, Message)>,
-    events: Vec<(u64, Event)>,
-    fate: Fate,
-    shuffled: bool,
-}
-
-const fn member(id: u64) -> Member {
-    Member::new(id, 0)
-}
 
 const fn config(estimation: Estimation) -> Config {
     Config {
@@ -57,85 +40,9 @@ fn usual() -> Estimation {
 impl Mesh {
     /// All know all, but for these: who does not know whom.
     fn new(nodes: u64, config: Config, lacks: &[(u64, u64)]) -> Self {
-        let node = |id: u64| Driver::new(Celect::new(member(id), config, ById).unwrap());
-        let mut mesh = Self {
-            nodes: (1..=nodes).map(node).collect(),
-            rng: ChaCha8Rng::seed_from_u64(1),
-            now: Time::ZERO,
-            wire: Vec::new(),
-            events: Vec::new(),
-            fate: |_, _| 1,
-            shuffled: false,
-        };
-        for id in 1..=nodes {
-            for other in (1..=nodes).filter(|&it| it != id && !lacks.contains(&(id, it))) {
-                mesh.tell(id, Delta::Joined(member(other)));
-            }
-        }
-        mesh
-    }
-
-    fn step(&mut self, id: u64, input: Input<Celect<ById>>) -> Result<(), Reject> {
-        let mut effects = Vec::new();
-        let node = &mut self.nodes[id as usize - 1];
-        let outcome = node.step(self.now, &mut self.rng, input, |it| effects.push(it));
-        self.carry_out(id, effects);
-        outcome
-    }
-
-    fn carry_out(&mut self, id: u64, effects: Vec<Effect<Celect<ById>>>) {
-        for effect in effects {
-            match effect {
-                Effect::Send { to, message } => {
-                    for _ in 0..(self.fate)(&message, &mut self.rng) {
-                        self.wire.push((member(id), to, message.clone()));
-                    }
-                }
-                Effect::Event(event) => self.events.push((id, event)),
-                Effect::Multicast { .. } => panic!("retries are not 0"),
-            }
-        }
-    }
-
-    fn tell(&mut self, id: u64, delta: Delta) {
-        self.step(id, Input::Membership(delta)).unwrap();
-    }
-
-    fn command(&mut self, id: u64, command: Command) {
-        self.step(id, Input::Command(command)).unwrap();
-    }
-
-    fn deliver(&mut self) {
-        while !self.wire.is_empty() {
-            let last = self.wire.len() as u64;
-            let at = if self.shuffled {
-                self.rng.below(last)
-            } else {
-                0
-            };
-            let (from, to, message) = self.wire.remove(at as usize);
-            self.step(to.id.0, Input::Message { from, message })
-                .unwrap();
-        }
-    }
-
-    fn pass(&mut self, span: Span) {
-        let end = self.now + span;
-        self.deliver();
-        while let Some(due) = self.nodes.iter().filter_map(Driver::deadline).min() {
-            if due > end {
-                break;
-            }
-            self.now = due;
-            for nth in 0..self.nodes.len() {
-                let mut effects = Vec::new();
-                let (node, rng) = (&mut self.nodes[nth], &mut self.rng);
-                node.expire(self.now, rng, |it| effects.push(it));
-                self.carry_out(nth as u64 + 1, effects);
-            }
-            self.deliver();
-        }
-        self.now = end;
+        let knows = |id| (1..=nodes).filter(move |&it| !lacks.contains(&(id, it)));
+        let lists: Vec<Vec<u64>> = (1..=nodes).map(|id| knows(id).collect()).collect();
+        Self::with_lists(&lists, config)
     }
 
     fn tolerates(&self, id: u64) -> (u16, Option<Ratio>) {
@@ -243,7 +150,7 @@ fn lists_come_in_parts_whatever_is_lost_doubled_or_overtaken() {
     };
     let mut mesh = Mesh::new(200, small, &lacks);
     mesh.shuffled = true;
-    mesh.fate = |_, rng| [0, 1, 1, 1, 2][rng.below(5) as usize];
+    mesh.fate = Box::new(|_, rng| [0, 1, 1, 1, 2][rng.below(5) as usize]);
     mesh.command(10, Command::Measure);
     mesh.pass(Span::secs(600));
     assert_eq!(mesh.measured(), [(10, 30)]);
@@ -259,10 +166,10 @@ fn answers_that_are_lost_leave_fewer_lists_and_a_larger_bound() {
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(60));
     // Nothing of half of the nodes comes back.
-    mesh.fate = |message, _| match message {
+    mesh.fate = Box::new(|(_, _, message), _| match message {
         Message::SampleResponse { members, .. } if members[0].id.0 == 1 => 0,
         _ => 1,
-    };
+    });
     // The list of node 1 begins with 2, and those of the nodes behind 30 shall too.
     for id in 31..=60 {
         mesh.tell(id, Delta::Failed(member(1)));
@@ -289,7 +196,7 @@ fn too_few_answers_say_nothing_and_leave_what_is_known() {
     mesh.pass(Span::secs(10));
     let known = mesh.tolerates(1);
     assert!(known.1.is_some());
-    mesh.fate = |_, _| 0;
+    mesh.fate = Box::new(|_, _| 0);
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(60));
     let why = mesh.told(|(_, event)| match event {
@@ -311,7 +218,8 @@ fn a_node_that_misses_what_is_told_falls_back_and_a_restart_begins_there() {
     mesh.command(8, Command::Elect);
     mesh.pass(Span::secs(10));
     assert_eq!(mesh.tolerates(20).0, 4);
-    mesh.fate = |message, _| usize::from(!matches!(message, Message::Estimate { .. }));
+    mesh.fate =
+        Box::new(|(_, _, message), _| usize::from(!matches!(message, Message::Estimate { .. })));
     mesh.pass(Span::secs(301));
     assert_eq!(mesh.tolerates(20), (9, None));
     assert_eq!(
@@ -458,7 +366,9 @@ fn feedback_of_initiators_becomes_a_bound_and_is_forgotten_with_the_leader() {
             ..config(feedback)
         };
         let mut mesh = Mesh::new(20, config, &lacks);
-        mesh.fate = |message, _| 1 + usize::from(matches!(message, Message::Feedback { .. }));
+        mesh.fate = Box::new(|(_, _, message), _| {
+            1 + usize::from(matches!(message, Message::Feedback { .. }))
+        });
         for nth in 0..20 {
             assert_eq!(mesh.tolerates(1), (9, None), "{nth} of 20");
             mesh.command(1 + nth % 20, Command::Elect);
@@ -704,9 +614,9 @@ fn feedback_says_nothing_of_an_election_that_replaces_the_leader() {
     mesh.pass(Span::secs(5));
     assert!(mesh.tolerates(5).1.is_some());
     // 1 is gone, and nobody has heard so.
-    mesh.fate = |message, _| {
+    mesh.fate = Box::new(|(_, _, message), _| {
         usize::from(!matches!(message, Message::Leader { leader, .. } if leader.id.0 == 1))
-    };
+    });
     for id in 2..=12 {
         mesh.tell(id, Delta::Suspected(member(1)));
     }

@@ -1,0 +1,127 @@
+//! Who is asked, how many messages that takes, and who leads then.
+
+use super::*;
+
+#[test]
+fn base_sends_as_many_messages_as_lemma_1_says_and_lean_fewer() {
+    for (c, f) in [(0, 0), (1, 0), (2, 1), (4, 3), (9, 0)] {
+        for (protocol, expected) in [
+            (Protocol::Base, 2 * (c + f + 1) + 1),
+            (Protocol::Lean, 2 * (c + f) + 1),
+        ] {
+            let mut mesh = Mesh::new(12, multicast(protocol, c, f));
+            mesh.elect(12);
+            mesh.deliver();
+            assert_eq!(mesh.leaders(), [Some(1); 12]);
+            let sent = (mesh.unicasts, mesh.multicasts);
+            assert_eq!(sent, (usize::from(expected), 1), "{protocol:?} {c} {f}");
+        }
+    }
+}
+
+/// Section 5.2.4, with ids one higher: the nodes 1, 2 and 5 answer, and 3 leads.
+#[test]
+fn the_worked_example_of_hybrid_ends_with_its_leader() {
+    let suspicions: [&[(u64, usize)]; 5] = [
+        &[(2, 2), (3, 1), (4, 4)],
+        &[(1, 5), (4, 2), (5, 1)],
+        &[(1, 2), (2, 2), (4, 3), (5, 1)],
+        &[(1, 3), (3, 2), (5, 1)],
+        &[(2, 1), (4, 2)],
+    ];
+    let config = Config {
+        x: 2,
+        y: 2,
+        ..multicast(Protocol::Hybrid, 2, 0)
+    };
+    // Node 5 asks whom it knows: itself is one of three.
+    let mut lists: Vec<Vec<u64>> = (1..=5).map(|_| (1..=5).collect()).collect();
+    lists[4] = vec![1, 2];
+    let mut mesh = Mesh::with_lists(&lists, config);
+    for (nth, suspicions) in suspicions.iter().enumerate() {
+        for &(id, count) in *suspicions {
+            for _ in 0..count {
+                mesh.tell(nth as u64 + 1, Delta::Suspected(member(id)));
+            }
+        }
+    }
+    mesh.elect(5);
+    // The lowest x of its own list are 1 and 5, for it suspects 2 and does not know 3.
+    assert!(matches!(mesh.wire.last(), Some((_, to, Message::Notify { .. })) if *to == member(1)));
+    mesh.deliver();
+    assert_eq!(mesh.leaders(), [Some(3); 5]);
+    // Node 1 led for a moment: ballots, and not ranks, say that 3 leads.
+    assert!(
+        mesh.events
+            .iter()
+            .any(|(id, event)| { *id == 1 && matches!(event, Event::Deposed { .. }) })
+    );
+}
+
+#[test]
+fn who_gave_way_begins_again_when_no_leader_comes() {
+    let mut mesh = Mesh::new(3, Config::new(1, 1));
+    mesh.elect(1);
+    mesh.elect(2);
+    // The query of 1 reaches 2, and nothing else of it does: nobody tells that it crashed.
+    let is_meant = |it: &&(Member, Member, Message)| (it.0, it.1) == (member(1), member(2));
+    let (from, _, message) = mesh.wire.iter().find(is_meant).unwrap().clone();
+    mesh.wire.clear();
+    mesh.step(2, Input::Message { from, message }).unwrap();
+    let yielded = |it: &(u64, Event)| matches!(it, (2, Event::Yielded { .. }));
+    assert!(mesh.events.iter().any(yielded) && !mesh.nodes[1].machine().is_electing());
+    mesh.cut.push(1);
+    mesh.pass(Span::secs(20));
+    assert_eq!(mesh.leaders(), [Some(2); 2]);
+}
+
+/// A first leader is told of before all have answered; those who heard of it have still to answer.
+#[test]
+fn who_heard_of_a_runs_first_leader_still_answers_it() {
+    for retries in [0, 5] {
+        let config = Config {
+            retries,
+            ..multicast(Protocol::Optimistic, 1, 0)
+        };
+        // 2 does not know 1, and both are asked.
+        let mut mesh = Mesh::with_lists(&[vec![2, 3], vec![3], vec![1, 2]], config);
+        mesh.elect(3);
+        let is_late = |(_, to, message): &(Member, Member, Message)| {
+            *to == member(1) && matches!(message, Message::Query { .. })
+        };
+        let at = mesh.wire.iter().position(is_late).unwrap();
+        let late = mesh.wire.remove(at);
+        mesh.deliver();
+        assert_eq!(mesh.leaders(), [Some(2); 3]);
+        mesh.wire.push(late);
+        mesh.pass(Span::secs(3));
+        assert_eq!(mesh.leaders(), [Some(1); 3], "{retries} retries");
+        assert!(!mesh.nodes[2].machine().is_electing());
+    }
+}
+
+/// Of two nodes one does not answer for long, and c wants both lists.
+#[test]
+fn who_was_passed_over_is_asked_where_there_are_no_others() {
+    let mut mesh = Mesh::new(2, Config::new(1, 0));
+    mesh.elect(2);
+    mesh.deliver();
+    assert_eq!(mesh.leader(2), Some(1));
+    // It answers the query, and then nothing reaches it for all attempts.
+    mesh.elect(2);
+    let query = mesh.wire.remove(0);
+    mesh.wire.push(query);
+    let (from, to, message) = mesh.wire.remove(0);
+    mesh.step(to.id.0, Input::Message { from, message })
+        .unwrap();
+    let (from, to, message) = mesh.wire.remove(0);
+    mesh.step(to.id.0, Input::Message { from, message })
+        .unwrap();
+    mesh.cut.push(1);
+    mesh.pass(Span::secs(5));
+    assert!(mesh.nodes[1].machine().is_electing());
+    mesh.cut.clear();
+    mesh.pass(Span::secs(5));
+    assert!(!mesh.nodes[1].machine().is_electing());
+    assert_eq!(mesh.leader(2), Some(1));
+}

@@ -1,0 +1,145 @@
+//! What is refused, and what is passed over in silence.
+
+use super::*;
+
+#[test]
+fn too_few_nodes_are_a_typed_error_and_then_an_event() {
+    let mut alone = Mesh::with_lists(&[vec![], vec![]], Config::new(2, 0));
+    let refused = alone.step(1, Input::Command(Command::Elect));
+    assert_eq!(
+        refused,
+        Err(Reject::TooFew {
+            known: 1,
+            needed: 3
+        })
+    );
+    // One more is known, and knows nobody else.
+    alone.tell(1, Delta::Joined(member(2)));
+    alone.elect(1);
+    alone.pass(Span::secs(3));
+    let starved = |(_, event): &&(u64, Event)| {
+        matches!(
+            event,
+            Event::TooFew {
+                known: 2,
+                needed: 3,
+                ..
+            }
+        )
+    };
+    assert_eq!(alone.events.iter().filter(starved).count(), 1);
+    assert!(alone.nodes[0].machine().is_electing());
+    // It goes on asking, so a node that joins is enough, whoever of them hears of it.
+    let mut more = Mesh::with_lists(&[vec![2], vec![], vec![]], Config::new(2, 0));
+    more.elect(1);
+    more.pass(Span::secs(1));
+    more.tell(2, Delta::Joined(member(3)));
+    more.pass(Span::secs(2));
+    assert_eq!(more.leaders(), [Some(1); 3]);
+}
+
+#[test]
+fn a_message_to_a_former_life_appoints_nobody() {
+    let mut mesh = Mesh::new(2, Config::new(0, 0));
+    let ballot = Ballot {
+        epoch: 1,
+        initiator: member(2),
+        step: 1,
+    };
+    let from = member(2);
+    let message = Message::Notify { ballot, life: 7 };
+    mesh.step(1, Input::Message { from, message }).unwrap();
+    assert_eq!(mesh.leader(1), None);
+    assert_eq!(mesh.nodes[0].machine().counters().stale, 1);
+}
+
+#[test]
+fn peers_that_misbehave_are_refused() {
+    let mut mesh = Mesh::new(3, Config::new(0, 0));
+    let ballot = Ballot {
+        epoch: 1,
+        initiator: member(3),
+        step: 1,
+    };
+    let mut refusal =
+        |from: Member, message: Message| match mesh.step(1, Input::Message { from, message }) {
+            Err(Reject::Misbehaviour(it)) => it,
+            other => panic!("{other:?}"),
+        };
+    let notify = Message::Notify { ballot, life: 0 };
+    let found = refusal(member(2), notify.clone());
+    assert_eq!(found, Misbehaviour::Initiator(member(3)));
+    let found = refusal(Member::new(1, 4), notify);
+    assert_eq!(found, Misbehaviour::OwnId(Member::new(1, 4)));
+    let claim = Message::Leader {
+        ballot,
+        leader: member(1),
+        renewal: 0,
+        told: [].into_iter().collect(),
+    };
+    assert_eq!(refusal(member(2), claim), Misbehaviour::NotAppointed);
+}
+
+#[test]
+fn settings_that_cannot_work_are_named() {
+    let new = |change: fn(&mut Config)| {
+        let mut config = Config::new(1, 1);
+        change(&mut config);
+        config.check()
+    };
+    assert_eq!(new(|_| ()), Ok(()));
+    assert_eq!(new(|it| it.x = 0), Err(ConfigError::X));
+    assert_eq!(new(|it| it.timeout = Span::ZERO), Err(ConfigError::Timeout));
+    assert_eq!(new(|it| it.attempts = 0), Err(ConfigError::Attempts));
+    assert_eq!(new(|it| it.resend = Span::ZERO), Err(ConfigError::Resend));
+    assert_eq!(
+        new(|it| it.drift = 1_000_000),
+        Err(ConfigError::Drift(1_000_000))
+    );
+    assert_eq!(
+        new(|it| it.frame_budget = 126),
+        Err(ConfigError::FrameBudget(126))
+    );
+    assert_eq!(new(|it| it.peer_limit = 0), Err(ConfigError::PeerLimit));
+    assert_eq!(
+        new(|it| it.exclude_limit = 0),
+        Err(ConfigError::ExcludeLimit)
+    );
+    let leased = |it: &mut Config| {
+        it.lease = Some(Span::secs(9));
+        it.retries = 0;
+    };
+    assert_eq!(new(leased), Err(ConfigError::LeaseWithoutRetries));
+    // Where two thirds are taken off, the lease is over when it is to be renewed.
+    let drifts = |it: &mut Config| {
+        it.lease = Some(Span::millis(3));
+        it.drift = 666_667;
+    };
+    assert_eq!(new(drifts), Err(ConfigError::Drift(666_667)));
+    let drifts_less = |it: &mut Config| {
+        it.lease = Some(Span::millis(3));
+        it.drift = 666_666;
+    };
+    assert_eq!(new(drifts_less), Ok(()));
+    let short = |it: &mut Config| it.lease = Some(Span::millis(1));
+    assert_eq!(new(short), Err(ConfigError::Lease(Span::millis(1))));
+}
+
+#[test]
+fn a_tick_that_comes_late_does_nothing() {
+    let mut mesh = Mesh::new(2, Config::new(0, 0));
+    mesh.elect(2);
+    mesh.pass(Span::secs(1));
+    let before = mesh.nodes[1].machine().clone();
+    for timer in [
+        Timer::Answer,
+        Timer::Watch,
+        Timer::Start,
+        Timer::Tell,
+        Timer::Renew,
+    ] {
+        mesh.step(2, Input::Tick(timer)).unwrap();
+    }
+    assert_eq!(&before, mesh.nodes[1].machine());
+    assert!(mesh.wire.is_empty());
+}

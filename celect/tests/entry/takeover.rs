@@ -1,0 +1,95 @@
+//! A leader that fails, and who comes after it.
+
+use super::*;
+
+#[test]
+fn a_new_leader_is_elected_when_the_leader_fails() {
+    let mut mesh = Mesh::new(5, Config::new(1, 1));
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    assert_eq!(mesh.leaders(), [Some(1); 5]);
+    mesh.cut.push(1);
+    for id in 2..=5 {
+        mesh.tell(id, Delta::Failed(member(1)));
+        assert_eq!(mesh.leader(id), None);
+        mesh.pass(Span::millis(10));
+    }
+    mesh.pass(Span::secs(10));
+    assert_eq!(mesh.leaders(), [Some(2); 4]);
+    // Who comes back hears that it was replaced, and stops.
+    mesh.cut.clear();
+    mesh.tell(2, Delta::Refuted(member(1)));
+    mesh.pass(Span::secs(1));
+    assert_eq!(mesh.leaders(), [Some(2); 5]);
+    let deposed = |(id, event): &(u64, Event)| *id == 1 && matches!(event, Event::Deposed { .. });
+    assert!(mesh.events.iter().any(deposed));
+}
+
+/// The others list the dead leader still, and name it. It is told in vain, as often as usual, but
+/// within one timeout: who is declared failed is hardly alive.
+#[test]
+fn a_leader_that_failed_holds_up_the_next_election_for_one_timeout() {
+    let config = Config {
+        spread: Span::ZERO,
+        ..Config::new(1, 1)
+    };
+    let mut mesh = Mesh::new(5, config);
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    assert_eq!(mesh.leaders(), [Some(1); 5]);
+    mesh.cut.push(1);
+    mesh.tell(2, Delta::Failed(member(1)));
+    mesh.pass(config.timeout - Span::millis(10));
+    let follows_two = |mesh: &Mesh| (2..=5).all(|id| mesh.leader(id) == Some(2));
+    assert!(!follows_two(&mesh));
+    mesh.pass(Span::millis(20));
+    assert!(follows_two(&mesh), "{:?}", mesh.leaders());
+    // So is one whose lease ran out, of which membership knows nothing yet.
+    let leased = Config {
+        lease: Some(Span::secs(9)),
+        ..config
+    };
+    let mut other = Mesh::new(5, leased);
+    other.elect(3);
+    other.pass(Span::secs(1));
+    other.cut.push(1);
+    let given_up = |mesh: &Mesh| {
+        let it = |it: &(u64, Event)| matches!(it, (_, Event::LeaseOver { .. }));
+        mesh.events.iter().any(it)
+    };
+    while !given_up(&other) {
+        other.pass(Span::millis(1));
+    }
+    other.pass(config.timeout + Span::millis(10));
+    assert!(follows_two(&other), "{:?}", other.leaders());
+    // Who was not declared failed has its time.
+    mesh.cut.push(2);
+    mesh.elect(5);
+    mesh.pass(config.timeout * u64::from(config.attempts) - Span::millis(10));
+    assert!(follows_two(&mesh));
+    // And so has the other dead one, which is named next.
+    mesh.pass(config.timeout * 10);
+    assert!(
+        (3..=5).all(|id| mesh.leader(id) == Some(3)),
+        "{:?}",
+        mesh.leaders()
+    );
+}
+
+#[test]
+fn who_hears_that_its_leader_did_not_fail_is_told_that_it_leads_again() {
+    let mut mesh = Mesh::new(3, Config::new(1, 1));
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    let leader = mesh.nodes[1].machine().leader();
+    mesh.events.clear();
+    mesh.tell(2, Delta::Failed(member(1)));
+    mesh.tell(2, Delta::Refuted(member(1)));
+    assert_eq!(mesh.nodes[1].machine().leader(), leader);
+    let (leader, ballot) = leader.unwrap();
+    let told = [
+        Event::Lost { leader, ballot },
+        Event::Regained { leader, ballot },
+    ];
+    assert_eq!(mesh.events, told.map(|event| (2, event)));
+}
