@@ -141,6 +141,9 @@ pub enum Flaw {
     /// Who released the device comes first, then who uses it, then who waits (invariants 2 and 3).
     #[error("released, used and planned places are mixed")]
     Mixed,
+    /// Two changes by hand, one after the other: the second one makes the first one void.
+    #[error("two changes by hand stand side by side")]
+    Hands,
     /// What is said of a place contradicts itself.
     #[error("a place contradicts itself")]
     Place,
@@ -370,6 +373,10 @@ impl<V: Value> Hub<V> {
         must(routines().filter(uses).count() <= 1, Flaw::Mixed)?;
         let is_event = |it: &&Entry<V>| matches!(it.owner, Owner::Failed | Owner::Restarted);
         must(entries().filter(is_event).count() <= KEPT, Flaw::Failures)?;
+        let is_hand = |it: &Entry<V>| it.owner == Owner::Hand;
+        let mut pairs = entries().zip(entries().skip(1));
+        let is_joined = !pairs.any(|(first, second)| is_hand(first) && is_hand(second));
+        must(is_joined, Flaw::Hands)?;
         let is_partitioned = self.config.visibility == Visibility::PartitionedStrict;
         let waits = routines().filter(|it| !it.released).count();
         must(!is_partitioned || waits <= 1, Flaw::Beside)?;
@@ -412,7 +419,7 @@ impl<V: Value> Hub<V> {
         let is_plain = entry.undo.is_none() && !entry.leased && !entry.revoked;
         let has_happened = entry.touched && entry.released && is_plain;
         let routine = match entry.owner {
-            Owner::Hand => return must(has_happened, Flaw::Place),
+            Owner::Hand => return must(has_happened && entry.wrote.is_some(), Flaw::Place),
             Owner::Failed | Owner::Restarted => {
                 return must(has_happened && entry.wrote.is_none(), Flaw::Place);
             }

@@ -15,8 +15,8 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::check::operations::run_under;
 use selvedge_safehome::{
-    Command, Config, Event, Hub, Outcome, Reject, RestoreError, Routine, RoutineId, Saved, Step,
-    Visibility,
+    Command, Config, Event, Flaw, Hub, Outcome, Reject, RestoreError, Routine, RoutineId, Saved,
+    Step, Visibility,
 };
 use selvedge_sim::histories;
 
@@ -249,6 +249,38 @@ fn routines_before_each_other_are_refused() {
     let saved: Saved<u8> = serde_json::from_value(saved).unwrap();
     let restored = Hub::restore(Config::default(), saved).err();
     assert_eq!(restored, Some(RestoreError::Order(RoutineId(1))));
+}
+
+/// What the hub keeps at most one of between two routines, and never without a state.
+#[test]
+fn changes_by_hand_that_no_hub_has_noted_are_refused() {
+    let mut host = Host::new(Config::default());
+    let events = host.submit(&[(A, 1), (B, 2)]);
+    let (device, token) = (A, issues(&events)[0].2);
+    let outcome = Outcome::Done;
+    let done = Command::Outcome {
+        device,
+        token,
+        outcome,
+    };
+    host.tell(done).unwrap();
+    let state = 9;
+    host.tell(Command::Observed { device, state }).unwrap();
+    let saved = serde_json::to_value(host.hub.machine().save()).unwrap();
+    let restored = |change: fn(&mut Vec<serde_json::Value>)| {
+        let mut saved = saved.clone();
+        let lineage = saved["devices"][0][1]["lineage"].as_array_mut().unwrap();
+        assert_eq!(lineage[1]["owner"], "Hand");
+        change(lineage);
+        let saved: Saved<u8> = serde_json::from_value(saved).unwrap();
+        Hub::restore(Config::default(), saved).err()
+    };
+    assert_eq!(restored(|_| {}), None);
+    let is_refused = |flaw| Some(RestoreError::Device { device, flaw });
+    let twice = restored(|it| it.push(it[1].clone()));
+    assert_eq!(twice, is_refused(Flaw::Hands));
+    let stateless = restored(|it| it[1]["wrote"] = serde_json::Value::Null);
+    assert_eq!(stateless, is_refused(Flaw::Place));
 }
 
 /// Else the next routine or command would have no number.
