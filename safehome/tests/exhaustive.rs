@@ -19,7 +19,7 @@ mod home;
 
 use std::env;
 
-use home::{DELAY, Home, MODELS, long};
+use home::{DELAY, Home, MODELS, planned};
 use selvedge_core::{Span, Time};
 use selvedge_safehome::{Config, Placed, RoutineId, Scheduler, Step, Visibility};
 
@@ -28,11 +28,6 @@ const HOMES: usize = 629_856;
 const FEW: usize = 6_000;
 const LENGTHS: [u64; 3] = [100, 300, 1_000];
 const PAIRS: [(u64, u64); 6] = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)];
-
-/// A command as in the plan: the estimate for a short one, and what is beyond that.
-fn step(device: u64, value: u8, length: u64) -> Step<u8> {
-    long(device, value, Span::millis(length - 100))
-}
 
 /// Digits of a number to mixed bases.
 struct Digits(usize);
@@ -105,11 +100,11 @@ fn three_by_three(number: usize, config: Config) -> bool {
         let [first, second] = [(); 2].map(|()| LENGTHS[digits.next(LENGTHS.len())]);
         if nth > 0 && digits.next(2) == 1 {
             // While the one before it does its first command, or waits.
-            home.pass(home.now + Span::millis(150));
+            home.wait(Span::millis(150));
         }
         let steps = vec![
-            step(pair.0, 2 * nth + 1, first),
-            step(pair.1, 2 * nth + 2, second),
+            planned(pair.0, 2 * nth + 1, first),
+            planned(pair.1, 2 * nth + 2, second),
         ];
         routines.push((home.submit(steps.clone()), steps));
     }
@@ -200,7 +195,7 @@ fn moments(steps: &[Vec<Step<u8>>; 2], late: bool, config: Config) -> Vec<Time> 
     let mut moments = Vec::new();
     for (nth, steps) in steps.iter().enumerate() {
         if nth == 1 && late {
-            home.pass(home.now + DELAY + DELAY);
+            home.wait(DELAY + DELAY);
         }
         home.submit(steps.clone());
         moments.push(home.now);
@@ -250,8 +245,8 @@ fn failures(choice: usize, config: Config) -> u64 {
     let mut routine = |nth: u8| {
         let devices = digits.next(4) as u64;
         vec![
-            step(devices & 1, 2 * nth + 1, 300),
-            step(devices >> 1, 2 * nth + 2, 100),
+            planned(devices & 1, 2 * nth + 1, 300),
+            planned(devices >> 1, 2 * nth + 2, 100),
         ]
     };
     let both = [routine(0), routine(1)];

@@ -10,13 +10,9 @@
 
 mod home;
 
-use home::{Home, long, set};
-use selvedge_core::{NodeId, Span, Time};
+use home::{Home, at, long, set};
+use selvedge_core::{NodeId, Span};
 use selvedge_safehome::{Command, Comparison, Condition, Config, Placed, Step};
-
-fn at(millis: u64) -> Time {
-    Time::ZERO + Span::millis(millis)
-}
 
 fn by_hand(home: &mut Home, device: u64, state: u8) {
     home.states[device as usize] = state;
@@ -102,10 +98,10 @@ fn changes_by_hand_around_routines_that_are_undone_are_kept_once() {
     home.pass(at(500));
     for nth in 0..20 {
         let undone = home.submit(vec![set(0, 2), long(2, 1, Span::secs(10))]);
-        home.pass(home.now + Span::millis(500));
+        home.wait(Span::millis(500));
         by_hand(&mut home, 0, 100 + nth);
         home.tell(Command::Cancel(undone)).unwrap();
-        home.pass(home.now + Span::millis(500));
+        home.wait(Span::millis(500));
     }
     home.rest();
     assert_eq!(home.states, [119, 1, 0]);

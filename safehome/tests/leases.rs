@@ -10,16 +10,12 @@
 
 mod home;
 
-use home::{Home, long, set};
-use selvedge_core::{NodeId, Span, Time};
+use home::{Home, at, long, set};
+use selvedge_core::{NodeId, Span};
 use selvedge_safehome::{Command, Comparison, Condition, Config, Event, RoutineId, Step, Why};
 
 const SHARED: u64 = 0;
 const MUTE: u64 = 4;
-
-fn at(millis: u64) -> Time {
-    Time::ZERO + Span::millis(millis)
-}
 
 /// A home in which a routine needs the shared device after 3.6 s, and a device never answers.
 fn home(config: Config) -> (Home, RoutineId) {

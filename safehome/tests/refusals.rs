@@ -10,8 +10,8 @@
 
 mod home;
 
-use home::{Home, long, set};
-use selvedge_core::{NodeId, Span, Time};
+use home::{Home, at, long, set};
+use selvedge_core::{NodeId, Span};
 use selvedge_safehome::{Command, Config, Hub, Reject, Routine, Step};
 
 const DEVICE: NodeId = NodeId(0);
@@ -36,7 +36,7 @@ fn a_device_goes_when_nobody_needs_it() {
     home.submit(vec![set(0, 1), long(1, 1, Span::secs(1))]);
     home.submit(vec![set(1, 2), set(0, 2)]);
     assert_eq!(remove(&mut home), in_use, "a command is on its way");
-    home.pass(Time::ZERO + Span::millis(200));
+    home.pass(at(200));
     assert_eq!(remove(&mut home), in_use, "somebody waits for it");
     home.rest();
     assert_eq!(remove(&mut home), Ok(()));
@@ -60,10 +60,10 @@ fn a_device_goes_when_nobody_needs_it() {
 fn a_device_that_is_to_be_restored_stays() {
     let mut home = Home::new(Config::default(), 2);
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1))]);
-    home.pass(Time::ZERO + Span::millis(200));
+    home.pass(at(200));
     home.flip(0);
     home.tell(Command::Cancel(routine)).unwrap();
-    home.pass(Time::ZERO + Span::secs(2));
+    home.pass(at(2_000));
     let refused = home.tell(Command::Remove(DEVICE));
     assert_eq!(refused, Err(Reject::DeviceInUse(DEVICE)));
     let saved = home.hub.machine().save();

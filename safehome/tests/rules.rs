@@ -4,18 +4,26 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::wildcard_enum_match_arm,
     reason = "a test fails by panicking"
 )]
 
-mod house;
+mod home;
 
-use house::{House, hold, set};
+use home::{Home, maybe, planned, set};
 use selvedge_core::{NodeId, Span};
 use selvedge_safehome::check::{Algorithm1, Slot, algorithm_1};
 use selvedge_safehome::{
-    Command, Config, Event, Outcome, Placed, Priority, Published, Scheduler, Step, Visibility,
+    Command, Config, Event, Outcome, Placed, Published, Scheduler, Step, Visibility,
 };
+
+/// So many devices that take for a command as long as the hub estimates.
+fn home(devices: usize, config: Config, rules: &[Published]) -> Home {
+    let mut home = Home::under(rules, config, devices);
+    home.delay = config.short;
+    home
+}
 
 fn scheduled(scheduler: Scheduler) -> Config {
     Config {
@@ -43,12 +51,12 @@ fn h15_a_search_without_success_ends() {
     assert_eq!(places, [20, 25]);
     assert!(calls < 20, "{calls} calls");
 
-    let mut house = House::new(2, scheduled(Scheduler::Timeline), &[]);
-    house.submit(&[hold(1, 1, 10_000), hold(0, 1, 10_000)]);
-    let id = house.submit(&[hold(0, 2, 5_000), hold(1, 2, 5_000)]);
-    assert!(house.hub().counters().searched < 20);
-    house.pass(Span::secs(60));
-    assert!(house.is_committed(id));
+    let mut home = home(2, scheduled(Scheduler::Timeline), &[]);
+    home.submit(vec![planned(1, 1, 10_000), planned(0, 1, 10_000)]);
+    let id = home.submit(vec![planned(0, 2, 5_000), planned(1, 2, 5_000)]);
+    assert!(home.hub.machine().counters().searched < 20);
+    home.wait(Span::secs(60));
+    assert!(home.committed(id).is_some());
 }
 
 /// The device of the command behind the last one is read before it is asked whether there is one.
@@ -93,24 +101,24 @@ fn h17_a_search_has_a_budget() {
         search_limit: 40,
         ..scheduled(Scheduler::Timeline)
     };
-    let mut house = House::new(6, config, &[]);
+    let mut home = home(6, config, &[]);
     let mut before = 0;
     for nth in 0..200_u64 {
         let device = |step: u64| (nth * 7 + step * (1 + nth % 5)) % 6;
         let steps: Vec<Step<u8>> = (0..6)
-            .map(|step| hold(device(step), nth as u8, 200 + (nth * 31 + step * 17) % 900))
+            .map(|step| planned(device(step), nth as u8, 200 + (nth * 31 + step * 17) % 900))
             .collect();
-        house.submit(&steps);
-        let searched = house.hub().counters().searched;
+        home.submit(steps);
+        let searched = home.hub.machine().counters().searched;
         assert!(searched - before <= 40);
         before = searched;
     }
     assert!(
-        house.hub().counters().unplaced > 0,
+        home.hub.machine().counters().unplaced > 0,
         "the limit was never met"
     );
-    house.pass(Span::secs(3_600));
-    assert!(house.hub().is_quiet());
+    home.wait(Span::secs(3_600));
+    assert!(home.hub.machine().is_quiet());
 }
 
 /// Two streams of routines, one on each device, half a second apart: the devices are never free at
@@ -120,17 +128,17 @@ fn waits_behind_streams(rules: &[Published]) -> Option<Span> {
         patience: Span::secs(5),
         ..scheduled(Scheduler::JustInTime)
     };
-    let mut house = House::new(2, config, rules);
+    let mut home = home(2, config, rules);
     let mut both = None;
     for half in 0..200_u64 {
-        house.submit(&[hold(half % 2, 1, 1_000)]);
+        home.submit(vec![planned(half % 2, 1, 1_000)]);
         if half == 4 {
-            both = Some((house.now, house.submit(&[set(0, 2), set(1, 2)])));
+            both = Some((home.now, home.submit(vec![set(0, 2), set(1, 2)])));
         }
-        house.pass(Span::millis(490));
+        home.wait(Span::millis(490));
     }
     let (since, id) = both.unwrap();
-    let started = house.when(|it| *it == Event::Started(id));
+    let started = home.when(&Event::Started(id));
     started.map(|at| at.since(since))
 }
 
@@ -149,23 +157,15 @@ fn h18_who_has_waited_for_long_is_let_in() {
 /// apart from it.
 #[test]
 fn h20_failures_have_their_place_in_the_order_and_their_time() {
-    let mut house = House::new(2, Config::default(), &[]);
-    let id = house.submit(&[set(0, 1), hold(0, 2, 1_000), set(1, 1)]);
-    house.pass(Span::millis(300));
-    house.fails(1);
-    house.restarts(1);
-    house.pass(Span::millis(1_000));
-    house.fails(0);
-    house.pass(Span::secs(5));
-    assert!(house.is_committed(id));
-    let order: Vec<Placed<u8>> = house
-        .told
-        .iter()
-        .filter_map(|(_, event)| match event {
-            Event::Ordered(placed) => Some(placed.clone()),
-            _ => None,
-        })
-        .collect();
+    let mut home = home(2, Config::default(), &[]);
+    let id = home.submit(vec![set(0, 1), planned(0, 2, 1_000), set(1, 1)]);
+    home.wait(Span::millis(300));
+    home.flip(1);
+    home.flip(1);
+    home.wait(Span::millis(1_000));
+    home.flip(0);
+    home.wait(Span::secs(5));
+    assert!(home.committed(id).is_some());
     let (first, second) = (NodeId(0), NodeId(1));
     let expected = [
         Placed::Failed(second),
@@ -173,28 +173,24 @@ fn h20_failures_have_their_place_in_the_order_and_their_time() {
         Placed::Routine(id),
         Placed::Failed(first),
     ];
-    assert_eq!(order, expected);
+    assert_eq!(home.order(), expected);
 }
 
 /// A device without which the routine could do fails between two commands to it.
 #[test]
 fn h21_a_device_that_is_not_needed_may_fail() {
-    let maybe = |value| Step {
-        priority: Priority::BestEffort,
-        ..set(0, value)
-    };
     for (rules, is_committed) in [(&[Published::AnyCommandAborts][..], false), (&[], true)] {
         for visibility in [Visibility::Eventual, Visibility::PartitionedStrict] {
             let config = Config {
                 visibility,
                 ..Config::default()
             };
-            let mut house = House::new(2, config, rules);
-            let id = house.submit(&[maybe(1), hold(1, 1, 1_000), maybe(2)]);
-            house.pass(Span::millis(500));
-            house.fails(0);
-            house.pass(Span::secs(5));
-            assert_eq!(house.is_committed(id), is_committed);
+            let mut home = home(2, config, rules);
+            let id = home.submit(vec![maybe(0, 1), planned(1, 1, 1_000), maybe(0, 2)]);
+            home.wait(Span::millis(500));
+            home.flip(0);
+            home.wait(Span::secs(5));
+            assert_eq!(home.committed(id).is_some(), is_committed);
         }
     }
 }
@@ -202,11 +198,11 @@ fn h21_a_device_that_is_not_needed_may_fail() {
 /// A rollback that was refused is tried again later: until then the home is not at rest.
 #[test]
 fn a_hub_whose_rollback_is_tried_again_later_is_not_quiet() {
-    let mut house = House::new(1, Config::default(), &[]);
-    let id = house.submit(&[hold(0, 1, 10_000)]);
-    house.pass(Span::secs(1));
-    house.command(Command::Cancel(id));
-    let rollback = house.told.iter().find_map(|(_, event)| match *event {
+    let mut home = home(1, Config::default(), &[]);
+    let id = home.submit(vec![planned(0, 1, 10_000)]);
+    home.wait(Span::secs(1));
+    home.tell(Command::Cancel(id)).unwrap();
+    let rollback = home.events.iter().find_map(|(_, event)| match *event {
         Event::Issue {
             device,
             token,
@@ -217,13 +213,14 @@ fn a_hub_whose_rollback_is_tried_again_later_is_not_quiet() {
     });
     let (device, token) = rollback.unwrap();
     let outcome = Outcome::Refused;
-    house.command(Command::Outcome {
+    home.tell(Command::Outcome {
         device,
         token,
         outcome,
-    });
-    assert!(!house.hub().is_quiet());
+    })
+    .unwrap();
+    assert!(!home.hub.machine().is_quiet());
     // It is not to be waited for a device that is down.
-    house.fails(0);
-    assert!(house.hub().is_quiet());
+    home.flip(0);
+    assert!(home.hub.machine().is_quiet());
 }

@@ -10,16 +10,12 @@
 
 mod home;
 
-use home::{Home, MODELS, long, maybe, set};
+use home::{Home, MODELS, at, long, maybe, set};
 use selvedge_core::{Delta, Member, NodeId, Span, Time};
 use selvedge_safehome::Visibility::{
     Eventual, GlobalStrict, PartitionedStrict, StrongGlobalStrict, Weak,
 };
 use selvedge_safehome::{Config, Event, Placed, RoutineId, Step, Visibility};
-
-fn at(millis: u64) -> Time {
-    Time::ZERO + Span::millis(millis)
-}
 
 fn home(visibility: Visibility, devices: usize) -> Home {
     let config = Config {
@@ -221,7 +217,7 @@ fn a_new_life_is_a_failure_and_a_former_one_is_nothing() {
         assert!(home.committed(first).is_some(), "{visibility:?}");
         assert_eq!(home.order().len(), usize::from(visibility != Weak));
         let second = home.submit(touches_a_twice());
-        home.pass(home.now + Span::millis(500));
+        home.wait(Span::millis(500));
         home.hear(Delta::Joined(Member::new(0, 2)));
         home.rest();
         let ends = visibility != Weak;
@@ -233,8 +229,7 @@ fn a_new_life_is_a_failure_and_a_former_one_is_nothing() {
 }
 
 fn started(home: &Home, id: RoutineId) -> Time {
-    let is_it = |it: &&(Time, Event<u8>)| it.1 == Event::Started(id);
-    home.events.iter().find(is_it).unwrap().0
+    home.when(&Event::Started(id)).unwrap()
 }
 
 /// Row 1: a window is closed and an AC switched on, both or none.

@@ -7,7 +7,8 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Config, Event, Hub, Outcome, Placed, Reject, Routine, RoutineId, Step, Visibility,
+    Command, Config, Event, Hub, Outcome, Placed, Published, Reject, Routine, RoutineId, Step,
+    Visibility,
 };
 
 /// All models of the paper.
@@ -19,7 +20,7 @@ pub(crate) const MODELS: [Visibility; 5] = [
     Visibility::Eventual,
 ];
 
-/// How long a device takes for a command.
+/// How long a device takes for a command, unless a test says otherwise.
 pub(crate) const DELAY: Span = Span::millis(50);
 
 pub(crate) struct Home {
@@ -29,6 +30,9 @@ pub(crate) struct Home {
     pub(crate) is_up: Vec<bool>,
     /// It does what it is told, and never says so.
     pub(crate) is_mute: Vec<bool>,
+    pub(crate) delay: Span,
+    /// Goes by our rules, so that after each step its state is one that a hub can come into.
+    is_ours: bool,
     flights: Vec<Option<(u64, u8, Time)>>,
     pub(crate) events: Vec<(Time, Event<u8>)>,
 }
@@ -36,12 +40,19 @@ pub(crate) struct Home {
 impl Home {
     /// With so many devices, from 0, each in state 0.
     pub(crate) fn new(config: Config, devices: usize) -> Self {
+        Self::under(&[], config, devices)
+    }
+
+    /// One that goes by these rules where they differ from ours.
+    pub(crate) fn under(rules: &[Published], config: Config, devices: usize) -> Self {
         let mut home = Self {
-            hub: Driver::new(Hub::new(config).unwrap()),
+            hub: Driver::new(Hub::published(config, rules).unwrap()),
             now: Time::ZERO,
             states: vec![0; devices],
             is_up: vec![true; devices],
             is_mute: vec![false; devices],
+            delay: DELAY,
+            is_ours: rules.is_empty(),
             flights: vec![None; devices],
             events: Vec::new(),
         };
@@ -68,6 +79,9 @@ impl Home {
     }
 
     fn carry_out(&mut self, effects: Vec<Effect<Hub<u8>>>) {
+        if self.is_ours {
+            self.hub.machine().check().unwrap();
+        }
         for effect in effects {
             let Effect::Event(event) = effect;
             if let Event::Issue {
@@ -80,7 +94,7 @@ impl Home {
                 let nth = device.0 as usize;
                 assert_eq!(self.flights[nth], None, "two commands on {device}");
                 let lands = if self.is_up[nth] && !self.is_mute[nth] {
-                    self.now + DELAY
+                    self.now + self.delay
                 } else {
                     Time(u64::MAX)
                 };
@@ -159,16 +173,26 @@ impl Home {
         self.now = self.now.max(until);
     }
 
+    /// Lets so much time pass.
+    pub(crate) fn wait(&mut self, span: Span) {
+        self.pass(self.now + span);
+    }
+
     /// Until nothing more happens.
     pub(crate) fn rest(&mut self) {
-        self.pass(self.now + Span::secs(36_000));
+        self.wait(Span::secs(36_000));
         assert!(self.hub.machine().is_quiet(), "{:#?}", self.hub.machine());
+    }
+
+    /// When this was told first, if it was.
+    pub(crate) fn when(&self, event: &Event<u8>) -> Option<Time> {
+        let is_it = |it: &&(Time, Event<u8>)| it.1 == *event;
+        self.events.iter().find(is_it).map(|it| it.0)
     }
 
     /// When a routine committed, if it did.
     pub(crate) fn committed(&self, id: RoutineId) -> Option<Time> {
-        let is_it = |it: &&(Time, Event<u8>)| it.1 == Event::Committed(id);
-        self.events.iter().find(is_it).map(|it| it.0)
+        self.when(&Event::Committed(id))
     }
 
     /// The order that was told.
@@ -179,6 +203,11 @@ impl Home {
         };
         self.events.iter().filter_map(placed).collect()
     }
+}
+
+/// So many milliseconds after the beginning.
+pub(crate) fn at(millis: u64) -> Time {
+    Time::ZERO + Span::millis(millis)
 }
 
 pub(crate) fn set(device: u64, value: u8) -> Step<u8> {
@@ -197,4 +226,13 @@ pub(crate) fn long(device: u64, value: u8, hold: Span) -> Step<u8> {
         hold,
         ..set(device, value)
     }
+}
+
+/// A command for which its device is planned to be needed so long in all.
+pub(crate) fn planned(device: u64, value: u8, millis: u64) -> Step<u8> {
+    long(
+        device,
+        value,
+        Span::millis(millis) - Config::default().short,
+    )
 }
