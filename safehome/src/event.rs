@@ -237,14 +237,14 @@ pub enum Reject {
         /// How many it may have.
         limit: u16,
     },
-    /// No command would be done in time.
-    #[error("command {0} has a timeout of 0: give a time longer than devices take, or none")]
+    /// No command would be done in time. Which one, from 0.
+    #[error("command {}, counted from 1, has a timeout of 0: give a time longer than devices take, or none", u32::from(*.0) + 1)]
     NoTime(u16),
     /// No such device.
     #[error("device {0} is unknown: tell of it with Command::Device first")]
     UnknownDevice(NodeId),
     /// No such routine.
-    #[error("routine {0:?} is unknown, or finished: name one that waits or runs")]
+    #[error("routine {0} is unknown, or finished: name one that waits or runs")]
     UnknownRoutine(RoutineId),
     /// A device that is there.
     #[error("device {0} is known already: report its state with Command::Observed")]
@@ -261,7 +261,7 @@ pub enum Reject {
         limit: u32,
     },
     /// No room for a device.
-    #[error("there are {limit} devices: raise device_limit")]
+    #[error("there are {limit} devices: remove one with Command::Remove, or raise device_limit")]
     TooManyDevices {
         /// How many there may be.
         limit: u32,
@@ -278,6 +278,6 @@ pub enum Reject {
     #[error("the settings were not taken: {0}")]
     Config(#[from] ConfigError),
     /// News of somebody who is no device of this hub.
-    #[error("{0:?} is not about a device that is known: tell of it with Command::Device first")]
+    #[error("the news is of device {}, which is unknown: tell of it with Command::Device first", .0.member().id)]
     UnknownMember(Delta),
 }

@@ -1,6 +1,7 @@
 //! What a user wants done: commands to devices, in order.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use selvedge_core::{NodeId, Span};
 
@@ -9,6 +10,12 @@ use selvedge_core::{NodeId, Span};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct RoutineId(pub u64);
+
+impl fmt::Display for RoutineId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
 
 /// Commands that are done one after the other, all or none (section 2.2).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -15,7 +15,7 @@ pub(crate) struct Run<V> {
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) devices: Vec<NodeId>,
     pub(crate) stage: Stage,
-    /// The number of the next command.
+    /// The number of the command that is being done, or else of the next one.
     pub(crate) at: u16,
     /// The condition of the next command holds.
     pub(crate) tested: bool,
@@ -33,9 +33,10 @@ pub(crate) struct Run<V> {
 pub(crate) enum Stage {
     /// It has no place yet.
     Waiting,
-    /// It has its place in the order of each device.
+    /// It has its place in the order of each device that it still needs; a weak one takes them one
+    /// by one.
     Placed,
-    /// A command was issued, or a state asked for.
+    /// A command of it was issued. Until then it may have read states and passed commands over.
     Running,
     /// Its command on the way is awaited, and then it is undone.
     Aborting(Why),

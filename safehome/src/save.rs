@@ -93,7 +93,7 @@ pub enum RestoreError {
         limit: u32,
     },
     /// Settings allow less than there is.
-    #[error("routine {routine:?} has {found} commands and step_limit is {limit}: raise it")]
+    #[error("routine {routine} has {found} commands and step_limit is {limit}: raise it")]
     TooLong {
         /// Which one.
         routine: RoutineId,
@@ -114,7 +114,7 @@ pub enum RestoreError {
         flaw: Flaw,
     },
     /// No hub has left a routine so.
-    #[error("routine {routine:?}: {flaw}; the state is damaged, take an older one")]
+    #[error("routine {routine}: {flaw}; the state is damaged, take an older one")]
     Routine {
         /// Which one.
         routine: RoutineId,
@@ -122,7 +122,7 @@ pub enum RestoreError {
         flaw: Flaw,
     },
     /// Routines come before each other.
-    #[error("routine {0:?} comes before itself: the state is damaged, take an older one")]
+    #[error("routine {0} comes before itself: the state is damaged, take an older one")]
     Order(RoutineId),
 }
 

@@ -11,8 +11,11 @@
 mod home;
 
 use home::{Home, at, long, set};
-use selvedge_core::{NodeId, Span};
-use selvedge_safehome::{Command, Config, Hub, Reject, Routine, Step};
+use selvedge_core::{Delta, Member, NodeId, Span};
+use selvedge_safehome::trigger::{self, TriggerId};
+use selvedge_safehome::{
+    Command, Config, Flaw, Hub, Reject, RestoreError, Routine, RoutineId, Step,
+};
 
 const DEVICE: NodeId = NodeId(0);
 
@@ -72,4 +75,44 @@ fn a_device_that_is_to_be_restored_stays() {
     home.rest();
     assert_eq!(home.states[0], 0);
     assert_eq!(home.tell(Command::Remove(DEVICE)), Ok(()));
+}
+
+/// By the number under which people know them, and not as Rust writes them.
+#[test]
+fn errors_name_routines_devices_commands_and_triggers_by_number() {
+    let routine = RoutineId(7);
+    let flaw = Flaw::NoPlace;
+    let (found, limit) = (9, 8);
+    let too_long = RestoreError::TooLong {
+        routine,
+        found,
+        limit,
+    };
+    let news = Delta::Failed(Member::new(5, 0));
+    for (said, expected) in [
+        (
+            Reject::UnknownRoutine(routine).to_string(),
+            "routine 7 is unknown",
+        ),
+        (RestoreError::Order(routine).to_string(), "routine 7 comes"),
+        (
+            RestoreError::Routine { routine, flaw }.to_string(),
+            "routine 7: it has no place",
+        ),
+        (too_long.to_string(), "routine 7 has 9 commands"),
+        (
+            Reject::UnknownMember(news).to_string(),
+            "the news is of device 5, which",
+        ),
+        (
+            Reject::NoTime(1).to_string(),
+            "command 2, counted from 1, has",
+        ),
+        (
+            trigger::Reject::UnknownTrigger(TriggerId(3)).to_string(),
+            "there is no trigger 3: ",
+        ),
+    ] {
+        assert!(said.starts_with(expected), "{said}");
+    }
 }

@@ -14,6 +14,12 @@ use crate::Routine;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TriggerId(pub u64);
 
+impl fmt::Display for TriggerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
 /// A local time of day, in whole seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -101,7 +107,7 @@ pub enum Reject {
     #[error("there is no routine {0:?}: add it with Command::Routine first, or mend the name")]
     UnknownRoutine(String),
     /// No such trigger.
-    #[error("there is no trigger {0:?}: name one that Event::Added told of")]
+    #[error("there is no trigger {0}: name one that Event::Added told of")]
     UnknownTrigger(TriggerId),
     /// Nothing to do.
     #[error("routine {0:?} has no command: give it one")]
@@ -132,7 +138,9 @@ pub enum Reject {
         limit: u32,
     },
     /// No room for a device.
-    #[error("the states of {limit} devices are known: raise device_limit")]
+    #[error(
+        "the states of {limit} devices are known: forget one with state None, or raise device_limit"
+    )]
     TooManyDevices {
         /// How many there may be.
         limit: u32,
