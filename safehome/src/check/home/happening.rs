@@ -1,0 +1,88 @@
+//! What happens to a home from outside: routines come and are cancelled, devices fail, the hub
+//! restarts.
+
+use selvedge_core::{Context, Delta, Input, Member, Nested, Span};
+
+use super::{Happening, Home, Tick};
+use crate::{Command, Hub, Reject, Routine, RoutineId};
+
+impl Home {
+    /// From now on this may happen.
+    pub(super) fn expect(&self, nth: usize, cx: &mut Context<'_, Self>) {
+        let is_ready = match self.happenings.get(nth) {
+            Some(Happening::Cancel(which)) => {
+                self.submitted.get(*which).is_some_and(Option::is_some)
+            }
+            Some(_) => true,
+            None => false,
+        };
+        if is_ready {
+            cx.arm(Tick::Happens(nth), Span::secs(1));
+        }
+    }
+
+    pub(super) fn happens(&mut self, nth: usize, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let happenings = self.happenings;
+        match happenings.get(nth) {
+            Some(&Happening::Submit(steps)) => {
+                let steps = steps.iter().map(|it| it.step()).collect();
+                let next = RoutineId(self.hub().last.0 + 1);
+                if let Some(submitted) = self.submitted.get_mut(nth) {
+                    *submitted = Some(next);
+                }
+                self.tell(Input::Command(Command::Submit(Routine { steps })), cx)?;
+                if !self.in_order {
+                    for (other, it) in happenings.iter().enumerate() {
+                        if *it == Happening::Cancel(nth) {
+                            self.expect(other, cx);
+                        }
+                    }
+                }
+            }
+            Some(&Happening::Cancel(which)) => {
+                if let Some(Some(routine)) = self.submitted.get(which) {
+                    let is_open = self.hub().unfinished().any(|it| it.0 == *routine);
+                    if is_open {
+                        let cancel = Command::Cancel(*routine);
+                        self.tell(Input::Command(cancel), cx)?;
+                    }
+                }
+            }
+            Some(&(Happening::Fails(id) | Happening::Restarts(id))) => {
+                if let Some(thing) = self.thing(id) {
+                    thing.is_down = true;
+                }
+                cx.disarm(Tick::Answers(id));
+                cx.disarm(Tick::Does(id));
+                cx.disarm(Tick::Refuses(id));
+                if let Some(Happening::Restarts(_)) = happenings.get(nth) {
+                    cx.arm(Tick::IsBack(id), Span::secs(1));
+                }
+                self.tell(Input::Membership(Delta::Failed(Member::new(id, 0))), cx)?;
+            }
+            Some(Happening::Resumes) => self.resumes(cx)?,
+            None => {}
+        }
+        if self.in_order {
+            self.expect(nth + 1, cx);
+        }
+        Ok(())
+    }
+
+    /// The hub comes back with what it saved, and without timers.
+    pub(super) fn resumes(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        for timer in self.hub().timers() {
+            cx.disarm(Tick::Hub(timer));
+        }
+        let (config, rules) = (*self.hub().config(), self.hub().rules);
+        match Hub::restore(config, self.hub().save()) {
+            Ok(mut hub) => {
+                hub.rules = rules;
+                self.hub = Nested::new(hub);
+            }
+            // No property says so; this one breaks in its place.
+            Err(_) => self.clash = true,
+        }
+        self.tell(Input::Command(Command::Resume), cx)
+    }
+}

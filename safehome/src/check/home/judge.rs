@@ -1,0 +1,126 @@
+//! What a home must be like.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_core::NodeId;
+
+use super::{Happening, Home};
+use crate::lineage::Owner;
+use crate::{Placed, RoutineId, Skip};
+
+impl Home {
+    /// All has happened, and the hub has nothing more to do.
+    pub(super) fn is_over(&self) -> bool {
+        let submits = |it: &&Happening| matches!(it, Happening::Submit(_));
+        let wanted = self.happenings.iter().filter(submits).count();
+        let hub = self.hub();
+        let rolls_back = |(_, it): (&NodeId, &crate::lineage::Device<u8>)| {
+            it.is_up && !it.is_stuck && it.actual.as_ref() != it.desired()
+        };
+        self.finished == wanted
+            && hub.is_quiet()
+            && !hub.devices.iter().any(rolls_back)
+            && self.things.iter().all(|it| it.flight.is_none())
+    }
+
+    /// Whether the devices are as they would be after the committed routines, one by one, and each
+    /// command was passed over for a condition exactly where it does not hold.
+    pub(super) fn is_explained(&self) -> bool {
+        let mut serial = vec![0; self.things.len()];
+        let state = |serial: &[u8], id: u64| {
+            let at = usize::try_from(id).unwrap_or(usize::MAX);
+            serial.get(at).copied().unwrap_or_default()
+        };
+        for placed in &self.order {
+            let id = match *placed {
+                Placed::Routine(id) => id,
+                Placed::Set { device, state } => {
+                    let at = usize::try_from(device.0).unwrap_or(usize::MAX);
+                    if let (Some(serial), Some(state)) = (serial.get_mut(at), state) {
+                        *serial = state;
+                    }
+                    continue;
+                }
+                Placed::Failed(_) | Placed::Restarted(_) => continue,
+            };
+            let which = self.submitted.iter().position(|it| *it == Some(id));
+            let Some(&Happening::Submit(steps)) = which.and_then(|it| self.happenings.get(it))
+            else {
+                return false;
+            };
+            for (step, nth) in steps.iter().zip(0_u16..) {
+                let skip = self.skipped.iter().find(|it| (it.0, it.1) == (id, nth));
+                let why = skip.map(|it| it.2);
+                if let Some((device, value)) = step.only_if {
+                    let holds = state(&serial, device) == value;
+                    let is_wrong = if holds {
+                        why == Some(Skip::Condition)
+                    } else {
+                        why.is_none()
+                    };
+                    if is_wrong {
+                        return false;
+                    }
+                }
+                let at = usize::try_from(step.device).unwrap_or(usize::MAX);
+                if why.is_none()
+                    && let Some(state) = serial.get_mut(at)
+                {
+                    *state = step.value;
+                }
+            }
+        }
+        let mut pairs = self.things.iter().zip(&serial);
+        pairs.all(|(thing, state)| thing.is_down || thing.state == *state)
+    }
+
+    /// Invariants 2 to 4.
+    pub(super) fn is_consistent(&self) -> bool {
+        let hub = self.hub();
+        for (_, device) in hub.devices.iter() {
+            let routines = || {
+                let entries = device.lineage.iter();
+                entries.filter(|it| matches!(it.owner, Owner::Routine(_)))
+            };
+            // 0 released, 1 in use, 2 planned.
+            let rank = |it: &crate::lineage::Entry<u8>| match (it.released, it.touched) {
+                (true, _) => 0,
+                (false, true) => 1,
+                (false, false) => 2,
+            };
+            if !routines().map(rank).is_sorted() {
+                return false;
+            }
+            if routines().filter(|it| rank(it) == 1).count() > 1 {
+                return false;
+            }
+        }
+        // No two before each other, by way of any others.
+        let before = |a: RoutineId, b: RoutineId| {
+            hub.devices.iter().any(|(_, it)| {
+                let places = (it.position(a), it.position(b));
+                matches!(places, (Some(a), Some(b)) if a < b)
+            })
+        };
+        let all: Vec<RoutineId> = hub.runs.keys().copied().collect();
+        all.iter().all(|&start| {
+            let mut reached = vec![start];
+            let mut next = 0;
+            while let Some(&from) = reached.get(next) {
+                next += 1;
+                for &to in &all {
+                    if before(from, to) {
+                        if to == start {
+                            return false;
+                        }
+                        if !reached.contains(&to) {
+                            reached.push(to);
+                        }
+                    }
+                }
+            }
+            true
+        })
+    }
+}
