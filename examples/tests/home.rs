@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{NodeId, Span, Time};
-use selvedge_examples::home::{End, Lease, Outage, Plan, Report, Scenario, picture, run};
+use selvedge_examples::home::{End, Happened, Lease, Outage, Plan, Report, Scenario, picture, run};
 use selvedge_safehome::file::Home;
 use selvedge_safehome::trigger::TimeOfDay;
 use selvedge_safehome::{Config, Scheduler, Visibility};
@@ -284,6 +284,42 @@ fn one_seed_is_one_run() {
     let run = || morning(3, Visibility::Eventual, Scheduler::Timeline);
     assert_eq!(run().json(), run().json());
     assert_eq!(picture(&run()), picture(&run()));
+}
+
+/// A device is down as long as one of its outages says so, in whatever order they are given.
+#[test]
+fn outages_of_one_device_that_overlap_are_one() {
+    let mut rng = rng(1);
+    let mut plan = plan(Scenario::Party, Visibility::Eventual, &mut rng);
+    let at = |seconds| Time::ZERO + Span::secs(seconds);
+    let id = |name| plan.home.catalogue.id(name).unwrap();
+    let [one, other] = [id("microphone"), id("disco light")];
+    let down = |device, from, until| Outage {
+        device,
+        from: at(from),
+        until: at(until),
+    };
+    plan.outages = vec![
+        // One goes on behind the other, one is within another, and one begins where another ends.
+        down(one, 400, 500),
+        down(one, 300, 420),
+        down(one, 310, 320),
+        down(one, 500, 600),
+        down(one, 700, 800),
+        down(other, 450, 550),
+    ];
+    let report = run(&plan, rng, &mut ()).unwrap();
+    let mut happened = report.trace.happened.clone();
+    happened.retain(|it| matches!(it.2, Happened::Failed | Happened::Restarted));
+    let expected = [
+        (at(300), one, Happened::Failed),
+        (at(450), other, Happened::Failed),
+        (at(550), other, Happened::Restarted),
+        (at(600), one, Happened::Restarted),
+        (at(700), one, Happened::Failed),
+        (at(800), one, Happened::Restarted),
+    ];
+    assert_eq!(happened, expected);
 }
 
 #[test]

@@ -42,7 +42,8 @@ pub(crate) struct Home {
     /// How many times faster than a clock; `max` for as fast as can be
     #[arg(long, value_name = "TIMES", default_value = "100", value_parser = speed)]
     speed: Speed,
-    /// A device is down from one second to another, as in "toaster@300..420"; may be repeated
+    /// A device is down from one second to another, as in "toaster@300..420"; may be repeated, and
+    /// times of one device that overlap are one
     #[arg(long, value_name = "DEVICE@FROM..TO", value_parser = outage)]
     fail: Vec<Down>,
     /// Run the triggers of the file instead of the scenario's arrivals; the local clock shows this

@@ -27,7 +27,7 @@ pub struct Plan {
     pub home: Home,
     /// Which routines come when.
     pub arrivals: Vec<(Time, usize)>,
-    /// Which devices are down when.
+    /// Which devices are down when. A device is down as long as one of them says so.
     pub outages: Vec<Outage>,
     /// The hub's settings.
     pub config: Config,
@@ -46,6 +46,25 @@ pub struct Outage {
     pub from: Time,
     /// Until when.
     pub until: Time,
+}
+
+impl Outage {
+    /// Those of one device that overlap, or follow each other at once, are one: else it would be
+    /// back at the end of the first, though another one says that it is down.
+    fn merged(outages: &[Self]) -> Vec<Self> {
+        let mut sorted = outages.to_vec();
+        sorted.sort_by_key(|it| (it.device, it.from));
+        let mut merged: Vec<Self> = Vec::new();
+        for outage in sorted {
+            match merged.last_mut() {
+                Some(last) if last.device == outage.device && outage.from <= last.until => {
+                    last.until = last.until.max(outage.until);
+                }
+                _ => merged.push(outage),
+            }
+        }
+        merged
+    }
 }
 
 /// Somebody who watches a run.
@@ -186,7 +205,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             let member = Member::new(device.0, 0);
             self.input(Input::Membership(Delta::Joined(member)))?;
         }
-        for outage in &self.plan.outages {
+        for outage in Outage::merged(&self.plan.outages) {
             self.after(outage.from, Due::Fails(outage.device));
             self.after(outage.until, Due::Restarts(outage.device));
         }
