@@ -13,8 +13,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Coordination protocols for meshes that churn: watch them run, run one node, check them.
-/// Without a command, the demo runs.
+/// Coordination protocols for meshes and homes: watch them run, run one node or the routines of a
+/// home, check what is promised and what the papers claim. Without a command, the demo runs.
 #[derive(Debug, Parser)]
 #[command(name = "selvedge", version, args_conflicts_with_subcommands = true)]
 struct Arguments {

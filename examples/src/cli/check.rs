@@ -8,7 +8,7 @@ use selvedge_examples::term::Colour;
 use selvedge_sim::check::{Outcome, Rules, Scenario};
 use tokio::time::Duration;
 
-use super::Failure;
+use super::{Failure, listed};
 
 /// After how long a check says how far it is, and how often from there on.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -20,8 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// status is 0 if every outcome is the expected one, to the state and to the step.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Which lists to run; all without it
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", help = names_help())]
     names: Vec<String>,
     /// Run the scenarios that take minutes, too
     #[arg(long)]
@@ -80,6 +79,11 @@ impl Check {
         };
         self.names.iter().map(find).collect()
     }
+}
+
+fn names_help() -> String {
+    let lists = listed(LISTS.iter().map(|it| it.name));
+    format!("Which lists to run: {lists}; all without it")
 }
 
 /// Runs a scenario and says on the standard error how far it is when that takes long.

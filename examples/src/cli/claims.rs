@@ -18,7 +18,7 @@ use selvedge_examples::term::Colour;
 use selvedge_examples::udp::Clock;
 
 use super::live::Live;
-use super::{Failure, runtime};
+use super::{Failure, listed, runtime};
 
 /// How often a run without a terminal says how far it is.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -29,8 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// 0 if every trial was run. Ctrl-C ends the run and judges what is done.
 #[derive(Debug, Args)]
 pub(crate) struct Claims {
-    /// Which claims to run: `membership`, or single ones as in `M6`; all without it
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", help = names_help())]
     names: Vec<String>,
     /// How many trials of a setting of which the paper ran 1,000; others in proportion. 1000 is
     /// as many as the paper's
@@ -148,6 +147,12 @@ impl Claims {
             write_table(&mut out, Colour::on(&io::stdout()), findings)
         }
     }
+}
+
+fn names_help() -> String {
+    let families = FAMILIES.iter().map(|it| it.name);
+    let families = listed(families);
+    format!("Which claims to run: {families}, or single ones as in `M6`; all without it")
 }
 
 fn find(names: &[String]) -> Result<Vec<claims::Claim>, Failure> {

@@ -32,8 +32,7 @@ pub(crate) struct Home {
     /// When routines come, and which if there is no file
     #[arg(long, value_enum, default_value_t = Scenario::Morning)]
     scenario: Scenario,
-    /// Which visibility model: eventual, partitioned strict, global strict, strong global strict,
-    /// weak
+    /// Which visibility model
     #[arg(long, value_enum, default_value_t = Model::Ev)]
     model: Model,
     /// Where a new routine goes in the order, under eventual visibility
@@ -72,17 +71,25 @@ pub(crate) struct Home {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Model {
+    /// Eventual: any run at the same time, and the end is as if they had run one by one
     Ev,
+    /// Partitioned strict: those without a common device run at the same time
     Psv,
+    /// Global strict: one at a time
     Gsv,
+    /// Strong global strict: one at a time, and any device that fails ends it
     Sgsv,
+    /// Weak: as most hubs do it; nothing is promised, nothing is undone
     Wv,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Order {
+    /// Into gaps between others, by how long each needs a device
     Timeline,
+    /// Just in time: at the earliest place where it can start at once
     Jit,
+    /// First come, first served
     Fcfs,
 }
 

@@ -95,7 +95,7 @@ pub(crate) enum Failure {
     #[error("cannot wait for Ctrl-C: {0}: run it in another environment")]
     Signal(io::Error),
     /// The system gives no random numbers.
-    #[error("the system gives no random numbers: {0}: give --seed (demo) or --id (node)")]
+    #[error("the system gives no random numbers: {0}: give --seed (demo, home) or --id (node)")]
     Entropy(getrandom::Error),
 }
 
@@ -136,6 +136,12 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .enable_all()
         .build()
         .map_err(Failure::Runtime)
+}
+
+/// Names as help shows them.
+pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.map(|it| format!("`{it}`")).collect();
+    names.join(", ")
 }
 
 /// A random number of the system.

@@ -16,6 +16,9 @@ mod running;
 
 use std::net::UdpSocket;
 
+use selvedge_examples::checks::LISTS;
+use selvedge_examples::claims::FAMILIES;
+
 use running::{Folder, Running, SELVEDGE, complaint, selvedge};
 
 #[test]
@@ -26,6 +29,23 @@ fn a_wrong_flag_is_named_and_the_status_is_2() {
     let output = selvedge(&["demo", "--nodes", "4"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(complaint(&output).contains("8..=128"));
+}
+
+/// What can be named is told by the help, also what was added last.
+#[test]
+fn help_names_all_claims_and_checks_that_there_are() {
+    let help = |command| {
+        let output = selvedge(&[command, "--help"]);
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (claims, checks) = (help("claims"), help("check"));
+    for family in FAMILIES {
+        assert!(claims.contains(&format!("`{}`", family.name)), "{claims}");
+    }
+    for list in LISTS {
+        assert!(checks.contains(&format!("`{}`", list.name)), "{checks}");
+    }
 }
 
 #[test]
