@@ -1,0 +1,205 @@
+//! Runs a hub with virtual devices in virtual time.
+
+mod device;
+mod judge;
+mod plan;
+mod record;
+mod triggers;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Time};
+use selvedge_safehome::trigger::{self, Dispatcher};
+use selvedge_safehome::{Command, Hub, Placed, Reject, Routine, RoutineId, State};
+
+use super::trace::Trace;
+use device::Thing;
+use record::Running;
+
+pub(crate) use judge::Outcomes;
+pub use plan::{Outage, Plan};
+
+/// Somebody who watches a run.
+pub trait Watch {
+    /// It is this late now; whoever wants a slower run waits here.
+    fn reach(&mut self, now: Time);
+
+    /// Something happened.
+    fn say(&mut self, now: Time, what: &str);
+}
+
+/// Who watches nothing.
+impl Watch for () {
+    fn reach(&mut self, _: Time) {}
+    fn say(&mut self, _: Time, _: &str) {}
+}
+
+/// What comes at its time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Fails(NodeId),
+    Restarts(NodeId),
+    NoticeFailed(NodeId),
+    NoticeRestarted(NodeId),
+    Lands(NodeId, u64),
+    Arrives(usize),
+}
+
+/// Runs the plan to its end and says what happened.
+///
+/// # Errors
+/// When the hub refuses a setting, a device or a routine.
+pub fn run<C: Choose>(
+    plan: &Plan,
+    choices: C,
+    watch: &mut impl Watch,
+) -> Result<super::Report, Reject> {
+    let mut dispatcher = Dispatcher::new(trigger::Config::default())
+        .map_err(|_| Reject::Empty)
+        .map(Driver::new)?;
+    let mut stage = Stage {
+        plan,
+        choices,
+        hub: Driver::new(Hub::new(plan.config)?),
+        now: Time::ZERO,
+        due: BinaryHeap::new(),
+        things: BTreeMap::new(),
+        trace: Trace::default(),
+        runs: BTreeMap::new(),
+        placed: Vec::new(),
+        coming: None,
+        observed: VecDeque::new(),
+        watch,
+    };
+    stage.set_up()?;
+    stage.triggers(&mut dispatcher);
+    stage.play(&mut dispatcher)?;
+    let explained = stage.explained();
+    let devices = stage.things.iter();
+    let devices = devices.map(|(&id, it)| (id, (it.state.clone(), it.is_up)));
+    let mut outcomes = Outcomes {
+        devices: devices.collect(),
+        explained,
+        trace: stage.trace,
+    };
+    outcomes.trace.end = stage.now;
+    Ok(super::Report::new(
+        plan,
+        outcomes,
+        stage.hub.machine().counters(),
+    ))
+}
+
+struct Stage<'a, C, W> {
+    plan: &'a Plan,
+    choices: C,
+    hub: Driver<Hub<State>>,
+    now: Time,
+    due: BinaryHeap<Reverse<(Time, Due)>>,
+    things: BTreeMap<NodeId, Thing>,
+    trace: Trace,
+    runs: BTreeMap<RoutineId, Running>,
+    /// The serial order with all that has its place there.
+    placed: Vec<Placed<State>>,
+    /// The routine that the hub is about to take.
+    coming: Option<(String, Routine<State>)>,
+    /// What the dispatcher is to be told.
+    observed: VecDeque<(NodeId, State)>,
+    watch: &'a mut W,
+}
+
+impl<C: Choose, W: Watch> Stage<'_, C, W> {
+    fn set_up(&mut self) -> Result<(), Reject> {
+        for (device, _) in self.plan.home.catalogue.iter() {
+            let state = self.plan.home.initial.get(&device).cloned();
+            let thing = Thing {
+                state: state.clone(),
+                is_up: true,
+                life: 0,
+                noticed: false,
+                flight: None,
+            };
+            self.things.insert(device, thing);
+            self.input(Input::Command(Command::Device { device, state }))?;
+            let member = Member::new(device.0, 0);
+            self.input(Input::Membership(Delta::Joined(member)))?;
+        }
+        for outage in Outage::merged(&self.plan.outages) {
+            self.after(outage.from, Due::Fails(outage.device));
+            self.after(outage.until, Due::Restarts(outage.device));
+        }
+        for &(at, nth) in &self.plan.arrivals {
+            self.after(at, Due::Arrives(nth));
+        }
+        Ok(())
+    }
+
+    fn play(&mut self, dispatcher: &mut Driver<Dispatcher<State>>) -> Result<(), Reject> {
+        loop {
+            let happens = self.due.peek().map(|Reverse((at, _))| *at);
+            let hub = self.hub.deadline();
+            let end = Time::ZERO + self.plan.length;
+            let triggered = dispatcher.deadline().filter(|it| *it <= end);
+            let Some(next) = [happens, hub, triggered].into_iter().flatten().min() else {
+                return Ok(());
+            };
+            self.now = self.now.max(next);
+            self.watch.reach(self.now);
+            if happens.is_some_and(|it| it <= self.now) {
+                if let Some(Reverse((_, due))) = self.due.pop() {
+                    self.happen(due)?;
+                }
+            } else if hub.is_some_and(|it| it <= self.now) {
+                let mut effects = Vec::new();
+                self.hub
+                    .expire(self.now, &mut self.choices, |it| effects.push(it));
+                self.carry_out(effects);
+            } else {
+                let mut effects = Vec::new();
+                dispatcher.expire(self.now, &mut self.choices, |it| effects.push(it));
+                self.submit_all(effects)?;
+            }
+            self.tell_changes(dispatcher, end)?;
+        }
+    }
+
+    fn happen(&mut self, due: Due) -> Result<(), Reject> {
+        match due {
+            Due::Arrives(nth) => {
+                if let Some(it) = self.plan.home.routines.get(nth) {
+                    self.coming = Some((it.name.clone(), it.routine.clone()));
+                    let submit = Command::Submit(it.routine.clone());
+                    self.input(Input::Command(submit))?;
+                }
+            }
+            Due::Fails(device) => self.fails(device),
+            Due::Restarts(device) => self.restarts(device),
+            Due::NoticeFailed(device) => self.notice_failed(device)?,
+            Due::NoticeRestarted(device) => self.notice_restarted(device)?,
+            Due::Lands(device, token) => self.land(device, token)?,
+        }
+        Ok(())
+    }
+
+    fn after(&mut self, at: Time, due: Due) {
+        self.due.push(Reverse((at, due)));
+    }
+
+    fn input(&mut self, input: Input<Hub<State>>) -> Result<(), Reject> {
+        let mut effects = Vec::new();
+        let told = self
+            .hub
+            .step(self.now, &mut self.choices, input, |it| effects.push(it));
+        self.carry_out(effects);
+        told
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect<Hub<State>>>) {
+        for effect in effects {
+            // A hub sends nothing.
+            let Effect::Event(event) = effect;
+            self.take(event);
+        }
+    }
+}

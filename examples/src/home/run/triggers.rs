@@ -1,0 +1,73 @@
+//! Routines that come by the triggers of the home.
+
+use selvedge_core::{Choose, Driver, Effect, Input, Time};
+use selvedge_safehome::trigger::{self, Dispatcher};
+use selvedge_safehome::{Command, Reject, State};
+
+use super::{Stage, Watch};
+
+impl<C: Choose, W: Watch> Stage<'_, C, W> {
+    pub(super) fn triggers(&mut self, dispatcher: &mut Driver<Dispatcher<State>>) {
+        let Some(clock) = self.plan.clock else {
+            return;
+        };
+        let home = &self.plan.home;
+        let states = home.initial.iter();
+        let states = states.map(|(&device, state)| trigger::Command::Observed {
+            device,
+            state: Some(state.clone()),
+        });
+        let routines = home.routines.iter().map(|it| trigger::Command::Routine {
+            name: it.name.clone(),
+            routine: it.routine.clone(),
+        });
+        let triggers = home.triggers.iter().map(|it| trigger::Command::Trigger {
+            name: it.name.clone(),
+            trigger: it.trigger.clone(),
+        });
+        let clock = [trigger::Command::Clock(clock)];
+        for command in states.chain(routines).chain(triggers).chain(clock) {
+            let told =
+                dispatcher.step(self.now, &mut self.choices, Input::Command(command), |_| {});
+            if let Err(reject) = told {
+                self.watch.say(self.now, &reject.to_string());
+            }
+        }
+    }
+
+    /// What changed until now is told to the dispatcher, whose clauses may ask for it.
+    pub(super) fn tell_changes(
+        &mut self,
+        dispatcher: &mut Driver<Dispatcher<State>>,
+        end: Time,
+    ) -> Result<(), Reject> {
+        while let Some((device, state)) = self.observed.pop_front() {
+            if self.plan.clock.is_none() || self.now > end {
+                continue;
+            }
+            let state = Some(state);
+            let command = trigger::Command::Observed { device, state };
+            let mut effects = Vec::new();
+            let input = Input::Command(command);
+            let told = dispatcher.step(self.now, &mut self.choices, input, |it| effects.push(it));
+            if let Err(reject) = told {
+                self.watch.say(self.now, &reject.to_string());
+            }
+            self.submit_all(effects)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn submit_all(
+        &mut self,
+        effects: Vec<Effect<Dispatcher<State>>>,
+    ) -> Result<(), Reject> {
+        for effect in effects {
+            if let Effect::Event(trigger::Event::Submit { name, routine, .. }) = effect {
+                self.coming = Some((name, routine.clone()));
+                self.input(Input::Command(Command::Submit(routine)))?;
+            }
+        }
+        Ok(())
+    }
+}
