@@ -14,4 +14,5 @@ pub use picture::picture;
 pub use report::{Report, RoutineReport, write_report};
 pub use run::{Outage, Plan, Watch, run};
 pub use scenario::{Arrivals, Scenario};
+pub(crate) use scenario::{ITEMS, STAGES, item};
 pub use trace::{Access, End, Happened, Lease, Occurrence, Restore, Trace};

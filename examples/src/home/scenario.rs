@@ -3,7 +3,7 @@
 //! The morning and the party are files in the routine format; the factory is made by its rule.
 
 use clap::ValueEnum;
-use selvedge_core::{Choose, Span, Time};
+use selvedge_core::{Choose, NodeId, Span, Time};
 use selvedge_safehome::file::{FileError, Home, NamedRoutine};
 use selvedge_safehome::{Catalogue, Routine, State, Step};
 
@@ -25,12 +25,11 @@ pub enum Scenario {
 /// When routines arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arrivals {
-    /// In a random order, at whole seconds from 0 to `window`, all equally likely; the first one
-    /// at 0.
+    /// In a random order, at whole seconds below `window`, all equally likely; the first one at 0.
     Within {
-        /// The last second.
+        /// Before then.
         window: Span,
-        /// This one comes first, whatever the order is.
+        /// This one comes first, at 0, whatever the order of the others is.
         first: Option<usize>,
         /// This one comes at the end of the window.
         last: Option<usize>,
@@ -85,7 +84,7 @@ impl Scenario {
                 last: None,
             },
             Self::Factory => Arrivals::Lines {
-                length: ITEMS,
+                length: ITEMS as usize,
                 start: Span::secs(100),
             },
         }
@@ -114,11 +113,12 @@ impl Arrivals {
                 arrivals
             }
         };
-        arrivals.sort_by_key(|&(at, nth)| (at, nth));
+        arrivals.sort_by_key(|&(at, _)| at);
         arrivals
     }
 }
 
+/// The claims' figures rest on these draws in this order.
 fn within(
     routines: usize,
     window: Span,
@@ -127,22 +127,24 @@ fn within(
     choices: &mut impl Choose,
 ) -> Vec<(Time, usize)> {
     let is_free = |nth: &usize| first != Some(*nth) && last != Some(*nth);
-    let mut rest: Vec<usize> = (0..routines).filter(is_free).collect();
-    shuffle(&mut rest, choices);
-    let mut order: Vec<usize> = first.into_iter().collect();
-    order.append(&mut rest);
-    let window = Span(window.0 + 1_000_000);
-    let draw = |_: &usize| Time::ZERO + second(window, choices);
-    let mut times: Vec<Time> = order.iter().map(draw).collect();
+    let mut left: Vec<usize> = (0..routines).filter(is_free).collect();
+    let many = left.len();
+    let mut order = Vec::new();
+    while !left.is_empty() {
+        let at = choices.below(left.len() as u64);
+        order.push(left.swap_remove(usize::try_from(at).unwrap_or_default()));
+    }
+    let mut times: Vec<Time> = (0..many)
+        .map(|_| Time::ZERO + second(window, choices))
+        .collect();
     times.sort_unstable();
-    if let Some(time) = times.first_mut() {
+    if let (None, Some(time)) = (first, times.first_mut()) {
         *time = Time::ZERO;
     }
-    let mut arrivals: Vec<_> = times.into_iter().zip(order).collect();
-    if let Some(last) = last {
-        arrivals.push((Time(window.0 - 1_000_000), last));
-    }
-    arrivals
+    let first = first.map(|it| (Time::ZERO, it));
+    let last = last.map(|it| (Time::ZERO + window, it));
+    let between = times.into_iter().zip(order);
+    first.into_iter().chain(between).chain(last).collect()
 }
 
 /// A whole second below this.
@@ -150,67 +152,71 @@ fn second(below: Span, choices: &mut impl Choose) -> Span {
     Span::secs(choices.below(below.0 / 1_000_000))
 }
 
-fn shuffle(list: &mut [usize], choices: &mut impl Choose) {
-    for at in (1..list.len()).rev() {
-        let other = choices.below(at as u64 + 1);
-        list.swap(at, usize::try_from(other).unwrap_or_default());
-    }
-}
+/// The factory's stages, and how many items come to each.
+pub(crate) const STAGES: u32 = 50;
+pub(crate) const ITEMS: u32 = 8;
+/// How many devices a stage has, and a boundary behind a stage, and all together.
+const GROUP: u32 = 4;
+const COMMON: u32 = 5;
 
-const STAGES: usize = 50;
-const ITEMS: usize = 8;
-const SHARED: usize = 5;
-
-/// Each stage has four devices, and so has each boundary behind a stage. An item at a stage needs
-/// each device of the boundary before it with probability 3/10, then each
-/// of the stage with 6/10, each of the boundary behind it with 3/10, and each of those that all
-/// share with 1/10, for 1 to 30 s each. The last stage has a boundary behind it, too. One that
-/// needs nothing is drawn again.
-fn factory(choices: &mut impl Choose) -> Home {
-    let mut catalogue = Catalogue::new();
-    let mut groups = |name: &str, many: usize| -> Vec<Vec<_>> {
-        let numbers = 1..=many;
-        let device = |group: usize, letter| format!("{name} {group:02}{letter}");
-        let group = |it| {
-            let letters = ["a", "b", "c", "d"];
-            letters
-                .map(|letter| catalogue.id_or_new(&device(it, letter)))
-                .to_vec()
-        };
-        numbers.map(group).collect()
-    };
-    let (stages, boundaries) = (groups("station", STAGES), groups("belt", STAGES));
-    let shared = (1..=SHARED).map(|nth| catalogue.id_or_new(&format!("crane {nth}")));
-    let shared: Vec<_> = shared.collect();
-    let initial = catalogue
-        .iter()
-        .map(|(id, _)| (id, "idle".into()))
-        .collect();
-    let mut routines = Vec::new();
-    for (stage, devices) in stages.iter().enumerate() {
-        let before = stage.checked_sub(1).and_then(|it| boundaries.get(it));
-        let sides = [
-            (before.map_or(&[][..], Vec::as_slice), 3),
-            (devices, 6),
-            (boundaries.get(stage).map_or(&[][..], Vec::as_slice), 3),
-            (&shared, 1),
-        ];
-        for item in 1..=ITEMS {
-            let mut steps = Vec::new();
-            while steps.is_empty() {
-                for (devices, tenths) in sides {
-                    for &device in devices {
-                        if choices.below(10) < tenths {
-                            let state = State::Word(format!("item {item} of stage {}", stage + 1));
-                            let mut step = Step::new(device, state);
-                            step.hold = Span::secs(1 + choices.below(30));
-                            steps.push(step);
-                        }
-                    }
+/// What an item needs at one of so many stages, and for how many seconds: each device of the
+/// boundary before it with probability 3/10, then each of the stage with 6/10, each of the boundary
+/// behind it with 3/10, and each of those that all share with 1/10, for 1 to 30 each. The last stage
+/// has a boundary behind it, too. One that would need nothing is drawn again.
+///
+/// Devices are numbered: first those of the stages, then those of the boundaries, then those that
+/// all share.
+pub(crate) fn item(stage: u32, stages: u32, choices: &mut impl Choose) -> Vec<(u32, u32)> {
+    let boundaries = stages * GROUP;
+    let common = 2 * boundaries;
+    let group = |first: u32, nth: u32| first + nth * GROUP..first + (nth + 1) * GROUP;
+    let before = stage.checked_sub(1);
+    let sides = [
+        (before.map_or(0..0, |it| group(boundaries, it)), 3),
+        (group(0, stage), 6),
+        (group(boundaries, stage), 3),
+        (common..common + COMMON, 1),
+    ];
+    let mut needs = Vec::new();
+    while needs.is_empty() {
+        for (devices, tenths) in sides.clone() {
+            for device in devices {
+                if choices.below(10) < tenths {
+                    let seconds = 1 + u32::try_from(choices.below(30)).unwrap_or_default();
+                    needs.push((device, seconds));
                 }
             }
+        }
+    }
+    needs
+}
+
+fn factory(choices: &mut impl Choose) -> Home {
+    let mut catalogue = Catalogue::new();
+    let groups = |name: &'static str| {
+        let letters =
+            move |group: u32| ["a", "b", "c", "d"].map(|it| format!("{name} {group:02}{it}"));
+        (1..=STAGES).flat_map(letters)
+    };
+    let common = (1..=COMMON).map(|nth| format!("crane {nth}"));
+    let names = groups("station").chain(groups("belt")).chain(common);
+    let devices: Vec<NodeId> = names.map(|name| catalogue.id_or_new(&name)).collect();
+    let initial = devices.iter().map(|&id| (id, "idle".into())).collect();
+    let mut routines = Vec::new();
+    for stage in 0..STAGES {
+        for nth in 1..=ITEMS {
+            let state = State::Word(format!("item {nth} of stage {}", stage + 1));
+            let needs = item(stage, STAGES, choices);
+            let steps = needs.into_iter().filter_map(|(device, seconds)| {
+                let device = *devices.get(device as usize)?;
+                Some(Step {
+                    hold: Span::secs(seconds.into()),
+                    ..Step::new(device, state.clone())
+                })
+            });
+            let steps = steps.collect();
             routines.push(NamedRoutine {
-                name: format!("stage {:02}, item {item}", stage + 1),
+                name: format!("stage {:02}, item {nth}", stage + 1),
                 routine: Routine { steps },
             });
         }

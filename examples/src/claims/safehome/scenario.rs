@@ -1,10 +1,16 @@
 //! Who does what when: the paper's three scenarios and its parameterized load.
 //!
-//! Devices and routines are numbers here: what matters is which routines share a device, for how
+//! The scenarios are those of [`home`], which has the routines of the morning and the party as files,
+//! and the factory's rule. Devices and routines are numbers here: what matters is which routines share a device, for how
 //! long, and when they come. What the paper leaves open is as in its authors' simulator.
 
+use std::collections::BTreeMap;
+
 use chacha20::ChaCha8Rng;
-use selvedge_core::{Choose, Span};
+use selvedge_core::{Choose, Span, Time};
+use selvedge_safehome::{State, Step};
+
+use crate::home::{self, ITEMS, STAGES, item};
 
 /// One command: a device, and for how many seconds it is needed.
 pub(super) type Need = (u32, u32);
@@ -26,126 +32,41 @@ pub(super) enum Arrivals {
     Concurrent(usize),
 }
 
-/// 29 routines of a family, in 25 minutes; the last one leaves the house.
-const MORNING: &[&[Need]] = &[
-    &[(0, 1), (1, 300), (2, 1), (3, 1), (4, 1)],
-    &[(0, 1), (5, 1), (6, 30), (7, 300)],
-    &[(0, 1), (8, 1), (9, 45), (10, 1), (11, 1)],
-    &[(12, 1), (13, 1)],
-    &[(5, 1), (14, 1), (15, 1)],
-    &[(16, 1), (11, 1)],
-    &[(14, 1), (17, 1), (18, 1), (15, 1), (7, 500)],
-    &[(19, 1), (20, 300)],
-    &[(19, 1), (21, 120)],
-    &[(22, 90)],
-    &[(22, 300), (23, 1)],
-    &[(0, 1), (20, 1), (21, 900)],
-    &[(0, 1), (23, 1), (24, 1), (22, 600)],
-    &[(25, 180)],
-    &[(26, 10)],
-    &[(27, 1)],
-    &[(27, 60)],
-    &[(27, 60)],
-    &[(27, 60)],
-    &[(25, 180)],
-    &[(28, 1), (29, 1), (30, 1_200)],
-    &[(31, 60), (32, 105), (33, 40)],
-    &[(33, 120), (31, 75), (32, 105)],
-    &[(31, 90), (33, 75), (32, 105)],
-    &[(31, 90), (33, 120)],
-    &[(34, 1_200)],
-    &[(35, 10), (36, 1)],
-    &[(36, 1), (37, 1)],
-    &[
-        (38, 1),
-        (28, 1),
-        (29, 1),
-        (36, 1),
-        (37, 1),
-        (34, 1),
-        (20, 1),
-        (24, 1),
-    ],
-];
-
-/// A routine of two hours, and 11 others meanwhile.
-const PARTY: &[&[Need]] = &[
-    &[(0, 1), (1, 1), (2, 1), (3, 1), (4, 7_200)],
-    &[(0, 1), (1, 1), (5, 1)],
-    &[(5, 1), (1, 240)],
-    &[(5, 1), (1, 3_600)],
-    &[(3, 30)],
-    &[(3, 30)],
-    &[(3, 30)],
-    &[(3, 30)],
-    &[(3, 30)],
-    &[(2, 1), (6, 90)],
-    &[(2, 1), (6, 90)],
-    &[(2, 1), (6, 90)],
-];
-
-const NOTHING: &[Need] = &[];
-const MORNING_SECONDS: u64 = 1_500;
-const PARTY_SECONDS: u64 = 7_200;
-
-/// Stages of the factory, and what each worker does one after the other.
-const STAGES: u32 = 50;
-const ITEMS: usize = 8;
-/// Devices of a stage, of a boundary between two stages, and of all.
-const LOCAL: u32 = 4;
-const SHARED: u32 = 4;
-const GLOBAL: u32 = 5;
-
 /// The family's morning: in any order, at any times, but the last.
 pub(super) fn morning(rng: &mut ChaCha8Rng) -> Scenario {
-    let (last, others) = MORNING.split_last().unwrap_or((&NOTHING, MORNING));
-    let mut routines = shuffled(others, rng);
-    routines.push(last.to_vec());
-    let mut times = sorted_times(others.len(), MORNING_SECONDS, rng);
-    if let Some(first) = times.first_mut() {
-        *first = Span::ZERO;
-    }
-    times.push(Span::secs(MORNING_SECONDS));
-    scenario(routines, Arrivals::At(times))
+    from_file(home::Scenario::Morning, rng)
 }
 
 /// The party: its long routine first, the others in any order at any times.
 pub(super) fn party(rng: &mut ChaCha8Rng) -> Scenario {
-    let (first, others) = PARTY.split_first().unwrap_or((&NOTHING, PARTY));
-    let mut routines = vec![first.to_vec()];
-    routines.extend(shuffled(others, rng));
-    let mut times = vec![Span::ZERO];
-    times.extend(sorted_times(others.len(), PARTY_SECONDS, rng));
-    scenario(routines, Arrivals::At(times))
+    from_file(home::Scenario::Party, rng)
+}
+
+fn from_file(which: home::Scenario, rng: &mut ChaCha8Rng) -> Scenario {
+    // The file is a part of this program, and its tests read it.
+    let home = which.home(rng).unwrap_or_default();
+    let mut numbers = BTreeMap::new();
+    let mut need = |step: &Step<State>| {
+        let next = u32::try_from(numbers.len()).unwrap_or_default();
+        let seconds = step.hold.0 / 1_000_000;
+        let device = *numbers.entry(step.device).or_insert(next);
+        (device, u32::try_from(seconds).unwrap_or(u32::MAX))
+    };
+    let needs = home.routines.iter().map(|it| it.routine.steps.iter());
+    let needs: Vec<Vec<Need>> = needs.map(|it| it.map(&mut need).collect()).collect();
+    let arrivals = which.arrivals(needs.len()).draw(&home.routines, rng);
+    let routines = arrivals.iter().filter_map(|it| needs.get(it.1).cloned());
+    let times = arrivals.iter().map(|it| it.0.since(Time::ZERO));
+    scenario(routines.collect(), Arrivals::At(times.collect()))
 }
 
 /// The factory: so many of its stages, and so many items at each.
-fn line(stages: u32, items: usize, rng: &mut ChaCha8Rng) -> Scenario {
-    let boundaries = stages * LOCAL;
-    let globals = boundaries + stages * SHARED;
+fn line(stages: u32, items: u32, rng: &mut ChaCha8Rng) -> Scenario {
     let mut all = Vec::new();
     for stage in 0..stages {
         let mut at = Span::secs(rng.below(100));
         for _ in 0..items {
-            let mut needs = Vec::new();
-            // One that would need nothing is drawn again.
-            while needs.is_empty() {
-                let before = stage.checked_sub(1).map(|it| boundaries + it * SHARED);
-                let groups = [
-                    (before, SHARED, 3),
-                    (Some(stage * LOCAL), LOCAL, 6),
-                    (Some(boundaries + stage * SHARED), SHARED, 3),
-                    (Some(globals), GLOBAL, 1),
-                ];
-                for (first, count, tenths) in groups {
-                    for device in first.map_or(0..0, |first| first..first + count) {
-                        if rng.below(10) < tenths {
-                            let seconds = 1 + u32::try_from(rng.below(30)).unwrap_or_default();
-                            needs.push((device, seconds));
-                        }
-                    }
-                }
-            }
+            let needs = item(stage, stages, rng);
             let work: u32 = needs.iter().map(|it| it.1).sum();
             all.push((at, needs));
             at = at + Span::secs(work.into());
@@ -314,15 +235,6 @@ fn scenario(routines: Vec<Vec<Need>>, arrivals: Arrivals) -> Scenario {
         routines,
         arrivals,
     }
-}
-
-fn shuffled(routines: &[&[Need]], rng: &mut ChaCha8Rng) -> Vec<Vec<Need>> {
-    let mut left = routines.to_vec();
-    let next = |_| {
-        left.swap_remove(rng.below(left.len() as u64) as usize)
-            .to_vec()
-    };
-    routines.iter().map(next).collect()
 }
 
 fn sorted_times(count: usize, seconds: u64, rng: &mut ChaCha8Rng) -> Vec<Span> {
