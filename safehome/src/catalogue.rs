@@ -140,30 +140,14 @@ impl Catalogue {
     /// Why an input was refused, with names.
     #[must_use]
     pub fn reject(&self, reject: &Reject) -> String {
-        let known = |device: &NodeId| self.name(*device).map(|name| format!("{name:?}"));
-        if let Reject::UnknownDevice(device) = reject
-            && let Some(name) = known(device)
-        {
-            return format!(
-                "device {name} is not at the hub: tell of it with Command::Device first"
-            );
+        let said = reject.to_string();
+        match reject.device().and_then(|it| Some((it, self.name(it)?))) {
+            // All texts say "device 7" where they name one.
+            Some((device, name)) => {
+                said.replacen(&format!("device {device}"), &format!("device {name:?}"), 1)
+            }
+            None => said,
         }
-        if let Reject::KnownDevice(device) = reject
-            && let Some(name) = known(device)
-        {
-            return format!(
-                "device {name} is known already: report its state with Command::Observed"
-            );
-        }
-        if let Reject::DeviceInUse(device) = reject
-            && let Some(name) = known(device)
-        {
-            return format!(
-                "device {name} is in use, or is to be restored: wait until those who need it are \
-                 finished"
-            );
-        }
-        reject.to_string()
     }
 
     /// The name of a device, or its id where it has none.
@@ -186,6 +170,8 @@ const fn skip_words(skip: Skip) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use selvedge_core::{Delta, Member};
+
     use super::*;
     use crate::Step;
 
@@ -217,12 +203,22 @@ mod tests {
         assert_eq!(why, "\"oven\" failed or restarted while it was needed");
         let why = catalogue.why(Why::Step(1, Skip::Down), &routine);
         assert_eq!(why, "the device was down at command 2, to \"oven\"");
-        assert!(
-            catalogue
-                .reject(&Reject::UnknownDevice(oven))
-                .contains("\"oven\"")
-        );
+        let (device, token) = (oven, 7);
+        for reject in [
+            Reject::UnknownDevice(oven),
+            Reject::KnownDevice(oven),
+            Reject::DeviceInUse(oven),
+            Reject::UnknownToken { device, token },
+            Reject::UnknownMember(Delta::Left(Member::new(oven.0, 0))),
+        ] {
+            let said = catalogue.reject(&reject);
+            let is_named = said.contains("device \"oven\"") && !said.contains("device 0");
+            assert!(is_named, "{said}");
+        }
         let nameless = catalogue.reject(&Reject::UnknownDevice(NodeId(9)));
-        assert!(nameless.starts_with("device 9 is unknown"), "{nameless}");
+        assert!(
+            nameless.starts_with("device 9 is not at the hub"),
+            "{nameless}"
+        );
     }
 }

@@ -241,7 +241,7 @@ pub enum Reject {
     #[error("command {}, counted from 1, has a timeout of 0: give a time longer than devices take, or none", u32::from(*.0) + 1)]
     NoTime(u16),
     /// No such device.
-    #[error("device {0} is unknown: tell of it with Command::Device first")]
+    #[error("device {0} is not at the hub: tell of it with Command::Device first")]
     UnknownDevice(NodeId),
     /// No such routine.
     #[error("routine {0} is unknown, or finished: name one that waits or runs")]
@@ -278,6 +278,26 @@ pub enum Reject {
     #[error("the settings were not taken: {0}")]
     Config(#[from] ConfigError),
     /// News of somebody who is no device of this hub.
-    #[error("the news is of device {}, which is unknown: tell of it with Command::Device first", .0.member().id)]
+    #[error("the news is of device {}, which is not at the hub: tell of it with Command::Device first", .0.member().id)]
     UnknownMember(Delta),
+}
+
+impl Reject {
+    /// The device that it is about.
+    pub(crate) const fn device(&self) -> Option<NodeId> {
+        match self {
+            Self::UnknownDevice(device)
+            | Self::KnownDevice(device)
+            | Self::DeviceInUse(device)
+            | Self::UnknownToken { device, .. } => Some(*device),
+            Self::UnknownMember(delta) => Some(delta.member().id),
+            Self::Empty
+            | Self::TooLong { .. }
+            | Self::NoTime(_)
+            | Self::UnknownRoutine(_)
+            | Self::TooManyRoutines { .. }
+            | Self::TooManyDevices { .. }
+            | Self::Config(_) => None,
+        }
+    }
 }
