@@ -18,7 +18,10 @@ pub struct Full {
 /// A sorted map with a limit. Look-up takes O(log n); insertion moves the entries behind it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BoundedMap<K, V> {
-    entries: Vec<(K, V)>,
+    /// Close together, apart from the values: a look-up passes over many keys.
+    keys: Vec<K>,
+    /// Each where its key is.
+    values: Vec<V>,
     limit: usize,
 }
 
@@ -27,7 +30,8 @@ impl<K: Ord, V> BoundedMap<K, V> {
     #[must_use]
     pub const fn new(limit: usize) -> Self {
         Self {
-            entries: Vec::new(),
+            keys: Vec::new(),
+            values: Vec::new(),
             limit,
         }
     }
@@ -38,13 +42,14 @@ impl<K: Ord, V> BoundedMap<K, V> {
     /// [`Full`] when `key` is new and the limit is reached; nothing changed.
     pub fn insert(&mut self, key: K, value: V) -> Result<Option<V>, Full> {
         match self.position(&key) {
-            Ok(at) => Ok(self
-                .entries
-                .get_mut(at)
-                .map(|(_, old)| core::mem::replace(old, value))),
-            Err(_) if self.entries.len() >= self.limit => Err(Full { limit: self.limit }),
+            Ok(at) => {
+                let old = self.values.get_mut(at);
+                Ok(old.map(|old| core::mem::replace(old, value)))
+            }
+            Err(_) if self.keys.len() >= self.limit => Err(Full { limit: self.limit }),
             Err(at) => {
-                self.entries.insert(at, (key, value));
+                self.keys.insert(at, key);
+                self.values.insert(at, value);
                 Ok(None)
             }
         }
@@ -53,25 +58,44 @@ impl<K: Ord, V> BoundedMap<K, V> {
     /// Takes out what is at `key`.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         let at = self.position(key).ok()?;
-        Some(self.entries.remove(at).1)
+        self.keys.remove(at);
+        Some(self.values.remove(at))
     }
 
     /// Removes the entries that `keep` does not want.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        self.entries.retain_mut(|(key, value)| keep(key, value));
+        let mut kept = 0;
+        for at in 0..self.keys.len() {
+            if let (Some(key), Some(value)) = (self.keys.get(at), self.values.get_mut(at))
+                && keep(key, value)
+            {
+                self.keys.swap(kept, at);
+                self.values.swap(kept, at);
+                kept += 1;
+            }
+        }
+        self.keys.truncate(kept);
+        self.values.truncate(kept);
     }
 
     /// What is at `key`.
     #[must_use]
     pub fn get(&self, key: &K) -> Option<&V> {
         let at = self.position(key).ok()?;
-        self.entries.get(at).map(|(_, value)| value)
+        self.values.get(at)
     }
 
     /// What is at `key`, to change.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let at = self.position(key).ok()?;
-        self.entries.get_mut(at).map(|(_, value)| value)
+        self.values.get_mut(at)
+    }
+
+    /// The place of `key` among all, from 0, and what is there.
+    #[must_use]
+    pub fn place(&self, key: &K) -> Option<(usize, &V)> {
+        let at = self.position(key).ok()?;
+        Some((at, self.values.get(at)?))
     }
 
     /// Whether there is something at `key`.
@@ -82,19 +106,19 @@ impl<K: Ord, V> BoundedMap<K, V> {
 
     /// All entries by key.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
-        self.entries.iter().map(|(key, value)| (key, value))
+        self.keys.iter().zip(&self.values)
     }
 
     /// How many entries there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.keys.len()
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.keys.is_empty()
     }
 
     /// How many there may be.
@@ -104,7 +128,7 @@ impl<K: Ord, V> BoundedMap<K, V> {
     }
 
     fn position(&self, key: &K) -> Result<usize, usize> {
-        self.entries.binary_search_by(|(other, _)| other.cmp(key))
+        self.keys.binary_search(key)
     }
 }
 
@@ -221,6 +245,9 @@ mod tests {
                 }
                 prop_assert!(map.iter().eq(&model));
                 prop_assert_eq!(map.get(&key), model.get(&key));
+                let place = model.iter().position(|(&other, _)| other == key);
+                prop_assert_eq!(map.place(&key).map(|it| it.0), place);
+                prop_assert_eq!(map.place(&key).map(|it| it.1), model.get(&key));
                 prop_assert_eq!(map.contains(&key), model.contains_key(&key));
                 prop_assert_eq!((map.len(), map.is_empty()), (model.len(), model.is_empty()));
             }

@@ -19,6 +19,9 @@ impl<V: Value> Hub<V> {
             // A lease may be over while the outcome is awaited: the first reason counts.
             return;
         }
+        if run.stage == Stage::Waiting {
+            self.waiting.leave(id, &run.devices);
+        }
         run.stage = Stage::Aborting(why);
         cx.event(Event::Aborting { routine: id, why });
         if let Some(at) = run.busy
@@ -55,6 +58,7 @@ impl<V: Value> Hub<V> {
             } else if let Some(outcome) = self.take_out(id, at, cx) {
                 undo.push((at, outcome));
             }
+            self.waiting.wake(at);
             self.look(Work::Device(at));
         }
         cx.event(Event::Aborted {

@@ -12,6 +12,7 @@ use selvedge_core::{BoundedMap, Context, Delta, Input, Machine, Member, NodeId, 
 use crate::lineage::{Device, Owner};
 use crate::published::Rules;
 use crate::run::{Run, Stage};
+use crate::schedule::Waiting;
 use crate::{
     Command, Config, ConfigError, Counters, Event, Outcome, Reject, Routine, RoutineId, Timer, Why,
 };
@@ -32,6 +33,7 @@ pub struct Hub<V> {
     pub(crate) last: RoutineId,
     /// The last that was given to a command.
     pub(crate) token: u64,
+    pub(crate) waiting: Untracked<Waiting>,
     /// What is to be looked at before the step is over; empty between steps.
     pub(crate) work: Untracked<VecDeque<Work>>,
     pub(crate) counters: Untracked<Counters>,
@@ -76,6 +78,7 @@ impl<V: Value> Hub<V> {
             runs: BTreeMap::new(),
             last: RoutineId(0),
             token: 0,
+            waiting: Untracked::default(),
             work: Untracked::default(),
             counters: Untracked::default(),
         }

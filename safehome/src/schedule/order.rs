@@ -18,8 +18,9 @@ use crate::{Hub, RoutineId, Value};
 /// are in front, those after are behind, and the new routine may go anywhere between. Those that are
 /// committed count as long as somebody before them is unfinished (errata H2, H3).
 ///
-/// How far a routine reaches on these devices is found once, when it is first a neighbour: that
-/// takes O(d + e k) for all, with d the devices, e the entries of live routines and k the devices
+/// How far a routine reaches on these devices is found once, when it is first a neighbour, and only
+/// the devices of those that it reaches are looked at: that takes O(d + n k + e (k + log d)) for all,
+/// with d the devices, n the live routines, e the entries on devices looked at and k the devices
 /// needed. A choice takes O(k), and to take it back costs nothing.
 pub(crate) struct Sides<'a, V> {
     hub: &'a Hub<V>,
@@ -27,6 +28,8 @@ pub(crate) struct Sides<'a, V> {
     needed: Vec<(NodeId, usize)>,
     /// All live routines, by id.
     live: Vec<Live<'a, V>>,
+    /// Whether the device with this place has its cells.
+    is_laid_out: Vec<bool>,
     cells: Vec<Cell>,
     after: Reach,
     before: Reach,
@@ -74,8 +77,6 @@ struct Reach {
     /// For each live routine a row, with a cell for each device needed: the number of entries in
     /// front of the new routine's last place there, or its first, that it leaves.
     rows: Vec<u32>,
-    /// Whose neighbours are to be looked at; and whose are known when these are.
-    stack: Vec<(usize, bool)>,
 }
 
 impl<'a, V: Value> Sides<'a, V> {
@@ -96,43 +97,46 @@ impl<'a, V: Value> Sides<'a, V> {
             needed,
             after: Reach::new(Side::After, all.len(), count),
             before: Reach::new(Side::Before, all.len(), count),
-            cells: Vec::with_capacity(hub.runs.values().map(|run| run.devices.len()).sum()),
+            is_laid_out: vec![false; hub.devices.len()],
+            cells: Vec::new(),
             live: all,
             rooms: Vec::with_capacity(needs.len() * (needs.len() + 1)),
         };
-        sides.lay_out();
         for need in needs {
             sides.rooms.push(sides.room_at_first(need.device));
         }
         sides
     }
 
-    /// Makes the cells.
-    fn lay_out(&mut self) {
-        let hub = self.hub;
-        for (node, device) in hub.devices.iter() {
-            let number = self.needed.binary_search_by_key(node, |it| it.0);
-            let number = number.ok().and_then(|at| Some(self.needed.get(at)?.1));
-            let begin = self.cells.len();
-            for (entry, place) in device.lineage.iter().zip(0..) {
-                let live = entry.routine().and_then(|it| self.index(it));
-                let Some((at, live)) = live.and_then(|at| Some((at, self.live.get_mut(at)?)))
-                else {
-                    continue;
-                };
-                let sibling = live.cell.replace(self.cells.len());
-                self.cells.push(Cell {
-                    live: at,
-                    sibling,
-                    is_first: self.cells.len() == begin,
-                    is_last: false,
-                    place: number.map(|number| (number, place)),
-                });
-            }
-            if let Some(last) = self.cells.last_mut() {
-                // Of an earlier device if this one has none.
-                last.is_last = true;
-            }
+    /// Makes the cells of a device.
+    fn lay_out(&mut self, node: NodeId) {
+        let Some((at, device)) = self.hub.devices.place(&node) else {
+            return;
+        };
+        match self.is_laid_out.get_mut(at) {
+            Some(is_laid_out) if !*is_laid_out => *is_laid_out = true,
+            Some(_) | None => return,
+        }
+        let number = self.needed.binary_search_by_key(&node, |it| it.0);
+        let number = number.ok().and_then(|at| Some(self.needed.get(at)?.1));
+        let begin = self.cells.len();
+        for (entry, place) in device.lineage.iter().zip(0..) {
+            let live = entry.routine().and_then(|it| self.index(it));
+            let Some((at, live)) = live.and_then(|at| Some((at, self.live.get_mut(at)?))) else {
+                continue;
+            };
+            let sibling = live.cell.replace(self.cells.len());
+            self.cells.push(Cell {
+                live: at,
+                sibling,
+                is_first: self.cells.len() == begin,
+                is_last: false,
+                place: number.map(|number| (number, place)),
+            });
+        }
+        if let Some(last) = self.cells.last_mut() {
+            // Of an earlier device if this one has none.
+            last.is_last = true;
         }
     }
 
@@ -204,13 +208,12 @@ impl<'a, V: Value> Sides<'a, V> {
         let Some(at) = self.index(id) else {
             return;
         };
+        self.find(at, side);
         let width = self.needed.len();
         let reach = match side {
-            Side::Before => &mut self.before,
-            Side::After => &mut self.after,
+            Side::Before => &self.before,
+            Side::After => &self.after,
         };
-        let is_direct = self.hub.rules.direct_order();
-        reach.find(at, &self.live, &self.cells, width, is_direct);
         let row = reach.rows.get(at * width..).unwrap_or_default();
         let rooms = self.rooms.get_mut(choices * width..).unwrap_or_default();
         for (room, &limit) in rooms.iter_mut().zip(row) {
@@ -218,6 +221,60 @@ impl<'a, V: Value> Sides<'a, V> {
             match side {
                 Side::Before => room.first = room.first.max(limit),
                 Side::After => room.last = room.last.min(limit),
+            }
+        }
+    }
+
+    /// Finds how far this one reaches, and all beyond it.
+    fn find(&mut self, at: usize, side: Side) {
+        let (width, is_direct) = (self.needed.len(), self.hub.rules.direct_order());
+        // Whose neighbours are to be looked at; and whose are known when these are.
+        let mut stack = vec![(at, false)];
+        while let Some((at, is_beyond_known)) = stack.pop() {
+            let reach = match side {
+                Side::Before => &mut self.before,
+                Side::After => &mut self.after,
+            };
+            match reach.is_known.get_mut(at) {
+                Some(is_known) if is_beyond_known || !*is_known => *is_known = true,
+                Some(_) | None => continue,
+            }
+            if !is_beyond_known {
+                stack.push((at, true));
+                if let Some(&Live { run, .. }) = self.live.get(at) {
+                    run.devices.iter().for_each(|&it| self.lay_out(it));
+                }
+            }
+            let reach = match side {
+                Side::Before => &mut self.before,
+                Side::After => &mut self.after,
+            };
+            let mut next = self.live.get(at).and_then(|it| it.cell);
+            while let Some((place, cell)) = next.and_then(|it| Some((it, self.cells.get(it)?))) {
+                next = cell.sibling;
+                let beyond = match side {
+                    _ if is_direct => None,
+                    Side::Before if cell.is_first => None,
+                    Side::Before => self.cells.get(place - 1),
+                    Side::After if cell.is_last => None,
+                    Side::After => self.cells.get(place + 1),
+                };
+                match beyond {
+                    Some(beyond) if is_beyond_known => reach.take_in(at, beyond.live, width),
+                    Some(beyond) if reach.is_known.get(beyond.live) == Some(&false) => {
+                        stack.push((beyond.live, false));
+                    }
+                    Some(_) | None => {}
+                }
+                if !is_beyond_known
+                    && let Some((number, place)) = cell.place
+                    && let Some(limit) = reach.rows.get_mut(at * width + number)
+                {
+                    match side {
+                        Side::Before => *limit = (*limit).max(place + 1),
+                        Side::After => *limit = (*limit).min(place),
+                    }
+                }
             }
         }
     }
@@ -238,55 +295,6 @@ impl Reach {
             side,
             is_known: vec![false; live],
             rows: vec![all; cells],
-            stack: Vec::with_capacity(2 * live),
-        }
-    }
-
-    /// Finds how far this one reaches, and all beyond it.
-    fn find<V>(
-        &mut self,
-        at: usize,
-        live: &[Live<'_, V>],
-        cells: &[Cell],
-        width: usize,
-        is_direct: bool,
-    ) {
-        self.stack.push((at, false));
-        while let Some((at, is_beyond_known)) = self.stack.pop() {
-            match self.is_known.get_mut(at) {
-                Some(is_known) if is_beyond_known || !*is_known => *is_known = true,
-                Some(_) | None => continue,
-            }
-            if !is_beyond_known {
-                self.stack.push((at, true));
-            }
-            let mut next = live.get(at).and_then(|it| it.cell);
-            while let Some((place, cell)) = next.and_then(|it| Some((it, cells.get(it)?))) {
-                next = cell.sibling;
-                let beyond = match self.side {
-                    _ if is_direct => None,
-                    Side::Before if cell.is_first => None,
-                    Side::Before => cells.get(place - 1),
-                    Side::After if cell.is_last => None,
-                    Side::After => cells.get(place + 1),
-                };
-                match beyond {
-                    Some(beyond) if is_beyond_known => self.take_in(at, beyond.live, width),
-                    Some(beyond) if self.is_known.get(beyond.live) == Some(&false) => {
-                        self.stack.push((beyond.live, false));
-                    }
-                    Some(_) | None => {}
-                }
-                if !is_beyond_known
-                    && let Some((number, place)) = cell.place
-                    && let Some(limit) = self.rows.get_mut(at * width + number)
-                {
-                    match self.side {
-                        Side::Before => *limit = (*limit).max(place + 1),
-                        Side::After => *limit = (*limit).min(place),
-                    }
-                }
-            }
         }
     }
 
