@@ -171,6 +171,13 @@ impl<V: Value> Hub<V> {
         if run.devices.iter().any(is_taken) {
             return Err(Unready::Taken);
         }
+        let is_open = |id: &NodeId| {
+            let device = self.devices.get(id);
+            device.is_some_and(|it| self.room(*id).first == it.first_free())
+        };
+        if !run.devices.iter().all(is_open) {
+            return Err(Unready::NoRoom);
+        }
         self.in_front(id, now).ok_or(Unready::NoRoom)
     }
 

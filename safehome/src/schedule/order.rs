@@ -103,7 +103,7 @@ impl<'a, V: Value> Sides<'a, V> {
             rooms: Vec::with_capacity(needs.len() * (needs.len() + 1)),
         };
         for need in needs {
-            sides.rooms.push(sides.room_at_first(need.device));
+            sides.rooms.push(hub.room(need.device));
         }
         sides
     }
@@ -157,18 +157,28 @@ impl<'a, V: Value> Sides<'a, V> {
             .lineage
             .split_at_checked(at)
             .unwrap_or((&device.lineage, &[]));
+        // Where nobody is, and where it goes behind all anyway, others limit nothing.
+        let firsts = self.rooms.iter().take(width).skip(number + 1);
+        let rooms = self.rooms.iter().skip((number + 1) * width + number + 1);
+        let mut both = firsts.zip(rooms);
+        let is_front_open = both.clone().any(|(first, room)| room.first < first.last);
+        let is_anybody_there = both.any(|(first, _)| first.last > 0);
         // Of those further away on this device all neighbours know.
         let count = if self.hub.rules.direct_order() {
             usize::MAX
         } else {
             1
         };
-        for after in right.iter().filter_map(Entry::routine).take(count) {
-            self.narrow(number + 1, after, Side::After);
+        if is_anybody_there {
+            for after in right.iter().filter_map(Entry::routine).take(count) {
+                self.narrow(number + 1, after, Side::After);
+            }
         }
-        let left = left.iter().rev().filter_map(Entry::routine);
-        for before in left.take(count) {
-            self.narrow(number + 1, before, Side::Before);
+        if is_front_open {
+            let left = left.iter().rev().filter_map(Entry::routine);
+            for before in left.take(count) {
+                self.narrow(number + 1, before, Side::Before);
+            }
         }
         let later = self.rooms.iter().skip((number + 1) * width + number + 1);
         later.copied().all(|room| room.first <= room.last)
@@ -179,28 +189,6 @@ impl<'a, V: Value> Sides<'a, V> {
         let behind = device.lineage.iter().skip(at).filter_map(Entry::routine);
         let mut behind = behind.filter_map(|it| self.live.get(self.index(it)?));
         behind.any(|it| it.run.stage == Stage::Running)
-    }
-
-    /// Behind all that have touched a device, and all that must not be overtaken there.
-    fn room_at_first(&self, id: NodeId) -> Room {
-        let lineage = self.hub.devices.get(&id).map(|it| it.lineage.as_slice());
-        let lineage = lineage.unwrap_or_default();
-        let stays = |entry: &Entry<V>| {
-            let live = entry
-                .routine()
-                .and_then(|it| self.live.get(self.index(it)?));
-            entry.touched
-                || live.is_some_and(|&Live { run, .. }| match run.stage {
-                    Stage::Waiting | Stage::Placed => run.late,
-                    // It waits for this one: nobody goes in front (erratum H18).
-                    Stage::Running => !self.hub.config.pre_leases || run.late || run.waits_for(id),
-                    Stage::Aborting(_) | Stage::Committed => true,
-                })
-        };
-        Room {
-            first: lineage.iter().rposition(stays).map_or(0, |at| at + 1),
-            last: lineage.len(),
-        }
     }
 
     /// Leaves room on this side of somebody only.
@@ -281,6 +269,29 @@ impl<'a, V: Value> Sides<'a, V> {
 
     fn index(&self, id: RoutineId) -> Option<usize> {
         index(&self.live, id)
+    }
+}
+
+impl<V: Value> Hub<V> {
+    /// Where anybody may go on a device: behind all that have touched it, and all that must not be
+    /// overtaken there.
+    pub(crate) fn room(&self, id: NodeId) -> Room {
+        let lineage = self.devices.get(&id).map(|it| it.lineage.as_slice());
+        let lineage = lineage.unwrap_or_default();
+        let must_stay = |run: &Run<V>| match run.stage {
+            Stage::Waiting | Stage::Placed => run.late,
+            // It waits for this one: nobody goes in front (erratum H18).
+            Stage::Running => !self.config.pre_leases || run.late || run.waits_for(id),
+            Stage::Aborting(_) | Stage::Committed => true,
+        };
+        let stays = |entry: &Entry<V>| {
+            let run = || self.runs.get(&entry.routine()?);
+            entry.touched || run().is_some_and(must_stay)
+        };
+        Room {
+            first: lineage.iter().rposition(stays).map_or(0, |at| at + 1),
+            last: lineage.len(),
+        }
     }
 }
 
