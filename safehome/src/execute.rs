@@ -390,7 +390,7 @@ impl<V: Value> Hub<V> {
                     && let Some(entry) = device.entry_mut(id)
                 {
                     entry.released = true;
-                    self.waiting.wake(at);
+                    self.wake(at);
                     self.look(Work::Device(at));
                 }
                 continue;
@@ -427,7 +427,7 @@ impl<V: Value> Hub<V> {
         } else {
             return;
         }
-        self.waiting.wake(at);
+        self.wake(at);
         self.look(Work::Device(at));
         self.look(Work::Queue);
     }
@@ -460,7 +460,7 @@ impl<V: Value> Hub<V> {
                 if let Some(entry) = device.entry_mut(id) {
                     entry.released = true;
                 }
-                self.waiting.wake(at);
+                self.wake(at);
                 self.look(Work::Device(at));
             }
         }

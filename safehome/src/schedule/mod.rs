@@ -11,9 +11,10 @@ use selvedge_core::{Context, NodeId, Span, Time};
 use crate::config::{Scheduler, Visibility};
 use crate::lineage::Entry;
 use crate::machine::Work;
+use crate::published::Rules;
 use crate::run::{Run, Stage};
 use crate::schedule::order::Sides;
-use crate::{Hub, RoutineId, Timer, Value};
+use crate::{Config, Hub, RoutineId, Timer, Value};
 
 pub(crate) use crate::schedule::waiting::Waiting;
 
@@ -87,6 +88,24 @@ impl<V: Value> Hub<V> {
         self.look(Work::Queue);
     }
 
+    pub(crate) fn wait_no_longer(&mut self, id: RoutineId) {
+        let Some(run) = self.runs.get(&id) else {
+            return;
+        };
+        self.waiting.leave(id, &run.devices);
+        // Perhaps others waited behind it.
+        for &at in &run.devices {
+            let stays_first = |id| stays_first(&self.config, self.rules, self.runs.get(&id));
+            self.waiting.wake(at, stays_first);
+        }
+    }
+
+    /// Something has changed on a device: those who wait for it are to be looked at.
+    pub(crate) fn wake(&mut self, at: NodeId) {
+        let stays_first = |id| stays_first(&self.config, self.rules, self.runs.get(&id));
+        self.waiting.wake(at, stays_first);
+    }
+
     const fn is_one_by_one(&self) -> bool {
         matches!(
             self.config.visibility,
@@ -111,9 +130,7 @@ impl<V: Value> Hub<V> {
             match self.place_now(id, cx.now()) {
                 Ok(places) => {
                     cx.disarm(Timer::Patience(id));
-                    if let Some(run) = self.runs.get(&id) {
-                        self.waiting.leave(id, &run.devices);
-                    }
+                    self.wait_no_longer(id);
                     self.put(id, &places);
                 }
                 Err(Unready::Taken) => self.waiting.sleep(id),
@@ -140,14 +157,9 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Whether somebody waits who must not be overtaken: anybody among strict ones, and under JiT
-    /// whoever has waited for too long (erratum H18).
+    /// Whether somebody who must not be overtaken waits for one of its devices.
     fn is_after_others(&self, id: RoutineId, run: &Run<V>) -> bool {
-        let is_patient = self.config.scheduler == Scheduler::JustInTime
-            && self.config.visibility == Visibility::Eventual;
-        let is_late = |id| self.runs.get(&id).is_some_and(|run| run.late);
-        let is_first = |id| is_late(id) && !self.rules.late_is_merely_first();
-        let stays_first = |id| !is_patient || is_first(id);
+        let stays_first = |id| stays_first(&self.config, self.rules, self.runs.get(&id));
         let mut devices = run.devices.iter();
         devices.any(|&at| self.waiting.before(id, at).any(stays_first))
     }
@@ -277,6 +289,14 @@ impl<V: Value> Hub<V> {
         device.base = device.actual.clone();
         self.look(Work::Device(at));
     }
+}
+
+/// Whether somebody who waits must not be overtaken. Under JiT it must have waited for too long
+/// (erratum H18).
+fn stays_first<V>(config: &Config, rules: Rules, run: Option<&Run<V>>) -> bool {
+    let is_patient =
+        config.scheduler == Scheduler::JustInTime && config.visibility == Visibility::Eventual;
+    !is_patient || !rules.late_is_merely_first() && run.is_some_and(|run| run.late)
 }
 
 impl Need {

@@ -27,7 +27,7 @@ impl Waiting {
         }
     }
 
-    /// Somebody waits no longer: perhaps others waited behind it.
+    /// Somebody waits no longer.
     pub(crate) fn leave(&mut self, id: RoutineId, devices: &[NodeId]) {
         self.awake.remove(&id);
         for &at in devices {
@@ -37,14 +37,18 @@ impl Waiting {
                     self.queues.remove(&at);
                 }
             }
-            self.wake(at);
         }
     }
 
-    /// Something has changed on a device: whoever needs it is looked at again.
-    pub(crate) fn wake(&mut self, at: NodeId) {
-        self.awake
-            .extend(self.queues.get(&at).into_iter().flatten());
+    /// Something has changed on a device: those who need it are looked at again, but for those
+    /// behind somebody who must not be overtaken.
+    pub(crate) fn wake(&mut self, at: NodeId, stays_first: impl Fn(RoutineId) -> bool) {
+        for &id in self.queues.get(&at).into_iter().flatten() {
+            self.awake.insert(id);
+            if stays_first(id) {
+                return;
+            }
+        }
     }
 
     /// Waits in vain until something changes on one of its devices.
