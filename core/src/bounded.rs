@@ -18,10 +18,7 @@ pub struct Full {
 /// A sorted map with a limit. Look-up takes O(log n); insertion moves the entries behind it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BoundedMap<K, V> {
-    /// Close together, apart from the values: a look-up passes over many keys.
-    keys: Vec<K>,
-    /// Each where its key is.
-    values: Vec<V>,
+    entries: Vec<(K, V)>,
     limit: usize,
 }
 
@@ -30,8 +27,7 @@ impl<K: Ord, V> BoundedMap<K, V> {
     #[must_use]
     pub const fn new(limit: usize) -> Self {
         Self {
-            keys: Vec::new(),
-            values: Vec::new(),
+            entries: Vec::new(),
             limit,
         }
     }
@@ -42,14 +38,13 @@ impl<K: Ord, V> BoundedMap<K, V> {
     /// [`Full`] when `key` is new and the limit is reached; nothing changed.
     pub fn insert(&mut self, key: K, value: V) -> Result<Option<V>, Full> {
         match self.position(&key) {
-            Ok(at) => {
-                let old = self.values.get_mut(at);
-                Ok(old.map(|old| core::mem::replace(old, value)))
-            }
-            Err(_) if self.keys.len() >= self.limit => Err(Full { limit: self.limit }),
+            Ok(at) => Ok(self
+                .entries
+                .get_mut(at)
+                .map(|(_, old)| core::mem::replace(old, value))),
+            Err(_) if self.entries.len() >= self.limit => Err(Full { limit: self.limit }),
             Err(at) => {
-                self.keys.insert(at, key);
-                self.values.insert(at, value);
+                self.entries.insert(at, (key, value));
                 Ok(None)
             }
         }
@@ -58,44 +53,25 @@ impl<K: Ord, V> BoundedMap<K, V> {
     /// Takes out what is at `key`.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         let at = self.position(key).ok()?;
-        self.keys.remove(at);
-        Some(self.values.remove(at))
+        Some(self.entries.remove(at).1)
     }
 
     /// Removes the entries that `keep` does not want.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        let mut kept = 0;
-        for at in 0..self.keys.len() {
-            if let (Some(key), Some(value)) = (self.keys.get(at), self.values.get_mut(at))
-                && keep(key, value)
-            {
-                self.keys.swap(kept, at);
-                self.values.swap(kept, at);
-                kept += 1;
-            }
-        }
-        self.keys.truncate(kept);
-        self.values.truncate(kept);
+        self.entries.retain_mut(|(key, value)| keep(key, value));
     }
 
     /// What is at `key`.
     #[must_use]
     pub fn get(&self, key: &K) -> Option<&V> {
         let at = self.position(key).ok()?;
-        self.values.get(at)
+        self.entries.get(at).map(|(_, value)| value)
     }
 
     /// What is at `key`, to change.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let at = self.position(key).ok()?;
-        self.values.get_mut(at)
-    }
-
-    /// The place of `key` among all, from 0, and what is there.
-    #[must_use]
-    pub fn place(&self, key: &K) -> Option<(usize, &V)> {
-        let at = self.position(key).ok()?;
-        Some((at, self.values.get(at)?))
+        self.entries.get_mut(at).map(|(_, value)| value)
     }
 
     /// Whether there is something at `key`.
@@ -106,19 +82,19 @@ impl<K: Ord, V> BoundedMap<K, V> {
 
     /// All entries by key.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
-        self.keys.iter().zip(&self.values)
+        self.entries.iter().map(|(key, value)| (key, value))
     }
 
     /// How many entries there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.keys.len()
+        self.entries.len()
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.entries.is_empty()
     }
 
     /// How many there may be.
@@ -128,7 +104,7 @@ impl<K: Ord, V> BoundedMap<K, V> {
     }
 
     fn position(&self, key: &K) -> Result<usize, usize> {
-        self.keys.binary_search(key)
+        self.entries.binary_search_by(|(other, _)| other.cmp(key))
     }
 }
 
@@ -245,9 +221,6 @@ mod tests {
                 }
                 prop_assert!(map.iter().eq(&model));
                 prop_assert_eq!(map.get(&key), model.get(&key));
-                let place = model.iter().position(|(&other, _)| other == key);
-                prop_assert_eq!(map.place(&key).map(|it| it.0), place);
-                prop_assert_eq!(map.place(&key).map(|it| it.1), model.get(&key));
                 prop_assert_eq!(map.contains(&key), model.contains_key(&key));
                 prop_assert_eq!((map.len(), map.is_empty()), (model.len(), model.is_empty()));
             }

@@ -110,13 +110,14 @@ impl<'a, V: Value> Sides<'a, V> {
 
     /// Makes the cells of a device.
     fn lay_out(&mut self, node: NodeId) {
-        let Some((at, device)) = self.hub.devices.place(&node) else {
+        let at = self.hub.devices.position(node);
+        let is_laid_out = at.and_then(|at| self.is_laid_out.get_mut(at));
+        if is_laid_out.is_none_or(|it| core::mem::replace(it, true)) {
+            return;
+        }
+        let Some(device) = self.hub.devices.get(&node) else {
             return;
         };
-        match self.is_laid_out.get_mut(at) {
-            Some(is_laid_out) if !*is_laid_out => *is_laid_out = true,
-            Some(_) | None => return,
-        }
         let number = self.needed.binary_search_by_key(&node, |it| it.0);
         let number = number.ok().and_then(|at| Some(self.needed.get(at)?.1));
         let begin = self.cells.len();
