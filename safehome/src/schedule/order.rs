@@ -18,13 +18,15 @@ use crate::{Hub, RoutineId, Value};
 /// are in front, those after are behind, and the new routine may go anywhere between. Those that are
 /// committed count as long as somebody before them is unfinished (errata H2, H3).
 ///
-/// How far a routine reaches on these devices is found once, when it is first a neighbour, and only
-/// the devices of those that it reaches are looked at: that takes O(d + n k + e (k + log d)) for all,
-/// with d the devices, n the live routines, e the entries on devices looked at and k the devices
-/// needed. A choice takes O(k), and to take it back costs nothing.
+/// How far a routine reaches on these devices is found once, when it is first a neighbour that may
+/// limit something, and only the devices of those that it reaches are looked at: that takes O(d + n k
+/// + e (k + log n + log d)) for all, with d the devices, n the live routines, e the entries on devices
+/// looked at and k the devices needed. A choice takes O(k), and to take it back costs nothing.
 pub(crate) struct Sides<'a, V> {
     hub: &'a Hub<V>,
-    /// The devices needed, sorted, with their numbers.
+    needs: &'a [Need],
+    /// The devices needed, sorted, with their numbers. This and what follows is empty until somebody
+    /// may limit something.
     needed: Vec<(NodeId, usize)>,
     /// All live routines, by id.
     live: Vec<Live<'a, V>>,
@@ -81,31 +83,41 @@ struct Reach {
 
 impl<'a, V: Value> Sides<'a, V> {
     /// Of a routine that has chosen nothing yet.
-    pub(crate) fn new(hub: &'a Hub<V>, needs: &[Need]) -> Self {
+    pub(crate) fn new(hub: &'a Hub<V>, needs: &'a [Need]) -> Self {
+        let mut rooms = Vec::with_capacity(needs.len() * (needs.len() + 1));
+        rooms.extend(needs.iter().map(|need| hub.room(need.device)));
+        Self {
+            hub,
+            needs,
+            needed: Vec::new(),
+            live: Vec::new(),
+            is_laid_out: Vec::new(),
+            cells: Vec::new(),
+            after: Reach::new(Side::After, 0, 0),
+            before: Reach::new(Side::Before, 0, 0),
+            rooms,
+        }
+    }
+
+    /// Prepares to find how far others reach, when that is first asked.
+    fn begin(&mut self) {
+        if !self.live.is_empty() {
+            return;
+        }
         let live = |(&id, run)| Live {
             id,
             run,
             cell: None,
         };
-        let mut all = Vec::with_capacity(hub.runs.len());
-        all.extend(hub.runs.iter().map(live));
-        let mut needed: Vec<(NodeId, usize)> = needs.iter().map(|it| it.device).zip(0..).collect();
-        needed.sort_unstable();
-        let count = all.len() * needs.len();
-        let mut sides = Self {
-            hub,
-            needed,
-            after: Reach::new(Side::After, all.len(), count),
-            before: Reach::new(Side::Before, all.len(), count),
-            is_laid_out: vec![false; hub.devices.len()],
-            cells: Vec::new(),
-            live: all,
-            rooms: Vec::with_capacity(needs.len() * (needs.len() + 1)),
-        };
-        for need in needs {
-            sides.rooms.push(hub.room(need.device));
-        }
-        sides
+        self.live.reserve_exact(self.hub.runs.len());
+        self.live.extend(self.hub.runs.iter().map(live));
+        let devices = self.needs.iter().map(|it| it.device);
+        self.needed.extend(devices.zip(0..));
+        self.needed.sort_unstable();
+        self.is_laid_out.resize(self.hub.devices.len(), false);
+        let count = self.live.len() * self.needs.len();
+        self.after = Reach::new(Side::After, self.live.len(), count);
+        self.before = Reach::new(Side::Before, self.live.len(), count);
     }
 
     /// Makes the cells of a device.
@@ -143,7 +155,7 @@ impl<'a, V: Value> Sides<'a, V> {
 
     /// Where it may go on the device with this number, after the choices for those before.
     pub(crate) fn room(&self, number: usize) -> Option<Room> {
-        let row = number * self.needed.len();
+        let row = number * self.needs.len();
         self.rooms.get(row + number).copied()
     }
 
@@ -151,7 +163,7 @@ impl<'a, V: Value> Sides<'a, V> {
     /// for this device and later ones are taken back. Returns whether it leaves room on all later
     /// devices.
     pub(crate) fn choose(&mut self, number: usize, device: &Device<V>, at: usize) -> bool {
-        let width = self.needed.len();
+        let width = self.needs.len();
         self.rooms.truncate((number + 1) * width);
         self.rooms.extend_from_within(number * width..);
         let (left, right) = device
@@ -188,17 +200,18 @@ impl<'a, V: Value> Sides<'a, V> {
     /// Whether somebody who has started comes behind this place.
     pub(crate) fn leases(&self, device: &Device<V>, at: usize) -> bool {
         let behind = device.lineage.iter().skip(at).filter_map(Entry::routine);
-        let mut behind = behind.filter_map(|it| self.live.get(self.index(it)?));
-        behind.any(|it| it.run.stage == Stage::Running)
+        let mut behind = behind.filter_map(|it| self.hub.runs.get(&it));
+        behind.any(|run| run.stage == Stage::Running)
     }
 
     /// Leaves room on this side of somebody only.
     fn narrow(&mut self, choices: usize, id: RoutineId, side: Side) {
+        self.begin();
         let Some(at) = self.index(id) else {
             return;
         };
         self.find(at, side);
-        let width = self.needed.len();
+        let width = self.needs.len();
         let reach = match side {
             Side::Before => &self.before,
             Side::After => &self.after,
@@ -216,7 +229,7 @@ impl<'a, V: Value> Sides<'a, V> {
 
     /// Finds how far this one reaches, and all beyond it.
     fn find(&mut self, at: usize, side: Side) {
-        let (width, is_direct) = (self.needed.len(), self.hub.rules.direct_order());
+        let (width, is_direct) = (self.needs.len(), self.hub.rules.direct_order());
         // Whose neighbours are to be looked at; and whose are known when these are.
         let mut stack = vec![(at, false)];
         while let Some((at, is_beyond_known)) = stack.pop() {
