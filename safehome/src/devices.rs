@@ -109,9 +109,9 @@ mod tests {
                     model.remove(&id);
                 }
                 assert_eq!(devices.len(), model.len(), "seed {seed}");
-                let mut all = devices.iter().map(|(&id, it)| (id, it.actual));
+                let all = devices.iter().map(|(&id, it)| (id, it.actual));
                 let told = model.iter().map(|(&id, &state)| (id, Some(state)));
-                assert!(all.by_ref().eq(told), "seed {seed}");
+                assert!(all.eq(told), "seed {seed}");
                 for id in (0..20).map(NodeId) {
                     let found = devices.get(&id).and_then(|it| it.actual);
                     assert_eq!(found, model.get(&id).copied(), "seed {seed}, {id}");
