@@ -118,7 +118,7 @@ impl<V: Value> Hub<V> {
     /// Looks at those for whom something may have changed since they were last looked at: takes
     /// O(k (log n + q)) for each, with k the devices that it needs, n all who wait and q the most who
     /// wait for or have a place on one of them, and what it takes to place those whose devices are
-    /// free.
+    /// free. Where one routine runs at a time it takes O(n).
     pub(crate) fn start_waiting(&mut self, cx: &mut Context<'_, Self>) {
         let is_one_by_one = self.is_one_by_one();
         let mut last = RoutineId(0);
@@ -137,6 +137,12 @@ impl<V: Value> Hub<V> {
                 Err(Unready::NoRoom) => {}
             }
         }
+        debug_assert!(self.all_wait_in_vain(cx.now()), "who could start sleeps");
+    }
+
+    fn all_wait_in_vain(&self, now: Time) -> bool {
+        let mut runs = self.runs.iter();
+        runs.all(|(&id, run)| run.stage != Stage::Waiting || self.place_now(id, now).is_err())
     }
 
     /// The places of somebody who waits, if it can start.
