@@ -19,9 +19,10 @@ use crate::{Hub, RoutineId, Value};
 /// committed count as long as somebody before them is unfinished (errata H2, H3).
 ///
 /// How far a routine reaches on these devices is found once, when it is first a neighbour that may
-/// limit something, and only the devices of those that it reaches are looked at: that takes O(d + n k
-/// + e (k + log n + log d)) for all, with d the devices, n the live routines, e the entries on devices
-/// looked at and k the devices needed. A choice takes O(k), and to take it back costs nothing.
+/// limit something, and only the devices of those that it reaches are looked at. That takes
+/// O(d + n k + e (k + log n + log d)) for all, with d the devices, n the live routines, e the entries
+/// on devices looked at and k the devices needed. A choice takes O(k), and to take it back costs
+/// nothing.
 pub(crate) struct Sides<'a, V> {
     hub: &'a Hub<V>,
     needs: &'a [Need],
