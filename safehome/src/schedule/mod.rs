@@ -191,7 +191,8 @@ impl<V: Value> Hub<V> {
         }
         let is_open = |id: &NodeId| {
             let device = self.devices.get(id);
-            device.is_some_and(|it| self.room(*id).first == it.first_free())
+            device
+                .is_some_and(|it| self.room(*id, |id| self.runs.get(&id)).first == it.first_free())
         };
         if !run.devices.iter().all(is_open) {
             return Err(Unready::NoRoom);

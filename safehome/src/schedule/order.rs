@@ -19,20 +19,17 @@ use crate::{Hub, RoutineId, Value};
 /// committed count as long as somebody before them is unfinished (errata H2, H3).
 ///
 /// How far a routine reaches on these devices is found once, when it is first a neighbour that may
-/// limit something, and only the devices of those that it reaches are looked at. That takes
-/// O(d + n k + e (k + log n + log d)) for all, with d the devices, n the live routines, e the entries
-/// on devices looked at and k the devices needed. A choice takes O(k), and to take it back costs
-/// nothing.
+/// limit something: that takes O(d + e k) for all, with d the devices, e the entries of live routines
+/// and k the devices needed, and O(n) where nobody limits anything, with n the live routines. A choice
+/// takes O(k), and to take it back costs nothing.
 pub(crate) struct Sides<'a, V> {
     hub: &'a Hub<V>,
     needs: &'a [Need],
-    /// The devices needed, sorted, with their numbers. This and what follows is empty until somebody
-    /// may limit something.
-    needed: Vec<(NodeId, usize)>,
     /// All live routines, by id.
     live: Vec<Live<'a, V>>,
-    /// Whether the device with this place has its cells.
-    is_laid_out: Vec<bool>,
+    /// The devices needed, sorted, with their numbers. This and what follows, but the rooms, is empty
+    /// until somebody may limit something.
+    needed: Vec<(NodeId, usize)>,
     cells: Vec<Cell>,
     after: Reach,
     before: Reach,
@@ -85,14 +82,21 @@ struct Reach {
 impl<'a, V: Value> Sides<'a, V> {
     /// Of a routine that has chosen nothing yet.
     pub(crate) fn new(hub: &'a Hub<V>, needs: &'a [Need]) -> Self {
+        let live = |(&id, run)| Live {
+            id,
+            run,
+            cell: None,
+        };
+        let mut all = Vec::with_capacity(hub.runs.len());
+        all.extend(hub.runs.iter().map(live));
+        let run = |id| Some(all.get(index(&all, id)?)?.run);
         let mut rooms = Vec::with_capacity(needs.len() * (needs.len() + 1));
-        rooms.extend(needs.iter().map(|need| hub.room(need.device)));
+        rooms.extend(needs.iter().map(|need| hub.room(need.device, run)));
         Self {
             hub,
             needs,
             needed: Vec::new(),
-            live: Vec::new(),
-            is_laid_out: Vec::new(),
+            live: all,
             cells: Vec::new(),
             after: Reach::new(Side::After, 0, 0),
             before: Reach::new(Side::Before, 0, 0),
@@ -102,55 +106,46 @@ impl<'a, V: Value> Sides<'a, V> {
 
     /// Prepares to find how far others reach, when that is first asked.
     fn begin(&mut self) {
-        if !self.live.is_empty() {
+        if !self.needed.is_empty() {
             return;
         }
-        let live = |(&id, run)| Live {
-            id,
-            run,
-            cell: None,
-        };
-        self.live.reserve_exact(self.hub.runs.len());
-        self.live.extend(self.hub.runs.iter().map(live));
         let devices = self.needs.iter().map(|it| it.device);
         self.needed.extend(devices.zip(0..));
         self.needed.sort_unstable();
-        self.is_laid_out.resize(self.hub.devices.len(), false);
         let count = self.live.len() * self.needs.len();
         self.after = Reach::new(Side::After, self.live.len(), count);
         self.before = Reach::new(Side::Before, self.live.len(), count);
+        let cells = self.live.iter().map(|it| it.run.devices.len()).sum();
+        self.cells.reserve_exact(cells);
+        self.lay_out();
     }
 
-    /// Makes the cells of a device.
-    fn lay_out(&mut self, node: NodeId) {
-        let at = self.hub.devices.position(node);
-        let is_laid_out = at.and_then(|at| self.is_laid_out.get_mut(at));
-        if is_laid_out.is_none_or(|it| core::mem::replace(it, true)) {
-            return;
-        }
-        let Some(device) = self.hub.devices.get(&node) else {
-            return;
-        };
-        let number = self.needed.binary_search_by_key(&node, |it| it.0);
-        let number = number.ok().and_then(|at| Some(self.needed.get(at)?.1));
-        let begin = self.cells.len();
-        for (entry, place) in device.lineage.iter().zip(0..) {
-            let live = entry.routine().and_then(|it| self.index(it));
-            let Some((at, live)) = live.and_then(|at| Some((at, self.live.get_mut(at)?))) else {
-                continue;
-            };
-            let sibling = live.cell.replace(self.cells.len());
-            self.cells.push(Cell {
-                live: at,
-                sibling,
-                is_first: self.cells.len() == begin,
-                is_last: false,
-                place: number.map(|number| (number, place)),
-            });
-        }
-        if let Some(last) = self.cells.last_mut() {
-            // Of an earlier device if this one has none.
-            last.is_last = true;
+    /// Makes the cells.
+    fn lay_out(&mut self) {
+        let hub = self.hub;
+        for (node, device) in hub.devices.iter() {
+            let number = self.needed.binary_search_by_key(node, |it| it.0);
+            let number = number.ok().and_then(|at| Some(self.needed.get(at)?.1));
+            let begin = self.cells.len();
+            for (entry, place) in device.lineage.iter().zip(0..) {
+                let live = entry.routine().and_then(|it| self.index(it));
+                let Some((at, live)) = live.and_then(|at| Some((at, self.live.get_mut(at)?)))
+                else {
+                    continue;
+                };
+                let sibling = live.cell.replace(self.cells.len());
+                self.cells.push(Cell {
+                    live: at,
+                    sibling,
+                    is_first: self.cells.len() == begin,
+                    is_last: false,
+                    place: number.map(|number| (number, place)),
+                });
+            }
+            if let Some(last) = self.cells.last_mut() {
+                // Of an earlier device if this one has none.
+                last.is_last = true;
+            }
         }
     }
 
@@ -201,8 +196,8 @@ impl<'a, V: Value> Sides<'a, V> {
     /// Whether somebody who has started comes behind this place.
     pub(crate) fn leases(&self, device: &Device<V>, at: usize) -> bool {
         let behind = device.lineage.iter().skip(at).filter_map(Entry::routine);
-        let mut behind = behind.filter_map(|it| self.hub.runs.get(&it));
-        behind.any(|run| run.stage == Stage::Running)
+        let mut behind = behind.filter_map(|it| self.live.get(self.index(it)?));
+        behind.any(|it| it.run.stage == Stage::Running)
     }
 
     /// Leaves room on this side of somebody only.
@@ -244,14 +239,7 @@ impl<'a, V: Value> Sides<'a, V> {
             }
             if !is_beyond_known {
                 stack.push((at, true));
-                if let Some(&Live { run, .. }) = self.live.get(at) {
-                    run.devices.iter().for_each(|&it| self.lay_out(it));
-                }
             }
-            let reach = match side {
-                Side::Before => &mut self.before,
-                Side::After => &mut self.after,
-            };
             let mut next = self.live.get(at).and_then(|it| it.cell);
             while let Some((place, cell)) = next.and_then(|it| Some((it, self.cells.get(it)?))) {
                 next = cell.sibling;
@@ -290,7 +278,10 @@ impl<'a, V: Value> Sides<'a, V> {
 impl<V: Value> Hub<V> {
     /// Where anybody may go on a device: behind all that have touched it, and all that must not be
     /// overtaken there.
-    pub(crate) fn room(&self, id: NodeId) -> Room {
+    pub(crate) fn room<'a>(&self, id: NodeId, run: impl Fn(RoutineId) -> Option<&'a Run<V>>) -> Room
+    where
+        V: 'a,
+    {
         let lineage = self.devices.get(&id).map(|it| it.lineage.as_slice());
         let lineage = lineage.unwrap_or_default();
         let must_stay = |run: &Run<V>| match run.stage {
@@ -300,8 +291,7 @@ impl<V: Value> Hub<V> {
             Stage::Aborting(_) | Stage::Committed => true,
         };
         let stays = |entry: &Entry<V>| {
-            let run = || self.runs.get(&entry.routine()?);
-            entry.touched || run().is_some_and(must_stay)
+            entry.touched || entry.routine().and_then(&run).is_some_and(must_stay)
         };
         Room {
             first: lineage.iter().rposition(stays).map_or(0, |at| at + 1),
