@@ -12,6 +12,9 @@ use crate::{Event, Hub, Outcome, RoutineId, Timer, Undo, Value, Why};
 impl<V: Value> Hub<V> {
     /// The routine is to be undone, once its command on the way has an outcome (erratum H11).
     pub(crate) fn abort(&mut self, id: RoutineId, why: Why, cx: &mut Context<'_, Self>) {
+        if self.runs.get(&id).map(|run| run.stage) == Some(Stage::Waiting) {
+            self.wait_no_longer(id);
+        }
         let Some(run) = self.runs.get_mut(&id) else {
             return;
         };
@@ -55,6 +58,7 @@ impl<V: Value> Hub<V> {
             } else if let Some(outcome) = self.take_out(id, at, cx) {
                 undo.push((at, outcome));
             }
+            self.wake(at);
             self.look(Work::Device(at));
         }
         cx.event(Event::Aborted {

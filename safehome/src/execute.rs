@@ -390,6 +390,7 @@ impl<V: Value> Hub<V> {
                     && let Some(entry) = device.entry_mut(id)
                 {
                     entry.released = true;
+                    self.wake(at);
                     self.look(Work::Device(at));
                 }
                 continue;
@@ -426,6 +427,7 @@ impl<V: Value> Hub<V> {
         } else {
             return;
         }
+        self.wake(at);
         self.look(Work::Device(at));
         self.look(Work::Queue);
     }
@@ -458,6 +460,7 @@ impl<V: Value> Hub<V> {
                 if let Some(entry) = device.entry_mut(id) {
                     entry.released = true;
                 }
+                self.wake(at);
                 self.look(Work::Device(at));
             }
         }

@@ -127,6 +127,7 @@ mod catalogue;
 pub mod check;
 mod config;
 mod counters;
+mod devices;
 mod event;
 mod execute;
 mod failure;

@@ -7,13 +7,16 @@ use core::convert::Infallible;
 use core::fmt::Debug;
 use core::hash::Hash;
 
-use selvedge_core::{BoundedMap, Context, Delta, Input, Machine, Member, NodeId, Span, Untracked};
+use selvedge_core::{Context, Delta, Input, Machine, Member, NodeId, Span, Untracked};
 
+use crate::devices::Devices;
 use crate::lineage::{Device, Owner};
 use crate::published::Rules;
 use crate::run::{Run, Stage};
+use crate::schedule::Waiting;
 use crate::{
-    Command, Config, ConfigError, Counters, Event, Outcome, Reject, Routine, RoutineId, Timer, Why,
+    Command, Config, ConfigError, Counters, Event, Outcome, Reject, Routine, RoutineId, Step,
+    Timer, Why,
 };
 
 /// A state of a device: a number or a word, in the application's own type.
@@ -25,13 +28,14 @@ impl<V: Clone + Ord + Hash + Debug> Value for V {}
 pub struct Hub<V> {
     pub(crate) config: Config,
     pub(crate) rules: Rules,
-    pub(crate) devices: BoundedMap<NodeId, Device<V>>,
+    pub(crate) devices: Devices<V>,
     /// Those that are unfinished, or committed with somebody unfinished before them.
     pub(crate) runs: BTreeMap<RoutineId, Run<V>>,
     /// The last that was taken.
     pub(crate) last: RoutineId,
     /// The last that was given to a command.
     pub(crate) token: u64,
+    pub(crate) waiting: Untracked<Waiting>,
     /// What is to be looked at before the step is over; empty between steps.
     pub(crate) work: Untracked<VecDeque<Work>>,
     pub(crate) counters: Untracked<Counters>,
@@ -72,10 +76,11 @@ impl<V: Value> Hub<V> {
         Self {
             config,
             rules,
-            devices: BoundedMap::new(config.device_limit as usize),
+            devices: Devices::new(config.device_limit as usize),
             runs: BTreeMap::new(),
             last: RoutineId(0),
             token: 0,
+            waiting: Untracked::default(),
             work: Untracked::default(),
             counters: Untracked::default(),
         }
@@ -221,7 +226,7 @@ impl<V: Value> Hub<V> {
         if is_busy || is_due || self.runs.values().any(|run| run.devices.contains(&id)) {
             return Err(Reject::DeviceInUse(id));
         }
-        self.devices.remove(&id);
+        self.devices.remove(id);
         cx.disarm(Timer::Retry(id));
         Ok(())
     }
@@ -239,10 +244,9 @@ impl<V: Value> Hub<V> {
         if let Some((_, number)) = steps.find(|(step, _)| has_none(step.timeout)) {
             return Err(Reject::NoTime(number));
         }
-        for device in routine.devices() {
-            if !self.devices.contains(&device) {
-                return Err(Reject::UnknownDevice(device));
-            }
+        let mut devices = routine.steps.iter().flat_map(Step::devices);
+        if let Some(device) = devices.find(|it| !self.devices.contains(it)) {
+            return Err(Reject::UnknownDevice(device));
         }
         let limit = self.config.routine_limit;
         if self.runs.len() >= limit as usize {

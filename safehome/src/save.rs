@@ -257,6 +257,9 @@ impl<V: Value> Hub<V> {
                 });
             }
             run.devices = run.routine.devices();
+            if run.stage == Stage::Waiting {
+                hub.waiting.join(routine, &run.devices);
+            }
             hub.runs.insert(routine, run);
         }
         hub.audit()?;

@@ -2,8 +2,8 @@
 
 mod order;
 mod timeline;
+mod waiting;
 
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, NodeId, Span, Time};
@@ -11,9 +11,12 @@ use selvedge_core::{Context, NodeId, Span, Time};
 use crate::config::{Scheduler, Visibility};
 use crate::lineage::Entry;
 use crate::machine::Work;
+use crate::published::Rules;
 use crate::run::{Run, Stage};
 use crate::schedule::order::Sides;
-use crate::{Hub, RoutineId, Timer, Value};
+use crate::{Config, Hub, RoutineId, Timer, Value};
+
+pub(crate) use crate::schedule::waiting::Waiting;
 
 /// A place in the order of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,15 @@ pub(crate) struct Need {
     pub(crate) device: NodeId,
     pub(crate) from: Span,
     pub(crate) until: Span,
+}
+
+/// Why somebody who waits cannot start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unready {
+    /// Others use its devices, or come first there: nothing else matters until that changes.
+    Taken,
+    /// No place agrees with one order.
+    NoRoom,
 }
 
 impl<V: Value> Hub<V> {
@@ -55,65 +67,107 @@ impl<V: Value> Hub<V> {
             }
             (Visibility::Eventual, Scheduler::JustInTime) => {
                 cx.arm(Timer::Patience(id), self.config.patience);
-                self.look(Work::Queue);
+                self.wait(id);
             }
             (
                 Visibility::GlobalStrict
                 | Visibility::StrongGlobalStrict
                 | Visibility::PartitionedStrict,
                 _,
-            ) => self.look(Work::Queue),
+            ) => self.wait(id),
         }
     }
 
-    /// Somebody who waits starts, if there is a place.
-    ///
-    /// Takes O(n log n), with n the devices that those who wait need together, and what it takes to
-    /// place those whose devices are free.
-    pub(crate) fn start_waiting(&mut self, cx: &mut Context<'_, Self>) {
-        let is_one_by_one = matches!(
+    fn wait(&mut self, id: RoutineId) {
+        let is_for_devices = !self.is_one_by_one();
+        if let Some(run) = self.runs.get(&id) {
+            let devices = run.devices.as_slice();
+            let devices = if is_for_devices { devices } else { &[] };
+            self.waiting.join(id, devices);
+        }
+        self.look(Work::Queue);
+    }
+
+    pub(crate) fn wait_no_longer(&mut self, id: RoutineId) {
+        let Some(run) = self.runs.get(&id) else {
+            return;
+        };
+        self.waiting.leave(id, &run.devices);
+        // Perhaps others waited behind it.
+        for &at in &run.devices {
+            let stays_first = |id| stays_first(&self.config, self.rules, self.runs.get(&id));
+            self.waiting.wake(at, stays_first);
+        }
+    }
+
+    /// Something has changed on a device: those who wait for it are to be looked at.
+    pub(crate) fn wake(&mut self, at: NodeId) {
+        let stays_first = |id| stays_first(&self.config, self.rules, self.runs.get(&id));
+        self.waiting.wake(at, stays_first);
+    }
+
+    const fn is_one_by_one(&self) -> bool {
+        matches!(
             self.config.visibility,
             Visibility::GlobalStrict | Visibility::StrongGlobalStrict
-        );
-        if is_one_by_one && self.runs.values().any(Run::is_active) {
-            return;
-        }
-        let waits = |(_, run): &(&RoutineId, &Run<V>)| run.stage == Stage::Waiting;
-        let waiting: Vec<RoutineId> = self.runs.iter().filter(waits).map(|it| *it.0).collect();
-        // Nobody overtakes one of these where it waits: never among strict ones, and under JiT once
-        // it has waited for too long (erratum H18).
-        let mut passed_by: BTreeSet<NodeId> = BTreeSet::new();
-        for id in waiting {
-            let Some(run) = self.runs.get(&id) else {
-                continue;
-            };
-            let is_after = run.devices.iter().any(|it| passed_by.contains(it));
-            let places = match self.config.visibility {
-                Visibility::GlobalStrict | Visibility::StrongGlobalStrict => {
-                    Some(self.behind_all(&self.needs(id), cx.now()))
-                }
-                Visibility::PartitionedStrict => {
-                    let is_free = !is_after && run.devices.iter().all(|it| self.is_idle(*it));
-                    is_free.then(|| self.behind_all(&self.needs(id), cx.now()))
-                }
-                Visibility::Eventual if !is_after => self.just_in_time(id, run, cx.now()),
-                Visibility::Eventual | Visibility::Weak => None,
-            };
-            let is_late = run.late && !self.rules.late_is_merely_first();
-            let is_patient = self.config.scheduler == Scheduler::JustInTime
-                && self.config.visibility == Visibility::Eventual;
-            match places {
-                Some(places) => {
+        )
+    }
+
+    /// Those who wait start, if there is a place for them.
+    ///
+    /// Looks at those for whom something may have changed since they were last looked at: takes
+    /// O(k (log n + q)) for each, with k the devices that it needs, n all who wait and q the most who
+    /// wait for or have a place on one of them, and what it takes to place those whose devices are
+    /// free. Where one routine runs at a time it takes O(n).
+    pub(crate) fn start_waiting(&mut self, cx: &mut Context<'_, Self>) {
+        let is_one_by_one = self.is_one_by_one();
+        let mut last = RoutineId(0);
+        while let Some(id) = self.waiting.after(last) {
+            last = id;
+            if is_one_by_one && self.runs.values().any(Run::is_active) {
+                return;
+            }
+            match self.place_now(id, cx.now()) {
+                Ok(places) => {
                     cx.disarm(Timer::Patience(id));
+                    self.wait_no_longer(id);
                     self.put(id, &places);
-                    if is_one_by_one {
-                        return;
-                    }
                 }
-                None if is_late || !is_patient => passed_by.extend(&run.devices),
-                None => {}
+                Err(Unready::Taken) => self.waiting.sleep(id),
+                Err(Unready::NoRoom) => {}
             }
         }
+        debug_assert!(self.all_wait_in_vain(cx.now()), "who could start sleeps");
+    }
+
+    fn all_wait_in_vain(&self, now: Time) -> bool {
+        let mut runs = self.runs.iter();
+        runs.all(|(&id, run)| run.stage != Stage::Waiting || self.place_now(id, now).is_err())
+    }
+
+    /// The places of somebody who waits, if it can start.
+    fn place_now(&self, id: RoutineId, now: Time) -> Result<Vec<Place>, Unready> {
+        let run = self.runs.get(&id).ok_or(Unready::Taken)?;
+        match self.config.visibility {
+            Visibility::GlobalStrict | Visibility::StrongGlobalStrict => {
+                Ok(self.behind_all(&self.needs(id), now))
+            }
+            _ if self.is_after_others(id, run) => Err(Unready::Taken),
+            Visibility::PartitionedStrict => {
+                let is_free = run.devices.iter().all(|it| self.is_idle(*it));
+                let places = is_free.then(|| self.behind_all(&self.needs(id), now));
+                places.ok_or(Unready::Taken)
+            }
+            Visibility::Eventual => self.just_in_time(id, run, now),
+            Visibility::Weak => Err(Unready::Taken),
+        }
+    }
+
+    /// Whether somebody who must not be overtaken waits for one of its devices.
+    fn is_after_others(&self, id: RoutineId, run: &Run<V>) -> bool {
+        let stays_first = |id| stays_first(&self.config, self.rules, self.runs.get(&id));
+        let mut devices = run.devices.iter();
+        devices.any(|&at| self.waiting.before(id, at).any(stays_first))
     }
 
     /// Whether no unfinished routine has a place on it.
@@ -124,8 +178,8 @@ impl<V: Value> Hub<V> {
     }
 
     /// Places where the routine can start at once, perhaps before some that have not touched a
-    /// common device; `None` if there are none.
-    fn just_in_time(&self, id: RoutineId, run: &Run<V>, now: Time) -> Option<Vec<Place>> {
+    /// common device.
+    fn just_in_time(&self, id: RoutineId, run: &Run<V>, now: Time) -> Result<Vec<Place>, Unready> {
         let is_taken = |id: &NodeId| {
             let device = self.devices.get(id);
             let mut entries = device.into_iter().flat_map(|it| &it.lineage);
@@ -133,8 +187,21 @@ impl<V: Value> Hub<V> {
         };
         // Most of those who wait are not looked at any further.
         if run.devices.iter().any(is_taken) {
-            return None;
+            return Err(Unready::Taken);
         }
+        let is_open = |id: &NodeId| {
+            let device = self.devices.get(id);
+            device
+                .is_some_and(|it| self.room(*id, |id| self.runs.get(&id)).first == it.first_free())
+        };
+        if !run.devices.iter().all(is_open) {
+            return Err(Unready::NoRoom);
+        }
+        self.in_front(id, now).ok_or(Unready::NoRoom)
+    }
+
+    /// Places right behind those who have touched the devices, if they agree with one order.
+    fn in_front(&self, id: RoutineId, now: Time) -> Option<Vec<Place>> {
         let needs = self.needs(id);
         let mut sides = Sides::new(self, &needs);
         let mut places = Vec::with_capacity(needs.len());
@@ -229,6 +296,14 @@ impl<V: Value> Hub<V> {
         device.base = device.actual.clone();
         self.look(Work::Device(at));
     }
+}
+
+/// Whether somebody who waits must not be overtaken. Under JiT it must have waited for too long
+/// (erratum H18).
+fn stays_first<V>(config: &Config, rules: Rules, run: Option<&Run<V>>) -> bool {
+    let is_patient =
+        config.scheduler == Scheduler::JustInTime && config.visibility == Visibility::Eventual;
+    !is_patient || !rules.late_is_merely_first() && run.is_some_and(|run| run.late)
 }
 
 impl Need {

@@ -18,15 +18,18 @@ use crate::{Hub, RoutineId, Value};
 /// are in front, those after are behind, and the new routine may go anywhere between. Those that are
 /// committed count as long as somebody before them is unfinished (errata H2, H3).
 ///
-/// How far a routine reaches on these devices is found once, when it is first a neighbour: that
-/// takes O(d + e k) for all, with d the devices, e the entries of live routines and k the devices
-/// needed. A choice takes O(k), and to take it back costs nothing.
+/// How far a routine reaches on these devices is found once, when it is first a neighbour that may
+/// limit something: that takes O(d + e k) for all, with d the devices, e the entries of live routines
+/// and k the devices needed, and O(n) where nobody limits anything, with n the live routines. A choice
+/// takes O(k), and to take it back costs nothing.
 pub(crate) struct Sides<'a, V> {
     hub: &'a Hub<V>,
-    /// The devices needed, sorted, with their numbers.
-    needed: Vec<(NodeId, usize)>,
+    needs: &'a [Need],
     /// All live routines, by id.
     live: Vec<Live<'a, V>>,
+    /// The devices needed, sorted, with their numbers. This and what follows, but the rooms, is empty
+    /// until somebody may limit something.
+    needed: Vec<(NodeId, usize)>,
     cells: Vec<Cell>,
     after: Reach,
     before: Reach,
@@ -74,13 +77,11 @@ struct Reach {
     /// For each live routine a row, with a cell for each device needed: the number of entries in
     /// front of the new routine's last place there, or its first, that it leaves.
     rows: Vec<u32>,
-    /// Whose neighbours are to be looked at; and whose are known when these are.
-    stack: Vec<(usize, bool)>,
 }
 
 impl<'a, V: Value> Sides<'a, V> {
     /// Of a routine that has chosen nothing yet.
-    pub(crate) fn new(hub: &'a Hub<V>, needs: &[Need]) -> Self {
+    pub(crate) fn new(hub: &'a Hub<V>, needs: &'a [Need]) -> Self {
         let live = |(&id, run)| Live {
             id,
             run,
@@ -88,23 +89,35 @@ impl<'a, V: Value> Sides<'a, V> {
         };
         let mut all = Vec::with_capacity(hub.runs.len());
         all.extend(hub.runs.iter().map(live));
-        let mut needed: Vec<(NodeId, usize)> = needs.iter().map(|it| it.device).zip(0..).collect();
-        needed.sort_unstable();
-        let count = all.len() * needs.len();
-        let mut sides = Self {
+        let run = |id| Some(all.get(index(&all, id)?)?.run);
+        let mut rooms = Vec::with_capacity(needs.len() * (needs.len() + 1));
+        rooms.extend(needs.iter().map(|need| hub.room(need.device, run)));
+        Self {
             hub,
-            needed,
-            after: Reach::new(Side::After, all.len(), count),
-            before: Reach::new(Side::Before, all.len(), count),
-            cells: Vec::with_capacity(hub.runs.values().map(|run| run.devices.len()).sum()),
+            needs,
+            needed: Vec::new(),
             live: all,
-            rooms: Vec::with_capacity(needs.len() * (needs.len() + 1)),
-        };
-        sides.lay_out();
-        for need in needs {
-            sides.rooms.push(sides.room_at_first(need.device));
+            cells: Vec::new(),
+            after: Reach::new(Side::After, 0, 0),
+            before: Reach::new(Side::Before, 0, 0),
+            rooms,
         }
-        sides
+    }
+
+    /// Prepares to find how far others reach, when that is first asked.
+    fn begin(&mut self) {
+        if !self.needed.is_empty() {
+            return;
+        }
+        let devices = self.needs.iter().map(|it| it.device);
+        self.needed.extend(devices.zip(0..));
+        self.needed.sort_unstable();
+        let count = self.live.len() * self.needs.len();
+        self.after = Reach::new(Side::After, self.live.len(), count);
+        self.before = Reach::new(Side::Before, self.live.len(), count);
+        let cells = self.live.iter().map(|it| it.run.devices.len()).sum();
+        self.cells.reserve_exact(cells);
+        self.lay_out();
     }
 
     /// Makes the cells.
@@ -138,7 +151,7 @@ impl<'a, V: Value> Sides<'a, V> {
 
     /// Where it may go on the device with this number, after the choices for those before.
     pub(crate) fn room(&self, number: usize) -> Option<Room> {
-        let row = number * self.needed.len();
+        let row = number * self.needs.len();
         self.rooms.get(row + number).copied()
     }
 
@@ -146,25 +159,35 @@ impl<'a, V: Value> Sides<'a, V> {
     /// for this device and later ones are taken back. Returns whether it leaves room on all later
     /// devices.
     pub(crate) fn choose(&mut self, number: usize, device: &Device<V>, at: usize) -> bool {
-        let width = self.needed.len();
+        let width = self.needs.len();
         self.rooms.truncate((number + 1) * width);
         self.rooms.extend_from_within(number * width..);
         let (left, right) = device
             .lineage
             .split_at_checked(at)
             .unwrap_or((&device.lineage, &[]));
+        // Where nobody is, and where it goes behind all anyway, others limit nothing.
+        let firsts = self.rooms.iter().take(width).skip(number + 1);
+        let rooms = self.rooms.iter().skip((number + 1) * width + number + 1);
+        let mut both = firsts.zip(rooms);
+        let is_front_open = both.clone().any(|(first, room)| room.first < first.last);
+        let is_anybody_there = both.any(|(first, _)| first.last > 0);
         // Of those further away on this device all neighbours know.
         let count = if self.hub.rules.direct_order() {
             usize::MAX
         } else {
             1
         };
-        for after in right.iter().filter_map(Entry::routine).take(count) {
-            self.narrow(number + 1, after, Side::After);
+        if is_anybody_there {
+            for after in right.iter().filter_map(Entry::routine).take(count) {
+                self.narrow(number + 1, after, Side::After);
+            }
         }
-        let left = left.iter().rev().filter_map(Entry::routine);
-        for before in left.take(count) {
-            self.narrow(number + 1, before, Side::Before);
+        if is_front_open {
+            let left = left.iter().rev().filter_map(Entry::routine);
+            for before in left.take(count) {
+                self.narrow(number + 1, before, Side::Before);
+            }
         }
         let later = self.rooms.iter().skip((number + 1) * width + number + 1);
         later.copied().all(|room| room.first <= room.last)
@@ -177,40 +200,18 @@ impl<'a, V: Value> Sides<'a, V> {
         behind.any(|it| it.run.stage == Stage::Running)
     }
 
-    /// Behind all that have touched a device, and all that must not be overtaken there.
-    fn room_at_first(&self, id: NodeId) -> Room {
-        let lineage = self.hub.devices.get(&id).map(|it| it.lineage.as_slice());
-        let lineage = lineage.unwrap_or_default();
-        let stays = |entry: &Entry<V>| {
-            let live = entry
-                .routine()
-                .and_then(|it| self.live.get(self.index(it)?));
-            entry.touched
-                || live.is_some_and(|&Live { run, .. }| match run.stage {
-                    Stage::Waiting | Stage::Placed => run.late,
-                    // It waits for this one: nobody goes in front (erratum H18).
-                    Stage::Running => !self.hub.config.pre_leases || run.late || run.waits_for(id),
-                    Stage::Aborting(_) | Stage::Committed => true,
-                })
-        };
-        Room {
-            first: lineage.iter().rposition(stays).map_or(0, |at| at + 1),
-            last: lineage.len(),
-        }
-    }
-
     /// Leaves room on this side of somebody only.
     fn narrow(&mut self, choices: usize, id: RoutineId, side: Side) {
+        self.begin();
         let Some(at) = self.index(id) else {
             return;
         };
-        let width = self.needed.len();
+        self.find(at, side);
+        let width = self.needs.len();
         let reach = match side {
-            Side::Before => &mut self.before,
-            Side::After => &mut self.after,
+            Side::Before => &self.before,
+            Side::After => &self.after,
         };
-        let is_direct = self.hub.rules.direct_order();
-        reach.find(at, &self.live, &self.cells, width, is_direct);
         let row = reach.rows.get(at * width..).unwrap_or_default();
         let rooms = self.rooms.get_mut(choices * width..).unwrap_or_default();
         for (room, &limit) in rooms.iter_mut().zip(row) {
@@ -222,8 +223,80 @@ impl<'a, V: Value> Sides<'a, V> {
         }
     }
 
+    /// Finds how far this one reaches, and all beyond it.
+    fn find(&mut self, at: usize, side: Side) {
+        let (width, is_direct) = (self.needs.len(), self.hub.rules.direct_order());
+        // Whose neighbours are to be looked at; and whose are known when these are.
+        let mut stack = vec![(at, false)];
+        while let Some((at, is_beyond_known)) = stack.pop() {
+            let reach = match side {
+                Side::Before => &mut self.before,
+                Side::After => &mut self.after,
+            };
+            match reach.is_known.get_mut(at) {
+                Some(is_known) if is_beyond_known || !*is_known => *is_known = true,
+                Some(_) | None => continue,
+            }
+            if !is_beyond_known {
+                stack.push((at, true));
+            }
+            let mut next = self.live.get(at).and_then(|it| it.cell);
+            while let Some((place, cell)) = next.and_then(|it| Some((it, self.cells.get(it)?))) {
+                next = cell.sibling;
+                let beyond = match side {
+                    _ if is_direct => None,
+                    Side::Before if cell.is_first => None,
+                    Side::Before => self.cells.get(place - 1),
+                    Side::After if cell.is_last => None,
+                    Side::After => self.cells.get(place + 1),
+                };
+                match beyond {
+                    Some(beyond) if is_beyond_known => reach.take_in(at, beyond.live, width),
+                    Some(beyond) if reach.is_known.get(beyond.live) == Some(&false) => {
+                        stack.push((beyond.live, false));
+                    }
+                    Some(_) | None => {}
+                }
+                if !is_beyond_known
+                    && let Some((number, place)) = cell.place
+                    && let Some(limit) = reach.rows.get_mut(at * width + number)
+                {
+                    match side {
+                        Side::Before => *limit = (*limit).max(place + 1),
+                        Side::After => *limit = (*limit).min(place),
+                    }
+                }
+            }
+        }
+    }
+
     fn index(&self, id: RoutineId) -> Option<usize> {
         index(&self.live, id)
+    }
+}
+
+impl<V: Value> Hub<V> {
+    /// Where anybody may go on a device: behind all that have touched it, and all that must not be
+    /// overtaken there.
+    pub(crate) fn room<'a>(&self, id: NodeId, run: impl Fn(RoutineId) -> Option<&'a Run<V>>) -> Room
+    where
+        V: 'a,
+    {
+        let lineage = self.devices.get(&id).map(|it| it.lineage.as_slice());
+        let lineage = lineage.unwrap_or_default();
+        let must_stay = |run: &Run<V>| match run.stage {
+            Stage::Waiting | Stage::Placed => run.late,
+            // It waits for this one: nobody goes in front (erratum H18).
+            Stage::Running => !self.config.pre_leases || run.late || run.waits_for(id),
+            Stage::Aborting(_) | Stage::Committed => true,
+        };
+        let stays = |entry: &Entry<V>| {
+            entry.touched || entry.routine().and_then(&run).is_some_and(must_stay)
+        };
+        Room {
+            first: lineage.iter().rposition(stays).map_or(0, |at| at + 1),
+            last: lineage.len(),
+        }
     }
 }
 
@@ -238,55 +311,6 @@ impl Reach {
             side,
             is_known: vec![false; live],
             rows: vec![all; cells],
-            stack: Vec::with_capacity(2 * live),
-        }
-    }
-
-    /// Finds how far this one reaches, and all beyond it.
-    fn find<V>(
-        &mut self,
-        at: usize,
-        live: &[Live<'_, V>],
-        cells: &[Cell],
-        width: usize,
-        is_direct: bool,
-    ) {
-        self.stack.push((at, false));
-        while let Some((at, is_beyond_known)) = self.stack.pop() {
-            match self.is_known.get_mut(at) {
-                Some(is_known) if is_beyond_known || !*is_known => *is_known = true,
-                Some(_) | None => continue,
-            }
-            if !is_beyond_known {
-                self.stack.push((at, true));
-            }
-            let mut next = live.get(at).and_then(|it| it.cell);
-            while let Some((place, cell)) = next.and_then(|it| Some((it, cells.get(it)?))) {
-                next = cell.sibling;
-                let beyond = match self.side {
-                    _ if is_direct => None,
-                    Side::Before if cell.is_first => None,
-                    Side::Before => cells.get(place - 1),
-                    Side::After if cell.is_last => None,
-                    Side::After => cells.get(place + 1),
-                };
-                match beyond {
-                    Some(beyond) if is_beyond_known => self.take_in(at, beyond.live, width),
-                    Some(beyond) if self.is_known.get(beyond.live) == Some(&false) => {
-                        self.stack.push((beyond.live, false));
-                    }
-                    Some(_) | None => {}
-                }
-                if !is_beyond_known
-                    && let Some((number, place)) = cell.place
-                    && let Some(limit) = self.rows.get_mut(at * width + number)
-                {
-                    match self.side {
-                        Side::Before => *limit = (*limit).max(place + 1),
-                        Side::After => *limit = (*limit).min(place),
-                    }
-                }
-            }
         }
     }
 

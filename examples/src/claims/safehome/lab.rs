@@ -251,9 +251,10 @@ impl Setting {
             }
             (Load::Micro(micro), _) => micro.draw(&mut rng),
         };
-        let mut home = Home::new(scenario.clone(), self, rng)?;
+        let again = (self.failing > 0).then(|| scenario.clone());
+        let mut home = Home::new(scenario, self, rng)?;
         home.run()?;
-        if self.failing > 0 {
+        if let Some(scenario) = again {
             // Devices fail at moments of the run as it is without.
             let length = home.now.since(Time::ZERO);
             let rng = ChaCha8Rng::seed_from_u64(seed.wrapping_add(1));

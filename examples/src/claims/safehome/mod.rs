@@ -19,7 +19,19 @@ mod s11;
 mod scenario;
 mod tell;
 
-use super::Claim;
+use lab::{EV, FCFS, GSV, JIT, Load, PSV, S_GSV, Setting, WV};
+
+use super::{Claim, Experiment};
+
+/// Each of the paper's three scenarios under each model, and under EV with each scheduler. Their
+/// names are as in `safehome: morning, EV`.
+pub fn scenarios() -> impl Iterator<Item = Experiment> {
+    let loads = [Load::Morning, Load::Party, Load::Factory];
+    let models = [WV, GSV, S_GSV, PSV, FCFS, JIT, EV];
+    loads
+        .into_iter()
+        .flat_map(move |load| models.map(|model| Setting::new(load, model).experiment()))
+}
 
 /// All of them, in order.
 #[must_use]

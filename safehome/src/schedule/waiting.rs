@@ -1,0 +1,70 @@
+//! Who waits for a place, and who of them is to be looked at.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::ops::Bound;
+
+use selvedge_core::NodeId;
+
+use crate::RoutineId;
+
+/// Those who wait for a place. It follows from the routines: whoever is not known to wait in vain
+/// is looked at, so that after a restart all are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiting {
+    /// Who is looked at when somebody may start.
+    awake: BTreeSet<RoutineId>,
+    /// Who needs a device, in order.
+    queues: BTreeMap<NodeId, Vec<RoutineId>>,
+}
+
+impl Waiting {
+    /// Somebody waits from now on, behind all others.
+    pub(crate) fn join(&mut self, id: RoutineId, devices: &[NodeId]) {
+        self.awake.insert(id);
+        for &at in devices {
+            self.queues.entry(at).or_default().push(id);
+        }
+    }
+
+    /// Somebody waits no longer.
+    pub(crate) fn leave(&mut self, id: RoutineId, devices: &[NodeId]) {
+        self.awake.remove(&id);
+        for &at in devices {
+            if let Some(queue) = self.queues.get_mut(&at) {
+                queue.retain(|&it| it != id);
+                if queue.is_empty() {
+                    self.queues.remove(&at);
+                }
+            }
+        }
+    }
+
+    /// Something has changed on a device: those who need it are looked at again, but for those
+    /// behind somebody who must not be overtaken.
+    pub(crate) fn wake(&mut self, at: NodeId, stays_first: impl Fn(RoutineId) -> bool) {
+        for &id in self.queues.get(&at).into_iter().flatten() {
+            self.awake.insert(id);
+            if stays_first(id) {
+                return;
+            }
+        }
+    }
+
+    /// Waits in vain until something changes on one of its devices.
+    pub(crate) fn sleep(&mut self, id: RoutineId) {
+        self.awake.remove(&id);
+    }
+
+    /// Who is to be looked at after this one.
+    pub(crate) fn after(&self, id: RoutineId) -> Option<RoutineId> {
+        let behind = (Bound::Excluded(id), Bound::Unbounded);
+        self.awake.range(behind).next().copied()
+    }
+
+    /// Who waits for a device, and came before this one.
+    pub(crate) fn before(&self, id: RoutineId, at: NodeId) -> impl Iterator<Item = RoutineId> {
+        let queue = self.queues.get(&at).into_iter().flatten().copied();
+        queue.take_while(move |&it| it < id)
+    }
+}
