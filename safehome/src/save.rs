@@ -382,6 +382,10 @@ impl<V: Value> Hub<V> {
         for entry in &device.lineage {
             self.sound_entry(id, entry)?;
         }
+        let is_in_use = |routine| {
+            let entry = device.entry(routine);
+            device.head() == Some(routine) && entry.is_some_and(|it| it.touched)
+        };
         if let Some(flight) = &device.flight {
             must(
                 flight.token > 0 && flight.token <= self.token,
@@ -394,7 +398,7 @@ impl<V: Value> Hub<V> {
                     let run = self.runs.get(&routine).ok_or(Flaw::Stranger)?;
                     let is_its = run.step().is_some_and(|it| it.value == flight.value);
                     must(is_its && run.busy == Some(id), Flaw::Command)?;
-                    must(device.head() == Some(routine), Flaw::Command)?;
+                    must(is_in_use(routine), Flaw::Command)?;
                 }
             }
         }
@@ -402,7 +406,7 @@ impl<V: Value> Hub<V> {
             let run = self.runs.get(&routine).ok_or(Flaw::Stranger)?;
             let is_long = run.step().is_some_and(|it| it.hold > Span::ZERO);
             must(is_long && run.busy == Some(id), Flaw::Command)?;
-            must(device.head() == Some(routine), Flaw::Command)?;
+            must(is_in_use(routine), Flaw::Command)?;
         }
         Ok(())
     }

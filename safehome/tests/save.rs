@@ -15,8 +15,8 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::check::operations::run_under;
 use selvedge_safehome::{
-    Command, Config, Event, Hub, Outcome, Reject, RestoreError, Routine, RoutineId, Saved, Step,
-    Visibility,
+    Command, Config, Event, Flaw, Hub, Outcome, Reject, RestoreError, Routine, RoutineId, Saved,
+    Step, Visibility,
 };
 use selvedge_sim::histories;
 
@@ -249,6 +249,21 @@ fn routines_before_each_other_are_refused() {
     let saved: Saved<u8> = serde_json::from_value(saved).unwrap();
     let restored = Hub::restore(Config::default(), saved).err();
     assert_eq!(restored, Some(RestoreError::Order(RoutineId(1))));
+}
+
+/// Others could go in front of a command that is on its way.
+#[test]
+fn a_command_on_its_way_for_an_untouched_place_is_refused() {
+    let mut host = Host::new(Config::default());
+    host.submit(&[(A, 1), (B, 1)]);
+    let mut saved = serde_json::to_value(host.hub.machine().save()).unwrap();
+    let touched = &mut saved["devices"][0][1]["lineage"][0]["touched"];
+    assert_eq!(*touched, true);
+    *touched = false.into();
+    let saved: Saved<u8> = serde_json::from_value(saved).unwrap();
+    let restored = Hub::restore(Config::default(), saved).err();
+    let flaw = Flaw::Command;
+    assert_eq!(restored, Some(RestoreError::Device { device: A, flaw }));
 }
 
 /// Else the next routine or command would have no number.
