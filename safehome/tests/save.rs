@@ -446,3 +446,33 @@ fn go_on(mut host: Host) {
     }
     assert!(host.hub.machine().is_quiet(), "{:#?}", host.hub.machine());
 }
+
+/// A weak hub restores nothing, so what it leaves behind gives another model nothing to restore.
+#[test]
+fn a_change_by_hand_at_a_weak_hub_is_not_brought_back_under_another_model() {
+    let config = |visibility| Config {
+        visibility,
+        ..Config::default()
+    };
+    let mut host = Host::new(config(Visibility::Weak));
+    let mut issued = issues(&host.submit(&[(A, 1), (B, 1)]));
+    issued.extend(issues(&host.submit(&[(A, 7)])));
+    // It overtakes a command that is refused.
+    let (device, state) = (A, 5);
+    host.tell(Command::Observed { device, state }).unwrap();
+    let mut outcome = Outcome::Refused;
+    while let Some((device, _, token)) = issued.pop() {
+        let told = Command::Outcome {
+            device,
+            token,
+            outcome,
+        };
+        issued.extend(issues(&host.tell(told).unwrap()));
+        outcome = Outcome::Done;
+    }
+    let hub = host.hub.machine();
+    assert!(hub.is_quiet());
+    assert_eq!(hub.state(A), Some(&7));
+    let hub = Hub::restore(config(Visibility::Eventual), hub.save()).unwrap();
+    assert_eq!(issues(&Host::of(hub).tell(Command::Resume).unwrap()), []);
+}
