@@ -413,7 +413,7 @@ impl<V: Value> Hub<V> {
 
     fn sound_entry(&self, at: NodeId, entry: &Entry<V>) -> Result<(), Flaw> {
         let must = |holds: bool, flaw| if holds { Ok(()) } else { Err(flaw) };
-        let is_plain = entry.undo.is_none() && !entry.leased && !entry.revoked;
+        let is_plain = entry.undo.is_none() && !entry.doubtful && !entry.leased && !entry.revoked;
         let has_happened = entry.touched && entry.released && is_plain;
         let routine = match entry.owner {
             Owner::Hand => return must(has_happened, Flaw::Place),
@@ -426,7 +426,9 @@ impl<V: Value> Hub<V> {
         must(run.devices.contains(&at), Flaw::Stranger)?;
         must(run.stage != Stage::Waiting, Flaw::Stranger)?;
         must(entry.touched || entry.wrote.is_none(), Flaw::Place)?;
-        must(entry.wrote.is_some() || entry.undo.is_none(), Flaw::Place)?;
+        let has_written = entry.wrote.is_some() || entry.doubtful;
+        must(has_written || entry.undo.is_none(), Flaw::Place)?;
+        must(entry.touched || !entry.doubtful, Flaw::Place)?;
         must(entry.touched || !entry.released, Flaw::Place)?;
         must(entry.leased || !entry.revoked, Flaw::Place)?;
         let is_eventual = self.config.visibility == Visibility::Eventual;
