@@ -18,12 +18,6 @@ fn at(millis: u64) -> Time {
     Time::ZERO + Span::millis(millis)
 }
 
-fn by_hand(home: &mut Home, device: u64, state: u8) {
-    home.states[device as usize] = state;
-    let device = NodeId(device);
-    home.tell(Command::Observed { device, state }).unwrap();
-}
-
 /// A change by hand comes behind whoever has touched the device; so he does not see it.
 #[test]
 fn a_condition_does_not_see_what_comes_after_its_routine() {
@@ -39,7 +33,7 @@ fn a_condition_does_not_see_what_comes_after_its_routine() {
     };
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1)), last]);
     home.pass(at(500));
-    by_hand(&mut home, 0, 9);
+    home.by_hand(0, 9);
     home.rest();
     assert_eq!(home.states, [9, 1, 1]);
     let state = Some(9);
@@ -53,7 +47,7 @@ fn a_change_by_hand_stays_when_the_routine_before_it_is_undone() {
     let mut home = Home::new(Config::default(), 2);
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1))]);
     home.pass(at(500));
-    by_hand(&mut home, 0, 9);
+    home.by_hand(0, 9);
     home.tell(Command::Cancel(routine)).unwrap();
     home.rest();
     assert_eq!(home.states, [9, 0]);
@@ -64,7 +58,7 @@ fn a_routine_overwrites_what_a_hand_did_meanwhile() {
     let mut home = Home::new(Config::default(), 2);
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1)), set(0, 2)]);
     home.pass(at(500));
-    by_hand(&mut home, 0, 9);
+    home.by_hand(0, 9);
     home.rest();
     assert_eq!(home.states, [2, 1]);
     assert_eq!(home.order(), [Placed::Routine(routine)]);
@@ -103,7 +97,7 @@ fn changes_by_hand_around_routines_that_are_undone_are_kept_once() {
     for nth in 0..20 {
         let undone = home.submit(vec![set(0, 2), long(2, 1, Span::secs(10))]);
         home.pass(home.now + Span::millis(500));
-        by_hand(&mut home, 0, 100 + nth);
+        home.by_hand(0, 100 + nth);
         home.tell(Command::Cancel(undone)).unwrap();
         home.pass(home.now + Span::millis(500));
     }

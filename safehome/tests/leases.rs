@@ -146,4 +146,7 @@ fn a_lease_that_is_over_at_its_last_command_ends_nothing() {
         (is_revoked(&home, lease), home.committed(lease).is_some())
     };
     assert_eq!(run(set(SHARED, 2)), (false, true));
+    // A long one would keep it.
+    let is_long = long(SHARED, 2, Span::millis(1));
+    assert_eq!(run(is_long), (true, false));
 }

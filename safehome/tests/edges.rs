@@ -1,0 +1,110 @@
+//! Corners that other tests walk past.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+mod home;
+
+use home::{Home, MODELS, long, maybe, set};
+use selvedge_core::{NodeId, Span, Time};
+use selvedge_safehome::{
+    Command, Comparison, Condition, Config, Event, RoutineId, Scheduler, Step, Undo, Visibility,
+};
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + Span::millis(millis)
+}
+
+fn if_it_is(step: Step<u8>, device: u64, value: u8) -> Step<u8> {
+    let condition = Some(Condition {
+        device: NodeId(device),
+        comparison: Comparison::Equal,
+        value,
+    });
+    Step { condition, ..step }
+}
+
+fn under(visibility: Visibility) -> Config {
+    Config {
+        visibility,
+        ..Config::default()
+    }
+}
+
+/// Only who is unfinished, and each once, however often it is hidden.
+#[test]
+fn incongruence_is_told_once_a_routine() {
+    for visibility in MODELS {
+        let mut home = Home::new(under(visibility), 4);
+        let first = home.submit(vec![set(0, 1), set(1, 1), long(2, 1, Span::secs(20))]);
+        home.pass(at(1_000));
+        let second = home.submit(vec![set(0, 2), set(1, 2), long(3, 2, Span::secs(5))]);
+        home.pass(at(2_000));
+        home.submit(vec![set(0, 3)]);
+        home.pass(at(10_000));
+        // The second one is done by now.
+        home.submit(vec![set(1, 4)]);
+        home.rest();
+        let told = home.events.iter().filter_map(|(_, event)| match event {
+            Event::Incongruent {
+                routine,
+                device,
+                by,
+            } => Some((*routine, device.0, *by)),
+            _ => None,
+        });
+        let told: Vec<(RoutineId, u64, RoutineId)> = told.collect();
+        let third = RoutineId(3);
+        let expected = [(first, 0, second), (second, 0, third)];
+        let is_eventual = visibility == Visibility::Eventual;
+        assert_eq!(told, expected[..2 * usize::from(is_eventual)]);
+    }
+}
+
+/// A device that the routine passed over, or could do without, may be down when it ends.
+#[test]
+fn partitioned_visibility_asks_at_the_end_for_what_was_changed_and_is_needed() {
+    let wait = || long(2, 1, Span::secs(5));
+    for (steps, is_done) in [
+        (vec![set(0, 1), wait()], false),
+        (vec![maybe(0, 1), wait()], true),
+        (vec![if_it_is(set(0, 1), 1, 9), wait()], true),
+    ] {
+        let mut home = Home::new(under(Visibility::PartitionedStrict), 3);
+        let routine = home.submit(steps);
+        home.pass(at(1_000));
+        home.flip(0);
+        home.pass(at(60_000));
+        assert_eq!(home.committed(routine).is_some(), is_done);
+    }
+}
+
+/// Nobody knew the state before, so that in which the routine left it counts from then on.
+#[test]
+fn what_could_not_be_undone_is_the_state_before_the_next_one() {
+    let mut home = Home::new(Config::default(), 3);
+    let device = NodeId(0);
+    home.tell(Command::Remove(device)).unwrap();
+    let state = None;
+    home.tell(Command::Device { device, state }).unwrap();
+    home.flip(1);
+    home.submit(vec![set(0, 1), set(1, 1)]);
+    home.rest();
+    assert_eq!(home.states[0], 1);
+    let undo = home.events.iter().find_map(|(_, event)| match event {
+        Event::Aborted { undo, .. } => Some(undo.clone()),
+        _ => None,
+    });
+    assert_eq!(undo, Some(vec![(device, Undo::Impossible)]));
+    home.submit(vec![set(0, 2), set(1, 2)]);
+    home.rest();
+    assert_eq!(home.states[0], 1, "the second one is undone");
+    home.submit(vec![if_it_is(set(2, 3), 0, 1)]);
+    home.rest();
+    assert_eq!(home.states[2], 3);
+}
