@@ -108,3 +108,80 @@ fn what_could_not_be_undone_is_the_state_before_the_next_one() {
     home.rest();
     assert_eq!(home.states[2], 3);
 }
+
+/// However often a device fails while somebody before that is unfinished: nothing grows, and what
+/// has no place in the order any more is counted.
+#[test]
+fn failures_take_no_room() {
+    let mut home = Home::new(Config::default(), 3);
+    home.submit(vec![set(0, 1), long(1, 1, Span::secs(3_600))]);
+    home.pass(at(1_000));
+    let mut flip_often = || {
+        for _ in 0..100 {
+            home.flip(0);
+        }
+        let hub = home.hub.machine();
+        let size = serde_json::to_string(&hub.save()).unwrap().len();
+        (size, hub.counters().unordered)
+    };
+    let (size, unordered) = flip_often();
+    assert!(unordered > 0);
+    assert_eq!(flip_often(), (size, unordered + 100));
+    home.rest();
+    let has_place = home.order().len() as u64 - 1;
+    assert_eq!(has_place + unordered, 100);
+}
+
+/// A routine starts later if it would stand still for too long between its commands.
+#[test]
+fn a_routine_is_not_stretched_beyond_what_the_settings_allow() {
+    let starts = |stretch| {
+        let config = Config {
+            stretch,
+            ..Config::default()
+        };
+        let mut home = Home::new(config, 3);
+        home.submit(vec![long(1, 1, Span::secs(20))]);
+        home.submit(vec![long(2, 1, Span::secs(15)), set(0, 1)]);
+        let second = Span::secs(1);
+        let routine = home.submit(vec![long(0, 2, second), long(1, 2, second)]);
+        home.rest();
+        assert!(home.committed(routine).is_some());
+        let started = |it: &&(Time, Event<u8>)| it.1 == Event::Started(routine);
+        home.events.iter().find(started).unwrap().0
+    };
+    assert_eq!(starts(2_000), at(0), "it has 44 s");
+    assert!(starts(300) > at(15_000), "it has 6.6 s");
+    // There is no such plan, so any will do.
+    assert_eq!(starts(100), at(0));
+}
+
+/// Without leases nobody goes before a routine that has started, or uses what it no longer needs.
+#[test]
+fn leases_can_be_forbidden() {
+    let first_to_change = |device: u64, config| {
+        let mut home = Home::new(config, 3);
+        // It is done with the first device, and needs the last one later.
+        home.submit(vec![set(0, 1), long(1, 1, Span::secs(10)), set(2, 1)]);
+        home.pass(at(1_000));
+        home.submit(vec![set(device, 2)]);
+        home.pass(at(2_000));
+        let states = home.states.clone();
+        home.rest();
+        states[device as usize]
+    };
+    for scheduler in [Scheduler::JustInTime, Scheduler::Timeline] {
+        for (pre_leases, post_leases) in [(true, true), (true, false), (false, true)] {
+            let config = Config {
+                scheduler,
+                pre_leases,
+                post_leases,
+                ..Config::default()
+            };
+            let after = first_to_change(0, config);
+            assert_eq!(after, if post_leases { 2 } else { 1 }, "{config:?}");
+            let before = first_to_change(2, config);
+            assert_eq!(before, if pre_leases { 2 } else { 0 }, "{config:?}");
+        }
+    }
+}

@@ -12,7 +12,9 @@ mod home;
 
 use home::{Home, long, set};
 use selvedge_core::{NodeId, Span, Time};
-use selvedge_safehome::{Command, Comparison, Condition, Config, Event, RoutineId, Step, Why};
+use selvedge_safehome::{
+    Command, Comparison, Condition, Config, Event, RoutineId, Step, Timer, Why,
+};
 
 const SHARED: u64 = 0;
 const MUTE: u64 = 4;
@@ -149,4 +151,26 @@ fn a_lease_that_is_over_at_its_last_command_ends_nothing() {
     // A long one would keep it.
     let is_long = long(SHARED, 2, Span::millis(1));
     assert_eq!(run(is_long), (true, false));
+}
+
+/// By what was planned and the leniency, from the first access on: another one takes nothing back.
+#[test]
+fn a_lease_lasts_from_its_first_access() {
+    let (mut home, source) = home(Config::default());
+    let ends = |home: &Home| {
+        let mut timers = home.hub.timers();
+        let timer = timers.find(|it| it.0 == Timer::Lease(NodeId(SHARED)));
+        timer.map(|it| it.1)
+    };
+    home.pass(at(200));
+    home.submit(vec![set(SHARED, 2), set(3, 2), set(SHARED, 3)]);
+    // Three short ones, three times as long.
+    assert_eq!(ends(&home), Some(at(200 + 3 * 300)));
+    home.pass(at(325));
+    assert_eq!(home.issued(SHARED as usize), [(2, true), (3, true)]);
+    assert_eq!(ends(&home), Some(at(200 + 3 * 300)));
+    home.pass(at(400));
+    assert_eq!(ends(&home), None);
+    home.rest();
+    assert!(home.committed(source).is_some());
 }

@@ -246,3 +246,35 @@ fn an_abort_tells_what_becomes_of_each_device() {
     home.rest();
     assert_eq!(home.states, [0, 0, 7, 0]);
 }
+
+/// A rollback is done, and another state is wanted by then: nothing is restored yet.
+#[test]
+fn a_device_is_restored_when_it_is_in_the_state_that_is_wanted() {
+    let mut home = Home::new(config(5), 3);
+    let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
+    home.pass(Time::ZERO + Span::secs(1));
+    let second = home.submit(vec![set(0, 2), long(2, 1, Span::secs(100))]);
+    home.pass(Time::ZERO + Span::secs(2));
+    home.is_mute[0] = true;
+    home.tell(Command::Cancel(second)).unwrap();
+    home.tell(Command::Cancel(first)).unwrap();
+    let restored = |home: &Home| home.events.iter().any(|it| it.1 == Event::Restored(A));
+    home.lands(0, Outcome::Done);
+    assert_eq!(home.states[0], 1);
+    assert!(!restored(&home));
+    home.lands(0, Outcome::Done);
+    assert_eq!(home.states[0], 0);
+    assert!(restored(&home));
+}
+
+/// Who waits for a device to be restored need not wait for one that is down.
+#[test]
+fn a_failure_is_told_at_once_to_who_waits() {
+    let mut home = undone(5);
+    home.lands(0, Outcome::Refused);
+    let waits = home.submit(vec![set(0, 5)]);
+    home.flip(0);
+    let (routine, why) = (waits, Why::Step(0, Skip::Down));
+    let aborting = Event::Aborting { routine, why };
+    assert!(home.events.iter().any(|it| it.1 == aborting));
+}
