@@ -294,7 +294,6 @@ impl<V: Value> Hub<V> {
         if let Some(entry) = device.lineage.get_mut(place) {
             entry.wrote = Some(value);
             entry.undo = undo;
-            entry.doubtful = false;
         }
         // What was done by hand since we first touched it is overwritten.
         let mut behind = 0;

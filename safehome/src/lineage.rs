@@ -63,7 +63,7 @@ pub(crate) struct Entry<V> {
     pub(crate) wrote: Option<V>,
     /// What undoes that, if it is not the state before.
     pub(crate) undo: Option<V>,
-    /// Nobody knows whether the owner has changed it since, nor what it was before.
+    /// A command of the owner had no known outcome, and nobody knew what it was before.
     pub(crate) doubtful: bool,
     /// Whether it went before a routine that had started.
     pub(crate) leased: bool,

@@ -87,6 +87,27 @@ fn an_undo_handler_of_a_command_that_may_fail_waits_for_an_abort() {
     assert_eq!(undone(&home), [(SHUTTER, Undo::Impossible)]);
 }
 
+/// It is due as well if the routine is cancelled while the outcome is awaited.
+#[test]
+fn an_undo_handler_is_done_though_the_routine_was_cancelled() {
+    for is_must in [true, false] {
+        let mut home = Home::new(Config::default(), 2);
+        let step = if is_must { set(0, 1) } else { maybe(0, 1) };
+        home.is_mute[0] = true;
+        let routine = home.submit(vec![Step {
+            undo: Some(9),
+            ..step
+        }]);
+        home.tell(Command::Cancel(routine)).unwrap();
+        home.lands(0, Outcome::Unknown);
+        home.is_mute[0] = false;
+        // What was issued by now is mute, too.
+        home.lands(0, Outcome::Done);
+        home.rest();
+        assert_eq!(home.states[0], 9);
+    }
+}
+
 /// Whoever reads that nothing had to be undone may rely on it.
 #[test]
 fn what_may_have_changed_and_cannot_be_restored_is_told() {

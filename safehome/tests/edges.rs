@@ -11,9 +11,10 @@
 mod home;
 
 use home::{Home, MODELS, long, maybe, set};
-use selvedge_core::{NodeId, Span, Time};
+use selvedge_core::{Delta, Member, NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Comparison, Condition, Config, Event, RoutineId, Scheduler, Step, Undo, Visibility,
+    Command, Comparison, Condition, Config, Event, Outcome, Reject, RoutineId, Scheduler, Step,
+    Undo, Visibility,
 };
 
 fn at(millis: u64) -> Time {
@@ -183,5 +184,63 @@ fn leases_can_be_forbidden() {
             let before = first_to_change(2, config);
             assert_eq!(before, if pre_leases { 2 } else { 0 }, "{config:?}");
         }
+    }
+}
+
+/// Each outcome counts once, for the command that it is about.
+#[test]
+fn an_outcome_of_an_earlier_command_is_refused() {
+    let mut home = Home::new(Config::default(), 2);
+    home.is_mute[0] = true;
+    home.submit(vec![maybe(0, 1), set(0, 2)]);
+    let device = NodeId(0);
+    let told = |token, device| Command::Outcome {
+        device,
+        token,
+        outcome: Outcome::Done,
+    };
+    let unknown = |token| Err(Reject::UnknownToken { device, token });
+    assert_eq!(home.tell(told(2, device)), unknown(2), "none has it yet");
+    let other = NodeId(1);
+    let at_other = Err(Reject::UnknownToken {
+        device: other,
+        token: 1,
+    });
+    assert_eq!(home.tell(told(1, other)), at_other);
+    let nobody = NodeId(9);
+    let unknown_device = Err(Reject::UnknownDevice(nobody));
+    assert_eq!(home.tell(told(1, nobody)), unknown_device);
+    // It is overdue, and the next one is on its way.
+    home.pass(at(5_000));
+    assert_eq!(home.hub.machine().counters().timeouts, 1);
+    home.lands(0, Outcome::Done);
+    assert_eq!(home.issued(0), [(1, true), (0, false), (2, true)]);
+    let before = home.hub.machine().clone();
+    for token in [1, 2] {
+        assert_eq!(home.tell(told(token, device)), unknown(token));
+        let state = 1;
+        let answer = Command::Answered {
+            device,
+            token,
+            state,
+        };
+        assert_eq!(home.tell(answer), unknown(token));
+    }
+    assert_eq!(*home.hub.machine(), before);
+}
+
+/// Who is suspected may be alive.
+#[test]
+fn a_suspicion_is_no_failure() {
+    for visibility in MODELS {
+        let mut home = Home::new(under(visibility), 2);
+        let routine = home.submit(vec![long(0, 1, Span::secs(1)), set(0, 2)]);
+        home.pass(at(500));
+        home.hear(Delta::Suspected(Member::new(0, 0)));
+        assert!(home.hub.machine().is_up(NodeId(0)));
+        home.rest();
+        assert!(home.committed(routine).is_some());
+        let is_weak = visibility == Visibility::Weak;
+        assert_eq!(home.order().len(), usize::from(!is_weak));
     }
 }
