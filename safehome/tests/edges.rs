@@ -13,8 +13,8 @@ mod home;
 use home::{Home, MODELS, long, maybe, set};
 use selvedge_core::{Delta, Member, NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Comparison, Condition, Config, Event, Outcome, Reject, RoutineId, Scheduler, Step,
-    Undo, Visibility,
+    Command, Comparison, Condition, Config, Event, Outcome, Placed, Reject, RoutineId, Scheduler,
+    Step, Undo, Visibility,
 };
 
 fn at(millis: u64) -> Time {
@@ -242,5 +242,66 @@ fn a_suspicion_is_no_failure() {
         assert!(home.committed(routine).is_some());
         let is_weak = visibility == Visibility::Weak;
         assert_eq!(home.order().len(), usize::from(!is_weak));
+    }
+}
+
+/// Also after a failure: a former life does not come back.
+#[test]
+fn a_failed_life_is_not_revived_by_news_of_a_former_one() {
+    let mut home = Home::new(Config::default(), 1);
+    let is_up = |home: &Home| home.hub.machine().is_up(NodeId(0));
+    home.hear(Delta::Failed(Member::new(0, 5)));
+    home.hear(Delta::Joined(Member::new(0, 4)));
+    assert!(!is_up(&home));
+    home.hear(Delta::Refuted(Member::new(0, 5)));
+    assert!(
+        is_up(&home),
+        "it was declared failed, and says that it is alive"
+    );
+    home.hear(Delta::Left(Member::new(0, 5)));
+    home.hear(Delta::Joined(Member::new(0, 6)));
+    assert!(is_up(&home));
+}
+
+#[test]
+fn states_are_compared_by_their_order() {
+    let holds = |comparison, state: u8| {
+        let condition = Condition {
+            device: NodeId(0),
+            comparison,
+            value: 5,
+        };
+        condition.holds(&state)
+    };
+    for (comparison, expected) in [
+        (Comparison::Equal, [false, true, false]),
+        (Comparison::NotEqual, [true, false, true]),
+        (Comparison::Less, [true, false, false]),
+        (Comparison::Greater, [false, false, true]),
+    ] {
+        assert_eq!([4, 5, 6].map(|it| holds(comparison, it)), expected);
+    }
+}
+
+/// A routine is accepted, started, committed and ordered once, one after the other.
+#[test]
+fn a_routine_is_told_of_from_its_beginning_to_its_end() {
+    for visibility in MODELS {
+        let mut home = Home::new(under(visibility), 2);
+        let id = home.submit(vec![set(0, 1), set(1, 1), set(0, 2)]);
+        home.rest();
+        let told = home.events.iter().map(|it| it.1.clone());
+        let is_about = |it: &Event<u8>| !matches!(it, Event::Issue { .. });
+        let told: Vec<Event<u8>> = told.filter(is_about).collect();
+        let mut expected = vec![
+            Event::Accepted(id),
+            Event::Started(id),
+            Event::Committed(id),
+            Event::Ordered(Placed::Routine(id)),
+        ];
+        if visibility == Visibility::Weak {
+            expected.pop();
+        }
+        assert_eq!(told, expected);
     }
 }
