@@ -201,7 +201,8 @@ impl<V: Value> Hub<V> {
     /// A hub with a stored state. Send it [`Command::Resume`](crate::Command::Resume) first.
     ///
     /// Other settings than before will do, but for the visibility model while routines are
-    /// unfinished. What is counted begins at zero. Takes O(p l), with p the places that routines have
+    /// unfinished or a rollback is on its way. A weak hub restores nothing: rollbacks that are pending
+    /// rest as long as it is one. What is counted begins at zero. Takes O(p l), with p the places that routines have
     /// on devices and l the most on one device.
     ///
     /// # Errors

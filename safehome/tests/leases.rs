@@ -13,7 +13,7 @@ mod home;
 use home::{Home, long, set};
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Comparison, Condition, Config, Event, RoutineId, Step, Timer, Why,
+    Command, Comparison, Condition, Config, Event, Outcome, RoutineId, Step, Timer, Why,
 };
 
 const SHARED: u64 = 0;
@@ -173,4 +173,23 @@ fn a_lease_lasts_from_its_first_access() {
     assert_eq!(ends(&home), None);
     home.rest();
     assert!(home.committed(source).is_some());
+}
+
+/// Its device took its time to begin, and would be needed for longer than was planned.
+#[test]
+fn a_lease_that_is_over_cuts_a_long_command_short() {
+    let (mut home, source) = home(Config::default());
+    home.is_mute[SHARED as usize] = true;
+    let lease = home.submit(vec![long(SHARED, 2, Span::secs(2))]);
+    // It has 6.3 s, and would take 7.
+    home.pass(at(5_000));
+    home.lands(SHARED as usize, Outcome::Done);
+    home.is_mute[SHARED as usize] = false;
+    home.pass(at(6_299));
+    assert!(!is_revoked(&home, lease));
+    home.pass(at(6_300));
+    assert!(is_revoked(&home, lease));
+    home.pass(at(8_000));
+    assert!(home.committed(source).is_some());
+    assert_eq!(home.states[SHARED as usize], 1);
 }

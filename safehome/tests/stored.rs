@@ -120,3 +120,28 @@ fn another_scheduler_goes_on_with_what_there_is() {
         }
     }
 }
+
+/// A weak hub restores nothing, and forgets nothing of what is to be restored.
+#[test]
+fn a_pending_rollback_rests_while_the_hub_is_weak() {
+    let mut home = held();
+    home.flip(0);
+    home.pass(Time::ZERO + Span::secs(2));
+    assert!(home.hub.machine().is_quiet());
+    let go_on_as = |home: &mut Home, visibility| {
+        let config = Config {
+            visibility,
+            ..Config::default()
+        };
+        let hub = Hub::restore(config, home.hub.machine().save()).unwrap();
+        home.hub = selvedge_core::Driver::new(hub);
+        home.tell(Command::Resume).unwrap();
+    };
+    go_on_as(&mut home, Visibility::Weak);
+    home.flip(0);
+    home.rest();
+    assert_eq!(home.states[0], 1);
+    go_on_as(&mut home, Visibility::PartitionedStrict);
+    home.rest();
+    assert_eq!(home.states[0], 0);
+}
