@@ -121,7 +121,7 @@ pub enum Event<V> {
         routine: RoutineId,
         /// Why.
         why: Why,
-        /// What becomes of each device that it commanded.
+        /// What becomes of each device that it commanded, or whose state it asked for.
         undo: Vec<(NodeId, Undo)>,
     },
     /// A device is back in the state that it had without what was aborted.

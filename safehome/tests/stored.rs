@@ -66,6 +66,24 @@ fn what_contradicts_itself_is_refused() {
         of_device(Flaw::Command),
         "held by who has not come"
     );
+    let entry = |at: usize, change: fn(&mut Value)| {
+        refused(&home, |it| change(&mut it["devices"][at][1]["lineage"][0]))
+    };
+    let handled = entry(1, |it| {
+        it["touched"] = true.into();
+        it["undo"] = 9.into();
+    });
+    let of_second = |flaw| {
+        let device = NodeId(1);
+        Some(RestoreError::Device { device, flaw })
+    };
+    assert_eq!(handled, of_second(Flaw::Place), "nothing to be undone");
+    let doubtful = entry(1, |it| it["doubtful"] = true.into());
+    assert_eq!(
+        doubtful,
+        of_second(Flaw::Place),
+        "in doubt without a command"
+    );
     let tested = refused(&home, |it| it["runs"][0][1]["tested"] = true.into());
     assert_eq!(tested, of_routine(Flaw::Stage), "an answer and no question");
     let beyond = refused(&home, |it| it["runs"][0][1]["at"] = 2.into());
