@@ -87,7 +87,7 @@ impl<V: Value> Hub<V> {
         });
         #[cfg(feature = "check")]
         Self::undo_as_published(self.rules, device, is_hidden);
-        if entry.wrote.is_some() && entry.undo.is_some() && !is_hidden {
+        if entry.undo.is_some() && !is_hidden {
             device.set_by_hand(place, entry.undo);
         }
         if device.desired().is_none() && device.actual != device.base {
@@ -96,6 +96,9 @@ impl<V: Value> Hub<V> {
             return Some(Undo::Impossible);
         }
         device.join_hands(place);
+        if device.desired().is_none() && entry.doubtful {
+            return Some(Undo::Impossible);
+        }
         if !device.needs_rollback() {
             return Some(Undo::NotNeeded);
         }

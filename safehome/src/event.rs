@@ -121,19 +121,20 @@ pub enum Event<V> {
         routine: RoutineId,
         /// Why.
         why: Why,
-        /// What becomes of each device that it commanded.
+        /// What becomes of each device that it commanded, or whose state it asked for.
         undo: Vec<(NodeId, Undo)>,
     },
     /// A device is back in the state that it had without what was aborted.
     Restored(NodeId),
     /// A device refused to be restored as often as was tried. It is left as it is, until it
-    /// restarts.
+    /// restarts or is changed by hand, or a routine's command to it is done.
     Stuck(NodeId),
     /// What is told next in the order that explains the end: routines one by one, and failures and
     /// restarts of devices. It is final.
     Ordered(Placed<V>),
     /// Another routine changed a device that this unfinished one had changed (section 7.1:
-    /// temporary incongruence). Told once a routine.
+    /// temporary incongruence). Told once a routine; under [`Weak`](crate::Visibility::Weak) not at
+    /// all, for there nobody keeps who changed what.
     Incongruent {
         /// Whose change is hidden.
         routine: RoutineId,
@@ -203,7 +204,7 @@ pub enum Undo {
     Begun,
     /// The same, when it is up again.
     Pending,
-    /// Nobody knows in which state it was.
+    /// It was changed, or may have been, and nobody knows in which state it was: it stays as it is.
     Impossible,
 }
 

@@ -238,8 +238,10 @@ impl<V: Value> Hub<V> {
             self.rolled_back(id, outcome, cx);
             return;
         };
-        if outcome == Outcome::Done {
-            self.wrote(routine, id, flight.value, cx);
+        match outcome {
+            Outcome::Done => self.wrote(routine, id, flight.value, cx),
+            Outcome::Refused => {}
+            Outcome::Unknown => self.doubt(routine, id),
         }
         let Some(run) = self.runs.get_mut(&routine) else {
             return;
@@ -312,6 +314,32 @@ impl<V: Value> Hub<V> {
                     device: at,
                     by: id,
                 });
+            }
+        }
+    }
+
+    /// Nobody knows whether a routine's command was done. If the routine is aborted now, it is undone
+    /// as if it was (erratum H10); so it is later, where the state before cannot be restored at once.
+    fn doubt(&mut self, id: RoutineId, at: NodeId) {
+        if self.rules.unknown_is_refused() {
+            return;
+        }
+        let Some(run) = self.runs.get(&id) else {
+            return;
+        };
+        let Some(step) = run.step() else {
+            return;
+        };
+        let is_aborting = matches!(run.stage, Stage::Aborting(_));
+        let is_aborted = is_aborting || step.priority == Priority::Must;
+        let Some(device) = self.devices.get_mut(&at) else {
+            return;
+        };
+        let stays = device.desired().is_none();
+        if let Some(entry) = device.entry_mut(id) {
+            entry.doubtful |= stays;
+            if (is_aborted || stays) && step.undo.is_some() {
+                entry.undo.clone_from(&step.undo);
             }
         }
     }

@@ -63,6 +63,8 @@ pub(crate) struct Entry<V> {
     pub(crate) wrote: Option<V>,
     /// What undoes that, if it is not the state before.
     pub(crate) undo: Option<V>,
+    /// A command of the owner had no known outcome, and nobody knew what it was before.
+    pub(crate) doubtful: bool,
     /// Whether it went before a routine that had started.
     pub(crate) leased: bool,
     /// The lease is over; the owner is aborted as soon as its command has an outcome.
@@ -95,6 +97,7 @@ impl<V> Entry<V> {
             released: false,
             wrote: None,
             undo: None,
+            doubtful: false,
             leased: false,
             revoked: false,
             start,
@@ -110,6 +113,7 @@ impl<V> Entry<V> {
             released: true,
             wrote,
             undo: None,
+            doubtful: false,
             leased: false,
             revoked: false,
             start: Time::ZERO,

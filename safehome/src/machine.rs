@@ -357,6 +357,7 @@ impl<V: Value> Hub<V> {
 
     /// Somebody changed the device by hand.
     fn observed(&mut self, device: NodeId, state: V, cx: &mut Context<'_, Self>) {
+        let is_weak = self.is_weak();
         let Some(it) = self.devices.get_mut(&device) else {
             return;
         };
@@ -364,6 +365,11 @@ impl<V: Value> Hub<V> {
         it.is_stuck = false;
         let is_pending = it.needs_rollback();
         it.actual = Some(state.clone());
+        if is_weak {
+            // There is no order in which it could have a place.
+            it.base = Some(state);
+            return;
+        }
         if !is_pending && it.desired() != Some(&state) {
             it.happen(Owner::Hand, Some(state));
             self.settle(&[device], cx);

@@ -204,7 +204,8 @@ impl<V: Value> Hub<V> {
     /// A hub with a stored state. Send it [`Command::Resume`](crate::Command::Resume) first.
     ///
     /// Other settings than before will do, but for the visibility model while routines are
-    /// unfinished. What is counted begins at zero. Takes O(p l), with p the places that routines have
+    /// unfinished or a rollback is on its way. A weak hub restores nothing: rollbacks that are pending
+    /// rest as long as it is one. What is counted begins at zero. Takes O(p l), with p the places that routines have
     /// on devices and l the most on one device.
     ///
     /// # Errors
@@ -392,6 +393,10 @@ impl<V: Value> Hub<V> {
         for entry in &device.lineage {
             self.sound_entry(id, entry)?;
         }
+        let is_in_use = |routine| {
+            let entry = device.entry(routine);
+            device.head() == Some(routine) && entry.is_some_and(|it| it.touched)
+        };
         if let Some(flight) = &device.flight {
             must(
                 flight.token > 0 && flight.token <= self.token,
@@ -404,7 +409,7 @@ impl<V: Value> Hub<V> {
                     let run = self.runs.get(&routine).ok_or(Flaw::Stranger)?;
                     let is_its = run.step().is_some_and(|it| it.value == flight.value);
                     must(is_its && run.busy == Some(id), Flaw::Command)?;
-                    must(device.head() == Some(routine), Flaw::Command)?;
+                    must(is_in_use(routine), Flaw::Command)?;
                 }
             }
         }
@@ -412,14 +417,14 @@ impl<V: Value> Hub<V> {
             let run = self.runs.get(&routine).ok_or(Flaw::Stranger)?;
             let is_long = run.step().is_some_and(|it| it.hold > Span::ZERO);
             must(is_long && run.busy == Some(id), Flaw::Command)?;
-            must(device.head() == Some(routine), Flaw::Command)?;
+            must(is_in_use(routine), Flaw::Command)?;
         }
         Ok(())
     }
 
     fn sound_entry(&self, at: NodeId, entry: &Entry<V>) -> Result<(), Flaw> {
         let must = |holds: bool, flaw| if holds { Ok(()) } else { Err(flaw) };
-        let is_plain = entry.undo.is_none() && !entry.leased && !entry.revoked;
+        let is_plain = entry.undo.is_none() && !entry.doubtful && !entry.leased && !entry.revoked;
         let has_happened = entry.touched && entry.released && is_plain;
         let routine = match entry.owner {
             Owner::Hand => return must(has_happened && entry.wrote.is_some(), Flaw::Place),
@@ -432,7 +437,9 @@ impl<V: Value> Hub<V> {
         must(run.devices.contains(&at), Flaw::Stranger)?;
         must(run.stage != Stage::Waiting, Flaw::Stranger)?;
         must(entry.touched || entry.wrote.is_none(), Flaw::Place)?;
-        must(entry.wrote.is_some() || entry.undo.is_none(), Flaw::Place)?;
+        let has_written = entry.wrote.is_some() || entry.doubtful;
+        must(has_written || entry.undo.is_none(), Flaw::Place)?;
+        must(entry.touched || !entry.doubtful, Flaw::Place)?;
         must(entry.touched || !entry.released, Flaw::Place)?;
         must(entry.leased || !entry.revoked, Flaw::Place)?;
         let is_eventual = self.config.visibility == Visibility::Eventual;

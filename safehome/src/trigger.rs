@@ -18,6 +18,14 @@
 //! A [`Clause`] runs its routine when it becomes true, and not while it stays so. What is unknown
 //! makes a comparison neither true nor false, and what depends on it does not run. The host
 //! reports to the dispatcher what it reports to the hub: outcomes and observations.
+//!
+//! # After a restart
+//! A dispatcher is not stored: the host keeps its routines and triggers as it got them, in a file
+//! or otherwise, and adds them again.
+//! - First it reports the states that the hub [remembers](crate::Hub::state), then it adds the
+//!   triggers, and then it reports the states that it finds. So a clause that became true while
+//!   the host was away runs its routine, and one that was true before does not.
+//! - Intervals begin anew. A time of day that passed meanwhile does not run.
 
 mod clause;
 mod dispatcher;

@@ -17,12 +17,6 @@ use selvedge_core::{Choose, NodeId, Span};
 use selvedge_safehome::{Command, Comparison, Condition, Config, Placed, Step};
 use selvedge_sim::histories;
 
-fn by_hand(home: &mut Home, device: u64, state: u8) {
-    home.states[device as usize] = state;
-    let device = NodeId(device);
-    home.tell(Command::Observed { device, state }).unwrap();
-}
-
 /// A change by hand comes behind whoever has touched the device; so he does not see it.
 #[test]
 fn a_condition_does_not_see_what_comes_after_its_routine() {
@@ -38,7 +32,7 @@ fn a_condition_does_not_see_what_comes_after_its_routine() {
     };
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1)), last]);
     home.pass(at(500));
-    by_hand(&mut home, 0, 9);
+    home.by_hand(0, 9);
     home.rest();
     assert_eq!(home.states, [9, 1, 1]);
     let state = Some(9);
@@ -52,7 +46,7 @@ fn a_change_by_hand_stays_when_the_routine_before_it_is_undone() {
     let mut home = Home::new(Config::default(), 2);
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1))]);
     home.pass(at(500));
-    by_hand(&mut home, 0, 9);
+    home.by_hand(0, 9);
     home.tell(Command::Cancel(routine)).unwrap();
     home.rest();
     assert_eq!(home.states, [9, 0]);
@@ -63,7 +57,7 @@ fn a_routine_overwrites_what_a_hand_did_meanwhile() {
     let mut home = Home::new(Config::default(), 2);
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1)), set(0, 2)]);
     home.pass(at(500));
-    by_hand(&mut home, 0, 9);
+    home.by_hand(0, 9);
     home.rest();
     assert_eq!(home.states, [2, 1]);
     assert_eq!(home.order(), [Placed::Routine(routine)]);
@@ -102,7 +96,7 @@ fn changes_by_hand_around_routines_that_are_undone_are_kept_once() {
     for nth in 0..20 {
         let undone = home.submit(vec![set(0, 2), long(2, 1, Span::secs(10))]);
         home.wait(Span::millis(500));
-        by_hand(&mut home, 0, 100 + nth);
+        home.by_hand(0, 100 + nth);
         home.tell(Command::Cancel(undone)).unwrap();
         home.wait(Span::millis(500));
     }
@@ -131,7 +125,7 @@ fn hands_at_any_moment_leave_a_state_that_can_be_stored() {
         let mut routines = Vec::new();
         for _ in 0..60 {
             match rng.below(8) {
-                0..3 => by_hand(&mut home, rng.below(3), rng.below(4) as u8),
+                0..3 => home.by_hand(rng.below(3) as usize, rng.below(4) as u8),
                 3..5 => {
                     let step = |_| Step {
                         undo: (rng.below(3) == 0).then_some(9),

@@ -12,7 +12,9 @@ mod home;
 
 use home::{Home, at, long, set};
 use selvedge_core::{NodeId, Span};
-use selvedge_safehome::{Command, Comparison, Condition, Config, Event, RoutineId, Step, Why};
+use selvedge_safehome::{
+    Command, Comparison, Condition, Config, Event, Outcome, RoutineId, Step, Timer, Why,
+};
 
 const SHARED: u64 = 0;
 const MUTE: u64 = 4;
@@ -142,4 +144,48 @@ fn a_lease_that_is_over_at_its_last_command_ends_nothing() {
         (is_revoked(&home, lease), home.committed(lease).is_some())
     };
     assert_eq!(run(set(SHARED, 2)), (false, true));
+    // A long one would keep it.
+    let is_long = long(SHARED, 2, Span::millis(1));
+    assert_eq!(run(is_long), (true, false));
+}
+
+/// By what was planned and the leniency, from the first access on: another one takes nothing back.
+#[test]
+fn a_lease_lasts_from_its_first_access() {
+    let (mut home, source) = home(Config::default());
+    let ends = |home: &Home| {
+        let mut timers = home.hub.timers();
+        let timer = timers.find(|it| it.0 == Timer::Lease(NodeId(SHARED)));
+        timer.map(|it| it.1)
+    };
+    home.pass(at(200));
+    home.submit(vec![set(SHARED, 2), set(3, 2), set(SHARED, 3)]);
+    // Three short ones, three times as long.
+    assert_eq!(ends(&home), Some(at(200 + 3 * 300)));
+    home.pass(at(325));
+    assert_eq!(home.issued(SHARED as usize), [(2, true), (3, true)]);
+    assert_eq!(ends(&home), Some(at(200 + 3 * 300)));
+    home.pass(at(400));
+    assert_eq!(ends(&home), None);
+    home.rest();
+    assert!(home.committed(source).is_some());
+}
+
+/// Its device took its time to begin, and would be needed for longer than was planned.
+#[test]
+fn a_lease_that_is_over_cuts_a_long_command_short() {
+    let (mut home, source) = home(Config::default());
+    home.is_mute[SHARED as usize] = true;
+    let lease = home.submit(vec![long(SHARED, 2, Span::secs(2))]);
+    // It has 6.3 s, and would take 7.
+    home.pass(at(5_000));
+    home.lands(SHARED as usize, Outcome::Done);
+    home.is_mute[SHARED as usize] = false;
+    home.pass(at(6_299));
+    assert!(!is_revoked(&home, lease));
+    home.pass(at(6_300));
+    assert!(is_revoked(&home, lease));
+    home.pass(at(8_000));
+    assert!(home.committed(source).is_some());
+    assert_eq!(home.states[SHARED as usize], 1);
 }

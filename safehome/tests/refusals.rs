@@ -11,7 +11,7 @@
 mod home;
 
 use home::{Home, at, long, set};
-use selvedge_core::{Delta, Member, NodeId, Span};
+use selvedge_core::{Delta, Member, NodeId, Span, Time};
 use selvedge_safehome::trigger::{self, TriggerId};
 use selvedge_safehome::{
     Command, Config, Flaw, Hub, Reject, RestoreError, Routine, RoutineId, Step,
@@ -114,5 +114,50 @@ fn errors_name_routines_devices_commands_and_triggers_by_number() {
         ),
     ] {
         assert!(said.starts_with(expected), "{said}");
+    }
+}
+
+/// As many as the settings say, and no more; and nothing has changed by then.
+#[test]
+fn no_more_is_taken_than_the_settings_allow() {
+    let config = Config {
+        step_limit: 2,
+        routine_limit: 2,
+        device_limit: 2,
+        ..Config::default()
+    };
+    let mut home = Home::new(config, 2);
+    let device = NodeId(2);
+    let state = Some(0);
+    let refused = home.tell(Command::Device { device, state });
+    assert_eq!(refused, Err(Reject::TooManyDevices { limit: 2 }));
+    let submit = |home: &mut Home, count: usize| {
+        let steps = vec![long(0, 1, Span::secs(1)); count];
+        home.tell(Command::Submit(Routine { steps }))
+    };
+    assert_eq!(submit(&mut home, 0), Err(Reject::Empty));
+    let too_long = Reject::TooLong { found: 3, limit: 2 };
+    assert_eq!(submit(&mut home, 3), Err(too_long));
+    assert_eq!(submit(&mut home, 2), Ok(()));
+    assert_eq!(submit(&mut home, 2), Ok(()));
+    let before = home.hub.machine().clone();
+    let too_many = Reject::TooManyRoutines { limit: 2 };
+    assert_eq!(submit(&mut home, 1), Err(too_many));
+    assert_eq!(*home.hub.machine(), before);
+    home.rest();
+    assert_eq!(submit(&mut home, 1), Ok(()));
+}
+
+/// A command has its own time, or that of the settings.
+#[test]
+fn a_command_is_waited_for_as_long_as_it_says() {
+    for (timeout, expected) in [(None, 5), (Some(Span::secs(60)), 60)] {
+        let mut home = Home::new(Config::default(), 1);
+        home.is_mute[0] = true;
+        home.submit(vec![Step {
+            timeout,
+            ..set(0, 1)
+        }]);
+        assert_eq!(home.hub.deadline(), Some(Time::ZERO + Span::secs(expected)));
     }
 }

@@ -283,6 +283,21 @@ fn changes_by_hand_that_no_hub_has_noted_are_refused() {
     assert_eq!(stateless, is_refused(Flaw::Place));
 }
 
+/// Others could go in front of a command that is on its way.
+#[test]
+fn a_command_on_its_way_for_an_untouched_place_is_refused() {
+    let mut host = Host::new(Config::default());
+    host.submit(&[(A, 1), (B, 1)]);
+    let mut saved = serde_json::to_value(host.hub.machine().save()).unwrap();
+    let touched = &mut saved["devices"][0][1]["lineage"][0]["touched"];
+    assert_eq!(*touched, true);
+    *touched = false.into();
+    let saved: Saved<u8> = serde_json::from_value(saved).unwrap();
+    let restored = Hub::restore(Config::default(), saved).err();
+    let flaw = Flaw::Command;
+    assert_eq!(restored, Some(RestoreError::Device { device: A, flaw }));
+}
+
 /// Else the next routine or command would have no number.
 #[test]
 fn numbers_that_are_used_up_are_refused() {
@@ -462,4 +477,34 @@ fn go_on(mut host: Host) {
         }
     }
     assert!(host.hub.machine().is_quiet(), "{:#?}", host.hub.machine());
+}
+
+/// A weak hub restores nothing, so what it leaves behind gives another model nothing to restore.
+#[test]
+fn a_change_by_hand_at_a_weak_hub_is_not_brought_back_under_another_model() {
+    let config = |visibility| Config {
+        visibility,
+        ..Config::default()
+    };
+    let mut host = Host::new(config(Visibility::Weak));
+    let mut issued = issues(&host.submit(&[(A, 1), (B, 1)]));
+    issued.extend(issues(&host.submit(&[(A, 7)])));
+    // It overtakes a command that is refused.
+    let (device, state) = (A, 5);
+    host.tell(Command::Observed { device, state }).unwrap();
+    let mut outcome = Outcome::Refused;
+    while let Some((device, _, token)) = issued.pop() {
+        let told = Command::Outcome {
+            device,
+            token,
+            outcome,
+        };
+        issued.extend(issues(&host.tell(told).unwrap()));
+        outcome = Outcome::Done;
+    }
+    let hub = host.hub.machine();
+    assert!(hub.is_quiet());
+    assert_eq!(hub.state(A), Some(&7));
+    let hub = Hub::restore(config(Visibility::Eventual), hub.save()).unwrap();
+    assert_eq!(issues(&Host::of(hub).tell(Command::Resume).unwrap()), []);
 }

@@ -399,3 +399,31 @@ fn times_of_day_are_written_as_they_are_read() {
     }
     assert_eq!(TimeOfDay::from_seconds(TimeOfDay::DAY), None);
 }
+
+/// In the order of the documentation: what was known, the triggers, what is so now.
+#[test]
+fn what_became_true_while_the_host_was_away_runs_and_what_was_true_does_not() {
+    for (before, runs) in [("dry", 1), ("wet", 0)] {
+        let mut bench = Bench::new();
+        bench.observe(1, before);
+        bench.trigger(Trigger::When(is(1, Comparison::Equal, "wet")));
+        assert_eq!(bench.runs.len(), 0);
+        bench.observe(1, "wet");
+        assert_eq!(bench.runs.len(), runs);
+    }
+}
+
+/// With a routine its triggers go, and with them their timers.
+#[test]
+fn what_is_forgotten_wakes_nobody() {
+    let mut bench = Bench::new();
+    bench.tell(clock("06:00")).unwrap();
+    bench.at("06:30");
+    bench.trigger(Trigger::Every(Span::secs(60)));
+    bench.put("other", 2);
+    assert!(bench.driver.deadline().is_some());
+    bench.tell(Command::Forget("r".into())).unwrap();
+    assert_eq!(bench.driver.deadline(), None);
+    assert_eq!(bench.driver.machine().triggers().count(), 0);
+    assert!(bench.pass(DAY).is_empty());
+}

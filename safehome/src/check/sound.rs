@@ -31,37 +31,37 @@ const ROWS: [Row; 7] = [
         Visibility::Eventual,
         Scheduler::FirstCome,
         "eventual, first come first served",
-        [225, 29_668, 163_241, 700_378],
+        [225, 29_690, 163_241, 682_036],
     ),
     Row(
         Visibility::Eventual,
         Scheduler::JustInTime,
         "eventual, just in time",
-        [614, 36_324, 354_064, 796_688],
+        [614, 36_357, 354_064, 771_862],
     ),
     Row(
         Visibility::Eventual,
         Scheduler::Timeline,
         "eventual, timeline",
-        [397, 27_095, 270_041, 791_998],
+        [397, 27_117, 270_041, 770_198],
     ),
     Row(
         Visibility::PartitionedStrict,
         Scheduler::Timeline,
         "partitioned strict",
-        [104, 8_320, 115_605, 716_915],
+        [104, 8_320, 115_605, 694_797],
     ),
     Row(
         Visibility::GlobalStrict,
         Scheduler::Timeline,
         "global strict",
-        [104, 8_320, 130_843, 824_113],
+        [104, 8_320, 130_843, 797_477],
     ),
     Row(
         Visibility::StrongGlobalStrict,
         Scheduler::Timeline,
         "strong global strict",
-        [104, 8_320, 274_486, 1_066_992],
+        [104, 8_320, 274_486, 1_031_534],
     ),
     Row(
         Visibility::Weak,
@@ -73,12 +73,12 @@ const ROWS: [Row; 7] = [
 
 /// The numbers of states with restarts of the hub.
 const RESUMES: [[usize; 3]; 7] = [
-    [1_895, 9_343, 4_226],
-    [5_376, 7_684, 6_295],
-    [3_951, 9_404, 4_278],
-    [1_046, 6_791, 3_867],
-    [1_046, 6_791, 4_294],
-    [1_046, 6_791, 4_294],
+    [1_895, 9_561, 4_226],
+    [5_376, 7_899, 6_295],
+    [3_951, 9_622, 4_278],
+    [1_046, 6_966, 3_867],
+    [1_046, 6_966, 4_294],
+    [1_046, 6_966, 4_294],
     [11_503, 15_515, 4_245],
 ];
 

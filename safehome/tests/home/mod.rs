@@ -128,6 +128,47 @@ impl Home {
         self.input(Input::Membership(delta)).unwrap();
     }
 
+    /// The device's command has this outcome at once.
+    pub(crate) fn lands(&mut self, nth: usize, outcome: Outcome) {
+        let (token, value, _) = self.flights[nth].take().unwrap();
+        if outcome == Outcome::Done {
+            self.states[nth] = value;
+        }
+        let device = NodeId(nth as u64);
+        let told = Command::Outcome {
+            device,
+            token,
+            outcome,
+        };
+        self.tell(told).unwrap();
+    }
+
+    /// What was on its way to the device does not happen any more, and nobody hears of it.
+    pub(crate) fn gives_up(&mut self, nth: usize) {
+        self.flights[nth] = None;
+    }
+
+    /// A hand changes the device, and it says so.
+    pub(crate) fn by_hand(&mut self, nth: usize, state: u8) {
+        self.states[nth] = state;
+        let device = NodeId(nth as u64);
+        self.tell(Command::Observed { device, state }).unwrap();
+    }
+
+    /// What was issued to a device, with `true` for routines and `false` for rollbacks.
+    pub(crate) fn issued(&self, nth: usize) -> Vec<(u8, bool)> {
+        let of = |(_, event): &(Time, Event<u8>)| match event {
+            Event::Issue {
+                device,
+                value,
+                routine,
+                ..
+            } if device.0 == nth as u64 => Some((*value, routine.is_some())),
+            _ => None,
+        };
+        self.events.iter().filter_map(of).collect()
+    }
+
     /// The membership service says so.
     pub(crate) fn hear(&mut self, delta: Delta) {
         self.input(Input::Membership(delta)).unwrap();

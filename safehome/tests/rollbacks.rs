@@ -1,0 +1,280 @@
+//! Rollbacks that are refused, overtaken by hands, or no longer what is wanted.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+mod home;
+
+use home::{Home, long, maybe, set};
+use selvedge_core::{Driver, NodeId, Span, Time};
+use selvedge_safehome::{
+    Command, Comparison, Condition, Config, Event, Hub, Outcome, Skip, Step, Timer, Undo, Why,
+};
+
+const A: NodeId = NodeId(0);
+
+fn config(undo_attempts: u8) -> Config {
+    Config {
+        undo_attempts,
+        ..Config::default()
+    }
+}
+
+/// A home whose first device was brought into state 1 by a routine that is undone, so that it is to
+/// be restored.
+fn undone(undo_attempts: u8) -> Home {
+    let mut home = Home::new(config(undo_attempts), 3);
+    let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
+    home.pass(Time::ZERO + Span::secs(1));
+    home.is_mute[0] = true;
+    home.tell(Command::Cancel(routine)).unwrap();
+    assert_eq!(home.issued(0), [(1, true), (0, false)]);
+    home
+}
+
+/// The same, when the device has refused to be restored.
+fn stuck() -> Home {
+    let mut home = undone(1);
+    home.lands(0, Outcome::Refused);
+    assert!(is_stuck(&home));
+    home.is_mute[0] = false;
+    home
+}
+
+fn is_stuck(home: &Home) -> bool {
+    home.events.iter().any(|it| it.1 == Event::Stuck(A))
+}
+
+#[test]
+fn a_device_is_restored_though_a_hand_changes_it_meanwhile() {
+    let mut home = undone(5);
+    home.lands(0, Outcome::Refused);
+    home.is_mute[0] = false;
+    home.by_hand(0, 7);
+    assert_eq!(home.issued(0).len(), 2, "it is tried again later");
+    home.rest();
+    assert_eq!(home.states[0], 0);
+    assert_eq!(home.order(), []);
+    // It is told once, and when it is so.
+    let restored = |it: &&(Time, Event<u8>)| it.1 == Event::Restored(A);
+    assert_eq!(home.events.iter().filter(restored).count(), 1);
+}
+
+/// A device that somebody has moved may obey again, so it is not given up as soon.
+#[test]
+fn attempts_count_from_the_last_change_by_hand() {
+    let mut home = undone(2);
+    home.lands(0, Outcome::Refused);
+    home.by_hand(0, 7);
+    home.pass(home.now + Span::secs(1));
+    home.lands(0, Outcome::Refused);
+    assert!(!is_stuck(&home));
+    home.pass(home.now + Span::secs(1));
+    home.lands(0, Outcome::Refused);
+    assert!(is_stuck(&home));
+    assert!(home.hub.machine().is_quiet());
+}
+
+/// And from the last rollback that was done.
+#[test]
+fn attempts_count_from_the_last_rollback_that_was_done() {
+    let mut home = undone(2);
+    for _ in 0..3 {
+        home.lands(0, Outcome::Refused);
+        home.pass(home.now + Span::secs(1));
+        home.lands(0, Outcome::Done);
+        assert!(home.hub.machine().is_quiet());
+        home.is_mute[0] = false;
+        home.is_mute[1] = true;
+        home.submit(vec![set(0, 1), set(1, 1)]);
+        home.pass(home.now + Span::millis(100));
+        home.is_mute[0] = true;
+        home.lands(1, Outcome::Refused);
+    }
+    assert!(!is_stuck(&home));
+}
+
+/// Nothing is tried while the device is down, so nothing counts.
+#[test]
+fn a_device_that_is_down_gets_stuck_on_nothing() {
+    let mut home = undone(1);
+    home.flip(0);
+    home.lands(0, Outcome::Unknown);
+    assert!(!is_stuck(&home));
+    home.is_mute[0] = false;
+    home.flip(0);
+    home.rest();
+    assert_eq!(home.states[0], 0);
+}
+
+/// What a device that is stuck would need to obey again.
+#[test]
+fn a_stuck_device_is_restored_when_it_moves_again() {
+    type Moves = fn(&mut Home);
+    let by_restart: Moves = |home| {
+        home.flip(0);
+        home.flip(0);
+    };
+    let by_hand: Moves = |home| home.by_hand(0, 7);
+    for moves in [by_restart, by_hand] {
+        let mut home = stuck();
+        home.rest();
+        assert_eq!(home.states[0], 1);
+        moves(&mut home);
+        home.rest();
+        assert_eq!(home.states[0], 0);
+    }
+    // A command that it obeys puts an end to that; later rollbacks are done again.
+    let mut home = stuck();
+    let last = home.submit(vec![set(0, 5), long(1, 1, Span::secs(1))]);
+    home.pass(home.now + Span::millis(500));
+    home.tell(Command::Cancel(last)).unwrap();
+    home.rest();
+    assert_eq!(home.states[0], 0);
+}
+
+/// Its state is not what the order says, so a condition sees nothing.
+#[test]
+fn a_condition_does_not_see_the_state_of_a_stuck_device() {
+    for value in [0, 1] {
+        let mut home = stuck();
+        let condition = Some(Condition {
+            device: A,
+            comparison: Comparison::Equal,
+            value,
+        });
+        let step = Step {
+            condition,
+            ..maybe(2, 1)
+        };
+        let routine = home.submit(vec![step]);
+        let (step, why) = (0, Skip::StateUnknown);
+        let skipped = Event::Skipped { routine, step, why };
+        assert!(home.events.iter().any(|it| it.1 == skipped));
+    }
+}
+
+/// A device that goes takes its timer with it.
+#[test]
+fn nothing_is_tried_again_at_a_device_that_is_gone() {
+    let mut home = undone(5);
+    home.lands(0, Outcome::Refused);
+    home.by_hand(0, 0);
+    let is_retry = |home: &Home| home.hub.timers().any(|it| it.0 == Timer::Retry(A));
+    assert!(is_retry(&home));
+    home.tell(Command::Remove(A)).unwrap();
+    assert!(!is_retry(&home));
+}
+
+/// A rollback was on its way when the hub stopped, and was not done; meanwhile another state is to
+/// be brought back.
+#[test]
+fn a_rollback_that_is_asked_for_is_not_issued_as_it_was() {
+    let mut home = Home::new(config(5), 3);
+    let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
+    home.pass(Time::ZERO + Span::secs(1));
+    let second = home.submit(vec![set(0, 2), long(2, 1, Span::secs(100))]);
+    home.pass(Time::ZERO + Span::secs(2));
+    home.is_mute[0] = true;
+    home.tell(Command::Cancel(second)).unwrap();
+    assert_eq!(home.issued(0).last(), Some(&(1, false)));
+    home.tell(Command::Cancel(first)).unwrap();
+    let (config, saved) = (config(5), home.hub.machine().save());
+    home.hub = Driver::new(Hub::restore(config, saved).unwrap());
+    home.tell(Command::Resume).unwrap();
+    let asked = home.events.iter().rev().find_map(|(_, event)| match event {
+        Event::Ask { device: A, token } => Some(*token),
+        _ => None,
+    });
+    let (device, token, state) = (A, asked.unwrap(), 2);
+    home.gives_up(0);
+    let answer = Command::Answered {
+        device,
+        token,
+        state,
+    };
+    home.tell(answer).unwrap();
+    assert_eq!(home.issued(0).last(), Some(&(0, false)));
+}
+
+/// The handler of a command is that of the state into which it brought the device.
+#[test]
+fn a_later_command_has_its_own_undo_handler_or_none() {
+    for (undo, expected) in [(Some(8), 8), (None, 0)] {
+        let mut home = Home::new(config(5), 2);
+        home.flip(1);
+        let handled = |value, undo| Step {
+            undo,
+            ..set(0, value)
+        };
+        home.submit(vec![handled(1, Some(9)), handled(2, undo), set(1, 1)]);
+        home.rest();
+        assert_eq!(home.states[0], expected);
+    }
+}
+
+/// What remains of a routine is said as it is.
+#[test]
+fn an_abort_tells_what_becomes_of_each_device() {
+    let mut home = Home::new(config(5), 4);
+    let routine = home.submit(vec![
+        set(0, 1),
+        set(1, 1),
+        set(2, 1),
+        long(3, 1, Span::secs(100)),
+    ]);
+    home.pass(Time::ZERO + Span::secs(1));
+    home.flip(1);
+    home.by_hand(2, 7);
+    home.tell(Command::Cancel(routine)).unwrap();
+    let undo = vec![
+        (NodeId(3), Undo::Begun),
+        (NodeId(2), Undo::NotNeeded),
+        (NodeId(1), Undo::Pending),
+        (NodeId(0), Undo::Begun),
+    ];
+    let why = Why::Cancelled;
+    let aborted = Event::Aborted { routine, why, undo };
+    assert!(home.events.iter().any(|it| it.1 == aborted));
+    home.rest();
+    home.flip(1);
+    home.rest();
+    assert_eq!(home.states, [0, 0, 7, 0]);
+}
+
+/// A rollback is done, and another state is wanted by then: nothing is restored yet.
+#[test]
+fn a_device_is_restored_when_it_is_in_the_state_that_is_wanted() {
+    let mut home = Home::new(config(5), 3);
+    let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
+    home.pass(Time::ZERO + Span::secs(1));
+    let second = home.submit(vec![set(0, 2), long(2, 1, Span::secs(100))]);
+    home.pass(Time::ZERO + Span::secs(2));
+    home.is_mute[0] = true;
+    home.tell(Command::Cancel(second)).unwrap();
+    home.tell(Command::Cancel(first)).unwrap();
+    let restored = |home: &Home| home.events.iter().any(|it| it.1 == Event::Restored(A));
+    home.lands(0, Outcome::Done);
+    assert_eq!(home.states[0], 1);
+    assert!(!restored(&home));
+    home.lands(0, Outcome::Done);
+    assert_eq!(home.states[0], 0);
+    assert!(restored(&home));
+}
+
+/// Who waits for a device to be restored need not wait for one that is down.
+#[test]
+fn a_failure_is_told_at_once_to_who_waits() {
+    let mut home = undone(5);
+    home.lands(0, Outcome::Refused);
+    let waits = home.submit(vec![set(0, 5)]);
+    home.flip(0);
+    let (routine, why) = (waits, Why::Step(0, Skip::Down));
+    let aborting = Event::Aborting { routine, why };
+    assert!(home.events.iter().any(|it| it.1 == aborting));
+}

@@ -1,0 +1,165 @@
+//! Stored states into which no hub comes.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+mod home;
+
+use home::{Home, long, set};
+use selvedge_core::{NodeId, Span, Time};
+use selvedge_safehome::{
+    Command, Config, Flaw, Hub, RestoreError, RoutineId, Saved, Scheduler, Visibility,
+};
+use serde_json::{Value, json};
+
+const DEVICE: NodeId = NodeId(0);
+const ROUTINE: RoutineId = RoutineId(1);
+
+/// In the midst of a long command.
+fn held() -> Home {
+    let mut home = Home::new(Config::default(), 2);
+    home.submit(vec![long(0, 1, Span::secs(10)), set(1, 1)]);
+    home.pass(Time::ZERO + Span::secs(1));
+    home
+}
+
+fn refused(home: &Home, change: impl Fn(&mut Value)) -> Option<RestoreError> {
+    let mut saved = serde_json::to_value(home.hub.machine().save()).unwrap();
+    change(&mut saved);
+    let saved: Saved<u8> = serde_json::from_value(saved).unwrap();
+    Hub::restore(Config::default(), saved).err()
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    let home = held();
+    assert_eq!(refused(&home, |_| {}), None);
+    let of_device = |flaw| {
+        Some(RestoreError::Device {
+            device: DEVICE,
+            flaw,
+        })
+    };
+    let of_routine = |flaw| {
+        Some(RestoreError::Routine {
+            routine: ROUTINE,
+            flaw,
+        })
+    };
+    let flight = json!({"token": 1, "value": 1, "routine": 1});
+    let both = refused(&home, |it| {
+        it["devices"][0][1]["flight"] = flight.clone();
+    });
+    assert_eq!(both, of_device(Flaw::Command), "done, and on its way");
+    let untouched = refused(&home, |it| {
+        let entry = &mut it["devices"][0][1]["lineage"][0];
+        entry["touched"] = false.into();
+        entry["wrote"] = Value::Null;
+    });
+    assert_eq!(
+        untouched,
+        of_device(Flaw::Command),
+        "held by who has not come"
+    );
+    let entry = |at: usize, change: fn(&mut Value)| {
+        refused(&home, |it| change(&mut it["devices"][at][1]["lineage"][0]))
+    };
+    let handled = entry(1, |it| {
+        it["touched"] = true.into();
+        it["undo"] = 9.into();
+    });
+    let of_second = |flaw| {
+        let device = NodeId(1);
+        Some(RestoreError::Device { device, flaw })
+    };
+    assert_eq!(handled, of_second(Flaw::Place), "nothing to be undone");
+    let doubtful = entry(1, |it| it["doubtful"] = true.into());
+    assert_eq!(
+        doubtful,
+        of_second(Flaw::Place),
+        "in doubt without a command"
+    );
+    let tested = refused(&home, |it| it["runs"][0][1]["tested"] = true.into());
+    assert_eq!(tested, of_routine(Flaw::Stage), "an answer and no question");
+    let beyond = refused(&home, |it| it["runs"][0][1]["at"] = 2.into());
+    assert_eq!(beyond, of_routine(Flaw::Stage), "done, and running");
+    let stranger = refused(&home, |it| it["last"] = 0.into());
+    assert_eq!(stranger, of_routine(Flaw::Misplaced), "never accepted");
+}
+
+/// Another model may be chosen when all is finished, and what is on its way is no exception.
+#[test]
+fn another_model_waits_for_a_rollback_on_its_way() {
+    let mut home = held();
+    home.tell(Command::Cancel(ROUTINE)).unwrap();
+    let asked = Visibility::GlobalStrict;
+    let config = Config {
+        visibility: asked,
+        ..Config::default()
+    };
+    let restored = |home: &Home| Hub::restore(config, home.hub.machine().save()).err();
+    let saved = Visibility::Eventual;
+    let refused = Some(RestoreError::Visibility { saved, asked });
+    assert_eq!(restored(&home), refused);
+    home.rest();
+    assert_eq!(restored(&home), None);
+}
+
+/// Another scheduler may be chosen at any time; who waited for a place gets one.
+#[test]
+fn another_scheduler_goes_on_with_what_there_is() {
+    let schedulers = [
+        Scheduler::FirstCome,
+        Scheduler::JustInTime,
+        Scheduler::Timeline,
+    ];
+    for before in schedulers {
+        for after in schedulers {
+            let config = |scheduler| Config {
+                scheduler,
+                ..Config::default()
+            };
+            let mut home = Home::new(config(before), 2);
+            for value in 1..5 {
+                home.submit(vec![long(0, value, Span::secs(1)), set(1, value)]);
+                home.submit(vec![set(1, value), long(0, value, Span::secs(1))]);
+            }
+            home.pass(Time::ZERO + Span::millis(500));
+            let hub = Hub::restore(config(after), home.hub.machine().save()).unwrap();
+            home.hub = selvedge_core::Driver::new(hub);
+            home.tell(Command::Resume).unwrap();
+            home.rest();
+            assert_eq!(home.order().len(), 8);
+        }
+    }
+}
+
+/// A weak hub restores nothing, and forgets nothing of what is to be restored.
+#[test]
+fn a_pending_rollback_rests_while_the_hub_is_weak() {
+    let mut home = held();
+    home.flip(0);
+    home.pass(Time::ZERO + Span::secs(2));
+    assert!(home.hub.machine().is_quiet());
+    let go_on_as = |home: &mut Home, visibility| {
+        let config = Config {
+            visibility,
+            ..Config::default()
+        };
+        let hub = Hub::restore(config, home.hub.machine().save()).unwrap();
+        home.hub = selvedge_core::Driver::new(hub);
+        home.tell(Command::Resume).unwrap();
+    };
+    go_on_as(&mut home, Visibility::Weak);
+    home.flip(0);
+    home.rest();
+    assert_eq!(home.states[0], 1);
+    go_on_as(&mut home, Visibility::PartitionedStrict);
+    home.rest();
+    assert_eq!(home.states[0], 0);
+}
