@@ -77,6 +77,8 @@ struct Reach {
     /// For each live routine a row, with a cell for each device needed: the number of entries in
     /// front of the new routine's last place there, or its first, that it leaves.
     rows: Vec<u32>,
+    /// Whose neighbours are to be looked at; and whose are known when these are.
+    stack: Vec<(usize, bool)>,
 }
 
 impl<'a, V: Value> Sides<'a, V> {
@@ -206,12 +208,13 @@ impl<'a, V: Value> Sides<'a, V> {
         let Some(at) = self.index(id) else {
             return;
         };
-        self.find(at, side);
         let width = self.needs.len();
         let reach = match side {
-            Side::Before => &self.before,
-            Side::After => &self.after,
+            Side::Before => &mut self.before,
+            Side::After => &mut self.after,
         };
+        let is_direct = self.hub.rules.direct_order();
+        reach.find(at, &self.live, &self.cells, width, is_direct);
         let row = reach.rows.get(at * width..).unwrap_or_default();
         let rooms = self.rooms.get_mut(choices * width..).unwrap_or_default();
         for (room, &limit) in rooms.iter_mut().zip(row) {
@@ -219,53 +222,6 @@ impl<'a, V: Value> Sides<'a, V> {
             match side {
                 Side::Before => room.first = room.first.max(limit),
                 Side::After => room.last = room.last.min(limit),
-            }
-        }
-    }
-
-    /// Finds how far this one reaches, and all beyond it.
-    fn find(&mut self, at: usize, side: Side) {
-        let (width, is_direct) = (self.needs.len(), self.hub.rules.direct_order());
-        // Whose neighbours are to be looked at; and whose are known when these are.
-        let mut stack = vec![(at, false)];
-        while let Some((at, is_beyond_known)) = stack.pop() {
-            let reach = match side {
-                Side::Before => &mut self.before,
-                Side::After => &mut self.after,
-            };
-            match reach.is_known.get_mut(at) {
-                Some(is_known) if is_beyond_known || !*is_known => *is_known = true,
-                Some(_) | None => continue,
-            }
-            if !is_beyond_known {
-                stack.push((at, true));
-            }
-            let mut next = self.live.get(at).and_then(|it| it.cell);
-            while let Some((place, cell)) = next.and_then(|it| Some((it, self.cells.get(it)?))) {
-                next = cell.sibling;
-                let beyond = match side {
-                    _ if is_direct => None,
-                    Side::Before if cell.is_first => None,
-                    Side::Before => self.cells.get(place - 1),
-                    Side::After if cell.is_last => None,
-                    Side::After => self.cells.get(place + 1),
-                };
-                match beyond {
-                    Some(beyond) if is_beyond_known => reach.take_in(at, beyond.live, width),
-                    Some(beyond) if reach.is_known.get(beyond.live) == Some(&false) => {
-                        stack.push((beyond.live, false));
-                    }
-                    Some(_) | None => {}
-                }
-                if !is_beyond_known
-                    && let Some((number, place)) = cell.place
-                    && let Some(limit) = reach.rows.get_mut(at * width + number)
-                {
-                    match side {
-                        Side::Before => *limit = (*limit).max(place + 1),
-                        Side::After => *limit = (*limit).min(place),
-                    }
-                }
             }
         }
     }
@@ -311,6 +267,55 @@ impl Reach {
             side,
             is_known: vec![false; live],
             rows: vec![all; cells],
+            stack: Vec::with_capacity(2 * live),
+        }
+    }
+
+    /// Finds how far this one reaches, and all beyond it.
+    fn find<V>(
+        &mut self,
+        at: usize,
+        live: &[Live<'_, V>],
+        cells: &[Cell],
+        width: usize,
+        is_direct: bool,
+    ) {
+        self.stack.push((at, false));
+        while let Some((at, is_beyond_known)) = self.stack.pop() {
+            match self.is_known.get_mut(at) {
+                Some(is_known) if is_beyond_known || !*is_known => *is_known = true,
+                Some(_) | None => continue,
+            }
+            if !is_beyond_known {
+                self.stack.push((at, true));
+            }
+            let mut next = live.get(at).and_then(|it| it.cell);
+            while let Some((place, cell)) = next.and_then(|it| Some((it, cells.get(it)?))) {
+                next = cell.sibling;
+                let beyond = match self.side {
+                    _ if is_direct => None,
+                    Side::Before if cell.is_first => None,
+                    Side::Before => cells.get(place - 1),
+                    Side::After if cell.is_last => None,
+                    Side::After => cells.get(place + 1),
+                };
+                match beyond {
+                    Some(beyond) if is_beyond_known => self.take_in(at, beyond.live, width),
+                    Some(beyond) if self.is_known.get(beyond.live) == Some(&false) => {
+                        self.stack.push((beyond.live, false));
+                    }
+                    Some(_) | None => {}
+                }
+                if !is_beyond_known
+                    && let Some((number, place)) = cell.place
+                    && let Some(limit) = self.rows.get_mut(at * width + number)
+                {
+                    match self.side {
+                        Side::Before => *limit = (*limit).max(place + 1),
+                        Side::After => *limit = (*limit).min(place),
+                    }
+                }
+            }
         }
     }
 
