@@ -84,6 +84,15 @@ fn what_contradicts_itself_is_refused() {
         of_second(Flaw::Place),
         "in doubt without a command"
     );
+    let endless = entry(1, |it| {
+        it["leased"] = true.into();
+        it["length"] = 0.into();
+    });
+    assert_eq!(
+        endless,
+        of_second(Flaw::Place),
+        "a lease that is over at once"
+    );
     let tested = refused(&home, |it| it["runs"][0][1]["tested"] = true.into());
     assert_eq!(tested, of_routine(Flaw::Stage), "an answer and no question");
     let beyond = refused(&home, |it| it["runs"][0][1]["at"] = 2.into());
