@@ -189,7 +189,7 @@ impl<V: Value> Hub<V> {
     /// Who went before a waiting routine has taken too long. It is aborted between two commands
     /// (erratum H12).
     pub(crate) fn lease_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
-        let leniency = self.config.leniency;
+        let (leniency, short) = (self.config.leniency, self.config.short);
         let Some(device) = self.devices.get(&id) else {
             return;
         };
@@ -214,7 +214,8 @@ impl<V: Value> Hub<V> {
             return;
         };
         if !is_awaited {
-            cx.arm(Timer::Lease(id), entry.lease(leniency));
+            // A plan of other settings, from storage, may be shorter than any command.
+            cx.arm(Timer::Lease(id), entry.lease(leniency).max(short));
         } else if in_flight && !self.rules.revokes_in_flight() {
             entry.revoked = true;
         } else {

@@ -443,7 +443,8 @@ impl<V: Value> Hub<V> {
         must(entry.touched || !entry.released, Flaw::Place)?;
         must(entry.leased || !entry.revoked, Flaw::Place)?;
         let is_eventual = self.config.visibility == Visibility::Eventual;
-        must(is_eventual || !entry.leased, Flaw::Place)?;
+        let may_lease = is_eventual && entry.length > Span::ZERO;
+        must(may_lease || !entry.leased, Flaw::Place)?;
         if run.stage == Stage::Committed {
             return must(entry.released, Flaw::Place);
         }

@@ -10,10 +10,10 @@
 
 mod home;
 
-use home::{Home, at, long, set};
+use home::{Home, at, long, maybe, set};
 use selvedge_core::{NodeId, Span};
 use selvedge_safehome::{
-    Command, Comparison, Condition, Config, Event, Outcome, RoutineId, Step, Timer, Why,
+    Command, Comparison, Condition, Config, Event, Outcome, RoutineId, Scheduler, Step, Timer, Why,
 };
 
 const SHARED: u64 = 0;
@@ -188,4 +188,25 @@ fn a_lease_that_is_over_cuts_a_long_command_short() {
     home.pass(at(8_000));
     assert!(home.committed(source).is_some());
     assert_eq!(home.states[SHARED as usize], 1);
+}
+
+/// However long the commands before it were to take: a lease has a length, lest it is over again and
+/// again without a moment passing.
+#[test]
+fn a_lease_takes_time() {
+    let (mut home, _) = home(Config {
+        scheduler: Scheduler::JustInTime,
+        ..Config::default()
+    });
+    home.pass(at(100));
+    home.flip(2);
+    home.is_mute[SHARED as usize] = true;
+    let for_ever = Step {
+        hold: Span(u64::MAX),
+        ..maybe(2, 1)
+    };
+    home.submit(vec![for_ever.clone(), for_ever, set(SHARED, 2)]);
+    let mut timers = home.hub.timers();
+    let lease = timers.find(|it| it.0 == Timer::Lease(NodeId(SHARED)));
+    assert_eq!(lease.unwrap().1, at(100 + 3 * 100));
 }

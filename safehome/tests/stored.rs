@@ -13,7 +13,7 @@ mod home;
 use home::{Home, long, set};
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Config, Flaw, Hub, RestoreError, RoutineId, Saved, Scheduler, Visibility,
+    Command, Config, Flaw, Hub, RestoreError, RoutineId, Saved, Scheduler, Timer, Visibility,
 };
 use serde_json::{Value, json};
 
@@ -83,6 +83,15 @@ fn what_contradicts_itself_is_refused() {
         doubtful,
         of_second(Flaw::Place),
         "in doubt without a command"
+    );
+    let endless = entry(1, |it| {
+        it["leased"] = true.into();
+        it["length"] = 0.into();
+    });
+    assert_eq!(
+        endless,
+        of_second(Flaw::Place),
+        "a lease that is over at once"
     );
     let tested = refused(&home, |it| it["runs"][0][1]["tested"] = true.into());
     assert_eq!(tested, of_routine(Flaw::Stage), "an answer and no question");
@@ -162,4 +171,25 @@ fn a_pending_rollback_rests_while_the_hub_is_weak() {
     go_on_as(&mut home, Visibility::PartitionedStrict);
     home.rest();
     assert_eq!(home.states[0], 0);
+}
+
+/// A lease of a plan that is too short is looked at now and then, not all the time.
+#[test]
+fn a_stored_lease_is_not_over_all_the_time() {
+    let mut home = Home::new(Config::default(), 2);
+    home.is_mute[0] = true;
+    home.submit(vec![long(1, 1, Span::secs(10)), set(0, 1)]);
+    home.submit(vec![set(0, 2)]);
+    let mut saved = serde_json::to_value(home.hub.machine().save()).unwrap();
+    let entry = &mut saved["devices"][0][1]["lineage"][0];
+    assert_eq!(entry["leased"], true);
+    entry["length"] = 1.into();
+    let saved: Saved<u8> = serde_json::from_value(saved).unwrap();
+    let hub = Hub::restore(Config::default(), saved).unwrap();
+    home.hub = selvedge_core::Driver::new(hub);
+    home.tell(Command::Resume).unwrap();
+    home.pass(Time::ZERO + Span::millis(1));
+    let mut timers = home.hub.timers();
+    let lease = timers.find(|it| it.0 == Timer::Lease(DEVICE)).unwrap();
+    assert!(lease.1 >= Time::ZERO + Config::default().short);
 }

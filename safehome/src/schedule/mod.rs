@@ -18,6 +18,9 @@ use crate::{Config, Hub, RoutineId, Timer, Value};
 
 pub(crate) use crate::schedule::waiting::Waiting;
 
+/// No command is planned to begin later than this after its routine.
+const LATEST: Span = Span(u64::MAX / 2);
+
 /// A place in the order of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -246,7 +249,7 @@ impl<V: Value> Hub<V> {
             let until = clock + self.config.short + step.hold;
             for device in step.devices() {
                 match needs.iter_mut().find(|it| it.device == device) {
-                    Some(need) => need.until = until,
+                    Some(need) => need.until = need.until.max(until),
                     None => needs.push(Need {
                         device,
                         from: clock,
@@ -254,7 +257,8 @@ impl<V: Value> Hub<V> {
                     }),
                 }
             }
-            clock = until;
+            // Whatever comes after an endless command needs time, too.
+            clock = until.min(LATEST);
         }
         needs
     }
