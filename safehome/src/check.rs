@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 use selvedge_sim::check::Scenario;
 
-pub use algorithm::{Algorithm1, Slot, algorithm_1};
+pub use algorithm::{Algorithm1, Search, Slot, algorithm_1};
 pub use home::{Do, Happening, Home, Promise, Setup, Tick};
 
 use crate::Published;

@@ -1,10 +1,13 @@
-//! Algorithm 1 of the paper as it is printed, to show where it does not end.
+//! Algorithm 1 of the paper as it is printed, to show where it does not end. Each step is one call.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
+use selvedge_core::{Context, Input, Machine, Member, Span};
+use selvedge_sim::check::{Model, State};
+
 /// A time for which a device is planned for a routine: from `start` until before `end`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
     /// Whose.
     pub routine: u64,
@@ -27,7 +30,7 @@ impl Slot {
 }
 
 /// Which mends are made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Algorithm1 {
     /// Whether the routine's end is tested before its command is read (erratum H16).
     pub tests_first: bool,
@@ -46,63 +49,183 @@ pub fn algorithm_1(
     routine: &[(usize, u64)],
     limit: u64,
 ) -> Option<(Vec<u64>, u64)> {
-    let mut search = Search {
-        rules,
-        lineages,
-        routine,
-        limit,
-        calls: 0,
-        places: vec![0; routine.len()],
-    };
-    let found = search.schedule(0, 0, &[], &[])?;
-    found.then_some((search.places, search.calls))
-}
-
-struct Search<'a> {
-    rules: Algorithm1,
-    lineages: &'a [Vec<Slot>],
-    routine: &'a [(usize, u64)],
-    limit: u64,
-    calls: u64,
-    places: Vec<u64>,
-}
-
-impl Search<'_> {
-    fn schedule(&mut self, index: usize, start: u64, pre: &[u64], post: &[u64]) -> Option<bool> {
-        let mut start = start;
-        // The last line calls the function again with the next gap: a loop.
-        loop {
-            self.calls += 1;
-            if self.calls > self.limit {
-                return None;
-            }
-            if self.rules.tests_first && index == self.routine.len() {
-                return Some(true);
-            }
-            let &(device, length) = self.routine.get(index)?;
-            let lineage = self.lineages.get(device)?;
-            let (gap, is_endless) = gap(lineage, start, length);
-            let of = |slots: &[Slot]| -> Vec<u64> { slots.iter().map(|it| it.routine).collect() };
-            let at = lineage.partition_point(|it| it.start < gap);
-            let (left, right) = lineage.split_at_checked(at)?;
-            let mut before = of(left);
-            let mut after = of(right);
-            before.extend(pre);
-            after.extend(post);
-            if !before.iter().any(|it| after.contains(it))
-                && self.schedule(index + 1, gap + length, &before, &after)?
-            {
-                if let Some(place) = self.places.get_mut(index) {
-                    *place = gap;
-                }
-                return Some(true);
-            }
-            if is_endless && self.rules.ends {
-                return Some(false);
-            }
-            let next = lineage.get(at).map_or(gap + length, |it| it.end);
-            start = if is_endless { gap + length } else { next };
+    let mut search = Search::new(rules, lineages.to_vec(), routine.to_vec());
+    while search.found.is_none() {
+        if search.calls == limit {
+            return None;
         }
+        search.call();
+    }
+    match search.found? {
+        Found::Places(places) => Some((places, search.calls)),
+        Found::Nothing | Found::BeyondTheEnd => None,
+    }
+}
+
+/// A search for places, call by call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Search {
+    rules: Algorithm1,
+    lineages: Vec<Vec<Slot>>,
+    routine: Vec<(usize, u64)>,
+    /// The calls that have not returned.
+    open: Vec<Call>,
+    calls: u64,
+    found: Option<Found>,
+}
+
+/// A call for one command.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Call {
+    start: u64,
+    pre: Vec<u64>,
+    post: Vec<u64>,
+    /// The gap that is tried, and whether it is the endless one.
+    gap: Option<(u64, bool)>,
+}
+
+/// How a search ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Found {
+    Places(Vec<u64>),
+    Nothing,
+    /// A command behind the last one was read.
+    BeyondTheEnd,
+}
+
+impl Search {
+    fn new(rules: Algorithm1, lineages: Vec<Vec<Slot>>, routine: Vec<(usize, u64)>) -> Self {
+        Self {
+            rules,
+            lineages,
+            routine,
+            open: vec![Call::new(0, Vec::new(), Vec::new())],
+            calls: 0,
+            found: None,
+        }
+    }
+
+    /// One call, until it makes the next one.
+    fn call(&mut self) {
+        self.calls += 1;
+        let index = self.open.len().saturating_sub(1);
+        if self.rules.tests_first && index == self.routine.len() {
+            let places = self.open.iter().filter_map(|it| it.gap);
+            self.found = Some(Found::Places(places.map(|it| it.0).collect()));
+            return;
+        }
+        let command = self.routine.get(index).copied();
+        let lineage = command.and_then(|it| self.lineages.get(it.0));
+        let (Some((_, length)), Some(lineage), Some(call)) =
+            (command, lineage, self.open.last_mut())
+        else {
+            self.found = Some(Found::BeyondTheEnd);
+            return;
+        };
+        let (gap, is_endless) = gap(lineage, call.start, length);
+        call.gap = Some((gap, is_endless));
+        let at = lineage.partition_point(|it| it.start < gap);
+        let (left, right) = lineage.split_at_checked(at).unwrap_or((lineage, &[]));
+        let with = |slots: &[Slot], others: &[u64]| -> Vec<u64> {
+            let own = slots.iter().map(|it| it.routine);
+            own.chain(others.iter().copied()).collect()
+        };
+        let (pre, post) = (with(left, &call.pre), with(right, &call.post));
+        if pre.iter().any(|it| post.contains(it)) {
+            self.go_on();
+        } else {
+            self.open.push(Call::new(gap + length, pre, post));
+        }
+    }
+
+    /// The gap that was tried will not do: the last line calls the function again with the next one.
+    fn go_on(&mut self) {
+        while let Some((index, call)) = self.open.iter_mut().enumerate().next_back() {
+            let Some((gap, is_endless)) = call.gap.take() else {
+                return;
+            };
+            if is_endless && self.rules.ends {
+                self.open.pop();
+                continue;
+            }
+            let Some(&(device, length)) = self.routine.get(index) else {
+                return;
+            };
+            let behind = |it: &&Slot| it.start >= gap;
+            let lineage = self.lineages.get(device);
+            let next = lineage.and_then(|it| it.iter().find(behind));
+            call.start = match next {
+                Some(next) if !is_endless => next.end,
+                Some(_) | None => gap + length,
+            };
+            return;
+        }
+        self.found = Some(Found::Nothing);
+    }
+
+    /// Published Algorithm 1, which must end within so many calls and read no command that there is
+    /// not.
+    #[must_use]
+    pub fn model(
+        rules: Algorithm1,
+        lineages: Vec<Vec<Slot>>,
+        routine: Vec<(usize, u64)>,
+        limit: u64,
+    ) -> Model<Self> {
+        let search = Self::new(rules, lineages, routine);
+        Model::new(vec![search], |_| Member::new(1, 0))
+            .start(|_, _, _, cx| {
+                cx.arm((), Span::ZERO);
+                Ok(())
+            })
+            .always(
+                "the search ends with a place for each command",
+                move |state: &State<Self, ()>| {
+                    let is_sound = |it: &Self| match it.found {
+                        None => it.calls <= limit,
+                        Some(Found::Places(_)) => true,
+                        Some(Found::Nothing | Found::BeyondTheEnd) => false,
+                    };
+                    state.machines().all(is_sound)
+                },
+            )
+    }
+}
+
+impl Call {
+    const fn new(start: u64, pre: Vec<u64>, post: Vec<u64>) -> Self {
+        Self {
+            start,
+            pre,
+            post,
+            gap: None,
+        }
+    }
+}
+
+impl Machine for Search {
+    type Message = core::convert::Infallible;
+    type Timer = ();
+    type Command = ();
+    type Event = ();
+    type Reject = core::convert::Infallible;
+
+    fn handle(
+        &mut self,
+        input: Input<Self>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Self::Reject> {
+        match input {
+            Input::Message { message, .. } => match message {},
+            Input::Membership(_) | Input::Command(()) => {}
+            Input::Tick(()) => {
+                self.call();
+                if self.found.is_none() {
+                    cx.arm((), Span::ZERO);
+                }
+            }
+        }
+        Ok(())
     }
 }
 

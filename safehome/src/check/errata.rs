@@ -1,12 +1,13 @@
 //! Where the paper's rules break, and ours do not.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_sim::check::Scenario;
 
-use super::Happening::{Cancel, Restarts, Submit};
-use super::Promise::{Invariants, OneCommand, Serializable};
-use super::{Do, Happening, Promise, Setup, breaks, holds};
+use super::Happening::{Cancel, Fails, Restarts, Submit};
+use super::Promise::{Invariants, OneCommand, Patience, Serializable, Spared};
+use super::{Algorithm1, Do, Happening, Promise, Search, Setup, Slot, breaks, holds};
 use crate::Scheduler::{FirstCome, JustInTime, Timeline};
 use crate::{Published, Scheduler};
 
@@ -24,14 +25,18 @@ struct Case {
 
 pub(super) fn pairs() -> Vec<Scenario> {
     let cases = orders().into_iter().chain(rollbacks()).chain(commands());
-    cases
+    let cases = cases.chain(waits());
+    let mut all: Vec<Scenario> = cases
         .flat_map(|it| {
             [
                 holds(it.name, it.states, it.setup),
                 breaks(it.name, it.steps, it.setup, it.rules, it.promise),
             ]
         })
-        .collect()
+        .collect();
+    all.extend(searches());
+    all.extend(unbroken());
+    all
 }
 
 const fn home(devices: u64, scheduler: Scheduler, happenings: &'static [Happening]) -> Setup {
@@ -261,5 +266,158 @@ fn commands() -> [Case; 3] {
             promise: Serializable,
             steps: 8,
         },
+    ]
+}
+
+/// Who waits for how long, and which failures count.
+const fn waits() -> [Case; 2] {
+    [
+        Case {
+            name: "H18: others start where somebody has waited for too long",
+            setup: Setup {
+                in_order: true,
+                ..home(
+                    2,
+                    JustInTime,
+                    const {
+                        &[
+                            Submit(&[Do::long(0, 1)]),
+                            Submit(&[Do::set(0, 2), Do::set(1, 2)]),
+                            Submit(&[Do::set(1, 3)]),
+                        ]
+                    },
+                )
+            },
+            states: 50,
+            rules: &[Published::LateIsMerelyFirst],
+            promise: Patience,
+            steps: 4,
+        },
+        Case {
+            name: "H21: a device fails that a routine could do without",
+            setup: home(
+                2,
+                Timeline,
+                const {
+                    &[
+                        Submit(&[Do::maybe(0, 1), Do::set(1, 1), Do::maybe(0, 2)]),
+                        Fails(0),
+                    ]
+                },
+            ),
+            states: 19,
+            rules: &[Published::AnyCommandAborts],
+            promise: Spared,
+            steps: 2,
+        },
+    ]
+}
+
+/// How places are searched: Algorithm 1 as it is printed, and homes in which ours has to do the same.
+fn searches() -> Vec<Scenario> {
+    const FIRST: Algorithm1 = Algorithm1 {
+        tests_first: true,
+        ends: false,
+    };
+    const MENDED: Algorithm1 = Algorithm1 {
+        ends: true,
+        ..FIRST
+    };
+    const BA: &[Do] = &[Do::long(1, 1), Do::long(0, 1)];
+    const AB: &[Do] = &[Do::long(0, 2), Do::long(1, 2)];
+    const ABC: &[Do] = &[Do::set(0, 3), Do::set(1, 3), Do::set(2, 3)];
+    let printed = |name: &str, steps, rules, lineages: Vec<Vec<Slot>>, routine: Vec<_>, limit| {
+        let model = move || Search::model(rules, lineages.clone(), routine.clone(), limit);
+        Scenario::breaks(name, steps, model)
+    };
+    // Wherever the routine goes on device 0 before the other one, it would have to go before it on
+    // device 1. Each of two commands has two gaps: that makes ten calls at most.
+    let ring = || vec![vec![Slot::new(0, 10, 20)], vec![Slot::new(0, 0, 10)]];
+    // Three devices with three gaps each, one after the other, and a fourth on which no choice will
+    // do as long as the first stands before routine 99.
+    let gaps = || {
+        let slot = |device: u64, nth: u64| {
+            let start = device * 1_000 + nth * 20 + 10;
+            Slot::new(device * 100 + nth, start, start + 10)
+        };
+        let lineage = |device| (0..3).map(|nth| slot(device, nth)).collect::<Vec<_>>();
+        let mut lineages: Vec<Vec<Slot>> = (0..3).map(lineage).collect();
+        if let Some(first) = lineages.first_mut() {
+            first.push(Slot::new(99, 900, 910));
+        }
+        lineages.push(vec![Slot::new(99, 0, 9_000)]);
+        lineages
+    };
+    let four = vec![(0, 10), (1, 10), (2, 10), (3, 10)];
+    let (endless, beyond, many) = (
+        "H15: a search without success",
+        "H16: the end of a routine",
+        "H17: a search among many gaps",
+    );
+    vec![
+        holds(
+            endless,
+            41,
+            home(2, Timeline, const { &[Submit(BA), Submit(AB)] }),
+        ),
+        printed(endless, 11, FIRST, ring(), vec![(0, 5), (1, 5)], 10),
+        holds(
+            beyond,
+            3,
+            home(1, Timeline, const { &[Submit(&[Do::set(0, 1)])] }),
+        ),
+        printed(
+            beyond,
+            2,
+            Algorithm1::default(),
+            vec![Vec::new()],
+            vec![(0, 5)],
+            10,
+        ),
+        holds(
+            many,
+            428,
+            Setup {
+                search_limit: 2,
+                ..home(
+                    3,
+                    Timeline,
+                    const { &[Submit(BA), Submit(AB), Submit(ABC)] },
+                )
+            },
+        ),
+        printed(many, 41, MENDED, gaps(), four, 40),
+    ]
+}
+
+/// What is unexpected, and breaks nothing.
+fn unbroken() -> [Scenario; 2] {
+    const ABA: &[Do] = &[Do::set(0, 1), Do::long(1, 2), Do::set(0, 1)];
+    const AB: &[Do] = &[Do::set(0, 2), Do::set(1, 2)];
+    [
+        holds(
+            "H19: a lease before who has its place and has not used it",
+            310,
+            home(
+                2,
+                JustInTime,
+                const { &[Submit(ABA), Submit(AB), Submit(AB)] },
+            ),
+        ),
+        holds(
+            "H20: failures come in another order than they were noticed in",
+            80,
+            home(
+                2,
+                Timeline,
+                const {
+                    &[
+                        Submit(&[Do::set(0, 1), Do::set(1, 1)]),
+                        Restarts(1),
+                        Fails(0),
+                    ]
+                },
+            ),
+        ),
     ]
 }

@@ -13,6 +13,7 @@ use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, NodeId, Span
 
 use crate::{Command, Config, Event, Hub, Outcome, Placed, Reject, RoutineId, Skip, Timer};
 
+use judge::is_harsh;
 pub use setup::{Do, Happening, Promise, Setup};
 
 /// A hub with its devices.
@@ -32,6 +33,10 @@ pub struct Home {
     finished: usize,
     /// A command was issued to a device that had one.
     clash: bool,
+    /// Somebody started where another had waited for too long.
+    overtaken: bool,
+    /// Somebody was aborted for a device that it could do without.
+    harsh: bool,
 }
 
 /// A device as it is.
@@ -66,6 +71,7 @@ impl Home {
         let config = Config {
             visibility: setup.visibility,
             scheduler: setup.scheduler,
+            search_limit: setup.search_limit,
             undo_attempts: u8::MAX,
             ..Config::default()
         };
@@ -83,6 +89,8 @@ impl Home {
             order: Vec::new(),
             finished: 0,
             clash: false,
+            overtaken: false,
+            harsh: false,
         }
     }
 
@@ -108,6 +116,17 @@ impl Home {
     }
 
     fn tell(&mut self, input: Input<Hub<u8>>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let late = self.late();
+        self.carry_out(input, cx)?;
+        self.overtaken |= late.iter().any(|it| self.is_overtaken(it));
+        Ok(())
+    }
+
+    fn carry_out(
+        &mut self,
+        input: Input<Hub<u8>>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
         let Self {
             hub,
             things,
@@ -116,6 +135,9 @@ impl Home {
             finished,
             clash,
             faults,
+            happenings,
+            submitted,
+            harsh,
             ..
         } = self;
         hub.step(
@@ -156,9 +178,11 @@ impl Home {
                     order.push(placed);
                 }
                 Event::Committed(_) | Event::Aborted { .. } => *finished += 1,
+                Event::Aborting { routine, why } => {
+                    *harsh |= is_harsh(happenings, submitted, routine, why);
+                }
                 Event::Accepted(_)
                 | Event::Started(_)
-                | Event::Aborting { .. }
                 | Event::Restored(_)
                 | Event::Stuck(_)
                 | Event::Ordered(_)

@@ -7,7 +7,8 @@ use selvedge_core::NodeId;
 
 use super::{Happening, Home};
 use crate::lineage::Owner;
-use crate::{Placed, RoutineId, Skip};
+use crate::run::{Run, Stage};
+use crate::{Placed, Priority, RoutineId, Skip, Why};
 
 impl Home {
     /// All has happened, and the hub has nothing more to do.
@@ -123,4 +124,63 @@ impl Home {
             true
         })
     }
+}
+
+/// Somebody who has waited for too long, and who else waited or was not there then.
+pub(super) struct Late {
+    id: RoutineId,
+    /// Those who came later and had their places.
+    ahead: Vec<RoutineId>,
+}
+
+impl Home {
+    /// Who has waited for too long.
+    pub(super) fn late(&self) -> Vec<Late> {
+        let runs = &self.hub().runs;
+        let is_late = |run: &Run<u8>| run.late && run.stage == Stage::Waiting;
+        let all = runs.iter().filter(|it| is_late(it.1));
+        let placed = |id: RoutineId| {
+            let later = runs.range(id..).filter(|it| it.1.stage != Stage::Waiting);
+            later.map(|it| *it.0).collect()
+        };
+        all.map(|(&id, _)| Late {
+            id,
+            ahead: placed(id),
+        })
+        .collect()
+    }
+
+    /// Whether somebody has got a place since then on a device for which it waits still.
+    pub(super) fn is_overtaken(&self, late: &Late) -> bool {
+        let runs = &self.hub().runs;
+        let Some(waiting) = runs.get(&late.id) else {
+            return false;
+        };
+        if waiting.stage != Stage::Waiting {
+            return false;
+        }
+        let meets = |run: &Run<u8>| run.devices.iter().any(|it| waiting.devices.contains(it));
+        let mut later = runs.range(late.id..);
+        later.any(|(id, run)| {
+            *id != late.id && run.stage != Stage::Waiting && !late.ahead.contains(id) && meets(run)
+        })
+    }
+}
+
+/// Whether a routine is aborted for a device to which it must not give any command.
+pub(super) fn is_harsh(
+    happenings: &[Happening],
+    submitted: &[Option<RoutineId>],
+    routine: RoutineId,
+    why: Why,
+) -> bool {
+    let Why::Device(device) = why else {
+        return false;
+    };
+    let which = submitted.iter().position(|it| *it == Some(routine));
+    let Some(&Happening::Submit(steps)) = which.and_then(|it| happenings.get(it)) else {
+        return false;
+    };
+    let must = |it: &&super::Do| it.device == device.0 && it.priority == Priority::Must;
+    !steps.iter().any(|it| must(&it))
 }

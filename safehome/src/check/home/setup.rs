@@ -106,6 +106,8 @@ pub struct Setup {
     pub visibility: Visibility,
     /// See [`Config::scheduler`](crate::Config::scheduler).
     pub scheduler: Scheduler,
+    /// See [`Config::search_limit`](crate::Config::search_limit).
+    pub search_limit: u16,
     /// Rules that differ from ours.
     pub rules: &'static [Published],
     /// The only promise to look at; all of them, if none is named.
@@ -125,6 +127,11 @@ pub enum Promise {
     Invariants,
     /// From every state there is a way to one in which all routines are finished.
     NoHang,
+    /// Nobody who came later starts on a device for which somebody has waited for too long
+    /// ([`Config::patience`](crate::Config::patience)).
+    Patience,
+    /// Nobody is aborted for a device to which it must not give any command.
+    Spared,
 }
 
 impl Setup {
@@ -138,6 +145,7 @@ impl Setup {
             faults: 0,
             visibility: Visibility::Eventual,
             scheduler: Scheduler::Timeline,
+            search_limit: 256,
             rules: &[],
             only: None,
         }
@@ -172,6 +180,17 @@ impl Setup {
             model = model.always("invariants 2 to 4", |state| {
                 state.machines().all(Home::is_consistent)
             });
+        }
+        if looks_at(Promise::Patience) {
+            model = model.always("nobody overtakes who has waited for too long", |state| {
+                state.machines().all(|it| !it.overtaken)
+            });
+        }
+        if looks_at(Promise::Spared) {
+            model = model.always(
+                "nobody is aborted for a device that it could do without",
+                |state| state.machines().all(|it| !it.harsh),
+            );
         }
         if looks_at(Promise::NoHang) {
             model = model.progress("all routines are finished", |state| {
