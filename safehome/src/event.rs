@@ -18,7 +18,8 @@ pub enum Command<V> {
         /// Its state.
         state: Option<V>,
     },
-    /// There is no such device any more. Its id may be used again.
+    /// There is no such device any more, and nobody needs it. What it was to be brought back to when
+    /// it is up again is given up. Its id may be used again.
     Remove(NodeId),
     /// Run this routine. [`Event::Accepted`] follows.
     Submit(Routine<V>),

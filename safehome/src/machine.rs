@@ -222,7 +222,8 @@ impl<V: Value> Hub<V> {
     fn remove(&mut self, id: NodeId, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let device = self.devices.get(&id).ok_or(Reject::UnknownDevice(id))?;
         let is_busy = device.flight.is_some() || !device.lineage.is_empty();
-        let is_due = !self.is_weak() && device.needs_rollback();
+        // Whoever takes out one that is down says that it does not come back.
+        let is_due = !self.is_weak() && device.is_up && device.needs_rollback();
         if is_busy || is_due || self.runs.values().any(|run| run.devices.contains(&id)) {
             return Err(Reject::DeviceInUse(id));
         }

@@ -57,24 +57,37 @@ fn a_device_goes_when_nobody_needs_it() {
     assert_eq!(home.hub.machine().state(DEVICE), None);
 }
 
-/// What is to be restored when it is back is not forgotten, and a hub that passed a device over and
-/// goes on can be stored.
+/// What is to be restored is not forgotten, unless the device does not come back; and a hub that
+/// passed a device over and goes on can be stored.
 #[test]
-fn a_device_that_is_to_be_restored_stays() {
-    let mut home = Home::new(Config::default(), 2);
-    let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1))]);
-    home.pass(at(200));
+fn a_device_that_is_to_be_restored_stays_unless_it_is_gone() {
+    let undone = || {
+        let mut home = Home::new(Config::default(), 2);
+        let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1))]);
+        home.pass(at(200));
+        home.flip(0);
+        home.tell(Command::Cancel(routine)).unwrap();
+        home.pass(at(2_000));
+        let saved = home.hub.machine().save();
+        Hub::restore(Config::default(), saved).unwrap();
+        home
+    };
+    let mut home = undone();
     home.flip(0);
-    home.tell(Command::Cancel(routine)).unwrap();
-    home.pass(at(2_000));
     let refused = home.tell(Command::Remove(DEVICE));
     assert_eq!(refused, Err(Reject::DeviceInUse(DEVICE)));
-    let saved = home.hub.machine().save();
-    Hub::restore(Config::default(), saved).unwrap();
-    home.flip(0);
     home.rest();
     assert_eq!(home.states[0], 0);
     assert_eq!(home.tell(Command::Remove(DEVICE)), Ok(()));
+
+    let mut home = undone();
+    assert_eq!(home.tell(Command::Remove(DEVICE)), Ok(()));
+    let state = Some(1);
+    let device = DEVICE;
+    home.tell(Command::Device { device, state }).unwrap();
+    home.rest();
+    assert_eq!(home.states[0], 1);
+    assert_eq!(home.hub.machine().state(DEVICE), Some(&1));
 }
 
 /// By the number under which people know them, and not as Rust writes them.
