@@ -25,11 +25,9 @@ use crate::{Hub, RoutineId, Value};
 pub(crate) struct Sides<'a, V> {
     hub: &'a Hub<V>,
     needs: &'a [Need],
-    /// All live routines, by id.
+    /// All live routines, by id: who waits for a place has none.
     live: Vec<Live<'a, V>>,
-    /// The devices needed, sorted, with their numbers. This and what follows, but the rooms, is empty
-    /// until somebody may limit something.
-    needed: Vec<(NodeId, usize)>,
+    /// This and what follows, but the rooms, is empty until somebody may limit something.
     links: Vec<Link>,
     after: Reach,
     before: Reach,
@@ -87,14 +85,14 @@ impl<'a, V: Value> Sides<'a, V> {
             after: None,
         };
         let mut all = Vec::with_capacity(hub.runs.len());
-        all.extend(hub.runs.iter().map(live));
+        let runs = hub.runs.iter();
+        all.extend(runs.filter(|it| it.1.stage != Stage::Waiting).map(live));
         let run = |id| Some(all.get(index(&all, id)?)?.run);
         let mut rooms = Vec::with_capacity(needs.len() * (needs.len() + 1));
         rooms.extend(needs.iter().map(|need| hub.room(need.device, run)));
         Self {
             hub,
             needs,
-            needed: Vec::new(),
             live: all,
             links: Vec::new(),
             after: Reach::new(Side::After, 0, 0),
@@ -105,12 +103,9 @@ impl<'a, V: Value> Sides<'a, V> {
 
     /// Prepares to find how far others reach, when that is first asked.
     fn begin(&mut self) {
-        if !self.needed.is_empty() {
+        if !self.after.rows.is_empty() {
             return;
         }
-        let devices = self.needs.iter().map(|it| it.device);
-        self.needed.extend(devices.zip(0..));
-        self.needed.sort_unstable();
         let count = self.live.len() * self.needs.len();
         self.after = Reach::new(Side::After, self.live.len(), count);
         self.before = Reach::new(Side::Before, self.live.len(), count);
@@ -121,16 +116,21 @@ impl<'a, V: Value> Sides<'a, V> {
     fn lay_out(&mut self) {
         let (hub, width) = (self.hub, self.needs.len());
         let is_direct = hub.rules.direct_order();
-        let devices = hub.devices.iter();
-        for (node, device) in devices.filter(|(_, it)| !it.lineage.is_empty()) {
-            let number = self.needed.binary_search_by_key(node, |it| it.0);
-            let number = number.ok().and_then(|at| Some(self.needed.get(at)?.1));
-            if number.is_none() && (is_direct || device.lineage.len() == 1) {
+        let numbers = Numbers::of(&self.live);
+        let devices = self.needs.iter().map(|it| it.device);
+        let mut needed: Vec<(NodeId, usize)> = devices.zip(0..).collect();
+        needed.sort_unstable();
+        let mut needed = needed.into_iter().peekable();
+        for (node, device) in hub.devices.iter() {
+            // Both are in order of their ids.
+            let number = needed.next_if(|it| it.0 == *node).map(|it| it.1);
+            if number.is_none() && (is_direct || device.lineage.len() < 2) {
                 continue;
             }
             let mut former = None;
             for (entry, place) in device.lineage.iter().zip(0..) {
-                let Some(at) = entry.routine().and_then(|it| self.index(it)) else {
+                let live = entry.routine().and_then(|it| numbers.get(it, &self.live));
+                let Some(at) = live else {
                     continue;
                 };
                 if let Some(number) = number {
@@ -332,6 +332,35 @@ impl Reach {
         match self.side {
             Side::Before => both.for_each(|(ours, theirs)| *ours = (*ours).max(*theirs)),
             Side::After => both.for_each(|(ours, theirs)| *ours = (*ours).min(*theirs)),
+        }
+    }
+}
+
+/// Where those are among the live ones whose ids are not far below the last one's.
+struct Numbers {
+    last: RoutineId,
+    /// By how far below; past the end if it is not live.
+    numbers: Vec<usize>,
+}
+
+impl Numbers {
+    fn of<V>(live: &[Live<'_, V>]) -> Self {
+        let last = live.last().map_or(RoutineId(0), |it| it.id);
+        let mut numbers = vec![usize::MAX; 4 * live.len()];
+        for (number, it) in live.iter().enumerate() {
+            let below = usize::try_from(last.0 - it.id.0).unwrap_or(usize::MAX);
+            if let Some(place) = numbers.get_mut(below) {
+                *place = number;
+            }
+        }
+        Self { last, numbers }
+    }
+
+    fn get<V>(&self, id: RoutineId, live: &[Live<'_, V>]) -> Option<usize> {
+        let below = usize::try_from(self.last.0.checked_sub(id.0)?).unwrap_or(usize::MAX);
+        match self.numbers.get(below) {
+            Some(&number) => Some(number).filter(|&it| it < live.len()),
+            None => index(live, id),
         }
     }
 }
