@@ -1,7 +1,7 @@
 //! A home in virtual time: a hub, and devices that take as long as each command says.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use chacha20::ChaCha8Rng;
@@ -179,6 +179,8 @@ struct Home {
     jobs: Vec<Job>,
     things: Vec<Thing>,
     happenings: BinaryHeap<Reverse<(Time, u64, Happening)>>,
+    /// The same of answers: they take equally long, so they come in order.
+    answers: VecDeque<(Time, u64, Happening)>,
     /// Happenings so far: what happens at one time happens in order.
     count: u64,
     told: Vec<Event<u32>>,
@@ -326,6 +328,7 @@ impl Home {
             jobs: Vec::with_capacity(scenario.routines.len()),
             things: vec![Thing::default(); scenario.devices as usize],
             happenings: BinaryHeap::new(),
+            answers: VecDeque::new(),
             count: 0,
             told: Vec::new(),
             order: Vec::new(),
@@ -362,7 +365,12 @@ impl Home {
 
     fn run(&mut self) -> Result<(), Fault> {
         loop {
-            let next = self.happenings.peek().map(|it| it.0.0);
+            let next = self
+                .next_answer()
+                .into_iter()
+                .chain(self.next_other())
+                .min();
+            let next = next.map(|it| it.0);
             let due = self.hub.deadline();
             let is_over = self.open == 0 && self.jobs.len() == self.scenario.routines.len();
             if is_over && next.is_none() {
@@ -381,7 +389,7 @@ impl Home {
                 let told = &mut self.told;
                 self.hub.expire(now, &mut self.rng, |it| tell(told, it));
                 self.hear()?;
-            } else if let Some(Reverse((_, _, happening))) = self.happenings.pop() {
+            } else if let Some((_, _, happening)) = self.pop() {
                 self.happen(happening)?;
             }
         }
@@ -390,6 +398,26 @@ impl Home {
     fn happens(&mut self, at: Time, happening: Happening) {
         self.count += 1;
         self.happenings.push(Reverse((at, self.count, happening)));
+    }
+
+    fn next_answer(&self) -> Option<(Time, u64)> {
+        self.answers.front().map(|it| (it.0, it.1))
+    }
+
+    fn next_other(&self) -> Option<(Time, u64)> {
+        self.happenings.peek().map(|it| (it.0.0, it.0.1))
+    }
+
+    /// What happens next.
+    fn pop(&mut self) -> Option<(Time, u64, Happening)> {
+        let other = self.next_other();
+        if self
+            .next_answer()
+            .is_some_and(|it| other.is_none_or(|other| it < other))
+        {
+            return self.answers.pop_front();
+        }
+        self.happenings.pop().map(|it| it.0)
     }
 
     fn happen(&mut self, happening: Happening) -> Result<(), Fault> {
@@ -522,7 +550,9 @@ impl Home {
                         state: value,
                         routine: routine.map(|it| it.0),
                     };
-                    self.happens(self.now + ANSWER, answers);
+                    self.count += 1;
+                    self.answers
+                        .push_back((self.now + ANSWER, self.count, answers));
                 }
                 Event::Started(routine) => {
                     let now = self.now;
