@@ -11,6 +11,7 @@ use selvedge_core::{Context, NodeId, Span, Time};
 use crate::config::{Scheduler, Visibility};
 use crate::lineage::{Device, Entry};
 use crate::machine::Work;
+use crate::published::Rules;
 use crate::run::{Run, Stage};
 use crate::schedule::order::Sides;
 use crate::{Config, Hub, RoutineId, Timer, Value};
@@ -85,7 +86,8 @@ impl<V: Value> Hub<V> {
         if let Some(run) = self.runs.get(&id) {
             let devices = run.devices.as_slice();
             let devices = if is_for_devices { devices } else { &[] };
-            self.waiting.join(id, devices);
+            let stays_first = stays_first(&self.config, self.rules, run);
+            self.waiting.join(id, devices, stays_first);
         }
         self.look(Work::Queue);
     }
@@ -96,18 +98,22 @@ impl<V: Value> Hub<V> {
         };
         self.waiting.leave(id, &run.devices);
         // Perhaps others waited behind it.
-        let mut waiting = core::mem::take(&mut self.waiting);
         for &at in &run.devices {
-            waiting.wake(at, |id| self.stays_first(id));
+            self.waiting.wake(at);
         }
-        self.waiting = waiting;
     }
 
-    /// Something has changed on a device: those who wait for it are to be looked at.
-    pub(crate) fn wake(&mut self, at: NodeId) {
-        let mut waiting = core::mem::take(&mut self.waiting);
-        waiting.wake(at, |id| self.stays_first(id));
-        self.waiting = waiting;
+    /// Somebody waits for longer than it should.
+    pub(crate) fn is_late(&mut self, id: RoutineId) {
+        let Some(run) = self.runs.get_mut(&id) else {
+            return;
+        };
+        run.late = true;
+        let run = &*run;
+        if run.stage == Stage::Waiting && stays_first(&self.config, self.rules, run) {
+            self.waiting.stays_first(id, &run.devices);
+        }
+        self.look(Work::Queue);
     }
 
     const fn is_one_by_one(&self) -> bool {
@@ -169,9 +175,8 @@ impl<V: Value> Hub<V> {
     /// Whether nobody who must not be overtaken waits for one of its devices.
     fn is_next(&self, id: RoutineId, run: &Run<V>) -> Result<(), Unready> {
         let mut devices = run.devices.iter();
-        let before = |at| self.waiting.before(id, at);
-        let first = devices.find(|&&at| before(at).any(|it| self.stays_first(it)));
-        first.map_or(Ok(()), |&at| Err(Unready::Taken(at)))
+        let taken = devices.find(|&&at| !self.waiting.is_next(id, at));
+        taken.map_or(Ok(()), |&at| Err(Unready::Taken(at)))
     }
 
     /// Whether all its devices are free in this sense.
@@ -179,19 +184,6 @@ impl<V: Value> Hub<V> {
         let is_taken = |it: &&NodeId| !self.devices.get(it).is_some_and(&is_free);
         let taken = run.devices.iter().find(is_taken);
         taken.map_or(Ok(()), |&at| Err(Unready::Taken(at)))
-    }
-
-    /// Whether somebody who waits must not be overtaken. Under JiT it must have waited for too long
-    /// (erratum H18).
-    fn stays_first(&self, id: RoutineId) -> bool {
-        let Config {
-            visibility,
-            scheduler,
-            ..
-        } = self.config;
-        let is_patient = (visibility, scheduler) == (Visibility::Eventual, Scheduler::JustInTime);
-        let is_late = || self.runs.get(&id).is_some_and(|run| run.late);
-        !is_patient || !self.rules.late_is_merely_first() && is_late()
     }
 
     /// Places where the routine can start at once, perhaps before some that have not touched a
@@ -318,6 +310,14 @@ impl<V: Value> Hub<V> {
         device.base = device.actual.clone();
         self.look(Work::Device(at));
     }
+}
+
+/// Whether somebody who waits must not be overtaken. Under JiT it must have waited for too long
+/// (erratum H18).
+pub(crate) fn stays_first<V>(config: &Config, rules: Rules, run: &Run<V>) -> bool {
+    let is_patient =
+        config.scheduler == Scheduler::JustInTime && config.visibility == Visibility::Eventual;
+    !is_patient || run.late && !rules.late_is_merely_first()
 }
 
 impl Need {

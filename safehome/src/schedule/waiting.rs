@@ -22,20 +22,33 @@ pub(crate) struct Waiting {
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     id: RoutineId,
+    /// Must not be overtaken.
+    stays_first: bool,
     /// Waits in vain until something changes on this device.
     sleeps: bool,
 }
 
 impl Waiting {
     /// Somebody waits from now on, behind all others.
-    pub(crate) fn join(&mut self, id: RoutineId, devices: &[NodeId]) {
+    pub(crate) fn join(&mut self, id: RoutineId, devices: &[NodeId], stays_first: bool) {
         self.awake.insert(id);
+        let waiter = Waiter {
+            id,
+            stays_first,
+            sleeps: false,
+        };
         for &at in devices {
-            let sleeps = false;
-            self.queues
-                .entry(at)
-                .or_default()
-                .push(Waiter { id, sleeps });
+            self.queues.entry(at).or_default().push(waiter);
+        }
+    }
+
+    /// From now on somebody who waits must not be overtaken.
+    pub(crate) fn stays_first(&mut self, id: RoutineId, devices: &[NodeId]) {
+        for at in devices {
+            let queue = self.queues.get_mut(at).into_iter().flatten();
+            for waiter in queue.filter(|it| it.id == id) {
+                waiter.stays_first = true;
+            }
         }
     }
 
@@ -54,12 +67,12 @@ impl Waiting {
 
     /// Something has changed on a device: those who sleep there are looked at again, but for those
     /// behind somebody who must not be overtaken.
-    pub(crate) fn wake(&mut self, at: NodeId, stays_first: impl Fn(RoutineId) -> bool) {
+    pub(crate) fn wake(&mut self, at: NodeId) {
         for waiter in self.queues.get_mut(&at).into_iter().flatten() {
             if core::mem::take(&mut waiter.sleeps) {
                 self.awake.insert(waiter.id);
             }
-            if stays_first(waiter.id) {
+            if waiter.stays_first {
                 return;
             }
         }
@@ -80,9 +93,10 @@ impl Waiting {
         self.awake.range(behind).next().copied()
     }
 
-    /// Who waits for a device, and came before this one.
-    pub(crate) fn before(&self, id: RoutineId, at: NodeId) -> impl Iterator<Item = RoutineId> {
+    /// Whether nobody who must not be overtaken waits for a device and came before this one.
+    pub(crate) fn is_next(&self, id: RoutineId, at: NodeId) -> bool {
         let queue = self.queues.get(&at).into_iter().flatten();
-        queue.map(|it| it.id).take_while(move |&it| it < id)
+        let mut before = queue.take_while(|it| it.id < id);
+        !before.any(|it| it.stays_first)
     }
 }
