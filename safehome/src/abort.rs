@@ -58,7 +58,7 @@ impl<V: Value> Hub<V> {
             } else if let Some(outcome) = self.take_out(id, at, cx) {
                 undo.push((at, outcome));
             }
-            self.wake(at);
+            self.waiting.wake(at);
             self.look(Work::Device(at));
         }
         cx.event(Event::Aborted {
@@ -66,7 +66,7 @@ impl<V: Value> Hub<V> {
             why,
             undo,
         });
-        self.settle(&run.devices, cx);
+        self.settle(run.devices, cx);
         self.look(Work::Queue);
     }
 

@@ -1,5 +1,7 @@
 //! Commands are issued one by one, and routines come to their end.
 
+use alloc::vec::Vec;
+
 use selvedge_core::{Context, NodeId, Span};
 
 use crate::config::Visibility;
@@ -255,8 +257,8 @@ impl<V: Value> Hub<V> {
         let holds = run.step().is_some_and(|step| step.hold > Span::ZERO);
         let goes_on = outcome == Outcome::Done && holds;
         // Who is done with it gives it back anyway.
-        let is_needed = goes_on || run.routine.needs(id, usize::from(run.at) + 1);
-        let is_revoked = |it: &Entry<V>| it.revoked && is_needed;
+        let is_needed = || goes_on || run.routine.needs(id, usize::from(run.at) + 1);
+        let is_revoked = |it: &Entry<V>| it.revoked && is_needed();
         if device
             .and_then(|it| it.entry(routine))
             .is_some_and(is_revoked)
@@ -272,6 +274,7 @@ impl<V: Value> Hub<V> {
                     device.held = Some(routine);
                 }
                 cx.arm(Timer::Hold(id), hold);
+                return;
             }
             Outcome::Done => self.step_done(routine, cx),
             Outcome::Refused => self.fail(routine, Skip::Refused, cx),
@@ -418,7 +421,7 @@ impl<V: Value> Hub<V> {
                     && let Some(entry) = device.entry_mut(id)
                 {
                     entry.released = true;
-                    self.wake(at);
+                    self.waiting.wake(at);
                     self.look(Work::Device(at));
                 }
                 continue;
@@ -455,7 +458,7 @@ impl<V: Value> Hub<V> {
         } else {
             return;
         }
-        self.wake(at);
+        self.waiting.wake(at);
         self.look(Work::Device(at));
         self.look(Work::Queue);
     }
@@ -488,7 +491,7 @@ impl<V: Value> Hub<V> {
                 if let Some(entry) = device.entry_mut(id) {
                     entry.released = true;
                 }
-                self.wake(at);
+                self.waiting.wake(at);
                 self.look(Work::Device(at));
             }
         }
@@ -501,7 +504,7 @@ impl<V: Value> Hub<V> {
                 cx.event(Event::Ordered(Placed::Routine(id)));
             }
         }
-        self.settle(&devices, cx);
+        self.settle(devices, cx);
         self.look(Work::Queue);
     }
 
@@ -539,8 +542,7 @@ impl<V: Value> Hub<V> {
     /// What comes first in the order of a device and is finished becomes its base: a committed
     /// routine only when it comes first everywhere, so nobody unfinished is before it (errata H2
     /// to H4).
-    pub(crate) fn settle(&mut self, devices: &[NodeId], cx: &mut Context<'_, Self>) {
-        let mut stack = devices.to_vec();
+    pub(crate) fn settle(&mut self, mut stack: Vec<NodeId>, cx: &mut Context<'_, Self>) {
         while let Some(at) = stack.pop() {
             let Some(device) = self.devices.get_mut(&at) else {
                 continue;

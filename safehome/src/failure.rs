@@ -1,5 +1,6 @@
 //! Devices fail and restart: which routines that ends (section 3, figure 3).
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, NodeId};
@@ -84,7 +85,7 @@ impl<V: Value> Hub<V> {
             return;
         }
         device.happen(owner, None);
-        self.settle(&[id], cx);
+        self.settle(vec![id], cx);
     }
 
     /// The hub comes back from storage: timers are set again, and what was on its way is asked for.
@@ -126,7 +127,7 @@ impl<V: Value> Hub<V> {
             }
             self.look(Work::Device(id));
         }
-        self.settle(&devices, cx);
+        self.settle(devices, cx);
         self.look(Work::Queue);
     }
 }

@@ -1,6 +1,7 @@
 //! The state, and where each input goes.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec;
 #[cfg(feature = "check")]
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -317,12 +318,7 @@ impl<V: Value> Hub<V> {
                 }
             }
             Timer::Lease(device) => self.lease_over(device, cx),
-            Timer::Patience(routine) => {
-                if let Some(run) = self.runs.get_mut(&routine) {
-                    run.late = true;
-                    self.look(Work::Queue);
-                }
-            }
+            Timer::Patience(routine) => self.is_late(routine),
         }
     }
 
@@ -373,7 +369,7 @@ impl<V: Value> Hub<V> {
         }
         if !is_pending && it.desired() != Some(&state) {
             it.happen(Owner::Hand, Some(state));
-            self.settle(&[device], cx);
+            self.settle(vec![device], cx);
         }
         self.look(Work::Device(device));
     }

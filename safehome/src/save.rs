@@ -9,7 +9,9 @@ use thiserror::Error;
 use crate::config::Visibility;
 use crate::failure::KEPT;
 use crate::lineage::{Device, Entry, Owner};
+use crate::published::Rules;
 use crate::run::{Run, Stage};
+use crate::schedule::stays_first;
 use crate::{Config, ConfigError, Hub, RoutineId, Step, Value};
 
 /// The layout of [`Saved`]; another one is not read.
@@ -211,6 +213,15 @@ impl<V: Value> Hub<V> {
     /// # Errors
     /// When the settings cannot work or do not fit the state, or no hub can have come into it.
     pub fn restore(config: Config, saved: Saved<V>) -> Result<Self, RestoreError> {
+        Self::restored(config, Rules::default(), saved)
+    }
+
+    /// The same, by these rules.
+    pub(crate) fn restored(
+        config: Config,
+        rules: Rules,
+        saved: Saved<V>,
+    ) -> Result<Self, RestoreError> {
         config.check()?;
         let found = saved.version;
         if found != VERSION {
@@ -230,7 +241,7 @@ impl<V: Value> Hub<V> {
         if found > limit as usize {
             return Err(RestoreError::TooManyRoutines { found, limit });
         }
-        let mut hub = Self::unchecked(config, crate::published::Rules::default());
+        let mut hub = Self::unchecked(config, rules);
         (hub.last, hub.token) = (saved.last, saved.token);
         let mut before = None;
         for (device, it) in saved.devices {
@@ -259,7 +270,8 @@ impl<V: Value> Hub<V> {
             }
             run.devices = run.routine.devices();
             if run.stage == Stage::Waiting {
-                hub.waiting.join(routine, &run.devices);
+                let stays_first = stays_first(&hub.config, hub.rules, &run);
+                hub.waiting.join(routine, &run.devices, stays_first);
             }
             hub.runs.insert(routine, run);
         }

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, NodeId, Span, Time};
 
 use crate::config::{Scheduler, Visibility};
-use crate::lineage::Entry;
+use crate::lineage::{Device, Entry};
 use crate::machine::Work;
 use crate::published::Rules;
 use crate::run::{Run, Stage};
@@ -44,8 +44,8 @@ pub(crate) struct Need {
 /// Why somebody who waits cannot start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unready {
-    /// Others use its devices, or come first there: nothing else matters until that changes.
-    Taken,
+    /// Others use this device, or come first there: nothing else matters until that changes.
+    Taken(NodeId),
     /// No place agrees with one order.
     NoRoom,
 }
@@ -86,7 +86,8 @@ impl<V: Value> Hub<V> {
         if let Some(run) = self.runs.get(&id) {
             let devices = run.devices.as_slice();
             let devices = if is_for_devices { devices } else { &[] };
-            self.waiting.join(id, devices);
+            let stays_first = stays_first(&self.config, self.rules, run);
+            self.waiting.join(id, devices, stays_first);
         }
         self.look(Work::Queue);
     }
@@ -98,15 +99,21 @@ impl<V: Value> Hub<V> {
         self.waiting.leave(id, &run.devices);
         // Perhaps others waited behind it.
         for &at in &run.devices {
-            let stays_first = |id| stays_first(&self.config, self.rules, self.runs.get(&id));
-            self.waiting.wake(at, stays_first);
+            self.waiting.wake(at);
         }
     }
 
-    /// Something has changed on a device: those who wait for it are to be looked at.
-    pub(crate) fn wake(&mut self, at: NodeId) {
-        let stays_first = |id| stays_first(&self.config, self.rules, self.runs.get(&id));
-        self.waiting.wake(at, stays_first);
+    /// Somebody waits for longer than it should.
+    pub(crate) fn is_late(&mut self, id: RoutineId) {
+        let Some(run) = self.runs.get_mut(&id) else {
+            return;
+        };
+        run.late = true;
+        let run = &*run;
+        if run.stage == Stage::Waiting && stays_first(&self.config, self.rules, run) {
+            self.waiting.stays_first(id, &run.devices);
+        }
+        self.look(Work::Queue);
     }
 
     const fn is_one_by_one(&self) -> bool {
@@ -136,7 +143,7 @@ impl<V: Value> Hub<V> {
                     self.wait_no_longer(id);
                     self.put(id, &places);
                 }
-                Err(Unready::Taken) => self.waiting.sleep(id),
+                Err(Unready::Taken(at)) => self.waiting.sleep(id, at),
                 Err(Unready::NoRoom) => {}
             }
         }
@@ -150,55 +157,58 @@ impl<V: Value> Hub<V> {
 
     /// The places of somebody who waits, if it can start.
     fn place_now(&self, id: RoutineId, now: Time) -> Result<Vec<Place>, Unready> {
-        let run = self.runs.get(&id).ok_or(Unready::Taken)?;
+        let run = self.runs.get(&id).ok_or(Unready::NoRoom)?;
         match self.config.visibility {
             Visibility::GlobalStrict | Visibility::StrongGlobalStrict => {
                 Ok(self.behind_all(&self.needs(id), now))
             }
-            _ if self.is_after_others(id, run) => Err(Unready::Taken),
             Visibility::PartitionedStrict => {
-                let is_free = run.devices.iter().all(|it| self.is_idle(*it));
-                let places = is_free.then(|| self.behind_all(&self.needs(id), now));
-                places.ok_or(Unready::Taken)
+                self.are_free(run, |it| it.head().is_none())?;
+                self.is_next(id, run)?;
+                Ok(self.behind_all(&self.needs(id), now))
             }
             Visibility::Eventual => self.just_in_time(id, run, now),
-            Visibility::Weak => Err(Unready::Taken),
+            Visibility::Weak => Err(Unready::NoRoom),
         }
     }
 
-    /// Whether somebody who must not be overtaken waits for one of its devices.
-    fn is_after_others(&self, id: RoutineId, run: &Run<V>) -> bool {
-        let stays_first = |id| stays_first(&self.config, self.rules, self.runs.get(&id));
+    /// Whether nobody who must not be overtaken waits for one of its devices.
+    fn is_next(&self, id: RoutineId, run: &Run<V>) -> Result<(), Unready> {
         let mut devices = run.devices.iter();
-        devices.any(|&at| self.waiting.before(id, at).any(stays_first))
+        let taken = devices.find(|&&at| !self.waiting.is_next(id, at));
+        taken.map_or(Ok(()), |&at| Err(Unready::Taken(at)))
     }
 
-    /// Whether no unfinished routine has a place on it.
-    fn is_idle(&self, device: NodeId) -> bool {
-        self.devices
-            .get(&device)
-            .is_some_and(|it| it.head().is_none())
+    /// Whether all its devices are free in this sense.
+    fn are_free(&self, run: &Run<V>, is_free: impl Fn(&Device<V>) -> bool) -> Result<(), Unready> {
+        let is_taken = |it: &&NodeId| !self.devices.get(it).is_some_and(&is_free);
+        let taken = run.devices.iter().find(is_taken);
+        taken.map_or(Ok(()), |&at| Err(Unready::Taken(at)))
     }
 
     /// Places where the routine can start at once, perhaps before some that have not touched a
     /// common device.
     fn just_in_time(&self, id: RoutineId, run: &Run<V>, now: Time) -> Result<Vec<Place>, Unready> {
-        let is_taken = |id: &NodeId| {
-            let device = self.devices.get(id);
-            let mut entries = device.into_iter().flat_map(|it| &it.lineage);
-            entries.any(|it| it.touched && !it.released)
-        };
         // Most of those who wait are not looked at any further.
-        if run.devices.iter().any(is_taken) {
-            return Err(Unready::Taken);
-        }
-        let is_open = |id: &NodeId| {
-            let device = self.devices.get(id);
-            device
-                .is_some_and(|it| self.room(*id, |id| self.runs.get(&id)).first == it.first_free())
-        };
-        if !run.devices.iter().all(is_open) {
-            return Err(Unready::NoRoom);
+        self.are_free(run, |it| {
+            let mut entries = it.lineage.iter();
+            !entries.any(|it| it.touched && !it.released)
+        })?;
+        self.is_next(id, run)?;
+        for &at in &run.devices {
+            let device = self.devices.get(&at).ok_or(Unready::NoRoom)?;
+            let first = self.room(at, |id| self.runs.get(&id)).first;
+            if first != device.first_free() {
+                let entry = device.lineage.get(first.saturating_sub(1));
+                let owner = entry.and_then(|it| self.runs.get(&it.routine()?));
+                // Who is late stays first until it gives the device back.
+                let stays = owner.is_some_and(|it| it.late);
+                return Err(if stays {
+                    Unready::Taken(at)
+                } else {
+                    Unready::NoRoom
+                });
+            }
         }
         self.in_front(id, now).ok_or(Unready::NoRoom)
     }
@@ -304,10 +314,10 @@ impl<V: Value> Hub<V> {
 
 /// Whether somebody who waits must not be overtaken. Under JiT it must have waited for too long
 /// (erratum H18).
-fn stays_first<V>(config: &Config, rules: Rules, run: Option<&Run<V>>) -> bool {
+pub(crate) fn stays_first<V>(config: &Config, rules: Rules, run: &Run<V>) -> bool {
     let is_patient =
         config.scheduler == Scheduler::JustInTime && config.visibility == Visibility::Eventual;
-    !is_patient || !rules.late_is_merely_first() && run.is_some_and(|run| run.late)
+    !is_patient || run.late && !rules.late_is_merely_first()
 }
 
 impl Need {

@@ -19,18 +19,16 @@ use crate::{Hub, RoutineId, Value};
 /// committed count as long as somebody before them is unfinished (errata H2, H3).
 ///
 /// How far a routine reaches on these devices is found once, when it is first a neighbour that may
-/// limit something: that takes O(d + e k) for all, with d the devices, e the entries of live routines
-/// and k the devices needed, and O(n) where nobody limits anything, with n the live routines. A choice
-/// takes O(k), and to take it back costs nothing.
+/// limit something: that takes O(d + (n + e) k) for all, with d the devices, n the live routines, e their
+/// entries and k the devices needed, and O(n) where nobody limits anything. A choice takes O(k), and
+/// to take it back costs nothing.
 pub(crate) struct Sides<'a, V> {
     hub: &'a Hub<V>,
     needs: &'a [Need],
-    /// All live routines, by id.
+    /// All live routines, by id: who waits for a place has none.
     live: Vec<Live<'a, V>>,
-    /// The devices needed, sorted, with their numbers. This and what follows, but the rooms, is empty
-    /// until somebody may limit something.
-    needed: Vec<(NodeId, usize)>,
-    cells: Vec<Cell>,
+    /// This and what follows, but the rooms, is empty until somebody may limit something.
+    links: Vec<Link>,
     after: Reach,
     before: Reach,
     /// As many as devices are needed, before each choice and after the last one.
@@ -40,20 +38,16 @@ pub(crate) struct Sides<'a, V> {
 struct Live<'a, V> {
     id: RoutineId,
     run: &'a Run<V>,
-    /// The last of its cells.
-    cell: Option<usize>,
+    /// The last link to somebody on this side.
+    before: Option<usize>,
+    after: Option<usize>,
 }
 
-/// An entry of a live routine. Those of one device stand in a row, in its order.
-struct Cell {
-    /// Whose.
-    live: usize,
-    /// The one before of the same routine.
-    sibling: Option<usize>,
-    is_first: bool,
-    is_last: bool,
-    /// The number of the device among those needed, and the entry's place there.
-    place: Option<(usize, u32)>,
+/// Two live routines that are neighbours on a device.
+struct Link {
+    /// Those on this side, and the former link of the other one to somebody there.
+    before: (usize, Option<usize>),
+    after: (usize, Option<usize>),
 }
 
 /// The places on a device between which a routine may choose, both ends included; none if `first`
@@ -87,19 +81,20 @@ impl<'a, V: Value> Sides<'a, V> {
         let live = |(&id, run)| Live {
             id,
             run,
-            cell: None,
+            before: None,
+            after: None,
         };
         let mut all = Vec::with_capacity(hub.runs.len());
-        all.extend(hub.runs.iter().map(live));
+        let runs = hub.runs.iter();
+        all.extend(runs.filter(|it| it.1.stage != Stage::Waiting).map(live));
         let run = |id| Some(all.get(index(&all, id)?)?.run);
         let mut rooms = Vec::with_capacity(needs.len() * (needs.len() + 1));
         rooms.extend(needs.iter().map(|need| hub.room(need.device, run)));
         Self {
             hub,
             needs,
-            needed: Vec::new(),
             live: all,
-            cells: Vec::new(),
+            links: Vec::new(),
             after: Reach::new(Side::After, 0, 0),
             before: Reach::new(Side::Before, 0, 0),
             rooms,
@@ -108,47 +103,57 @@ impl<'a, V: Value> Sides<'a, V> {
 
     /// Prepares to find how far others reach, when that is first asked.
     fn begin(&mut self) {
-        if !self.needed.is_empty() {
+        if !self.after.rows.is_empty() {
             return;
         }
-        let devices = self.needs.iter().map(|it| it.device);
-        self.needed.extend(devices.zip(0..));
-        self.needed.sort_unstable();
         let count = self.live.len() * self.needs.len();
         self.after = Reach::new(Side::After, self.live.len(), count);
         self.before = Reach::new(Side::Before, self.live.len(), count);
-        let cells = self.live.iter().map(|it| it.run.devices.len()).sum();
-        self.cells.reserve_exact(cells);
         self.lay_out();
     }
 
-    /// Makes the cells.
+    /// Links neighbours, and notes who has a place on a device that is needed.
     fn lay_out(&mut self) {
-        let hub = self.hub;
+        let (hub, width) = (self.hub, self.needs.len());
+        let is_direct = hub.rules.direct_order();
+        let numbers = Numbers::of(&self.live);
+        let devices = self.needs.iter().map(|it| it.device);
+        let mut needed: Vec<(NodeId, usize)> = devices.zip(0..).collect();
+        needed.sort_unstable();
+        let mut needed = needed.into_iter().peekable();
         for (node, device) in hub.devices.iter() {
-            let number = self.needed.binary_search_by_key(node, |it| it.0);
-            let number = number.ok().and_then(|at| Some(self.needed.get(at)?.1));
-            let begin = self.cells.len();
+            // Both are in order of their ids.
+            let number = needed.next_if(|it| it.0 == *node).map(|it| it.1);
+            if number.is_none() && (is_direct || device.lineage.len() < 2) {
+                continue;
+            }
+            let mut former = None;
             for (entry, place) in device.lineage.iter().zip(0..) {
-                let live = entry.routine().and_then(|it| self.index(it));
-                let Some((at, live)) = live.and_then(|at| Some((at, self.live.get_mut(at)?)))
-                else {
+                let live = entry.routine().and_then(|it| numbers.get(it, &self.live));
+                let Some(at) = live else {
                     continue;
                 };
-                let sibling = live.cell.replace(self.cells.len());
-                self.cells.push(Cell {
-                    live: at,
-                    sibling,
-                    is_first: self.cells.len() == begin,
-                    is_last: false,
-                    place: number.map(|number| (number, place)),
-                });
-            }
-            if let Some(last) = self.cells.last_mut() {
-                // Of an earlier device if this one has none.
-                last.is_last = true;
+                if let Some(number) = number {
+                    self.before.note(at * width + number, place + 1);
+                    self.after.note(at * width + number, place);
+                }
+                if let Some(before) = former.replace(at).filter(|_| !is_direct) {
+                    self.link(before, at);
+                }
             }
         }
+    }
+
+    fn link(&mut self, before: usize, after: usize) {
+        let new = Some(self.links.len());
+        let sibling =
+            |it: Option<&mut Option<usize>>| it.and_then(|last| core::mem::replace(last, new));
+        let of_after = sibling(self.live.get_mut(after).map(|it| &mut it.before));
+        let of_before = sibling(self.live.get_mut(before).map(|it| &mut it.after));
+        self.links.push(Link {
+            before: (before, of_after),
+            after: (after, of_before),
+        });
     }
 
     /// Where it may go on the device with this number, after the choices for those before.
@@ -213,8 +218,7 @@ impl<'a, V: Value> Sides<'a, V> {
             Side::Before => &mut self.before,
             Side::After => &mut self.after,
         };
-        let is_direct = self.hub.rules.direct_order();
-        reach.find(at, &self.live, &self.cells, width, is_direct);
+        reach.find(at, &self.live, &self.links, width);
         let row = reach.rows.get(at * width..).unwrap_or_default();
         let rooms = self.rooms.get_mut(choices * width..).unwrap_or_default();
         for (room, &limit) in rooms.iter_mut().zip(row) {
@@ -271,15 +275,19 @@ impl Reach {
         }
     }
 
+    /// A live routine has this limit by itself: the cell is that of its row and a device.
+    fn note(&mut self, cell: usize, limit: u32) {
+        if let Some(cell) = self.rows.get_mut(cell) {
+            *cell = match self.side {
+                Side::Before => limit.max(*cell),
+                Side::After => limit.min(*cell),
+            };
+        }
+    }
+
     /// Finds how far this one reaches, and all beyond it.
-    fn find<V>(
-        &mut self,
-        at: usize,
-        live: &[Live<'_, V>],
-        cells: &[Cell],
-        width: usize,
-        is_direct: bool,
-    ) {
+    fn find<V>(&mut self, at: usize, live: &[Live<'_, V>], links: &[Link], width: usize) {
+        let side = self.side;
         self.stack.push((at, false));
         while let Some((at, is_beyond_known)) = self.stack.pop() {
             match self.is_known.get_mut(at) {
@@ -289,31 +297,20 @@ impl Reach {
             if !is_beyond_known {
                 self.stack.push((at, true));
             }
-            let mut next = live.get(at).and_then(|it| it.cell);
-            while let Some((place, cell)) = next.and_then(|it| Some((it, cells.get(it)?))) {
-                next = cell.sibling;
-                let beyond = match self.side {
-                    _ if is_direct => None,
-                    Side::Before if cell.is_first => None,
-                    Side::Before => cells.get(place - 1),
-                    Side::After if cell.is_last => None,
-                    Side::After => cells.get(place + 1),
+            let mut next = live.get(at).and_then(|it| match side {
+                Side::Before => it.before,
+                Side::After => it.after,
+            });
+            while let Some(link) = next.and_then(|it| links.get(it)) {
+                let beyond;
+                (beyond, next) = match side {
+                    Side::Before => link.before,
+                    Side::After => link.after,
                 };
-                match beyond {
-                    Some(beyond) if is_beyond_known => self.take_in(at, beyond.live, width),
-                    Some(beyond) if self.is_known.get(beyond.live) == Some(&false) => {
-                        self.stack.push((beyond.live, false));
-                    }
-                    Some(_) | None => {}
-                }
-                if !is_beyond_known
-                    && let Some((number, place)) = cell.place
-                    && let Some(limit) = self.rows.get_mut(at * width + number)
-                {
-                    match self.side {
-                        Side::Before => *limit = (*limit).max(place + 1),
-                        Side::After => *limit = (*limit).min(place),
-                    }
+                if is_beyond_known {
+                    self.take_in(at, beyond, width);
+                } else if self.is_known.get(beyond) == Some(&false) {
+                    self.stack.push((beyond, false));
                 }
             }
         }
@@ -335,6 +332,35 @@ impl Reach {
         match self.side {
             Side::Before => both.for_each(|(ours, theirs)| *ours = (*ours).max(*theirs)),
             Side::After => both.for_each(|(ours, theirs)| *ours = (*ours).min(*theirs)),
+        }
+    }
+}
+
+/// Where those are among the live ones whose ids are not far below the last one's.
+struct Numbers {
+    last: RoutineId,
+    /// By how far below; past the end if it is not live.
+    numbers: Vec<usize>,
+}
+
+impl Numbers {
+    fn of<V>(live: &[Live<'_, V>]) -> Self {
+        let last = live.last().map_or(RoutineId(0), |it| it.id);
+        let mut numbers = vec![usize::MAX; 4 * live.len()];
+        for (number, it) in live.iter().enumerate() {
+            let below = usize::try_from(last.0 - it.id.0).unwrap_or(usize::MAX);
+            if let Some(place) = numbers.get_mut(below) {
+                *place = number;
+            }
+        }
+        Self { last, numbers }
+    }
+
+    fn get<V>(&self, id: RoutineId, live: &[Live<'_, V>]) -> Option<usize> {
+        let below = usize::try_from(self.last.0.checked_sub(id.0)?).unwrap_or(usize::MAX);
+        match self.numbers.get(below) {
+            Some(&number) => Some(number).filter(|&it| it < live.len()),
+            None => index(live, id),
         }
     }
 }

@@ -15,15 +15,40 @@ pub(crate) struct Waiting {
     /// Who is looked at when somebody may start.
     awake: BTreeSet<RoutineId>,
     /// Who needs a device, in order.
-    queues: BTreeMap<NodeId, Vec<RoutineId>>,
+    queues: BTreeMap<NodeId, Vec<Waiter>>,
+}
+
+/// Somebody who needs a device.
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    id: RoutineId,
+    /// Must not be overtaken.
+    stays_first: bool,
+    /// Waits in vain until something changes on this device.
+    sleeps: bool,
 }
 
 impl Waiting {
     /// Somebody waits from now on, behind all others.
-    pub(crate) fn join(&mut self, id: RoutineId, devices: &[NodeId]) {
+    pub(crate) fn join(&mut self, id: RoutineId, devices: &[NodeId], stays_first: bool) {
         self.awake.insert(id);
+        let waiter = Waiter {
+            id,
+            stays_first,
+            sleeps: false,
+        };
         for &at in devices {
-            self.queues.entry(at).or_default().push(id);
+            self.queues.entry(at).or_default().push(waiter);
+        }
+    }
+
+    /// From now on somebody who waits must not be overtaken.
+    pub(crate) fn stays_first(&mut self, id: RoutineId, devices: &[NodeId]) {
+        for at in devices {
+            let queue = self.queues.get_mut(at).into_iter().flatten();
+            for waiter in queue.filter(|it| it.id == id) {
+                waiter.stays_first = true;
+            }
         }
     }
 
@@ -32,7 +57,7 @@ impl Waiting {
         self.awake.remove(&id);
         for &at in devices {
             if let Some(queue) = self.queues.get_mut(&at) {
-                queue.retain(|&it| it != id);
+                queue.retain(|it| it.id != id);
                 if queue.is_empty() {
                     self.queues.remove(&at);
                 }
@@ -40,20 +65,26 @@ impl Waiting {
         }
     }
 
-    /// Something has changed on a device: those who need it are looked at again, but for those
+    /// Something has changed on a device: those who sleep there are looked at again, but for those
     /// behind somebody who must not be overtaken.
-    pub(crate) fn wake(&mut self, at: NodeId, stays_first: impl Fn(RoutineId) -> bool) {
-        for &id in self.queues.get(&at).into_iter().flatten() {
-            self.awake.insert(id);
-            if stays_first(id) {
+    pub(crate) fn wake(&mut self, at: NodeId) {
+        for waiter in self.queues.get_mut(&at).into_iter().flatten() {
+            if core::mem::take(&mut waiter.sleeps) {
+                self.awake.insert(waiter.id);
+            }
+            if waiter.stays_first {
                 return;
             }
         }
     }
 
-    /// Waits in vain until something changes on one of its devices.
-    pub(crate) fn sleep(&mut self, id: RoutineId) {
-        self.awake.remove(&id);
+    /// Waits in vain until something changes on this device, one that it needs.
+    pub(crate) fn sleep(&mut self, id: RoutineId, at: NodeId) {
+        let queue = self.queues.get_mut(&at);
+        if let Some(waiter) = queue.into_iter().flatten().find(|it| it.id == id) {
+            waiter.sleeps = true;
+            self.awake.remove(&id);
+        }
     }
 
     /// Who is to be looked at after this one.
@@ -62,9 +93,10 @@ impl Waiting {
         self.awake.range(behind).next().copied()
     }
 
-    /// Who waits for a device, and came before this one.
-    pub(crate) fn before(&self, id: RoutineId, at: NodeId) -> impl Iterator<Item = RoutineId> {
-        let queue = self.queues.get(&at).into_iter().flatten().copied();
-        queue.take_while(move |&it| it < id)
+    /// Whether nobody who must not be overtaken waits for a device and came before this one.
+    pub(crate) fn is_next(&self, id: RoutineId, at: NodeId) -> bool {
+        let queue = self.queues.get(&at).into_iter().flatten();
+        let mut before = queue.take_while(|it| it.id < id);
+        !before.any(|it| it.stays_first)
     }
 }

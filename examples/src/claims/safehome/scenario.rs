@@ -5,9 +5,12 @@
 //! long, and when they come. What the paper leaves open is as in its authors' simulator.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use chacha20::ChaCha8Rng;
+use rand_core::SeedableRng;
 use selvedge_core::{Choose, Span, Time};
+use selvedge_safehome::file::NamedRoutine;
 use selvedge_safehome::{State, Step};
 
 use crate::home::{self, ITEMS, STAGES, item};
@@ -34,30 +37,54 @@ pub(super) enum Arrivals {
 
 /// The family's morning: in any order, at any times, but the last.
 pub(super) fn morning(rng: &mut ChaCha8Rng) -> Scenario {
-    from_file(home::Scenario::Morning, rng)
+    static READ: LazyLock<File> = LazyLock::new(|| File::read(home::Scenario::Morning));
+    READ.draw(rng)
 }
 
 /// The party: its long routine first, the others in any order at any times.
 pub(super) fn party(rng: &mut ChaCha8Rng) -> Scenario {
-    from_file(home::Scenario::Party, rng)
+    static READ: LazyLock<File> = LazyLock::new(|| File::read(home::Scenario::Party));
+    READ.draw(rng)
 }
 
-fn from_file(which: home::Scenario, rng: &mut ChaCha8Rng) -> Scenario {
-    // The file is a part of this program, and its tests read it.
-    let home = which.home(rng).unwrap_or_default();
-    let mut numbers = BTreeMap::new();
-    let mut need = |step: &Step<State>| {
-        let next = u32::try_from(numbers.len()).unwrap_or_default();
-        let seconds = step.hold.0 / 1_000_000;
-        let device = *numbers.entry(step.device).or_insert(next);
-        (device, u32::try_from(seconds).unwrap_or(u32::MAX))
-    };
-    let needs = home.routines.iter().map(|it| it.routine.steps.iter());
-    let needs: Vec<Vec<Need>> = needs.map(|it| it.map(&mut need).collect()).collect();
-    let arrivals = which.arrivals(needs.len()).draw(&home.routines, rng);
-    let routines = arrivals.iter().filter_map(|it| needs.get(it.1).cloned());
-    let times = arrivals.iter().map(|it| it.0.since(Time::ZERO));
-    scenario(routines.collect(), Arrivals::At(times.collect()))
+/// A scenario whose routines are in a file. It is read once: that takes longer than a trial.
+struct File {
+    scenario: home::Scenario,
+    routines: Vec<NamedRoutine>,
+    /// The commands of each.
+    needs: Vec<Vec<Need>>,
+}
+
+impl File {
+    fn read(scenario: home::Scenario) -> Self {
+        // Nothing of a file is drawn. It is a part of this program, and its tests read it.
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let routines = scenario.home(&mut rng).unwrap_or_default().routines;
+        let mut numbers = BTreeMap::new();
+        let mut need = |step: &Step<State>| {
+            let next = u32::try_from(numbers.len()).unwrap_or_default();
+            let seconds = step.hold.0 / 1_000_000;
+            let device = *numbers.entry(step.device).or_insert(next);
+            (device, u32::try_from(seconds).unwrap_or(u32::MAX))
+        };
+        let needs = routines.iter().map(|it| it.routine.steps.iter());
+        let needs = needs.map(|it| it.map(&mut need).collect()).collect();
+        Self {
+            scenario,
+            routines,
+            needs,
+        }
+    }
+
+    fn draw(&self, rng: &mut ChaCha8Rng) -> Scenario {
+        let arrivals = self.scenario.arrivals(self.needs.len());
+        let arrivals = arrivals.draw(&self.routines, rng);
+        let routines = arrivals
+            .iter()
+            .filter_map(|it| self.needs.get(it.1).cloned());
+        let times = arrivals.iter().map(|it| it.0.since(Time::ZERO));
+        scenario(routines.collect(), Arrivals::At(times.collect()))
+    }
 }
 
 /// The factory: so many of its stages, and so many items at each.

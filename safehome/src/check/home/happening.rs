@@ -75,11 +75,8 @@ impl Home {
             cx.disarm(Tick::Hub(timer));
         }
         let (config, rules) = (*self.hub().config(), self.hub().rules);
-        match Hub::restore(config, self.hub().save()) {
-            Ok(mut hub) => {
-                hub.rules = rules;
-                self.hub = Nested::new(hub);
-            }
+        match Hub::restored(config, rules, self.hub().save()) {
+            Ok(hub) => self.hub = Nested::new(hub),
             // No property says so; this one breaks in its place.
             Err(_) => self.clash = true,
         }

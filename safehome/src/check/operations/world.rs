@@ -625,12 +625,11 @@ impl<'a> World<'a> {
         self.unordered += self.hub.machine().counters().unordered;
         let saved = self.hub.machine().save();
         let stored = (self.storage)(saved.clone())?;
-        let restored = Hub::restore(self.settings.config, stored);
-        let mut hub = restored.map_err(|error| format!("what was saved is refused: {error}"))?;
+        let restored = Hub::restored(self.settings.config, self.rules, stored);
+        let hub = restored.map_err(|error| format!("what was saved is refused: {error}"))?;
         if hub.save() != saved {
             return Err(format!("{:?} came back as {hub:?}", self.hub.machine()));
         }
-        hub.rules = self.rules;
         self.hub = Driver::new(hub);
         // Another clock.
         self.now = Time::ZERO;

@@ -1,0 +1,124 @@
+//! What is kept of a home whose run is over.
+
+use selvedge_core::Span;
+
+use super::super::scenario::Need;
+use super::explain::explains;
+use super::home::{Home, Job};
+use super::{Figure, PARTS};
+use crate::claims::Sample;
+use crate::claims::stats::{mean, quantile};
+
+impl Home {
+    pub(super) fn sample(&self, is_whole: bool) -> Sample {
+        let jobs = || self.jobs.iter().zip(&self.scenario.routines);
+        let committed = || jobs().filter(|(job, _)| job.committed);
+        let latency = |job: &Job| job.ended.map_or(0, |it| it.since(job.submitted).0);
+        let mut latencies: Vec<f64> = committed().map(|(job, _)| latency(job) as f64).collect();
+        latencies.sort_by(f64::total_cmp);
+        let at = |share| quantile(&latencies, share).map(|it| (it / 1_000.0) as u64);
+        let mut figures = vec![None; Figure::Swapped as usize];
+        let mut put = |figure: Figure, value: Option<u64>| {
+            if let Some(place) = figures.get_mut(figure as usize) {
+                *place = value;
+            }
+        };
+        put(
+            Figure::Mean,
+            mean(&latencies).map(|it| (it / 1_000.0) as u64),
+        );
+        put(Figure::Median, at(0.5));
+        put(Figure::P90, at(0.9));
+        put(Figure::P95, at(0.95));
+        let mut works: Vec<f64> = jobs().map(|(_, needs)| work(needs).0 as f64).collect();
+        works.sort_by(f64::total_cmp);
+        put(
+            Figure::MeanWork,
+            mean(&works).map(|it| (it / 1_000.0) as u64),
+        );
+        let middle = quantile(&works, 0.5);
+        put(Figure::MedianWork, middle.map(|it| (it / 1_000.0) as u64));
+        let normal = committed().map(|(job, needs)| latency(job) * PARTS / work(needs).0.max(1));
+        put(Figure::Normalized, average(normal));
+        put(
+            Figure::Parallelism,
+            (self.ran.0 * PARTS).checked_div(self.ran.1),
+        );
+        put(
+            Figure::Incongruent,
+            average(jobs().map(|(job, _)| u64::from(job.collided.is_some()) * PARTS)),
+        );
+        let time = |(job, _): (&Job, _)| {
+            let (started, ended) = (job.started?, job.ended?);
+            let after = job.collided.map_or(0, |it| ended.since(it).0);
+            Some(
+                (after * PARTS)
+                    .checked_div(ended.since(started).0)
+                    .unwrap_or(0),
+            )
+        };
+        put(Figure::IncongruentTime, average(jobs().filter_map(time)));
+        let is_explained = is_whole.then(|| u64::from(!self.is_explained()) * PARTS);
+        put(Figure::Unexplained, is_explained);
+        let aborted = || jobs().filter(|(job, _)| job.ended.is_some() && !job.committed);
+        put(
+            Figure::Aborted,
+            Some(aborted().count() as u64 * PARTS / self.jobs.len().max(1) as u64),
+        );
+        let share = |part: usize, needs: &[Need]| part as u64 * PARTS / needs.len().max(1) as u64;
+        put(
+            Figure::RolledBack,
+            average(aborted().map(|(job, needs)| share(job.done, needs))),
+        );
+        let hit = aborted().filter(|(job, _)| job.is_hit);
+        put(
+            Figure::RolledBackHit,
+            average(hit.map(|(job, needs)| share(job.done, needs))),
+        );
+        put(
+            Figure::Restored,
+            average(aborted().map(|(job, needs)| share(job.restored, needs))),
+        );
+        let stretched = committed().filter_map(|(job, needs)| {
+            let took = job.ended?.since(job.started?);
+            Some(u64::from(took > work(needs)) * PARTS)
+        });
+        put(Figure::Stretched, average(stretched));
+        Sample(figures)
+    }
+
+    /// The share of pairs that come otherwise in the order that the hub told than they were
+    /// submitted; and of those that share a device.
+    pub(super) fn swapped(&self) -> [Option<u64>; 2] {
+        let mut pairs = [(0, 0); 2];
+        for (at, &one) in self.order.iter().enumerate() {
+            for &other in self.order.iter().skip(at + 1) {
+                let routines = &self.scenario.routines;
+                let needs = |it: usize| routines.get(it).into_iter().flatten().map(|it| it.0);
+                let shares = needs(one).any(|it| needs(other).any(|other| it == other));
+                for ((swapped, all), counts) in pairs.iter_mut().zip([true, shares]) {
+                    *swapped += u64::from(counts && one > other);
+                    *all += u64::from(counts);
+                }
+            }
+        }
+        pairs.map(|(swapped, all)| (swapped * PARTS).checked_div(all))
+    }
+
+    /// Whether any order of the routines leaves the devices as they are.
+    fn is_explained(&self) -> bool {
+        let states: Vec<u32> = self.things.iter().map(|it| it.state).collect();
+        let routines: Vec<&[Need]> = self.scenario.routines.iter().map(Vec::as_slice).collect();
+        explains(&routines, &states)
+    }
+}
+
+/// How long the commands take.
+fn work(needs: &[Need]) -> Span {
+    Span::secs(needs.iter().map(|it| u64::from(it.1)).sum())
+}
+
+fn average(values: impl Iterator<Item = u64>) -> Option<u64> {
+    let (sum, count) = values.fold((0, 0), |(sum, count), it| (sum + it, count + 1));
+    u64::checked_div(sum, count)
+}
