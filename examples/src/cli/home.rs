@@ -94,7 +94,7 @@ enum Order {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Speed {
+pub(super) enum Speed {
     Times(u32),
     Max,
 }
@@ -161,11 +161,7 @@ impl Home {
         open.append(true).create(true).open(&path).map_err(failed)?;
         let mut rng = ChaCha12Rng::seed_from_u64(seed);
         let plan = self.plan(&mut rng)?;
-        let mut pace = Pace {
-            clock: Clock::start(),
-            speed: self.speed,
-            is_told: !self.json,
-        };
+        let mut pace = Pace::new(self.speed, !self.json);
         let report = run(&plan, rng, &mut pace).map_err(|reject| Failure::Hub {
             why: plan.home.catalogue.reject(&reject),
         })?;
@@ -260,10 +256,21 @@ impl Home {
 }
 
 /// Makes virtual time pass as fast as was asked for.
-struct Pace {
+pub(super) struct Pace {
     clock: Clock,
     speed: Speed,
     is_told: bool,
+}
+
+impl Pace {
+    /// Begins now.
+    pub(super) fn new(speed: Speed, is_told: bool) -> Self {
+        Self {
+            clock: Clock::start(),
+            speed,
+            is_told,
+        }
+    }
 }
 
 impl Watch for Pace {

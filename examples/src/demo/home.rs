@@ -1,4 +1,4 @@
-//! The demo's part about a home: a morning at full speed, with a toaster and a bathroom door that
+//! The demo's part about a home: a morning, with a toaster and a bathroom door that
 //! fail, judged by its serial order.
 
 use chacha20::ChaCha12Rng;
@@ -6,14 +6,14 @@ use rand_core::SeedableRng;
 use selvedge_core::{Span, Time};
 use selvedge_safehome::Config;
 
-use crate::home::{Outage, Plan, Report, Scenario, run, section, style};
+use crate::home::{Outage, Plan, Report, Scenario, Watch, run, section, style};
 
 /// The devices that fail, with when, in seconds.
 const DOWN: [(&str, u64, u64); 2] = [("toaster", 300, 900), ("small bathroom door", 700, 760)];
 
 /// A morning in a home with 29 routines; `None` only if this program is damaged.
 #[must_use]
-pub fn morning(seed: u64) -> Option<Report> {
+pub fn morning(seed: u64, watch: &mut impl Watch) -> Option<Report> {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     let home = Scenario::Morning.home(&mut rng).ok()?;
     let rule = Scenario::Morning.arrivals(home.routines.len());
@@ -33,7 +33,7 @@ pub fn morning(seed: u64) -> Option<Report> {
         length: Span::ZERO,
         home,
     };
-    run(&plan, rng, &mut ()).ok()
+    run(&plan, rng, watch).ok()
 }
 
 /// Its part of the page, in front of the page's end.
