@@ -35,7 +35,8 @@ pub enum Command {
     Broadcast(Box<[u8]>),
     /// Change the settings while running.
     Configure(Box<Config>),
-    /// An operator's word that this life is over.
+    /// An operator's word that this life is over. Others hear it as news: who is cut off meanwhile, or
+    /// misses it, goes on to take the member for failed, and is to be told there.
     Confirm(Member),
 }
 

@@ -162,13 +162,14 @@ impl Stage {
         self.desk.turns()
     }
 
-    /// An operator, who knows that this life is over, tells a node that is always there. Says whether
-    /// it took that in.
+    /// An operator, who knows that this life is over, tells every node: who is cut off just then would
+    /// hear of it from nobody. Says whether one took that in.
     pub async fn confirm(&self, member: Member) -> bool {
-        match self.hosts.get(&NodeId(1)) {
-            Some(host) => host.command(Command::Confirm(member)).await.is_ok(),
-            None => false,
+        let mut is_told = false;
+        for host in self.hosts.values() {
+            is_told |= host.command(Command::Confirm(member)).await.is_ok();
         }
+        is_told
     }
 
     /// Lets a node say good-bye, and does not wait for it.
