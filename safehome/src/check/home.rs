@@ -11,7 +11,9 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, NodeId, Span};
 
-use crate::{Command, Config, Event, Hub, Outcome, Placed, Reject, RoutineId, Skip, Timer};
+use crate::{
+    Command, Config, Event, Hub, Outcome, Placed, Reject, RoutineId, Skip, Timer, Visibility,
+};
 
 use judge::is_harsh;
 pub use setup::{Do, Happening, Promise, Setup};
@@ -127,6 +129,8 @@ impl Home {
         input: Input<Hub<u8>>,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
+        // What nobody promises is not kept apart.
+        let spares = self.hub().config().visibility == Visibility::Eventual;
         let Self {
             hub,
             things,
@@ -179,7 +183,7 @@ impl Home {
                 }
                 Event::Committed(_) | Event::Aborted { .. } => *finished += 1,
                 Event::Aborting { routine, why } => {
-                    *harsh |= is_harsh(happenings, submitted, routine, why);
+                    *harsh |= spares && is_harsh(happenings, submitted, routine, why);
                 }
                 Event::Accepted(_)
                 | Event::Started(_)

@@ -167,7 +167,7 @@ impl Home {
     }
 }
 
-/// Whether a routine is aborted for a device to which it must not give any command.
+/// Whether a routine is aborted for a device that it need not command.
 pub(super) fn is_harsh(
     happenings: &[Happening],
     submitted: &[Option<RoutineId>],

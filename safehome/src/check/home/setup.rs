@@ -130,7 +130,9 @@ pub enum Promise {
     /// Nobody who came later starts on a device for which somebody has waited for too long
     /// ([`Config::patience`](crate::Config::patience)).
     Patience,
-    /// Nobody is aborted for a device to which it must not give any command.
+    /// Under eventual visibility nobody is aborted for a device that it could do without (rule 4 of
+    /// section 3). Strict models abort for devices that are asked about, too, and the strongest for
+    /// any.
     Spared,
 }
 
@@ -186,7 +188,7 @@ impl Setup {
                 state.machines().all(|it| !it.overtaken)
             });
         }
-        if looks_at(Promise::Spared) {
+        if looks_at(Promise::Spared) && self.visibility == Visibility::Eventual {
             model = model.always(
                 "nobody is aborted for a device that it could do without",
                 |state| state.machines().all(|it| !it.harsh),
