@@ -10,21 +10,12 @@
 
 mod home;
 
-use home::{Home, MODELS, at, long, maybe, set};
+use home::{Home, MODELS, at, if_it_is, long, maybe, set};
 use selvedge_core::{Delta, Member, NodeId, Span, Time};
 use selvedge_safehome::{
     Command, Comparison, Condition, Config, Event, Outcome, Placed, Reject, RoutineId, Scheduler,
-    Step, Undo, Visibility,
+    Undo, Visibility,
 };
-
-fn if_it_is(step: Step<u8>, device: u64, value: u8) -> Step<u8> {
-    let condition = Some(Condition {
-        device: NodeId(device),
-        comparison: Comparison::Equal,
-        value,
-    });
-    Step { condition, ..step }
-}
 
 fn under(visibility: Visibility) -> Config {
     Config {

@@ -12,24 +12,16 @@ mod home;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
-use home::{Home, MODELS, at, long, set};
+use home::{Home, MODELS, at, if_it_is, long, set};
 use selvedge_core::{Choose, NodeId, Span};
-use selvedge_safehome::{Command, Comparison, Condition, Config, Placed, Step};
+use selvedge_safehome::{Command, Config, Placed, Step};
 use selvedge_sim::histories;
 
 /// A change by hand comes behind whoever has touched the device; so he does not see it.
 #[test]
 fn a_condition_does_not_see_what_comes_after_its_routine() {
     let mut home = Home::new(Config::default(), 3);
-    let condition = Some(Condition {
-        device: NodeId(0),
-        comparison: Comparison::Equal,
-        value: 1,
-    });
-    let last = Step {
-        condition,
-        ..set(2, 1)
-    };
+    let last = if_it_is(set(2, 1), 0, 1);
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1)), last]);
     home.pass(at(500));
     home.by_hand(0, 9);

@@ -10,11 +10,9 @@
 
 mod home;
 
-use home::{Home, at, long, maybe, set};
+use home::{Home, at, if_it_is, long, maybe, set};
 use selvedge_core::{NodeId, Span};
-use selvedge_safehome::{
-    Command, Comparison, Condition, Config, Event, Outcome, RoutineId, Scheduler, Step, Timer, Why,
-};
+use selvedge_safehome::{Command, Config, Event, Outcome, RoutineId, Scheduler, Step, Timer, Why};
 
 const SHARED: u64 = 0;
 const MUTE: u64 = 4;
@@ -30,15 +28,6 @@ fn home(config: Config) -> (Home, RoutineId) {
     home.is_mute[MUTE as usize] = true;
     let source = home.submit(vec![long(1, 1, Span::millis(3_500)), set(SHARED, 1)]);
     (home, source)
-}
-
-fn if_it_is(step: Step<u8>, device: u64, value: u8) -> Step<u8> {
-    let condition = Some(Condition {
-        device: NodeId(device),
-        comparison: Comparison::Equal,
-        value,
-    });
-    Step { condition, ..step }
 }
 
 fn is_revoked(home: &Home, id: RoutineId) -> bool {

@@ -10,10 +10,10 @@
 
 mod home;
 
-use home::{Home, long, maybe, set};
+use home::{Home, if_it_is, long, maybe, set};
 use selvedge_core::{Driver, NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Comparison, Condition, Config, Event, Hub, Outcome, Skip, Step, Timer, Undo, Why,
+    Command, Config, Event, Hub, Outcome, RoutineId, Skip, Step, Timer, Undo, Why,
 };
 
 const A: NodeId = NodeId(0);
@@ -143,16 +143,7 @@ fn a_stuck_device_is_restored_when_it_moves_again() {
 fn a_condition_does_not_see_the_state_of_a_stuck_device() {
     for value in [0, 1] {
         let mut home = stuck();
-        let condition = Some(Condition {
-            device: A,
-            comparison: Comparison::Equal,
-            value,
-        });
-        let step = Step {
-            condition,
-            ..maybe(2, 1)
-        };
-        let routine = home.submit(vec![step]);
+        let routine = home.submit(vec![if_it_is(maybe(2, 1), A.0, value)]);
         let (step, why) = (0, Skip::StateUnknown);
         let skipped = Event::Skipped { routine, step, why };
         assert!(home.events.iter().any(|it| it.1 == skipped));
@@ -171,10 +162,9 @@ fn nothing_is_tried_again_at_a_device_that_is_gone() {
     assert!(!is_retry(&home));
 }
 
-/// A rollback was on its way when the hub stopped, and was not done; meanwhile another state is to
-/// be brought back.
-#[test]
-fn a_rollback_that_is_asked_for_is_not_issued_as_it_was() {
+/// Two routines have changed a device one after the other. The second one is undone, and the device
+/// does not answer any more.
+fn second_undone() -> (Home, RoutineId) {
     let mut home = Home::new(config(5), 3);
     let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
     home.pass(Time::ZERO + Span::secs(1));
@@ -182,6 +172,14 @@ fn a_rollback_that_is_asked_for_is_not_issued_as_it_was() {
     home.pass(Time::ZERO + Span::secs(2));
     home.is_mute[0] = true;
     home.tell(Command::Cancel(second)).unwrap();
+    (home, first)
+}
+
+/// A rollback was on its way when the hub stopped, and was not done; meanwhile another state is to
+/// be brought back.
+#[test]
+fn a_rollback_that_is_asked_for_is_not_issued_as_it_was() {
+    let (mut home, first) = second_undone();
     assert_eq!(home.issued(0).last(), Some(&(1, false)));
     home.tell(Command::Cancel(first)).unwrap();
     let (config, saved) = (config(5), home.hub.machine().save());
@@ -250,13 +248,7 @@ fn an_abort_tells_what_becomes_of_each_device() {
 /// A rollback is done, and another state is wanted by then: nothing is restored yet.
 #[test]
 fn a_device_is_restored_when_it_is_in_the_state_that_is_wanted() {
-    let mut home = Home::new(config(5), 3);
-    let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
-    home.pass(Time::ZERO + Span::secs(1));
-    let second = home.submit(vec![set(0, 2), long(2, 1, Span::secs(100))]);
-    home.pass(Time::ZERO + Span::secs(2));
-    home.is_mute[0] = true;
-    home.tell(Command::Cancel(second)).unwrap();
+    let (mut home, first) = second_undone();
     home.tell(Command::Cancel(first)).unwrap();
     let restored = |home: &Home| home.events.iter().any(|it| it.1 == Event::Restored(A));
     home.lands(0, Outcome::Done);

@@ -7,8 +7,8 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Config, Event, Hub, Outcome, Placed, Published, Reject, Routine, RoutineId, Step,
-    Visibility,
+    Command, Comparison, Condition, Config, Event, Hub, Outcome, Placed, Published, Reject,
+    Routine, RoutineId, Step, Visibility,
 };
 
 /// All models of the paper.
@@ -244,6 +244,16 @@ impl Home {
         };
         self.events.iter().filter_map(placed).collect()
     }
+}
+
+/// Only if a device is in this state.
+pub(crate) fn if_it_is(step: Step<u8>, device: u64, value: u8) -> Step<u8> {
+    let condition = Some(Condition {
+        device: NodeId(device),
+        comparison: Comparison::Equal,
+        value,
+    });
+    Step { condition, ..step }
 }
 
 /// So many milliseconds after the beginning.

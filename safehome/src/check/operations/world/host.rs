@@ -1,0 +1,226 @@
+//! The host: it tells the hub, carries out what that wants, stops at any moment and comes back.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use selvedge_core::{Choose, Driver, Effect, Input, Ratio, Time, Weights};
+
+use super::{Flying, World};
+use crate::run::Run;
+use crate::{Command, Event, Hub, Reject, Why};
+
+/// When the host stops.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// Not now.
+    Never,
+    /// Before the step is saved: it has not happened.
+    BeforeSaving,
+    /// Before the events of the step are carried out.
+    BeforeEvents,
+    /// Before some of them are.
+    AmongEvents,
+}
+
+/// Machines that draw nothing need nothing drawn.
+struct Nothing;
+
+impl Choose for Nothing {
+    fn below(&mut self, _: u64) -> u64 {
+        0
+    }
+
+    fn chance(&mut self, _: Ratio) -> bool {
+        false
+    }
+
+    fn weighted(&mut self, _: &dyn Weights) -> Option<usize> {
+        None
+    }
+}
+
+type Told = Result<Result<(), Reject>, String>;
+
+impl World<'_> {
+    pub(super) fn must(&mut self, input: Input<Hub<u8>>) -> Result<(), String> {
+        let told = self.tell(input.clone())?;
+        told.map_err(|refused| format!("{input:?} was refused: {refused}"))
+    }
+
+    pub(super) fn tell(&mut self, input: Input<Hub<u8>>) -> Told {
+        self.step(Some(input))
+    }
+
+    /// A step of the host: with an input, or when a timer is due.
+    pub(super) fn step(&mut self, input: Option<Input<Hub<u8>>>) -> Told {
+        let stop = self.stop();
+        if stop == Stop::BeforeSaving {
+            self.summary.lost_inputs += 1;
+            self.restart(0)?;
+            return Ok(Ok(()));
+        }
+        let told = self.step_and_stop(input, stop)?;
+        if stop != Stop::Never && told.is_ok() {
+            self.restart(0)?;
+        }
+        Ok(told)
+    }
+
+    fn stop(&mut self) -> Stop {
+        if !self.settings.restarts || self.is_calm {
+            return Stop::Never;
+        }
+        match self.bytes.take() % 4 {
+            1 => Stop::BeforeSaving,
+            2 => Stop::BeforeEvents,
+            _ => Stop::AmongEvents,
+        }
+    }
+
+    fn step_and_stop(&mut self, input: Option<Input<Hub<u8>>>, stop: Stop) -> Told {
+        let mut events = Vec::new();
+        let now = self.now;
+        if let Some(story) = &mut self.story {
+            story.push(format!("{now:?} {input:?}"));
+        }
+        let carry_out = |effect| match effect {
+            Effect::Event(event) => events.push(event),
+            Effect::Send { .. } | Effect::Multicast { .. } => {}
+        };
+        let about = match &input {
+            Some(Input::Membership(delta)) => Some(delta.member().id),
+            Some(Input::Message { .. } | Input::Command(_) | Input::Tick(_)) | None => None,
+        };
+        let about = about.map(|id| (id, self.believed(id)));
+        let told = match input {
+            Some(input) => self.hub.step(now, &mut Nothing, input, carry_out),
+            None => {
+                self.hub.expire(now, &mut Nothing, carry_out);
+                Ok(())
+            }
+        };
+        if let Some((id, before)) = about {
+            self.learned(id, before);
+        }
+        self.watch()?;
+        for event in events {
+            if let Some(story) = &mut self.story {
+                story.push(format!("    {event:?}"));
+            }
+            self.carry_out(event, stop)?;
+        }
+        Ok(told)
+    }
+
+    fn carry_out(&mut self, event: Event<u8>, stop: Stop) -> Result<(), String> {
+        match event {
+            Event::Accepted(_) => self.open += 1,
+            Event::Issue {
+                device,
+                token,
+                value,
+                routine,
+            } => {
+                let is_lost = match stop {
+                    Stop::Never => false,
+                    Stop::AmongEvents => self.bytes.pick(2) == 1,
+                    Stop::BeforeSaving | Stop::BeforeEvents => true,
+                };
+                if is_lost {
+                    self.summary.lost_commands += 1;
+                    return Ok(());
+                }
+                let runs = &self.hub.machine().runs;
+                let at = |id| runs.get(&id).map(|run: &Run<u8>| (id, run.at));
+                let whose = routine.and_then(at);
+                let nth = usize::try_from(device.0).unwrap_or(usize::MAX);
+                let Some(thing) = self.things.get_mut(nth) else {
+                    return Err(format!("a command went to {device}, which is not there"));
+                };
+                if thing.flight.is_some_and(|it| !it.is_over) {
+                    return Err(format!("{device} got a second command"));
+                }
+                thing.flight = Some(Flying {
+                    token,
+                    value,
+                    whose,
+                    is_over: !thing.is_up,
+                });
+            }
+            Event::Ask { device, token } => {
+                let nth = usize::try_from(device.0).unwrap_or(usize::MAX);
+                if let Some(thing) = self.things.get_mut(nth) {
+                    thing.asked = Some(token);
+                }
+            }
+            Event::Committed(id) => {
+                self.summary.committed += 1;
+                self.witness.committed.push(id);
+                self.over()?;
+            }
+            Event::Aborted { routine, why, .. } => {
+                self.summary.aborted += 1;
+                self.summary.leases_over += u64::from(matches!(why, Why::LeaseOver(_)));
+                let steps = self.witness.routines.get(&routine);
+                let mut steps = steps.iter().flat_map(|it| &it.steps);
+                self.handled |= steps.any(|it| it.undo.is_some());
+                self.over()?;
+            }
+            Event::Skipped { routine, step, why } => {
+                self.summary.skipped += 1;
+                self.witness.skipped.insert((routine, step), why);
+            }
+            Event::Ordered(placed) => self.witness.order.push(placed),
+            Event::Restored(_) => self.summary.restored += 1,
+            Event::Started(_)
+            | Event::Aborting { .. }
+            | Event::Stuck(_)
+            | Event::Incongruent { .. } => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn over(&mut self) -> Result<(), String> {
+        let left = self.open.checked_sub(1);
+        self.open = left.ok_or("more routines finished than were accepted")?;
+        Ok(())
+    }
+
+    /// The host stopped and is there again.
+    pub(super) fn restart(&mut self, depth: u8) -> Result<(), String> {
+        if let Some(story) = &mut self.story {
+            story.push(String::from("the hub restarts"));
+        }
+        self.summary.restarts += 1;
+        self.unordered += self.hub.machine().counters().unordered;
+        let saved = self.hub.machine().save();
+        let stored = (self.storage)(saved.clone())?;
+        let restored = Hub::restored(self.settings.config, self.rules, stored);
+        let hub = restored.map_err(|error| format!("what was saved is refused: {error}"))?;
+        if hub.save() != saved {
+            return Err(format!("{:?} came back as {hub:?}", self.hub.machine()));
+        }
+        self.hub = Driver::new(hub);
+        // Another clock.
+        self.now = Time::ZERO;
+        for thing in &mut self.things {
+            thing.asked = None;
+        }
+        let stop = if depth < 2 { self.stop() } else { Stop::Never };
+        if stop == Stop::BeforeSaving {
+            return self.restart(depth + 1);
+        }
+        let told = self.step_and_stop(Some(Input::Command(Command::Resume)), stop)?;
+        told.map_err(|refused| format!("resume was refused: {refused}"))?;
+        if stop != Stop::Never {
+            return self.restart(depth + 1);
+        }
+        let calm = core::mem::replace(&mut self.is_calm, true);
+        for nth in 0..self.things.len() {
+            self.tell_status(nth)?;
+        }
+        self.is_calm = calm;
+        Ok(())
+    }
+}

@@ -1,0 +1,207 @@
+//! What devices do, and what the hub is told of them.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use selvedge_core::{Delta, Incarnation, Input, Member, NodeId};
+
+use super::super::oracle::Link;
+use super::World;
+use crate::{Command, Outcome};
+
+impl World<'_> {
+    /// The device does its command, or refuses it, and says so; or answers.
+    pub(super) fn land(&mut self, nth: usize, outcome: Outcome) -> Result<(), String> {
+        let Some(thing) = self.things.get(nth).filter(|it| it.is_up) else {
+            return Ok(());
+        };
+        let flight = thing.flight.filter(|it| !it.is_over);
+        if thing.asked.is_some() && (flight.is_none() || self.bytes.pick(2) == 0) {
+            return self.answer(nth);
+        }
+        let Some(flight) = flight else {
+            return Ok(());
+        };
+        if outcome == Outcome::Done {
+            self.takes_effect(nth)?;
+        }
+        if let Some(thing) = self.things.get_mut(nth) {
+            (thing.flight, thing.asked) = (None, None);
+        }
+        let device = NodeId(nth as u64);
+        let token = flight.token;
+        let command = Command::Outcome {
+            device,
+            token,
+            outcome,
+        };
+        self.must(Input::Command(command))
+    }
+
+    /// The device says in which state it is, or the host that it cannot be asked. Its command is
+    /// over by then.
+    pub(super) fn answer(&mut self, nth: usize) -> Result<(), String> {
+        self.resolve(nth)?;
+        let device = NodeId(nth as u64);
+        let Some(thing) = self.things.get_mut(nth) else {
+            return Ok(());
+        };
+        let Some(token) = thing.asked.take() else {
+            return Ok(());
+        };
+        let state = thing.state;
+        if !self.settings.answers {
+            let outcome = Outcome::Unknown;
+            self.summary.unknown += 1;
+            return self.must(Input::Command(Command::Outcome {
+                device,
+                token,
+                outcome,
+            }));
+        }
+        let hub = self.hub.machine();
+        let flight = hub.devices.get(&device).and_then(|it| it.flight.as_ref());
+        let is_found = flight.is_some_and(|it| it.value == state);
+        let whose = flight.and_then(|it| it.routine);
+        let step = whose.and_then(|id| Some((id, hub.runs.get(&id)?.at)));
+        if is_found {
+            self.found.extend(step);
+            self.summary.found += 1;
+        } else {
+            self.summary.not_found += 1;
+        }
+        self.must(Input::Command(Command::Answered {
+            device,
+            token,
+            state,
+        }))
+    }
+
+    /// Whether the device's command is done is decided; nobody hears of it.
+    pub(super) fn goes_over(&mut self, nth: usize) -> Result<(), String> {
+        if self.bytes.pick(2) == 0 {
+            self.takes_effect(nth)?;
+        }
+        if let Some(flight) = self.things.get_mut(nth).and_then(|it| it.flight.as_mut()) {
+            flight.is_over = true;
+        }
+        Ok(())
+    }
+
+    pub(super) fn resolve(&mut self, nth: usize) -> Result<(), String> {
+        let flight = self.things.get(nth).and_then(|it| it.flight);
+        if flight.is_some_and(|it| !it.is_over) && self.bytes.pick(2) == 0 {
+            self.takes_effect(nth)?;
+        }
+        if let Some(thing) = self.things.get_mut(nth) {
+            thing.flight = None;
+        }
+        Ok(())
+    }
+
+    pub(super) fn takes_effect(&mut self, nth: usize) -> Result<(), String> {
+        let Some(thing) = self.things.get_mut(nth) else {
+            return Ok(());
+        };
+        let Some(flight) = thing.flight.as_mut().filter(|it| !it.is_over) else {
+            return Ok(());
+        };
+        thing.state = flight.value;
+        let Some(whose) = flight.whose else {
+            return Ok(());
+        };
+        let often = self.effects.entry(whose).or_default();
+        *often += 1;
+        if *often > 1 && !self.by_hand.contains(&nth) {
+            return Err(format!(
+                "command {} of {:?} was done twice",
+                whose.1, whose.0
+            ));
+        }
+        Ok(())
+    }
+
+    /// A device fails, is back, or restarts before anybody notices.
+    pub(super) fn flip(&mut self, nth: usize) -> Result<(), String> {
+        let kind = self.bytes.take();
+        if self.witness.chains.iter().map(Vec::len).sum::<usize>() >= self.settings.links
+            && !self.is_calm
+        {
+            return Ok(());
+        }
+        self.goes_over(nth)?;
+        let Some(thing) = self.things.get_mut(nth) else {
+            return Ok(());
+        };
+        let unnoticed = thing.is_up && kind % 4 == 2;
+        thing.is_up = unnoticed || !thing.is_up;
+        if unnoticed || thing.is_up && kind % 4 == 1 {
+            thing.life += 1;
+        }
+        self.tell_status(nth)
+    }
+
+    /// What the membership service knows of a device.
+    pub(super) fn tell_status(&mut self, nth: usize) -> Result<(), String> {
+        let Some(thing) = self.things.get(nth) else {
+            return Ok(());
+        };
+        let member = Member::new(nth as u64, thing.life);
+        let delta = if thing.is_up {
+            Delta::Joined(member)
+        } else {
+            Delta::Failed(member)
+        };
+        self.must(Input::Membership(delta))
+    }
+
+    /// Whether the hub takes a device to be up, and in which life.
+    pub(super) fn believed(&self, id: NodeId) -> (bool, Option<Incarnation>) {
+        let device = self.hub.machine().devices.get(&id);
+        device.map_or((false, None), |it| (it.is_up, it.life))
+    }
+
+    /// What the hub has learned of a device with this step.
+    pub(super) fn learned(&mut self, id: NodeId, before: (bool, Option<Incarnation>)) {
+        let after = self.believed(id);
+        let links: &[Link] = match (before.0, after.0) {
+            (true, false) => &[Link::Failed],
+            (false, true) => &[Link::Restarted],
+            (true, true) if before.1.is_some() && before.1 != after.1 => {
+                &[Link::Failed, Link::Restarted]
+            }
+            (true, true) | (false, false) => &[],
+        };
+        self.summary.failures += links.len() as u64;
+        let nth = usize::try_from(id.0).unwrap_or(usize::MAX);
+        if let Some(chain) = self.witness.chains.get_mut(nth) {
+            chain.extend_from_slice(links);
+        }
+    }
+
+    /// A hand changes a device, and the device says so.
+    pub(super) fn change(&mut self, nth: usize) -> Result<(), String> {
+        let state = 100 + self.bytes.take() % 8;
+        let known = self.witness.chains.iter().map(Vec::len).sum::<usize>();
+        let Some(thing) = self.things.get_mut(nth) else {
+            return Ok(());
+        };
+        if !thing.is_up || known >= self.settings.links {
+            return Ok(());
+        }
+        thing.state = state;
+        self.by_hand.insert(nth);
+        self.summary.by_hand += 1;
+        if let Some(chain) = self.witness.chains.get_mut(nth) {
+            chain.push(Link::Set(state));
+        }
+        let device = NodeId(nth as u64);
+        let command = Command::Observed { device, state };
+        // What a device says by itself it says again to a host that was away.
+        let calm = core::mem::replace(&mut self.is_calm, true);
+        let told = self.must(Input::Command(command));
+        self.is_calm = calm;
+        told
+    }
+}
