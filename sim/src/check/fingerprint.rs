@@ -2,8 +2,9 @@
 
 use core::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// 128 bits of a state. Two states of a billion share one with a probability of about 10^-21, so
-/// counts of unique states are taken as exact.
+/// 128 bits of what a state's `Hash` writes. Two states of a billion share one with a probability
+/// of about 10^-21, so counts of unique states are taken as exact. What `Hash` passes over, as it
+/// does over [`Untracked`](selvedge_core::Untracked), tells no two states apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Fingerprint(u64, u64);
 
@@ -76,10 +77,12 @@ impl Lanes {
 
 impl Hasher for Lanes {
     fn write(&mut self, bytes: &[u8]) {
+        // The length goes first, in a word of its own. A string does not tell its own to a hasher,
+        // and inside the last chunk it could be taken for a byte.
+        self.absorb(bytes.len() as u64);
         for chunk in bytes.chunks(8) {
-            let word = chunk.iter().rev().fold(chunk.len() as u64, |word, &byte| {
-                word << 8 | u64::from(byte)
-            });
+            let bytes = chunk.iter().rev();
+            let word = bytes.fold(0, |word, &byte| word << 8 | u64::from(byte));
             self.absorb(word);
         }
     }
@@ -133,5 +136,71 @@ mod tests {
         let before = Fingerprint::of(&bytes);
         bytes[40] = 8;
         assert_ne!(Fingerprint::of(&bytes), before);
+    }
+
+    /// Strings of up to 18 bytes that end, or begin to end, in bytes that may be taken for a
+    /// length: what follows the common beginning is zeros and one small byte, in every place.
+    fn near_strings() -> BTreeSet<String> {
+        let mut near = BTreeSet::new();
+        for len in 0..=18_usize {
+            for common in 0..=len {
+                for small in 0..=18_u8 {
+                    for at in common..len {
+                        let mut bytes = vec![0; len];
+                        bytes[..common].fill(b'a');
+                        bytes[at] = small;
+                        near.extend(String::from_utf8(bytes));
+                    }
+                }
+            }
+            near.insert("a".repeat(len));
+        }
+        near
+    }
+
+    #[test]
+    fn no_two_near_strings_share_a_fingerprint() {
+        let strings = near_strings();
+        assert!(strings.len() > 10_000, "{} are few", strings.len());
+        let seen: BTreeSet<_> = strings.iter().map(Fingerprint::of).collect();
+        assert_eq!(seen.len(), strings.len());
+        assert_ne!(
+            Fingerprint::of(&"abcdefg"),
+            Fingerprint::of(&"abcdefg\u{7}")
+        );
+    }
+
+    #[test]
+    fn where_one_string_ends_and_the_next_begins_shows() {
+        let mut pairs = BTreeSet::new();
+        for all in near_strings().into_iter().filter(|all| all.len() < 12) {
+            for end in 0..=all.len() {
+                let (first, second) = all.split_at(end);
+                pairs.insert((first.to_owned(), second.to_owned()));
+            }
+        }
+        let seen: BTreeSet<_> = pairs.iter().map(Fingerprint::of).collect();
+        assert_eq!(seen.len(), pairs.len());
+    }
+
+    /// What a machine's own `Hash` may write: bytes without a length, and nothing at all.
+    #[test]
+    fn how_bytes_are_written_shows() {
+        struct Parts(&'static [&'static [u8]]);
+        impl Hash for Parts {
+            fn hash<H: Hasher>(&self, hasher: &mut H) {
+                self.0.iter().for_each(|part| hasher.write(part));
+            }
+        }
+        let parts: [&[&[u8]]; 6] = [
+            &[],
+            &[b""],
+            &[b"", b""],
+            &[b"abcdefgh", b"i"],
+            &[b"abcdefghi"],
+            &[b"abcdefghi\0"],
+        ];
+        let seen: BTreeSet<_> = parts.map(|it| Fingerprint::of(&Parts(it))).into();
+        assert_eq!(seen.len(), parts.len());
     }
 }

@@ -88,7 +88,7 @@
 //! | [`progress`](Model::progress) | from every state a goal stays within reach, without the help of a fault | going backwards from the goals |
 //! | [`never_rejects`](Model::never_rejects) | no message, tick or delta is refused | having taken every step |
 //!
-//! A pass is said of a complete run only. A run that met a limit or a boundary, or a machine that
+//! A pass is said of a complete run only, and assumes what is said below about `Hash`. A run that met a limit or a boundary, or a machine that
 //! breaks the contract, is [`Outcome::Truncated`] with the reason, and so is a property that was
 //! left open because another one broke. Counts of unique states are exact and the same on every
 //! machine, so a scenario states its own, and a check that suddenly explores less is noticed.
@@ -102,6 +102,10 @@
 //! - A letter goes to a node id, whichever life that node is in, and carries the name under which
 //!   its sender sent it. Letters to a node that can never come back are thrown away.
 //! - A refused message, tick or delta is used up; a refused command waits.
+//! - A state is known by 128 bits of what its `Hash` writes. Two states that differ only where
+//!   `Hash` does not look are one state, and the second is never visited. So a pass assumes that
+//!   nothing that decides what a machine does is in [`Untracked`](selvedge_core::Untracked), nor
+//!   left out by a `Hash` that is not derived.
 //! - Numbers that grow for ever (sequence numbers, incarnations) make states without end, so
 //!   bound what makes them grow: ticks, commands, faults.
 //!

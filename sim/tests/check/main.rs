@@ -15,5 +15,6 @@ mod agrees;
 mod bounds;
 mod choices;
 mod lives;
+mod near;
 mod toy;
 mod verdicts;
