@@ -65,22 +65,34 @@ impl Membership {
     }
 
     /// Changes the settings while running. Another exponent or unit takes effect for distances
-    /// told from then on; smaller limits shrink tables as their entries go.
+    /// told from then on; smaller limits shrink tables as their entries go. What is longer than the
+    /// new settings allow is not sent any more: waiting broadcasts are given up and counted, and
+    /// the metadata of others is kept for the application alone.
     ///
     /// # Errors
-    /// [`Reject::Config`] when they cannot work.
+    /// [`Reject::Config`] when they cannot work, [`Reject::MetadataTooLong`] when the metadata of
+    /// this node is longer than they allow.
     pub fn configure(
         &mut self,
         config: Box<Config>,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         config.check()?;
+        let stored = self.own_slot().and_then(|slot| self.list.metadata(slot));
+        let len = stored.map_or(0, |metadata| metadata.0.len());
+        let limit = usize::from(config.metadata_limit);
+        if len > limit {
+            return Err(Reject::MetadataTooLong { len, limit });
+        }
         let was_mix = matches!(self.config.selection, Selection::BoundedMix { .. });
         self.config = config;
         self.list.set_limit(self.config.member_limit as usize);
         self.news.set_limit(self.config.gossip_limit.into());
-        self.broadcaster
-            .set_limit(self.config.broadcast_limit.into());
+        let given_up = self.broadcaster.set_limits(
+            self.config.broadcast_limit.into(),
+            self.config.broadcast_len.into(),
+        );
+        self.counters.broadcasts_dropped += given_up;
         let is_mix = matches!(self.config.selection, Selection::BoundedMix { .. });
         if was_mix != is_mix {
             self.turn.clear();

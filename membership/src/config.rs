@@ -4,7 +4,7 @@ use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
 use selvedge_core::{Ratio, Span};
 use thiserror::Error;
 
-use crate::message::RECORD_MAX_LEN;
+use crate::message::{PAYLOAD_MAX_LEN, RECORD_MAX_LEN};
 
 /// The settings of one node. Checked once, by [`Membership::new`](crate::Membership::new) and by
 /// [`Command::Configure`](crate::Command::Configure).
@@ -66,13 +66,15 @@ pub struct Config {
     pub farewell_periods: u16,
     /// The longest frame in bytes, header and sender included: from 96. Default 1,400.
     pub frame_budget: u16,
-    /// The longest metadata in bytes: up to what fits a frame. Default 32.
+    /// The longest metadata in bytes: up to what fits a frame, which is 77 bytes less than
+    /// `frame_budget`, and up to 16,383. Default 32.
     pub metadata_limit: u16,
     /// How many nodes may be remembered, dead ones included. Default 4,096.
     pub member_limit: u32,
     /// How many updates may wait to be passed on. Default 256.
     pub gossip_limit: u16,
-    /// The longest application broadcast in bytes: up to what fits a frame. Default 512.
+    /// The longest application broadcast in bytes, with the same bounds as `metadata_limit`.
+    /// Default 512.
     pub broadcast_len: u16,
     /// How many broadcasts may wait to be passed on; eight times as many are remembered, so that
     /// each is delivered once. Default 32.
@@ -315,7 +317,9 @@ impl Config {
     fn longest_payload(&self) -> u64 {
         // Header, sender, the longest body, both list lengths and the record's fixed part.
         let fixed = HEADER_LEN + MEMBER_MAX_LEN + crate::message::BODY_MAX_LEN + 4 + RECORD_MAX_LEN;
-        u64::from(self.frame_budget).saturating_sub(fixed as u64)
+        u64::from(self.frame_budget)
+            .saturating_sub(fixed as u64)
+            .min(PAYLOAD_MAX_LEN)
     }
 }
 

@@ -42,12 +42,14 @@ impl News {
     }
 
     /// Puts as many records on board as fit into `room` bytes; each goes `copies` times in all.
-    /// Returns the room that is left. O(records on board).
+    /// One whose metadata is longer than `longest` is given up: it may fit no message, and then
+    /// nothing behind it would be sent. Returns the room that is left. O(records on board).
     pub(crate) fn load(
         &mut self,
         message: &mut Message,
         mut room: usize,
         copies: u16,
+        longest: usize,
         list: &MemberList,
     ) -> usize {
         for _ in 0..self.queue.len() {
@@ -57,6 +59,9 @@ impl News {
             let Some(record) = list.find(id).and_then(|slot| list.record(slot)) else {
                 continue;
             };
+            if record.metadata_len() > longest {
+                continue;
+            }
             let len = record.wire_len();
             if len > room {
                 self.queue.push_front((id, sent));
@@ -96,14 +101,30 @@ impl Broadcaster {
     pub(crate) const fn new(limit: usize) -> Self {
         Self {
             queue: VecDeque::new(),
-            seen: BoundedQueue::new(limit.saturating_mul(8)),
+            seen: Self::memory(limit),
             limit,
             next_number: 0,
         }
     }
 
-    pub(crate) fn set_limit(&mut self, limit: usize) {
+    /// Eight times as many broadcasts are remembered as may wait.
+    const fn memory(limit: usize) -> BoundedQueue<(Member, u32)> {
+        BoundedQueue::new(limit.saturating_mul(8))
+    }
+
+    /// At most `limit` broadcasts wait, of at most `longest` bytes each. Longer ones are given up:
+    /// says how many. O(limit).
+    pub(crate) fn set_limits(&mut self, limit: usize, longest: usize) -> u64 {
         self.limit = limit;
+        let mut seen = Self::memory(limit);
+        for &id in self.seen.iter() {
+            seen.push_over(id);
+        }
+        self.seen = seen;
+        let before = self.queue.len();
+        self.queue
+            .retain(|(broadcast, _)| broadcast.payload.len() <= longest);
+        (before - self.queue.len()) as u64
     }
 
     /// Starts a broadcast of our own.

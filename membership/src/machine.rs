@@ -244,7 +244,10 @@ impl Membership {
             message.records.0.push(record);
         }
         let copies = self.copies();
-        room = self.news.load(&mut message, room, copies, &self.list);
+        let longest = self.config.metadata_limit.into();
+        room = self
+            .news
+            .load(&mut message, room, copies, longest, &self.list);
         self.broadcaster.load(&mut message, room, copies);
         cx.send(to, message);
     }
@@ -263,8 +266,8 @@ impl Membership {
 
     /// How many bytes may go on a message's back.
     pub(crate) fn room(&self, message: &Message) -> usize {
-        // The lengths of both lists may need two bytes more than those of empty lists.
-        let fixed = message.frame_len(self.me) + 4;
+        // The length of each list may need one byte more than that of an empty list.
+        let fixed = message.frame_len(self.me) + 2;
         usize::from(self.config.frame_budget).saturating_sub(fixed)
     }
 
@@ -342,14 +345,10 @@ impl Membership {
         }
         let limit = usize::from(self.config.metadata_limit);
         for record in &message.records.0 {
-            if let Some(metadata) = record.claim.metadata()
-                && metadata.0.len() > limit
-            {
-                return Err(Misbehaviour::MetadataTooLong {
-                    about: record.member.id,
-                    len: metadata.0.len(),
-                    limit,
-                });
+            let len = record.metadata_len();
+            if len > limit {
+                let about = record.member.id;
+                return Err(Misbehaviour::MetadataTooLong { about, len, limit });
             }
         }
         let limit = usize::from(self.config.broadcast_len);

@@ -23,6 +23,9 @@ pub(crate) const BODY_MAX_LEN: usize = 1 + 10 + 10 + 11 + 1;
 /// The longest record without its metadata: member, revision, tag, length of metadata.
 pub(crate) const RECORD_MAX_LEN: usize = 15 + 5 + 1 + 2;
 
+/// The longest payload: its length takes two bytes.
+pub(crate) const PAYLOAD_MAX_LEN: u64 = (1 << 14) - 1;
+
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -231,6 +234,11 @@ impl Claim {
 }
 
 impl Record {
+    /// How many bytes of metadata are on board.
+    pub(crate) fn metadata_len(&self) -> usize {
+        self.claim.metadata().map_or(0, |metadata| metadata.0.len())
+    }
+
     pub(crate) fn wire_len(&self) -> usize {
         let claim = match &self.claim {
             Claim::Alive(metadata) | Claim::Suspect(metadata) | Claim::Failed(metadata) => {

@@ -119,6 +119,7 @@ impl Membership {
     ) {
         let mut message = Message::bare(page(Some(last)));
         let mut room = self.room(&message);
+        let longest = usize::from(self.config.metadata_limit);
         let mut next = None;
         for (key, slot) in self.list.starting_at(first) {
             if key > last {
@@ -127,16 +128,18 @@ impl Membership {
             let Some(record) = self.list.full_record(slot) else {
                 continue;
             };
+            // Metadata from a time of larger budgets may fit no frame, and peers refuse it.
+            if record.metadata_len() > longest {
+                continue;
+            }
             let len = record.wire_len();
-            // A record that fits no frame (metadata from a time of larger budgets) is passed over.
-            if len > room && !message.records.0.is_empty() {
+            if len > room {
+                debug_assert!(!message.records.0.is_empty(), "one record fits every page");
                 next = Some(key);
                 break;
             }
-            if len <= room {
-                room -= len;
-                message.records.0.push(record);
-            }
+            room -= len;
+            message.records.0.push(record);
         }
         message.body = page(next);
         cx.send(to, message);

@@ -85,6 +85,11 @@ fn config(bytes: &mut Bytes<'_>) -> Config {
         ..base
     };
     if bytes.flip() {
+        // As long as fits. After another Configure what is stored may be too long.
+        config.metadata_limit = config.frame_budget - 77;
+        config.broadcast_len = config.metadata_limit;
+    }
+    if bytes.flip() {
         // So tight that the limits are met.
         config.member_limit = 6;
         config.tombstone_limit = 2;
@@ -216,12 +221,12 @@ impl Mesh {
         match bytes.take() % 8 {
             0..=2 => Command::Join { seeds: vec![id] },
             3 => Command::Leave,
-            4 => Command::SetMetadata(Metadata(bytes.bytes(40))),
+            4 => Command::SetMetadata(Metadata(bytes.payload())),
             5 => Command::SetDistance {
                 id,
                 distance: bytes.take().into(),
             },
-            6 => Command::Broadcast(bytes.bytes(60)),
+            6 => Command::Broadcast(bytes.payload()),
             _ if bytes.flip() => Command::Configure(Box::new(config(bytes))),
             _ => {
                 let known = self.seats.iter().find(|seat| seat.me.id == id);

@@ -43,6 +43,15 @@ impl<'a> Bytes<'a> {
             .into_boxed_slice()
     }
 
+    /// A few bytes that differ, or many that do not: up to the longest that a frame holds.
+    pub(super) fn payload(&mut self) -> Box<[u8]> {
+        if self.flip() {
+            return self.bytes(60);
+        }
+        let len = 6 * usize::from(self.take());
+        Box::from_iter(core::iter::repeat_n(self.take(), len))
+    }
+
     /// A member near `offset`, known or invented, in a life around the wrap.
     fn member(&mut self, offset: u64) -> Member {
         let byte = self.take();
@@ -116,9 +125,9 @@ impl<'a> Bytes<'a> {
             let byte = self.take();
             let revision = u32::from(byte >> 4).wrapping_sub(4);
             let claim = match byte % 4 {
-                0 => Claim::Alive(Metadata(self.bytes(40))),
-                1 => Claim::Suspect(Metadata::default()),
-                2 => Claim::Failed(Metadata::default()),
+                0 => Claim::Alive(Metadata(self.payload())),
+                1 => Claim::Suspect(Metadata(self.payload())),
+                2 => Claim::Failed(Metadata(self.payload())),
                 _ => Claim::Left,
             };
             message.records.0.push(Record {
@@ -130,7 +139,7 @@ impl<'a> Bytes<'a> {
         for _ in 0..self.take() % 2 {
             let origin = self.member(offset);
             let number = self.take().into();
-            let payload = self.bytes(60);
+            let payload = self.payload();
             message.broadcasts.0.push(Broadcast {
                 origin,
                 number,
