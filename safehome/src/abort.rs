@@ -93,20 +93,44 @@ impl<V: Value> Hub<V> {
         if device.desired().is_none() && device.actual != device.base {
             // Nobody knows what was before; so it stays as it is.
             device.set_by_hand(place, device.actual.clone());
+            if core::mem::take(&mut device.is_announced) {
+                cx.event(Event::GivenUp(at));
+            }
             return Some(Undo::Impossible);
         }
         device.join_hands(place);
-        if device.desired().is_none() && entry.doubtful {
+        let may_have_changed = entry.doubtful || entry.wrote.is_some();
+        if device.desired().is_none() && may_have_changed {
             return Some(Undo::Impossible);
         }
         if !device.needs_rollback() {
+            if device.is_stuck && device.actual.as_ref() != device.desired() {
+                return Some(Undo::Stuck);
+            }
+            // What it refused is not asked of it any more.
+            (device.is_stuck, device.attempts) = (false, 0);
             return Some(Undo::NotNeeded);
         }
+        device.is_announced = true;
         Some(if device.is_up {
             Undo::Begun
         } else {
             Undo::Pending
         })
+    }
+
+    /// What was to be undone on a device is so without a rollback, or cannot be any more.
+    pub(crate) fn tell_the_end(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        let end = match device.desired() {
+            None => Event::GivenUp(id),
+            Some(desired) if device.actual.as_ref() == Some(desired) => Event::Restored(id),
+            Some(_) => return,
+        };
+        device.is_announced = false;
+        cx.event(end);
     }
 
     /// What the paper's rules make of a rollback (errata H5 to H8).
@@ -168,6 +192,7 @@ impl<V: Value> Hub<V> {
             }
             device.attempts = 0;
             if !device.needs_rollback() {
+                device.is_announced = false;
                 cx.event(Event::Restored(id));
             }
             return;
@@ -178,7 +203,7 @@ impl<V: Value> Hub<V> {
         }
         device.attempts = device.attempts.saturating_add(1);
         if device.attempts >= limit {
-            device.is_stuck = true;
+            (device.is_stuck, device.is_announced) = (true, false);
             cx.event(Event::Stuck(id));
         } else {
             device.rests = true;

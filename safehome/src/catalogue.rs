@@ -113,16 +113,35 @@ impl Catalogue {
     }
 
     /// Why this routine was aborted, with names, as in "the device was down at command 2, to
-    /// "oven"". Commands are counted from 1, as people do.
+    /// "oven"". Commands are counted from 1, as people do. It names the device that is the cause: of
+    /// a condition that could not be asked, the one that it asks about.
     #[must_use]
     pub fn why<V>(&self, why: Why, routine: &Routine<V>) -> String {
         match why {
             Why::Cancelled => "it was cancelled".into(),
             Why::Step(step, skip) => {
-                let (skip, nth) = (skip_words(skip), u32::from(step) + 1);
-                let step = routine.steps.get(usize::from(step));
-                let device =
-                    step.map_or_else(String::new, |it| format!(", to {}", self.shown(it.device)));
+                let nth = u32::from(step) + 1;
+                let commanded = routine.steps.get(usize::from(step)).map(|it| it.device);
+                let skip = match skip {
+                    Skip::StateUnknown(asked) => {
+                        let asked = self.shown(asked);
+                        return format!(
+                            "the state of {asked}, which the condition of command {nth} asks about, was unknown"
+                        );
+                    }
+                    Skip::Down(down) if Some(down) != commanded => {
+                        let down = self.shown(down);
+                        return format!(
+                            "{down}, which the condition of command {nth} asks about, was down"
+                        );
+                    }
+                    Skip::Down(_) => "the device was down",
+                    Skip::Condition => "its condition did not hold",
+                    Skip::Refused => "the device refused",
+                    Skip::Unknown => "the device gave no answer",
+                };
+                let to = |device| format!(", to {}", self.shown(device));
+                let device = commanded.map_or_else(String::new, to);
                 format!("{skip} at command {nth}{device}")
             }
             Why::Device(device) => {
@@ -155,16 +174,6 @@ impl Catalogue {
     pub fn shown(&self, device: NodeId) -> String {
         self.name(device)
             .map_or_else(|| format!("device {device}"), |name| format!("{name:?}"))
-    }
-}
-
-const fn skip_words(skip: Skip) -> &'static str {
-    match skip {
-        Skip::Condition => "its condition did not hold",
-        Skip::Down => "the device was down",
-        Skip::Refused => "the device refused",
-        Skip::Unknown => "the device gave no answer",
-        Skip::StateUnknown => "the state that its condition asks about was unknown",
     }
 }
 
@@ -201,7 +210,7 @@ mod tests {
         };
         let why = catalogue.why(Why::Device(oven), &routine);
         assert_eq!(why, "\"oven\" failed or restarted while it was needed");
-        let why = catalogue.why(Why::Step(1, Skip::Down), &routine);
+        let why = catalogue.why(Why::Step(1, Skip::Down(oven)), &routine);
         assert_eq!(why, "the device was down at command 2, to \"oven\"");
         let (device, token) = (oven, 7);
         for reject in [

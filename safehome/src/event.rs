@@ -35,7 +35,8 @@ pub enum Command<V> {
         outcome: Outcome,
     },
     /// The device says that it is in this state: somebody changed it by hand. A command on its way
-    /// counts as coming after that.
+    /// counts as coming after that. The state that a command on its way asks for is no change by
+    /// hand: the device reports what it was told to do.
     Observed {
         /// Which one.
         device: NodeId,
@@ -125,11 +126,15 @@ pub enum Event<V> {
         /// What becomes of each device that it commanded, or whose state it asked for.
         undo: Vec<(NodeId, Undo)>,
     },
-    /// A device is back in the state that it had without what was aborted.
+    /// A device is back in the state that it had without what was aborted: it was brought back, or
+    /// came into that state otherwise, by hand or because another routine was undone, too.
     Restored(NodeId),
     /// A device refused to be restored as often as was tried. It is left as it is, until it
     /// restarts or is changed by hand, or a routine's command to it is done.
     Stuck(NodeId),
+    /// What was [begun](Undo::Begun) or [pending](Undo::Pending) on this device is given up: nobody
+    /// knows any more what to bring it back to, or it was [taken out](Command::Remove).
+    GivenUp(NodeId),
     /// What is told next in the order that explains the end: routines one by one, and failures and
     /// restarts of devices. It is final.
     Ordered(Placed<V>),
@@ -170,14 +175,14 @@ pub enum Placed<V> {
 pub enum Skip {
     /// Its condition does not hold.
     Condition,
-    /// The device is down.
-    Down,
+    /// This device is down: the one that it commands, or the one that its condition asks about.
+    Down(NodeId),
     /// The device refused.
     Refused,
     /// Its outcome is unknown.
     Unknown,
-    /// The state that its condition asks about is unknown.
-    StateUnknown,
+    /// The state of this device is unknown, about which its condition asks.
+    StateUnknown(NodeId),
 }
 
 /// Why a routine is aborted.
@@ -200,11 +205,14 @@ pub enum Why {
 pub enum Undo {
     /// It was not changed, or a later routine has changed it since.
     NotNeeded,
-    /// It is restored now; [`Event::Restored`] or [`Event::Stuck`] follows, or neither if it comes
-    /// into that state otherwise: by hand, or because another routine is undone, too.
+    /// It is restored now. One of [`Event::Restored`], [`Event::Stuck`] and [`Event::GivenUp`]
+    /// follows; it may be the end of several that had begun on the device.
     Begun,
     /// The same, when it is up again.
     Pending,
+    /// It should be restored, and has refused to be ([`Event::Stuck`]): it is left as it is until it
+    /// moves again.
+    Stuck,
     /// It was changed, or may have been, and nobody knows in which state it was: it stays as it is.
     Impossible,
 }
@@ -282,6 +290,23 @@ pub enum Reject {
     /// News of somebody who is no device of this hub.
     #[error("the news is of device {}, which is not at the hub: tell of it with Command::Device first", .0.member().id)]
     UnknownMember(Delta),
+}
+
+impl Why {
+    /// The device that is the cause, for an abort of this routine; `None` if it was cancelled.
+    #[must_use]
+    pub fn device<V>(self, routine: &Routine<V>) -> Option<NodeId> {
+        match self {
+            Self::Cancelled => None,
+            Self::Device(device)
+            | Self::LeaseOver(device)
+            | Self::Step(_, Skip::Down(device) | Skip::StateUnknown(device)) => Some(device),
+            Self::Step(step, Skip::Condition | Skip::Refused | Skip::Unknown) => {
+                let step = routine.steps.get(usize::from(step));
+                step.map(|it| it.device)
+            }
+        }
+    }
 }
 
 impl Reject {

@@ -34,6 +34,12 @@ impl<V: Value> Hub<V> {
         if device.flight.is_some() || device.held.is_some() {
             return;
         }
+        if !is_weak && device.is_announced {
+            self.tell_the_end(id, cx);
+        }
+        let Some(device) = self.devices.get(&id) else {
+            return;
+        };
         let waits = device.head().and_then(|it| self.runs.get(&it));
         let is_first = self.rules.free_rollback() && waits.is_some_and(|it| it.waits_here(id));
         if !is_weak && device.is_up && device.needs_rollback() && !is_first {
@@ -78,7 +84,7 @@ impl<V: Value> Hub<V> {
                     return;
                 }
                 Turn::Wait => return,
-                Turn::Down => self.fail(id, Skip::Down, cx),
+                Turn::Down => self.fail(id, Skip::Down(device), cx),
             }
         }
     }
@@ -117,8 +123,9 @@ impl<V: Value> Hub<V> {
         let (is_weak, leniency) = (self.is_weak(), self.config.leniency);
         let condition = self.runs.get(&id)?.step()?.condition.clone()?;
         let device = self.devices.get(&condition.device)?;
+        let unknown = Skip::StateUnknown(condition.device);
         if is_weak {
-            let state = device.actual.as_ref().ok_or(Skip::StateUnknown);
+            let state = device.actual.as_ref().ok_or(unknown);
             return Some(state.map(|it| condition.holds(it)));
         }
         let at = device.position(id)?;
@@ -134,13 +141,13 @@ impl<V: Value> Hub<V> {
             return None;
         }
         if !device.is_up {
-            return Some(Err(Skip::Down));
+            return Some(Err(Skip::Down(condition.device)));
         }
         if device.flight.is_some() || device.needs_rollback() {
             return None;
         }
         let known = device.state_at(at).filter(|_| !device.is_stuck);
-        let state = known.ok_or(Skip::StateUnknown);
+        let state = known.ok_or(unknown);
         let outcome = state.map(|it| condition.holds(it));
         if let Some(device) = self.devices.get_mut(&condition.device)
             && let Some(entry) = device.entry_mut(id)

@@ -28,6 +28,8 @@ pub(crate) struct Device<V> {
     pub(crate) rests: bool,
     /// It refused all rollbacks, and is left as it is.
     pub(crate) is_stuck: bool,
+    /// It was told that it is restored, and not yet what came of it.
+    pub(crate) is_announced: bool,
     /// What a rollback was to bring back when a routine was aborted: in published rules only
     /// (errata H6, H8).
     #[cfg(feature = "check")]
@@ -163,6 +165,7 @@ impl<V: Clone + Eq> Device<V> {
             attempts: 0,
             rests: false,
             is_stuck: false,
+            is_announced: false,
             #[cfg(feature = "check")]
             target: None,
         }

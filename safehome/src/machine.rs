@@ -228,6 +228,9 @@ impl<V: Value> Hub<V> {
         if is_busy || is_due || self.runs.values().any(|run| run.devices.contains(&id)) {
             return Err(Reject::DeviceInUse(id));
         }
+        if device.is_announced {
+            cx.event(Event::GivenUp(id));
+        }
         self.devices.remove(id);
         cx.disarm(Timer::Retry(id));
         Ok(())
@@ -352,12 +355,20 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Somebody changed the device by hand.
+    /// Somebody changed the device by hand, or it reports what it was told to do.
     fn observed(&mut self, device: NodeId, state: V, cx: &mut Context<'_, Self>) {
         let is_weak = self.is_weak();
         let Some(it) = self.devices.get_mut(&device) else {
             return;
         };
+        if let Some(flight) = it.flight.as_ref().filter(|it| it.value == state) {
+            // The outcome says what became of a routine's command. A rollback may have been done
+            // though its outcome stays unknown: what a hand does after that is known to be so.
+            if flight.routine.is_none() {
+                it.actual = Some(state);
+            }
+            return;
+        }
         it.attempts = 0;
         it.is_stuck = false;
         let is_pending = it.needs_rollback();

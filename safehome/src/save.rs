@@ -15,7 +15,7 @@ use crate::schedule::stays_first;
 use crate::{Config, ConfigError, Hub, RoutineId, Step, Value};
 
 /// The layout of [`Saved`]; another one is not read.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// Routines and commands are numbered from 1 on; nobody gets as far as this.
 const LAST_NUMBER: u64 = 1 << 63;

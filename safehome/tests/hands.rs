@@ -14,7 +14,7 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use home::{Home, MODELS, at, if_it_is, long, set};
 use selvedge_core::{Choose, NodeId, Span};
-use selvedge_safehome::{Command, Config, Placed, Step};
+use selvedge_safehome::{Command, Config, Event, Outcome, Placed, Skip, Step, Why};
 use selvedge_sim::histories;
 
 /// A change by hand comes behind whoever has touched the device; so he does not see it.
@@ -98,6 +98,67 @@ fn changes_by_hand_around_routines_that_are_undone_are_kept_once() {
     let device = NodeId(0);
     let by_hand = Placed::Set { device, state };
     assert_eq!(home.order(), [Placed::Routine(first), by_hand]);
+}
+
+/// A device says what it has just been told to do. That is no change by hand: what it was told is
+/// undone, however often it says so.
+#[test]
+fn a_report_of_what_is_on_its_way_is_no_hand() {
+    for reports in 1..3 {
+        let mut home = Home::new(Config::default(), 2);
+        home.is_mute[0] = true;
+        let routine = home.submit(vec![set(0, 1)]);
+        for _ in 0..reports {
+            home.by_hand(0, 1);
+        }
+        home.pass(at(5_000));
+        let why = Why::Step(0, Skip::Unknown);
+        assert!(home.when(&Event::Aborting { routine, why }).is_some());
+        home.is_mute[0] = false;
+        home.lands(0, Outcome::Done);
+        home.rest();
+        assert_eq!(home.states[0], 0);
+        assert_eq!(home.order(), []);
+    }
+}
+
+/// The same of what a rollback asked for, though by then another state is to be brought back.
+#[test]
+fn a_report_of_what_a_rollback_asked_for_is_no_hand() {
+    let mut home = Home::new(Config::default(), 3);
+    let hold = Span::secs(100);
+    let first = home.submit(vec![set(0, 1), long(1, 1, hold)]);
+    home.pass(at(500));
+    let second = home.submit(vec![set(0, 2), long(2, 2, hold)]);
+    home.pass(at(1_000));
+    home.is_mute[0] = true;
+    home.tell(Command::Cancel(second)).unwrap();
+    assert_eq!(home.issued(0).last(), Some(&(1, false)));
+    // The rollback is done, a hand undoes that, and the first report comes once more.
+    home.by_hand(0, 1);
+    home.by_hand(0, 7);
+    home.by_hand(0, 1);
+    home.is_mute[0] = false;
+    home.lands(0, Outcome::Done);
+    home.tell(Command::Cancel(first)).unwrap();
+    home.rest();
+    assert_eq!(home.states[0], 7);
+}
+
+/// A report does not make a device more obedient.
+#[test]
+fn attempts_are_counted_though_the_device_reports_each_rollback() {
+    let mut home = Home::new(Config::default(), 2);
+    let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
+    home.pass(at(500));
+    home.is_mute[0] = true;
+    home.tell(Command::Cancel(routine)).unwrap();
+    for _ in 0..Config::default().undo_attempts {
+        assert!(home.when(&Event::Stuck(NodeId(0))).is_none());
+        home.by_hand(0, 0);
+        home.wait(Config::default().timeout + Config::default().undo_retry);
+    }
+    assert!(home.when(&Event::Stuck(NodeId(0))).is_some());
 }
 
 /// Hands are everywhere, routines come, are undone with and without handlers, and devices fail: after

@@ -13,7 +13,8 @@ mod home;
 use home::{Home, if_it_is, long, maybe, set};
 use selvedge_core::{Driver, NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Config, Event, Hub, Outcome, RoutineId, Skip, Step, Timer, Undo, Why,
+    Catalogue, Command, Config, Event, Hub, Outcome, Routine, RoutineId, Skip, Step, Timer, Undo,
+    Why,
 };
 
 const A: NodeId = NodeId(0);
@@ -144,7 +145,7 @@ fn a_condition_does_not_see_the_state_of_a_stuck_device() {
     for value in [0, 1] {
         let mut home = stuck();
         let routine = home.submit(vec![if_it_is(maybe(2, 1), A.0, value)]);
-        let (step, why) = (0, Skip::StateUnknown);
+        let (step, why) = (0, Skip::StateUnknown(A));
         let skipped = Event::Skipped { routine, step, why };
         assert!(home.events.iter().any(|it| it.1 == skipped));
     }
@@ -266,7 +267,172 @@ fn a_failure_is_told_at_once_to_who_waits() {
     home.lands(0, Outcome::Refused);
     let waits = home.submit(vec![set(0, 5)]);
     home.flip(0);
-    let (routine, why) = (waits, Why::Step(0, Skip::Down));
+    let (routine, why) = (waits, Why::Step(0, Skip::Down(A)));
     let aborting = Event::Aborting { routine, why };
     assert!(home.events.iter().any(|it| it.1 == aborting));
+}
+
+/// What came of restoring the first device.
+fn ends(home: &Home) -> Vec<Event<u8>> {
+    let is_end = |event: &&Event<u8>| matches!(event, Event::Restored(A) | Event::Stuck(A));
+    let events = home.events.iter().map(|it| &it.1);
+    events.filter(is_end).cloned().collect()
+}
+
+/// Whoever is told that a device is being restored hears what came of it, also when it comes into
+/// that state by hand,
+#[test]
+fn a_device_that_a_hand_restores_is_told() {
+    let mut home = undone(5);
+    home.lands(0, Outcome::Refused);
+    home.by_hand(0, 0);
+    home.rest();
+    assert_eq!(ends(&home), [Event::Restored(A)]);
+}
+
+/// or because another routine is undone as well, so that it is right as it is,
+#[test]
+fn a_device_that_turns_out_to_be_right_is_told() {
+    let mut home = Home::new(config(5), 3);
+    let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
+    home.pass(Time::ZERO + Span::secs(1));
+    let second = home.submit(vec![set(0, 0), long(2, 1, Span::secs(100))]);
+    home.pass(Time::ZERO + Span::secs(2));
+    home.is_mute[0] = true;
+    home.tell(Command::Cancel(second)).unwrap();
+    home.lands(0, Outcome::Refused);
+    home.tell(Command::Cancel(first)).unwrap();
+    home.rest();
+    assert_eq!(ends(&home), [Event::Restored(A)]);
+}
+
+/// and when the hub was stopped meanwhile and finds it so.
+#[test]
+fn a_device_that_is_found_right_is_told() {
+    let (mut home, first) = second_undone();
+    home.tell(Command::Cancel(first)).unwrap();
+    let saved = home.hub.machine().save();
+    home.hub = Driver::new(Hub::restore(config(5), saved).unwrap());
+    home.tell(Command::Resume).unwrap();
+    let asked = home.events.iter().find_map(|(_, event)| match event {
+        Event::Ask { device: A, token } => Some(*token),
+        _ => None,
+    });
+    home.gives_up(0);
+    let (device, token, state) = (A, asked.unwrap(), 0);
+    let answer = Command::Answered {
+        device,
+        token,
+        state,
+    };
+    home.tell(answer).unwrap();
+    assert_eq!(ends(&home), [Event::Restored(A)]);
+}
+
+fn undone_at_last(home: &Home) -> Vec<(NodeId, Undo)> {
+    let aborted = home.events.iter().rev().find_map(|(_, event)| match event {
+        Event::Aborted { undo, .. } => Some(undo.clone()),
+        _ => None,
+    });
+    aborted.unwrap()
+}
+
+/// A device that refuses to be restored is not as it should be, and a routine that is undone then
+/// says so.
+#[test]
+fn what_is_stuck_is_not_said_to_need_nothing() {
+    let (mut home, first) = second_undone();
+    for _ in 0..5 {
+        home.lands(0, Outcome::Refused);
+        home.wait(Span::secs(1));
+    }
+    assert!(is_stuck(&home));
+    home.tell(Command::Cancel(first)).unwrap();
+    assert_eq!(home.states[0], 2);
+    assert!(undone_at_last(&home).contains(&(A, Undo::Stuck)));
+    // When it moves again it is restored, which is told though it was stuck.
+    home.is_mute[0] = false;
+    home.flip(0);
+    home.flip(0);
+    home.rest();
+    assert_eq!(home.states[0], 0);
+    assert_eq!(ends(&home), [Event::Stuck(A), Event::Restored(A)]);
+}
+
+/// It is right as it is if what it would not give up is wanted again; then it counts as any other.
+#[test]
+fn what_was_stuck_and_is_right_by_now_needs_nothing() {
+    let mut home = Home::new(config(1), 3);
+    let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
+    home.pass(Time::ZERO + Span::secs(1));
+    let second = home.submit(vec![set(0, 0), long(2, 1, Span::secs(100))]);
+    home.pass(Time::ZERO + Span::secs(2));
+    home.is_mute[0] = true;
+    home.tell(Command::Cancel(second)).unwrap();
+    home.lands(0, Outcome::Refused);
+    assert!(is_stuck(&home));
+    home.tell(Command::Cancel(first)).unwrap();
+    assert!(undone_at_last(&home).contains(&(A, Undo::NotNeeded)));
+    home.is_mute[0] = false;
+    home.rest();
+    let reads = home.submit(vec![if_it_is(set(2, 5), A.0, 0)]);
+    home.rest();
+    assert!(home.committed(reads).is_some());
+    assert_eq!(home.states, [0, 0, 5]);
+}
+
+/// Nobody hears any more of a device that is gone than that.
+#[test]
+fn what_is_pending_ends_with_its_device() {
+    let mut home = undone(5);
+    home.flip(0);
+    home.lands(0, Outcome::Unknown);
+    home.rest();
+    home.tell(Command::Remove(A)).unwrap();
+    assert!(home.when(&Event::GivenUp(A)).is_some());
+    assert_eq!(ends(&home), []);
+}
+
+/// Of two routines on a device whose state nobody knew neither can be undone.
+#[test]
+fn a_routine_that_wrote_over_what_nobody_knew_is_not_said_to_need_nothing() {
+    let mut home = Home::new(config(5), 3);
+    home.tell(Command::Remove(A)).unwrap();
+    let (device, state) = (A, None);
+    home.tell(Command::Device { device, state }).unwrap();
+    let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
+    home.pass(Time::ZERO + Span::secs(1));
+    let second = home.submit(vec![set(0, 2), long(2, 1, Span::secs(100))]);
+    home.pass(Time::ZERO + Span::secs(2));
+    home.is_mute[0] = true;
+    home.tell(Command::Cancel(second)).unwrap();
+    home.lands(0, Outcome::Unknown);
+    home.tell(Command::Cancel(first)).unwrap();
+    assert!(undone_at_last(&home).contains(&(A, Undo::Impossible)));
+    home.rest();
+    assert!(home.when(&Event::GivenUp(A)).is_some(), "what had begun");
+}
+
+/// The device that keeps a condition from being asked is named, and not the one that is commanded.
+#[test]
+fn a_reason_names_the_device_that_is_down() {
+    let mut names = Catalogue::new();
+    let window = names.id_or_new("window");
+    let heater = names.id_or_new("heater");
+    let steps = vec![if_it_is(set(heater.0, 1), window.0, 0)];
+    for down in [window, heater] {
+        let mut home = Home::new(config(5), 2);
+        home.flip(usize::from(down == heater));
+        home.submit(steps.clone());
+        let why = home.events.iter().find_map(|(_, event)| match event {
+            Event::Aborted { why, .. } => Some(*why),
+            _ => None,
+        });
+        let steps = steps.clone();
+        let said = names.why(why.unwrap(), &Routine { steps });
+        let shown = names.shown(down);
+        assert!(said.contains(&shown), "{said}, and {shown} is down");
+        let other = names.shown(if down == window { heater } else { window });
+        assert!(!said.contains(&other), "{said}, and {shown} is down");
+    }
 }

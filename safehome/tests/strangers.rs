@@ -175,7 +175,7 @@ impl Home {
                 Event::Skipped { routine, step, .. } => self.skipped.push((routine, step)),
                 Event::Ordered(placed) => self.order.push(placed),
                 Event::Restored(_) => self.counts.restored += 1,
-                Event::Stuck(_) => self.counts.stuck += 1,
+                Event::Stuck(_) | Event::GivenUp(_) => self.counts.stuck += 1,
                 Event::Started(_) | Event::Aborting { .. } | Event::Incongruent { .. } => {}
             }
         }

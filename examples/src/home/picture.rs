@@ -4,7 +4,7 @@ use core::fmt::Write;
 use std::collections::BTreeMap;
 
 use selvedge_core::{NodeId, Time};
-use selvedge_safehome::{RoutineId, Scheduler, Why};
+use selvedge_safehome::{RoutineId, Scheduler};
 
 use super::colour::colour;
 use super::report::{Report, seconds};
@@ -452,15 +452,7 @@ impl<'a> Sketch<'a> {
             // At the device that is the cause, or at its last one.
             let mut used = self.report.trace.accesses.iter().rev();
             let last = used.find(|it| it.routine == id).map(|it| it.device);
-            let at_step = |step: u16| {
-                let step = run.routine.steps.get(usize::from(step));
-                step.map(|it| it.device)
-            };
-            let device = match why {
-                Why::Device(device) | Why::LeaseOver(device) => Some(device),
-                Why::Step(step, _) => at_step(step).or(last),
-                Why::Cancelled => last,
-            };
+            let device = why.device(&run.routine).or(last);
             let Some(device) = device.filter(|it| self.rows.contains_key(it)) else {
                 continue;
             };

@@ -28,6 +28,8 @@ pub struct Home {
     /// The routine of each happening, if it is one and has happened.
     submitted: Vec<Option<RoutineId>>,
     faults: u8,
+    /// Devices say in which state they are before their commands have outcomes.
+    echoes: bool,
     skipped: Vec<(RoutineId, u16, Skip)>,
     /// The serial order that was told.
     order: Vec<Placed<u8>>,
@@ -47,6 +49,8 @@ struct Thing {
     state: u8,
     is_down: bool,
     flight: Option<(u64, u8)>,
+    /// Its command has taken effect, and it has said so; the outcome is still to come.
+    is_done: bool,
     /// The hub asks for its state, with this token.
     asked: Option<u64>,
 }
@@ -62,6 +66,8 @@ pub enum Tick {
     Does(u64),
     /// A device refuses its command.
     Refuses(u64),
+    /// A device does its command and says in which state it is. The outcome is told later, or never.
+    Says(u64),
     /// A device says in which state it is.
     Answers(u64),
     /// One of the hub's timers; after that of a command nobody knows whether it was done.
@@ -87,6 +93,7 @@ impl Home {
             in_order: setup.in_order,
             submitted: vec![None; setup.happenings.len()],
             faults: setup.faults,
+            echoes: setup.echoes,
             skipped: Vec::new(),
             order: Vec::new(),
             finished: 0,
@@ -139,6 +146,7 @@ impl Home {
             finished,
             clash,
             faults,
+            echoes,
             happenings,
             submitted,
             harsh,
@@ -160,8 +168,12 @@ impl Home {
                     if let Some(thing) = things.get_mut(usize::try_from(id).unwrap_or(usize::MAX)) {
                         *clash |= thing.flight.is_some();
                         thing.flight = Some((token, value));
+                        thing.is_done = false;
                         if !thing.is_down {
                             cx.arm(Tick::Does(id), Span::ZERO);
+                            if *echoes {
+                                cx.arm(Tick::Says(id), Span::ZERO);
+                            }
                             if *faults > 0 {
                                 cx.arm(Tick::Refuses(id), Span::ZERO);
                             }
@@ -189,6 +201,7 @@ impl Home {
                 | Event::Started(_)
                 | Event::Restored(_)
                 | Event::Stuck(_)
+                | Event::GivenUp(_)
                 | Event::Ordered(_)
                 | Event::Incongruent { .. } => {}
             },
@@ -225,6 +238,7 @@ impl Machine for Home {
             }
             Input::Tick(Tick::Answers(id)) => self.answers(id, cx),
             Input::Tick(Tick::Does(id)) => self.lands(id, Outcome::Done, cx),
+            Input::Tick(Tick::Says(id)) => self.says(id, cx),
             Input::Tick(Tick::Refuses(id)) => {
                 if self.faults == 0 {
                     return Ok(());

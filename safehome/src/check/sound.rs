@@ -99,8 +99,28 @@ pub(super) fn quick() -> Vec<Scenario> {
         let name = format!("{name}: a condition, a command that fails, a cancel");
         all.push(holds(&name, reads, setup));
     }
+    all.push(echoes());
     all.extend(resumes());
     all
+}
+
+/// Devices report what they were told to do; no report is a hand.
+fn echoes() -> Scenario {
+    let setup = Setup {
+        faults: 1,
+        echoes: true,
+        ..Setup::home(
+            2,
+            const {
+                &[
+                    Submit(&[Do::set(0, 1), Do::set(1, 1)]),
+                    Submit(&[Do::maybe(0, 2)]),
+                    Cancel(0),
+                ]
+            },
+        )
+    };
+    holds("devices report what they were told to do", 769, setup)
 }
 
 /// The hub restarts at any moment, with commands on their way, long ones, rollbacks and devices that

@@ -105,6 +105,10 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
                 let name = self.plan.home.catalogue.shown(device);
                 self.watch.say(now, &format!("{name} is as it was before"));
             }
+            Event::GivenUp(device) => {
+                let name = self.plan.home.catalogue.shown(device);
+                self.watch.say(now, &format!("{name} stays as it is"));
+            }
             Event::Stuck(device) => self.note(device, Happened::Stuck),
             Event::Ordered(placed) => {
                 if let Placed::Routine(id) = placed {

@@ -2,8 +2,28 @@
 
 use selvedge_core::{Context, Input, NodeId, Span};
 
-use super::{Home, Tick};
+use super::{Home, Thing, Tick};
 use crate::{Command, Outcome, Reject, Timer};
+
+/// No command is on its way to this device any more, and nobody asks it.
+pub(super) fn is_over(id: u64, cx: &mut Context<'_, Home>) {
+    for tick in [Tick::Answers, Tick::Does, Tick::Refuses, Tick::Says] {
+        cx.disarm(tick(id));
+    }
+}
+
+impl Thing {
+    /// Its command is done by now, or will not be.
+    fn is_decided(&mut self, cx: &mut Context<'_, Home>) {
+        if let Some((_, value)) = self.flight.take()
+            && !self.is_done
+            && cx.below(2) == 1
+        {
+            self.state = value;
+        }
+        self.is_done = false;
+    }
+}
 
 impl Home {
     /// The device says in which state it is. Whether its command was done is decided by then.
@@ -14,14 +34,9 @@ impl Home {
         let Some(token) = thing.asked.take() else {
             return Ok(());
         };
-        if let Some((_, value)) = thing.flight.take()
-            && cx.below(2) == 1
-        {
-            thing.state = value;
-        }
+        thing.is_decided(cx);
         let (device, state) = (NodeId(id), thing.state);
-        cx.disarm(Tick::Does(id));
-        cx.disarm(Tick::Refuses(id));
+        is_over(id, cx);
         let answer = Command::Answered {
             device,
             token,
@@ -44,9 +59,8 @@ impl Home {
             return Ok(());
         };
         thing.asked = None;
-        cx.disarm(Tick::Answers(id));
-        cx.disarm(Tick::Does(id));
-        cx.disarm(Tick::Refuses(id));
+        is_over(id, cx);
+        thing.is_done = false;
         if outcome == Outcome::Done {
             thing.state = value;
         }
@@ -61,6 +75,21 @@ impl Home {
             Err(Reject::UnknownToken { .. }) => Ok(()),
             other => other,
         }
+    }
+
+    /// The device does its command and says in which state it is.
+    pub(super) fn says(&mut self, id: u64, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let Some(thing) = self.thing(id) else {
+            return Ok(());
+        };
+        let Some((_, value)) = thing.flight else {
+            return Ok(());
+        };
+        (thing.state, thing.is_done) = (value, true);
+        cx.disarm(Tick::Refuses(id));
+        let (device, state) = (NodeId(id), value);
+        let report = Command::Observed { device, state };
+        self.tell(Input::Command(report), cx)
     }
 
     /// Nobody knows what became of the command.
@@ -79,19 +108,12 @@ impl Home {
             return Ok(());
         }
         let is_fault = !thing.is_down;
-        let flight = thing.flight.take();
+        thing.is_decided(cx);
         thing.asked = None;
-        if let Some((_, value)) = flight
-            && cx.below(2) == 1
-        {
-            thing.state = value;
-        }
         if is_fault {
             self.faults -= 1;
         }
-        cx.disarm(Tick::Answers(id));
-        cx.disarm(Tick::Does(id));
-        cx.disarm(Tick::Refuses(id));
+        is_over(id, cx);
         self.tell(Input::Tick(Timer::Timeout(device)), cx)
     }
 }

@@ -3,6 +3,7 @@
 
 use selvedge_core::{Context, Delta, Input, Member, Nested, Span};
 
+use super::device::is_over;
 use super::{Happening, Home, Tick};
 use crate::{Command, Hub, Reject, Routine, RoutineId};
 
@@ -52,9 +53,7 @@ impl Home {
                 if let Some(thing) = self.thing(id) {
                     thing.is_down = true;
                 }
-                cx.disarm(Tick::Answers(id));
-                cx.disarm(Tick::Does(id));
-                cx.disarm(Tick::Refuses(id));
+                is_over(id, cx);
                 if let Some(Happening::Restarts(_)) = happenings.get(nth) {
                     cx.arm(Tick::IsBack(id), Span::secs(1));
                 }

@@ -17,7 +17,7 @@ impl Home {
         let wanted = self.happenings.iter().filter(submits).count();
         let hub = self.hub();
         let rolls_back = |(_, it): (&NodeId, &crate::lineage::Device<u8>)| {
-            it.is_up && !it.is_stuck && it.actual.as_ref() != it.desired()
+            it.is_up && (it.is_announced || !it.is_stuck && it.actual.as_ref() != it.desired())
         };
         self.finished == wanted
             && hub.is_quiet()
@@ -37,6 +37,10 @@ impl Home {
             let id = match *placed {
                 Placed::Routine(id) => id,
                 Placed::Set { device, state } => {
+                    // There are no hands here.
+                    if !self.is_handler(device, state) {
+                        return false;
+                    }
                     let at = usize::try_from(device.0).unwrap_or(usize::MAX);
                     if let (Some(serial), Some(state)) = (serial.get_mut(at), state) {
                         *serial = state;
@@ -74,6 +78,19 @@ impl Home {
         }
         let mut pairs = self.things.iter().zip(&serial);
         pairs.all(|(thing, state)| thing.is_down || thing.state == *state)
+    }
+
+    /// Whether an undo handler brings the device into this state.
+    fn is_handler(&self, device: NodeId, state: Option<u8>) -> bool {
+        let steps = self.happenings.iter().map(|it| {
+            let Happening::Submit(steps) = it else {
+                return [].as_slice();
+            };
+            steps
+        });
+        steps
+            .flatten()
+            .any(|it| it.device == device.0 && it.undo.is_some() && it.undo == state)
     }
 
     /// Invariants 2 to 4.

@@ -102,6 +102,8 @@ pub struct Setup {
     pub in_order: bool,
     /// How many commands live devices refuse or do not answer.
     pub faults: u8,
+    /// Whether devices say what they do before the outcomes of their commands are known.
+    pub echoes: bool,
     /// See [`Config::visibility`](crate::Config::visibility).
     pub visibility: Visibility,
     /// See [`Config::scheduler`](crate::Config::scheduler).
@@ -145,6 +147,7 @@ impl Setup {
             happenings,
             in_order: false,
             faults: 0,
+            echoes: false,
             visibility: Visibility::Eventual,
             scheduler: Scheduler::Timeline,
             search_limit: 256,

@@ -94,7 +94,9 @@ impl Serial {
                 let is_wrong = match skip {
                     Some(Skip::Condition) => holds,
                     None => !holds,
-                    Some(Skip::Down | Skip::Refused | Skip::Unknown | Skip::StateUnknown) => false,
+                    Some(Skip::Down(_) | Skip::Refused | Skip::Unknown | Skip::StateUnknown(_)) => {
+                        false
+                    }
                 };
                 if is_wrong {
                     return Err(format!("{id:?} saw what it should not, command {nth}"));

@@ -40,6 +40,8 @@ struct Flying {
     value: u8,
     /// Whose, unless it is a rollback.
     whose: Option<(RoutineId, u16)>,
+    /// It has taken effect.
+    is_done: bool,
     /// It takes no effect any more, and nobody hears of it.
     is_over: bool,
 }
@@ -61,6 +63,8 @@ pub(super) struct World<'a> {
     by_hand: BTreeSet<usize>,
     /// An undo handler may have changed a device.
     handled: bool,
+    /// Devices of which it was told that they are restored, and not yet what came of it.
+    begun: BTreeSet<NodeId>,
     unordered: u64,
     is_calm: bool,
     /// What happened, if somebody wants to read it.
@@ -100,6 +104,7 @@ impl<'a> World<'a> {
             found: BTreeSet::new(),
             by_hand: BTreeSet::new(),
             handled: false,
+            begun: BTreeSet::new(),
             unordered: 0,
             is_calm: true,
             story: None,
@@ -141,7 +146,8 @@ impl<'a> World<'a> {
         };
         match what {
             0..4 => self.submit(),
-            4..10 => self.land(nth, Outcome::Done),
+            4..9 => self.land(nth, Outcome::Done),
+            9 => self.says_its_state(nth),
             10 => self.land(nth, Outcome::Refused),
             11 => self.goes_over(nth),
             12 | 13 => self.pass_to_deadline(),
@@ -283,6 +289,9 @@ impl<'a> World<'a> {
         let hub = self.hub.machine();
         if self.open > 0 || !hub.is_quiet() {
             return Err(format!("{} routines are unfinished: {hub:?}", self.open));
+        }
+        if let Some(device) = self.begun.first() {
+            return Err(format!("nobody heard what came of restoring {device}"));
         }
         self.unordered += hub.counters().unordered;
         self.witness.end = self.things.iter().map(|it| it.state).collect();

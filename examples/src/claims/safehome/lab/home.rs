@@ -347,7 +347,7 @@ impl Home {
                 }
                 Event::Committed(routine) => self.ended(routine, None)?,
                 Event::Aborted { routine, undo, why } => {
-                    self.job(routine)?.is_hit = !matches!(why, Why::Step(_, Skip::Down));
+                    self.job(routine)?.is_hit = !matches!(why, Why::Step(_, Skip::Down(_)));
                     self.ended(routine, Some(&undo))?;
                 }
                 Event::Ordered(Placed::Routine(routine)) => self.order.push(number(routine)),
@@ -357,6 +357,7 @@ impl Home {
                 | Event::Aborting { .. }
                 | Event::Restored(_)
                 | Event::Stuck(_)
+                | Event::GivenUp(_)
                 | Event::Ordered(_)
                 | Event::Incongruent { .. } => {}
             }

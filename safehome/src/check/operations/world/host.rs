@@ -4,11 +4,11 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_core::{Choose, Driver, Effect, Input, Ratio, Time, Weights};
+use selvedge_core::{Choose, Driver, Effect, Input, NodeId, Ratio, Time, Weights};
 
 use super::{Flying, World};
 use crate::run::Run;
-use crate::{Command, Event, Hub, Reject, Why};
+use crate::{Command, Event, Hub, Reject, Undo, Why};
 
 /// When the host stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -93,6 +93,8 @@ impl World<'_> {
             Some(Input::Message { .. } | Input::Command(_) | Input::Tick(_)) | None => None,
         };
         let about = about.map(|id| (id, self.believed(id)));
+        // Of several ticks at a time a later one may make another device of it.
+        let is_one = input.is_some();
         let told = match input {
             Some(input) => self.hub.step(now, &mut Nothing, input, carry_out),
             None => {
@@ -104,6 +106,9 @@ impl World<'_> {
             self.learned(id, before);
         }
         self.watch()?;
+        if is_one {
+            self.is_said_as_it_is(&events)?;
+        }
         for event in events {
             if let Some(story) = &mut self.story {
                 story.push(format!("    {event:?}"));
@@ -111,6 +116,30 @@ impl World<'_> {
             self.carry_out(event, stop)?;
         }
         Ok(told)
+    }
+
+    /// A device of which it is told that nothing is to be undone is as it should be.
+    fn is_said_as_it_is(&self, events: &[Event<u8>]) -> Result<(), String> {
+        let told = events.iter().map(|event| {
+            let Event::Aborted { undo, .. } = event else {
+                return [].as_slice();
+            };
+            undo
+        });
+        let told: Vec<&(NodeId, Undo)> = told.flatten().collect();
+        for &&(device, _) in &told {
+            let mut of_device = told.iter().filter(|it| it.0 == device);
+            let is_left = of_device.all(|it| it.1 == Undo::NotNeeded);
+            let it = self.hub.machine().devices.get(&device);
+            let is_wrong = it.is_some_and(|it| {
+                let desired = it.desired();
+                desired.is_some() && it.actual.as_ref() != desired
+            });
+            if is_left && is_wrong {
+                return Err(format!("{device} is not as it should be, and is left so"));
+            }
+        }
+        Ok(())
     }
 
     fn carry_out(&mut self, event: Event<u8>, stop: Stop) -> Result<(), String> {
@@ -145,6 +174,7 @@ impl World<'_> {
                     token,
                     value,
                     whose,
+                    is_done: false,
                     is_over: !thing.is_up,
                 });
             }
@@ -159,7 +189,9 @@ impl World<'_> {
                 self.witness.committed.push(id);
                 self.over()?;
             }
-            Event::Aborted { routine, why, .. } => {
+            Event::Aborted { routine, why, undo } => {
+                let is_due = |it: &&(NodeId, Undo)| matches!(it.1, Undo::Begun | Undo::Pending);
+                self.begun.extend(undo.iter().filter(is_due).map(|it| it.0));
                 self.summary.aborted += 1;
                 self.summary.leases_over += u64::from(matches!(why, Why::LeaseOver(_)));
                 let steps = self.witness.routines.get(&routine);
@@ -172,11 +204,14 @@ impl World<'_> {
                 self.witness.skipped.insert((routine, step), why);
             }
             Event::Ordered(placed) => self.witness.order.push(placed),
-            Event::Restored(_) => self.summary.restored += 1,
-            Event::Started(_)
-            | Event::Aborting { .. }
-            | Event::Stuck(_)
-            | Event::Incongruent { .. } => {}
+            Event::Restored(device) => {
+                self.begun.remove(&device);
+                self.summary.restored += 1;
+            }
+            Event::Stuck(device) | Event::GivenUp(device) => {
+                self.begun.remove(&device);
+            }
+            Event::Started(_) | Event::Aborting { .. } | Event::Incongruent { .. } => {}
         }
         Ok(())
     }

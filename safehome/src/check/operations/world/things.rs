@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use selvedge_core::{Delta, Incarnation, Input, Member, NodeId};
 
 use super::super::oracle::Link;
-use super::World;
+use super::{Flying, World};
 use crate::{Command, Outcome};
 
 impl World<'_> {
@@ -22,6 +22,11 @@ impl World<'_> {
         }
         let Some(flight) = flight else {
             return Ok(());
+        };
+        let outcome = if flight.is_done {
+            Outcome::Done
+        } else {
+            outcome
         };
         if outcome == Outcome::Done {
             self.takes_effect(nth)?;
@@ -78,6 +83,29 @@ impl World<'_> {
         }))
     }
 
+    /// The device does its command, if there is one, and says in which state it is. What became of
+    /// the command is told later, or never.
+    pub(super) fn says_its_state(&mut self, nth: usize) -> Result<(), String> {
+        if self.things.get(nth).is_none_or(|it| !it.is_up) {
+            return Ok(());
+        }
+        self.takes_effect(nth)?;
+        let Some(thing) = self.things.get(nth) else {
+            return Ok(());
+        };
+        let (device, state) = (NodeId(nth as u64), thing.state);
+        self.summary.echoes += u64::from(thing.flight.is_some_and(|it| it.is_done));
+        self.observed(device, state)
+    }
+
+    /// What a device says by itself it says again to a host that was away.
+    fn observed(&mut self, device: NodeId, state: u8) -> Result<(), String> {
+        let calm = core::mem::replace(&mut self.is_calm, true);
+        let told = self.must(Input::Command(Command::Observed { device, state }));
+        self.is_calm = calm;
+        told
+    }
+
     /// Whether the device's command is done is decided; nobody hears of it.
     pub(super) fn goes_over(&mut self, nth: usize) -> Result<(), String> {
         if self.bytes.pick(2) == 0 {
@@ -104,9 +132,11 @@ impl World<'_> {
         let Some(thing) = self.things.get_mut(nth) else {
             return Ok(());
         };
-        let Some(flight) = thing.flight.as_mut().filter(|it| !it.is_over) else {
+        let waits = |it: &&mut Flying| !it.is_over && !it.is_done;
+        let Some(flight) = thing.flight.as_mut().filter(waits) else {
             return Ok(());
         };
+        flight.is_done = true;
         thing.state = flight.value;
         let Some(whose) = flight.whose else {
             return Ok(());
@@ -187,7 +217,9 @@ impl World<'_> {
         let Some(thing) = self.things.get_mut(nth) else {
             return Ok(());
         };
-        if !thing.is_up || known >= self.settings.links {
+        // A command on its way counts as coming after what is observed, so none has been done yet.
+        let is_done = thing.flight.is_some_and(|it| it.is_done);
+        if !thing.is_up || is_done || known >= self.settings.links {
             return Ok(());
         }
         thing.state = state;
@@ -196,12 +228,6 @@ impl World<'_> {
         if let Some(chain) = self.witness.chains.get_mut(nth) {
             chain.push(Link::Set(state));
         }
-        let device = NodeId(nth as u64);
-        let command = Command::Observed { device, state };
-        // What a device says by itself it says again to a host that was away.
-        let calm = core::mem::replace(&mut self.is_calm, true);
-        let told = self.must(Input::Command(command));
-        self.is_calm = calm;
-        told
+        self.observed(NodeId(nth as u64), state)
     }
 }
