@@ -58,7 +58,7 @@ fn failures() -> Vec<Scenario> {
         holds("crash", 1_944, Start::meshed(3, crash)),
         holds(
             "crash and loss",
-            92_273,
+            70_439,
             Start::meshed(3, Bounds { drops: 1, ..crash }),
         ),
         holds("crash and loss, a relay, suspicions told late", 21_746, {
@@ -79,7 +79,7 @@ fn failures() -> Vec<Scenario> {
         }),
         holds(
             "crash and false suspicion",
-            112_043,
+            89_789,
             Start::meshed(
                 3,
                 Bounds {
@@ -100,7 +100,7 @@ fn failures() -> Vec<Scenario> {
             start.config.suppress_probes = true;
             start
         }),
-        holds("crash and comeback, needless probes left out", 8_067, {
+        holds("crash and comeback, needless probes left out", 6_529, {
             let bounds = Bounds {
                 drops: 1,
                 restarts: 1,
@@ -136,17 +136,17 @@ fn lives_and_joins() -> Vec<Scenario> {
     vec![
         holds(
             "join, crash and comeback with memory",
-            10_166,
+            8_086,
             with_comeback(1),
         ),
         holds(
             "join, crash and comeback under the same number",
-            11_784,
+            9_646,
             with_comeback(0),
         ),
         holds(
             "join, crash and comeback under a lower number",
-            11_602,
+            9_464,
             with_comeback(-1),
         ),
         holds(
@@ -159,13 +159,13 @@ fn lives_and_joins() -> Vec<Scenario> {
         ),
         commanded(
             "leave and loss",
-            113_570,
+            89_268,
             Start::meshed(3, Bounds { drops: 1, ..CALM }),
             vec![left.clone()],
         ),
         commanded(
             "leave, come back and loss",
-            1_159,
+            1_068,
             Start::meshed(2, Bounds { drops: 1, ..CALM }),
             vec![left, again],
         ),
@@ -182,13 +182,13 @@ fn deep() -> Vec<Scenario> {
     vec![
         holds(
             "3 nodes, crash and comeback with memory",
-            108_927,
+            57_771,
             Start::meshed(3, back),
         )
         .deep(),
         holds(
             "3 nodes, crash and comeback under the same number",
-            145_623,
+            89_076,
             {
                 Start {
                     comeback: 0,
@@ -197,7 +197,7 @@ fn deep() -> Vec<Scenario> {
             },
         )
         .deep(),
-        holds("2 nodes, everything at once", 794_396, {
+        holds("2 nodes, everything at once", 669_162, {
             let bounds = Bounds {
                 drops: 1,
                 duplicates: 1,
@@ -262,7 +262,7 @@ fn published() -> Vec<Scenario> {
             start: Start::meshed(3, suspicion),
             promise: never_stuck,
             steps: 9,
-            states: 26_300,
+            states: 21_674,
         },
         Erratum {
             name: "a suspicion learned from others has no timer",
@@ -270,7 +270,7 @@ fn published() -> Vec<Scenario> {
             start: Start::meshed(3, crash),
             promise: removable,
             steps: 8,
-            states: 92_273,
+            states: 70_439,
         },
         Erratum {
             name: "the timer of a refuted suspicion still acts",
@@ -278,7 +278,7 @@ fn published() -> Vec<Scenario> {
             start: Start::meshed(3, suspicion),
             promise: timed,
             steps: 4,
-            states: 26_300,
+            states: 21_674,
         },
         Erratum {
             name: "a member ignores old claims about itself",
@@ -286,7 +286,7 @@ fn published() -> Vec<Scenario> {
             start: Start::meshed(3, suspicion),
             promise: never_stuck,
             steps: 12,
-            states: 26_300,
+            states: 21_674,
         },
         Erratum {
             name: "whoever asks is let in under its number",
@@ -294,7 +294,7 @@ fn published() -> Vec<Scenario> {
             start: anew,
             promise: used_once,
             steps: 4,
-            states: 926,
+            states: 770,
         },
     ];
     pairs.into_iter().flat_map(Erratum::scenarios).collect()

@@ -4,7 +4,7 @@ use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
 use selvedge_core::{Ratio, Span};
 use thiserror::Error;
 
-use crate::message::{PAYLOAD_MAX_LEN, RECORD_MAX_LEN};
+use crate::message::{BODY_MAX_LEN, BROADCAST_MAX_LEN, PAYLOAD_MAX_LEN, RECORD_MAX_LEN};
 
 /// The settings of one node. Checked once, by [`Membership::new`](crate::Membership::new) and by
 /// [`Command::Configure`](crate::Command::Configure).
@@ -69,7 +69,9 @@ pub struct Config {
     /// The longest metadata in bytes: up to what fits a frame, which is 77 bytes less than
     /// `frame_budget`, and up to 16,383. Default 32.
     pub metadata_limit: u16,
-    /// How many nodes may be remembered, dead ones included. Default 4,096.
+    /// How many nodes may be remembered, dead ones included. The dead give way to the living: set
+    /// it to the most members there can be at once, and as many again as leave within
+    /// `tombstone_periods`. Default 4,096.
     pub member_limit: u32,
     /// How many updates may wait to be passed on. Default 256.
     pub gossip_limit: u16,
@@ -79,10 +81,13 @@ pub struct Config {
     /// How many broadcasts may wait to be passed on; eight times as many are remembered, so that
     /// each is delivered once. Default 32.
     pub broadcast_limit: u16,
-    /// How many dead members are remembered. Default 256.
+    /// How many dead members are remembered: from 1, below `member_limit`. Those that failed are
+    /// forgotten before those that left. Set it above the number of members that leave within
+    /// `tombstone_periods`, or one of these may come back from an old list. Default 256.
     pub tombstone_limit: u16,
-    /// For how many periods a dead member is remembered; 0 is for ever. Must outlast the time in
-    /// which the slowest node removes a dead member by itself. Default 2,000.
+    /// For how many periods a dead member is remembered: longer than the longest suspicion, at most
+    /// 32,767; 0 is for ever. Must outlast the time in which the slowest node removes a dead member
+    /// by itself. Default 2,000.
     pub tombstone_periods: u16,
     /// Where the counts of suspicions and missed probes of a member stop: 0 to 255. Default 255.
     pub health_limit: u8,
@@ -114,6 +119,25 @@ pub enum SuspicionLength {
     Fixed(u16),
     /// So many times ceil(ln(N + 1)) periods, from 1, with N the number of live members.
     PerLog(u16),
+}
+
+impl SuspicionLength {
+    /// How many periods that is among so many live members.
+    pub(crate) fn periods(self, live: usize) -> u16 {
+        match self {
+            Self::Fixed(periods) => periods,
+            Self::PerLog(factor) => factor * ceil_ln(live + 1),
+        }
+    }
+}
+
+/// ceil(ln(n)) of a number from 1.
+pub(crate) fn ceil_ln(n: usize) -> u16 {
+    // The largest integers whose logarithm is at most 0, 1, 2, ..
+    const STEPS: [usize; 15] = [
+        1, 2, 7, 20, 54, 148, 403, 1_096, 2_980, 8_103, 22_026, 59_874, 162_754, 442_413, 1_202_604,
+    ];
+    STEPS.partition_point(|&step| step < n) as u16
 }
 
 /// Active feedback: a node that is seldom probed says so to its neighbours.
@@ -202,7 +226,6 @@ impl Config {
             broadcast_limit: 8,
             member_limit: 512,
             gossip_limit: 64,
-            tombstone_limit: 64,
             ..Self::default()
         }
     }
@@ -295,13 +318,13 @@ impl Config {
             "metadata_limit",
             self.metadata_limit.into(),
             0,
-            self.longest_payload(),
+            self.longest_behind(RECORD_MAX_LEN),
         )?;
         in_range(
             "broadcast_len",
             self.broadcast_len.into(),
             0,
-            self.longest_payload(),
+            self.longest_behind(BROADCAST_MAX_LEN),
         )?;
         in_range("member_limit", self.member_limit.into(), 2, 1 << 24)?;
         in_range("gossip_limit", self.gossip_limit.into(), 1, u16::MAX.into())?;
@@ -310,13 +333,40 @@ impl Config {
             self.tombstone_limit.into(),
             1,
             u16::MAX.into(),
-        )
+        )?;
+        // Ages are compared around the wrap of the count of periods.
+        in_range(
+            "tombstone_periods",
+            self.tombstone_periods.into(),
+            0,
+            (1 << 15) - 1,
+        )?;
+        self.check_tombstones()
     }
 
-    /// What remains of a frame for the variable part of one record or one broadcast.
-    fn longest_payload(&self) -> u64 {
-        // Header, sender, the longest body, both list lengths and the record's fixed part.
-        let fixed = HEADER_LEN + MEMBER_MAX_LEN + crate::message::BODY_MAX_LEN + 4 + RECORD_MAX_LEN;
+    /// Whether the limits of the dead agree with the others.
+    fn check_tombstones(&self) -> Result<(), ConfigError> {
+        if u32::from(self.tombstone_limit) >= self.member_limit {
+            return Err(ConfigError::TombstoneLimit {
+                tombstone_limit: self.tombstone_limit,
+                member_limit: self.member_limit,
+            });
+        }
+        let suspicion = self.suspicion.periods(self.member_limit as usize);
+        if self.tombstone_periods > 0 && self.tombstone_periods <= suspicion {
+            return Err(ConfigError::TombstonePeriods {
+                tombstone_periods: self.tombstone_periods,
+                suspicion,
+            });
+        }
+        Ok(())
+    }
+
+    /// What remains of a frame for the variable part of one record or one broadcast, given the
+    /// longest that its fixed part can be.
+    fn longest_behind(&self, fixed: usize) -> u64 {
+        // Header, sender, the longest body and both list lengths.
+        let fixed = HEADER_LEN + MEMBER_MAX_LEN + BODY_MAX_LEN + 4 + fixed;
         u64::from(self.frame_budget)
             .saturating_sub(fixed as u64)
             .min(PAYLOAD_MAX_LEN)
@@ -335,6 +385,26 @@ pub enum ConfigError {
         probe_timeout: Span,
         /// What it has to stay below.
         period: Span,
+    },
+    /// The dead alone would fill the list.
+    #[error(
+        "tombstone_limit is {tombstone_limit} and member_limit {member_limit}: set tombstone_limit below member_limit"
+    )]
+    TombstoneLimit {
+        /// What was asked.
+        tombstone_limit: u16,
+        /// What it has to stay below.
+        member_limit: u32,
+    },
+    /// A dead member would be forgotten while others still suspect it.
+    #[error(
+        "tombstone_periods is {tombstone_periods} and a suspicion lasts up to {suspicion} periods: set tombstone_periods above that, or to 0"
+    )]
+    TombstonePeriods {
+        /// What was asked.
+        tombstone_periods: u16,
+        /// How many periods a suspicion lasts in a full list.
+        suspicion: u16,
     },
     /// A number is outside its range.
     #[error("{name} is {value}: set it to at least {low} and at most {high}")]

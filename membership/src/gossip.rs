@@ -8,8 +8,7 @@ use alloc::collections::VecDeque;
 
 use selvedge_core::{BoundedQueue, Full, Member, NodeId};
 
-use crate::list::MemberList;
-use crate::message::{Broadcast, Message};
+use crate::message::{Broadcast, Message, Record};
 
 /// Members that there is news about. The record itself is read from the list when it is sent, so
 /// what travels is never older than what we know.
@@ -50,13 +49,13 @@ impl News {
         mut room: usize,
         copies: u16,
         longest: usize,
-        list: &MemberList,
+        record_of: impl Fn(NodeId) -> Option<Record>,
     ) -> usize {
         for _ in 0..self.queue.len() {
             let Some((id, sent)) = self.queue.pop_front() else {
                 break;
             };
-            let Some(record) = list.find(id).and_then(|slot| list.record(slot)) else {
+            let Some(record) = record_of(id) else {
                 continue;
             };
             if record.metadata_len() > longest {

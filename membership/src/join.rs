@@ -55,7 +55,7 @@ impl Membership {
     fn own_record(&self) -> Records {
         Records(
             self.own_slot()
-                .and_then(|slot| self.list.record(slot))
+                .and_then(|slot| self.list.record(slot, self.burial_clock()))
                 .into_iter()
                 .collect(),
         )
@@ -251,7 +251,7 @@ impl Membership {
             return;
         }
         self.until_reconnect = self.config.reconnect_every;
-        let choices = self.seeds.len() + self.list.tombstones();
+        let choices = self.seeds.len() + self.list.tombstones().failed_len();
         let chosen = cx.below(choices as u64) as usize;
         let whom = match self.seeds.get(chosen) {
             Some(&id) => {
@@ -265,7 +265,7 @@ impl Membership {
                     }),
                 }
             }
-            None => self.list.dead(chosen - self.seeds.len()),
+            None => self.list.failed(chosen - self.seeds.len()),
         };
         if let Some(member) = whom {
             self.counters.reconnects += 1;

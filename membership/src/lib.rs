@@ -16,7 +16,9 @@
 //! | each live member pings, or hears from, every other one once in N times `every` periods | [`Selection::BoundedMix`], no change of members meanwhile |
 //! | a live member that can talk is never stuck as suspect or failed: it hears of it and refutes | messages get through in both directions now and then |
 //! | a refuted suspicion never acts, and every suspicion ends, however it was learned | timers tick (the driver's work) |
-//! | a member that left stays left until it comes back in a new incarnation | its tombstone outlives the news about it: [`Config::tombstone_periods`], [`Config::tombstone_limit`] |
+//! | a member that left stays left until it comes back in a new incarnation | its tombstone outlives the news about it: no more than [`Config::tombstone_limit`] leave within [`Config::tombstone_periods`], and the living leave room for them in [`Config::member_limit`]; how many fail does not matter |
+//! | a live node finds room on the list, whoever died before | fewer than [`Config::member_limit`] are live |
+//! | the dead are forgotten [`Config::tombstone_periods`] after their end, however often others tell of them | nodes agree on that setting, and their periods last about as long; half as long again where a node learns of the end that late |
 //! | incarnations and revisions never go back | fewer than 2^31 of them between two contacts |
 //! | a restarted node is never taken for its former life | it starts under an incarnation that it never had; a number that is too low is noticed, an equal one only while somebody remembers the former life |
 //! | parts that were cut off from each other, and nodes that lost everyone, find back | a seed or a remembered dead member is reachable; [`Config::reconnect_every`] is not 0 |
@@ -121,6 +123,7 @@ mod published;
 mod suspicion;
 mod sync;
 mod target;
+mod tombstones;
 mod view;
 
 pub use config::{
@@ -129,7 +132,7 @@ pub use config::{
 pub use event::{Command, Event, Misbehaviour, Reject, Timer};
 pub use machine::{Membership, Phase};
 pub use message::{
-    Body, Broadcast, Broadcasts, Claim, Digest, KIND, Key, Message, Metadata, Record, Records,
+    Age, Body, Broadcast, Broadcasts, Claim, Digest, KIND, Key, Message, Metadata, Record, Records,
 };
 #[cfg(feature = "check")]
 pub use published::Published;

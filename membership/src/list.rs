@@ -3,14 +3,14 @@
 //! Members live in slots that do not move, so that the weight trees can stay beside them. An index
 //! in order of hashed ids finds a slot, and cuts the list into the ranges that two nodes compare.
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
 use selvedge_core::{Full, Incarnation, Member, NodeId, WeightTree, Weights};
 
 use crate::index::Index;
-use crate::message::{BUCKETS, Claim, Digest, Key, Metadata, Record};
+use crate::message::{Age, BUCKETS, Claim, Digest, Key, Metadata, Record};
+use crate::tombstones::Tombstones;
 
 /// What we hold of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,8 +53,6 @@ pub(crate) struct Entry {
     pub(crate) neighbour: bool,
     /// Whether the application was told of this life.
     pub(crate) reported: bool,
-    /// Whether it stands among the tombstones, still or again.
-    buried: bool,
 }
 
 impl Entry {
@@ -83,9 +81,8 @@ pub(crate) struct MemberList {
     buckets: [u64; BUCKETS],
     /// All buckets in one: what every probe shows.
     whole: u64,
-    /// Members that are not live, oldest first, with the stamp of their end; some may have come
-    /// back since.
-    tombstones: VecDeque<(NodeId, u16)>,
+    /// All members that are not live.
+    tombstones: Tombstones,
     limit: usize,
 }
 
@@ -132,7 +129,7 @@ impl MemberList {
             live: 0,
             buckets: [0; BUCKETS],
             whole: 0,
-            tombstones: VecDeque::new(),
+            tombstones: Tombstones::default(),
             limit,
         }
     }
@@ -150,7 +147,7 @@ impl MemberList {
         weight: u64,
         stamp: u16,
     ) -> Result<usize, Full> {
-        if self.index.len() >= self.limit {
+        if self.is_full() {
             return Err(Full { limit: self.limit });
         }
         let entry = Entry {
@@ -163,7 +160,6 @@ impl MemberList {
             missed: 0,
             neighbour: false,
             reported: false,
-            buried: false,
         };
         let slot = match self.vacant.pop() {
             Some(slot) => slot as usize,
@@ -215,27 +211,33 @@ impl MemberList {
     }
 
     /// What is said about a member as news: the metadata of the suspect and the failed is known
-    /// to nearly all, and left out.
-    pub(crate) fn record(&self, slot: usize) -> Option<Record> {
-        self.record_with(slot, Metadata::default)
+    /// to nearly all, and left out. `now` is for the age of the dead; without it they have none.
+    pub(crate) fn record(&self, slot: usize, now: Option<u16>) -> Option<Record> {
+        self.record_with(slot, now, Metadata::default)
     }
 
     /// What is said about a member to those who may never have met it.
-    pub(crate) fn full_record(&self, slot: usize) -> Option<Record> {
-        self.record_with(slot, || {
+    pub(crate) fn full_record(&self, slot: usize, now: Option<u16>) -> Option<Record> {
+        self.record_with(slot, now, || {
             self.metadata.get(slot).cloned().unwrap_or_default()
         })
     }
 
-    fn record_with(&self, slot: usize, of_doubtful: impl Fn() -> Metadata) -> Option<Record> {
+    fn record_with(
+        &self,
+        slot: usize,
+        now: Option<u16>,
+        of_doubtful: impl Fn() -> Metadata,
+    ) -> Option<Record> {
         let entry = self.entries.get(slot)?;
+        let age = Age(now.map_or(0, |now| now.wrapping_sub(entry.stamp)));
         let claim = match entry.standing {
             Standing::Alive | Standing::Doubted | Standing::Hearsay => {
                 Claim::Alive(self.metadata.get(slot)?.clone())
             }
             Standing::Suspect => Claim::Suspect(of_doubtful()),
-            Standing::Failed => Claim::Failed(of_doubtful()),
-            Standing::Left => Claim::Left,
+            Standing::Failed => Claim::Failed(of_doubtful(), age),
+            Standing::Left => Claim::Left(age),
         };
         Some(Record {
             member: entry.member(),
@@ -245,7 +247,8 @@ impl MemberList {
     }
 
     /// Changes standing and revision. A member that is no longer live weighs nothing and gets a
-    /// tombstone stamped `stamp`. O(log N).
+    /// tombstone stamped `stamp`, which it keeps from then on. O(log N), and O(tombstones) where
+    /// one goes or is replaced.
     pub(crate) fn set_standing(
         &mut self,
         slot: usize,
@@ -263,14 +266,15 @@ impl MemberList {
             if was.is_live() != standing.is_live() {
                 entry.stamp = stamp;
             }
+            let (id, stamp) = (entry.id, entry.stamp);
+            if !was.is_live() && was != standing {
+                self.tombstones.remove(id, was);
+            }
+            if !standing.is_live() && was != standing {
+                self.tombstones.insert(id, standing, stamp);
+            }
             if was.is_live() && !standing.is_live() {
-                let id = entry.id;
                 self.live -= 1;
-                // Once at most, so that a peer which makes it come and go fills nothing.
-                if !entry.buried {
-                    entry.buried = true;
-                    self.tombstones.push_back((id, stamp));
-                }
                 self.weights.set(slot, 0);
                 self.bag.set(slot, 0);
             } else if !was.is_live() && standing.is_live() {
@@ -312,51 +316,43 @@ impl MemberList {
         }
     }
 
-    /// Forgets one dead member: the oldest, if there are more than `limit` of them or it ended at
-    /// least `age` periods ago (0: never). Says who. O(log N) and the move of the index.
-    pub(crate) fn bury(&mut self, now: u16, limit: usize, age: u16) -> Option<NodeId> {
-        loop {
-            let &(id, stamp) = self.tombstones.front()?;
-            let overdue = age > 0 && now.wrapping_sub(stamp) >= age;
-            if !overdue && self.tombstones.len() <= limit {
-                return None;
-            }
-            self.tombstones.pop_front();
-            let Some(slot) = self.find(id) else {
-                continue;
-            };
-            let Some(entry) = self.entries.get_mut(slot) else {
-                continue;
-            };
-            if entry.standing.is_live() {
-                entry.buried = false;
-            } else if entry.stamp == stamp {
-                self.remove(slot, id);
-                return Some(id);
-            } else {
-                // It came back and ended again.
-                let stamp = entry.stamp;
-                self.tombstones.push_back((id, stamp));
-            }
-        }
+    /// Forgets one dead member that ended at least `age` periods ago (0: never). Says who. O(log N)
+    /// and the move of the index.
+    pub(crate) fn forget_overdue(&mut self, now: u16, age: u16) -> Option<NodeId> {
+        let id = self.tombstones.overdue(now, age).filter(|_| age > 0)?;
+        self.forget(id)
     }
 
-    fn remove(&mut self, slot: usize, id: NodeId) {
+    /// Forgets the dead member that is missed least, for want of room. Says who. As
+    /// [`forget_overdue`](Self::forget_overdue).
+    pub(crate) fn forget_first(&mut self) -> Option<NodeId> {
+        let id = self.tombstones.first_to_go()?;
+        self.forget(id)
+    }
+
+    fn forget(&mut self, id: NodeId) -> Option<NodeId> {
+        let slot = self.find(id)?;
+        let standing = self.entries.get(slot)?.standing;
+        self.tombstones.remove(id, standing);
         let entries = &self.entries;
         self.index.remove(key(id), |slot| key_of(entries, slot));
         self.set_metadata(slot, Metadata::default());
         self.vacant.push(slot as u32);
+        Some(id)
     }
 
-    /// The dead, oldest first; some may have come back since.
-    pub(crate) fn dead(&self, nth: usize) -> Option<Member> {
-        let &(id, _) = self.tombstones.get(nth)?;
-        let entry = self.entry(self.find(id)?)?;
-        (entry.standing == Standing::Failed).then(|| entry.member())
+    /// The `nth` of the members that are declared failed.
+    pub(crate) fn failed(&self, nth: usize) -> Option<Member> {
+        let id = self.tombstones.failed(nth)?;
+        Some(self.entry(self.find(id)?)?.member())
     }
 
-    pub(crate) fn tombstones(&self) -> usize {
-        self.tombstones.len()
+    pub(crate) const fn tombstones(&self) -> &Tombstones {
+        &self.tombstones
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.index.len() >= self.limit
     }
 
     /// How many members are not declared failed or left.
@@ -533,13 +529,17 @@ mod tests {
             .unwrap();
         for stamp in 0..1_000 {
             list.set_standing(slot, Standing::Failed, 0, stamp);
+            assert_eq!(list.tombstones().len(), 1);
             list.set_standing(slot, Standing::Alive, 0, stamp);
+            assert_eq!(list.tombstones().len(), 0);
         }
-        assert_eq!(list.tombstones(), 1);
-        list.set_standing(slot, Standing::Left, 0, 1_000);
-        assert_eq!(list.bury(1_019, 5, 20), None);
-        assert_eq!(list.bury(1_020, 5, 20), Some(NodeId(1)));
-        assert_eq!((list.tombstones(), list.find(NodeId(1))), (0, None));
+        list.set_standing(slot, Standing::Failed, 0, 1_000);
+        list.set_standing(slot, Standing::Left, 0, 1_010);
+        assert_eq!(list.tombstones().len(), 1);
+        assert_eq!(list.forget_overdue(1_019, 20), None);
+        assert_eq!(list.forget_overdue(1_020, 0), None, "0 is for ever");
+        assert_eq!(list.forget_overdue(1_020, 20), Some(NodeId(1)));
+        assert_eq!((list.tombstones().len(), list.find(NodeId(1))), (0, None));
     }
 
     #[test]

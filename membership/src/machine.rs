@@ -6,10 +6,11 @@ use alloc::vec::Vec;
 use selvedge_core::wire::HEADER_LEN;
 use selvedge_core::{BoundedQueue, Context, Delta, Input, Machine, Member, NodeId, Untracked};
 
+use crate::config::ceil_ln;
 use crate::feedback::SelfMonitor;
 use crate::gossip::{Broadcaster, News};
 use crate::list::{Entry, MemberList, Standing};
-use crate::message::{Body, Broadcast, Claim, Key, Message, Metadata, Record};
+use crate::message::{Age, Body, Broadcast, Claim, Key, Message, Metadata, Record};
 use crate::probe::{Heard, Probe};
 use crate::published::Rules;
 use crate::suspicion::Source;
@@ -205,12 +206,12 @@ impl Membership {
     /// How often an update is passed on, and how long suspicions last, grow with this:
     /// ceil(ln(N + 1)).
     pub(crate) fn log_live(&self) -> u16 {
-        // The largest integers whose logarithm is at most 0, 1, 2, ..
-        const STEPS: [usize; 15] = [
-            1, 2, 7, 20, 54, 148, 403, 1_096, 2_980, 8_103, 22_026, 59_874, 162_754, 442_413,
-            1_202_604,
-        ];
-        STEPS.partition_point(|&step| step < self.list.live() + 1) as u16
+        ceil_ln(self.list.live() + 1)
+    }
+
+    /// The count of periods, where the dead have an age: where they are forgotten at all.
+    pub(crate) fn burial_clock(&self) -> Option<u16> {
+        (self.config.tombstone_periods > 0).then_some(self.period)
     }
 
     pub(crate) fn copies(&self) -> u16 {
@@ -245,9 +246,11 @@ impl Membership {
         }
         let copies = self.copies();
         let longest = self.config.metadata_limit.into();
+        let (list, now) = (&self.list, self.burial_clock());
+        let record_of = |id| list.record(list.find(id)?, now);
         room = self
             .news
-            .load(&mut message, room, copies, longest, &self.list);
+            .load(&mut message, room, copies, longest, record_of);
         self.broadcaster.load(&mut message, room, copies);
         cx.send(to, message);
     }
@@ -257,10 +260,12 @@ impl Membership {
         match self.list.entry(slot)?.standing {
             Standing::Alive | Standing::Doubted => None,
             Standing::Hearsay => Some(Record {
-                claim: Claim::Failed(Metadata::default()),
-                ..self.list.record(slot)?
+                claim: Claim::Failed(Metadata::default(), Age::default()),
+                ..self.list.record(slot, None)?
             }),
-            Standing::Suspect | Standing::Failed | Standing::Left => self.list.record(slot),
+            Standing::Suspect | Standing::Failed | Standing::Left => {
+                self.list.record(slot, self.burial_clock())
+            }
         }
     }
 
@@ -293,7 +298,6 @@ impl Membership {
             self.admit(from, records, cx);
             return Ok(());
         }
-        // Slots do not move while a message is worked on.
         let slot = self.list.find(from.id);
         let (known, has_left) = match slot.and_then(|slot| self.list.entry(slot)) {
             Some(entry) => (Some(entry.member()), entry.standing == Standing::Left),
@@ -329,6 +333,12 @@ impl Membership {
         if known.is_none_or(|known| from.supersedes(known)) {
             self.meet(from, &body, cx);
         }
+        // Slots do not move while a message is worked on, but those of the dead go to newcomers.
+        let is_live = |slot: &usize| {
+            let entry = self.list.entry(*slot);
+            entry.is_some_and(|entry| entry.standing.is_live() && entry.member().id == from.id)
+        };
+        let slot = slot.filter(is_live).or_else(|| self.list.find(from.id));
         self.answer(from, slot, body, cx);
         Ok(())
     }
@@ -369,7 +379,7 @@ impl Membership {
         Ok(())
     }
 
-    /// `slot` is where the sender stood on the list before the message was read.
+    /// `slot` is where the sender stands on the list.
     fn answer(
         &mut self,
         from: Member,
@@ -380,7 +390,6 @@ impl Membership {
         match body {
             Body::Ping { digest, origin } => {
                 self.monitor.pinged(self.config.active);
-                let slot = slot.or_else(|| self.list.find(from.id));
                 self.tell_listed(slot, from, Body::Ack { origin }, cx);
                 self.compare_digests(from, digest, cx);
             }

@@ -20,8 +20,11 @@ pub(crate) const BUCKETS: usize = 32;
 /// and a flag. ([`Body::Digests`] is longer and travels alone.)
 pub(crate) const BODY_MAX_LEN: usize = 1 + 10 + 10 + 11 + 1;
 
-/// The longest record without its metadata: member, revision, tag, length of metadata.
-pub(crate) const RECORD_MAX_LEN: usize = 15 + 5 + 1 + 2;
+/// The longest record without its metadata: member, revision, tag, length of metadata, age.
+pub(crate) const RECORD_MAX_LEN: usize = 15 + 5 + 1 + 2 + 3;
+
+/// The longest broadcast without its bytes: origin, number, length.
+pub(crate) const BROADCAST_MAX_LEN: usize = 15 + 5 + 2;
 
 /// The longest payload: its length takes two bytes.
 pub(crate) const PAYLOAD_MAX_LEN: u64 = (1 << 14) - 1;
@@ -144,10 +147,18 @@ pub enum Claim {
     /// it and have to reach it; as news, where nearly all know it, it is left empty.
     Suspect(Metadata),
     /// It is declared failed. It may still refute. Metadata as for a suspect.
-    Failed(Metadata),
+    Failed(Metadata, Age),
     /// It said good-bye: final for this life.
-    Left,
+    Left(Age),
 }
+
+/// How many periods ago a member ended, by the count of whoever says so. It travels with what is
+/// said about the dead, so that they are forgotten everywhere at one time and nobody who hears of
+/// them late keeps them longer. 0 where the dead are remembered for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Age(pub u16);
 
 /// An application broadcast.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -225,10 +236,10 @@ impl Claim {
     #[must_use]
     pub const fn metadata(&self) -> Option<&Metadata> {
         match self {
-            Self::Alive(metadata) | Self::Suspect(metadata) | Self::Failed(metadata) => {
+            Self::Alive(metadata) | Self::Suspect(metadata) | Self::Failed(metadata, _) => {
                 Some(metadata)
             }
-            Self::Left => None,
+            Self::Left(_) => None,
         }
     }
 }
@@ -241,10 +252,11 @@ impl Record {
 
     pub(crate) fn wire_len(&self) -> usize {
         let claim = match &self.claim {
-            Claim::Alive(metadata) | Claim::Suspect(metadata) | Claim::Failed(metadata) => {
-                1 + bytes_len(metadata.0.len())
+            Claim::Alive(metadata) | Claim::Suspect(metadata) => 1 + bytes_len(metadata.0.len()),
+            Claim::Failed(metadata, age) => {
+                1 + bytes_len(metadata.0.len()) + varint_len(age.0.into())
             }
-            Claim::Left => 1,
+            Claim::Left(age) => 1 + varint_len(age.0.into()),
         };
         member_len(self.member) + varint_len(u64::from(self.revision)) + claim
     }

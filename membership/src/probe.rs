@@ -83,15 +83,31 @@ impl Membership {
             self.period = self.period.wrapping_add(1);
             self.refresh_stamp();
         }
-        let (limit, age) = (self.config.tombstone_limit, self.config.tombstone_periods);
-        while let Some(id) = self.list.bury(self.period, limit.into(), age) {
-            self.turn.leave(id);
-        }
+        self.forget_the_dead();
         self.rest
             .end_period(self.list.digest(), self.config.sync_after);
         self.heed_unlucky();
         self.monitor_self(cx);
         self.fetch_again(cx);
+    }
+
+    fn forget_the_dead(&mut self) {
+        let age = self.config.tombstone_periods;
+        while let Some(id) = self.list.forget_overdue(self.period, age) {
+            self.turn.leave(id);
+        }
+        let limit = usize::from(self.config.tombstone_limit);
+        while self.list.tombstones().len() > limit && self.displace_tombstone() {}
+    }
+
+    /// Forgets a dead member before its time, for want of room. Says whether there was one.
+    pub(crate) fn displace_tombstone(&mut self) -> bool {
+        let forgotten = self.list.forget_first();
+        if let Some(id) = forgotten {
+            self.counters.tombstones_displaced += 1;
+            self.turn.leave(id);
+        }
+        forgotten.is_some()
     }
 
     /// Keeps one member's age from wrapping: in 65,536 periods every member of a list up to that

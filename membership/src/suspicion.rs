@@ -3,8 +3,8 @@
 use selvedge_core::{Context, Delta, Incarnation, Member, NodeId, Span, serial_newer};
 
 use crate::list::Standing;
-use crate::message::{Claim, Metadata, Record};
-use crate::{Event, Membership, Phase, Reject, Selection, SuspicionLength, Timer};
+use crate::message::{Age, Claim, Metadata, Record};
+use crate::{Event, Membership, Phase, Reject, Selection, Timer};
 
 /// How a record reached us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,11 +100,11 @@ impl Membership {
                 self.suspect(slot, member, revision, periods, cx);
             }
             Standing::Alive if self.rules.refuted_timer_acts() => {
-                self.declare(slot, Standing::Failed, revision, cx);
+                self.declare(slot, Standing::Failed, revision, Age::default(), cx);
             }
             Standing::Doubted | Standing::Hearsay | Standing::Suspect => {
                 self.counters.failures += 1;
-                self.declare(slot, Standing::Failed, revision, cx);
+                self.declare(slot, Standing::Failed, revision, Age::default(), cx);
             }
             Standing::Alive | Standing::Failed | Standing::Left => return Err(unexpected),
         }
@@ -112,18 +112,17 @@ impl Membership {
     }
 
     fn suspicion_periods(&self) -> u16 {
-        match self.config.suspicion {
-            SuspicionLength::Fixed(periods) => periods,
-            SuspicionLength::PerLog(factor) => factor * self.log_live(),
-        }
+        self.config.suspicion.periods(self.list.live())
     }
 
-    /// Ends a member's presence.
+    /// Ends a member's presence, so long ago. However long that is, whom we took for live until now
+    /// is remembered for half the time at least: news of its life may still be on their way.
     fn declare(
         &mut self,
         slot: usize,
         standing: Standing,
         revision: u32,
+        Age(age): Age,
         cx: &mut Context<'_, Self>,
     ) {
         let Some(entry) = self.list.entry(slot) else {
@@ -133,8 +132,8 @@ impl Membership {
         if entry.standing.is_timed() {
             cx.disarm(Timer::Suspicion(member.id));
         }
-        self.list
-            .set_standing(slot, standing, revision, self.period);
+        let ended = self.ended(Age(age.min(self.config.tombstone_periods / 2)));
+        self.list.set_standing(slot, standing, revision, ended);
         self.add_news(member.id);
         self.drop_probe_of(member.id, cx);
         Self::tell_delta(
@@ -204,10 +203,10 @@ impl Membership {
         let is_newer = serial_newer(record.revision, revision);
         let is_equal = record.revision == revision;
         match record.claim {
-            Claim::Left => {
+            Claim::Left(age) => {
                 // Final whatever its revision is, and no reason to forget a later one.
                 let latest = if is_newer { record.revision } else { revision };
-                self.declare(slot, Standing::Left, latest, cx);
+                self.declare(slot, Standing::Left, latest, age, cx);
             }
             Claim::Alive(_) | Claim::Suspect(_)
                 if standing == Standing::Failed && self.rules.failure_is_final() => {}
@@ -234,7 +233,7 @@ impl Membership {
                     cx.disarm(Timer::Suspicion(member.id));
                 }
             }
-            Claim::Failed(_) if is_newer || (is_equal && standing.is_live()) => {
+            Claim::Failed(_, age) if is_newer || (is_equal && standing.is_live()) => {
                 if source != Source::News && matches!(standing, Standing::Alive | Standing::Doubted)
                 {
                     // The other list may be the one that is behind. Ask the member itself.
@@ -246,10 +245,10 @@ impl Membership {
                         .set_standing(slot, standing, record.revision, self.period);
                     self.add_news(member.id);
                 } else {
-                    self.declare(slot, Standing::Failed, record.revision, cx);
+                    self.declare(slot, Standing::Failed, record.revision, age, cx);
                 }
             }
-            Claim::Alive(_) | Claim::Suspect(_) | Claim::Failed(_) => {}
+            Claim::Alive(_) | Claim::Suspect(_) | Claim::Failed(..) => {}
         }
     }
 
@@ -322,7 +321,7 @@ impl Membership {
             revision,
             claim,
         } = record;
-        let (claimed, metadata) = split(claim);
+        let (claimed, metadata, age) = split(claim);
         let was_reported = self.list.entry(slot).is_some_and(|entry| entry.reported);
         self.list
             .supersede(slot, member.incarnation, revision, metadata, self.period);
@@ -330,7 +329,7 @@ impl Membership {
             Self::tell_delta(cx, Delta::Confirmed(known));
         }
         self.add_news(member.id);
-        self.settle_newcomer(slot, member, revision, claimed, cx);
+        self.settle_newcomer(slot, (member, revision), (claimed, age), cx);
     }
 
     /// A node that is not on the list.
@@ -340,7 +339,15 @@ impl Membership {
             revision,
             claim,
         } = record;
-        let (claimed, metadata) = split(claim);
+        let (claimed, metadata, age) = split(claim);
+        let forgotten_after = self.config.tombstone_periods;
+        if !claimed.is_live() && forgotten_after > 0 && age.0 >= forgotten_after {
+            return;
+        }
+        if !self.make_room(claimed) {
+            self.counters.list_full += 1;
+            return;
+        }
         let weight = self.default_weight();
         let Ok(slot) = self
             .list
@@ -357,7 +364,30 @@ impl Membership {
         if source != Source::Fetched {
             self.add_news(member.id);
         }
-        self.settle_newcomer(slot, member, revision, claimed, cx);
+        self.settle_newcomer(slot, (member, revision), (claimed, age), cx);
+    }
+
+    /// Whether there is room for one more. The failed give way to whoever left, and all the dead to
+    /// the living.
+    fn make_room(&mut self, newcomer: Standing) -> bool {
+        let dead = self.list.tombstones();
+        let limit = usize::from(self.config.tombstone_limit);
+        if !self.list.is_full() && (newcomer.is_live() || dead.len() < limit) {
+            return true;
+        }
+        let gives_way = match newcomer {
+            Standing::Failed => false,
+            Standing::Left => dead.failed_len() > 0,
+            Standing::Alive | Standing::Doubted | Standing::Hearsay | Standing::Suspect => true,
+        };
+        // Whoever leaves is among the dead of its own list, and needs nobody new.
+        gives_way && self.phase == Phase::Joined && self.displace_tombstone()
+    }
+
+    /// The period in which a member ended, if that is so long ago.
+    fn ended(&self, Age(age): Age) -> u16 {
+        self.period
+            .wrapping_sub(age.min(self.config.tombstone_periods))
     }
 
     /// Gives a life that was just entered as alive the standing that is claimed for it. One that
@@ -365,16 +395,16 @@ impl Membership {
     fn settle_newcomer(
         &mut self,
         slot: usize,
-        member: Member,
-        revision: u32,
-        claimed: Standing,
+        (member, revision): (Member, u32),
+        (claimed, age): (Standing, Age),
         cx: &mut Context<'_, Self>,
     ) {
         if claimed.is_live() {
             self.list.note(slot, |entry| entry.reported = true);
             Self::tell_delta(cx, Delta::Joined(member));
         } else {
-            self.list.set_standing(slot, claimed, revision, self.period);
+            let ended = self.ended(age);
+            self.list.set_standing(slot, claimed, revision, ended);
         }
         // Of the dead too: the host may need it to reach them, should they not be dead.
         if self
@@ -420,20 +450,22 @@ impl Membership {
         let is_ours = !serial_newer(record.revision, own.revision);
         match record.claim {
             // Nobody but us may say so; it was another life under our number, or an operator.
-            Claim::Left => self.take_identity(life.next(), cx),
+            Claim::Left(_) => self.take_identity(life.next(), cx),
             // We never said that: another life had our number.
             Claim::Alive(_) if !is_ours => self.take_identity(life.next(), cx),
-            Claim::Suspect(_) | Claim::Failed(_) if !is_ours || record.revision == own.revision => {
+            Claim::Suspect(_) | Claim::Failed(..)
+                if !is_ours || record.revision == own.revision =>
+            {
                 self.counters.refutations += 1;
                 self.stretch = (self.stretch + 1).min(self.config.stretch_limit);
                 self.raise_revision(Some(record.revision));
             }
             // Refuted before; who says it now has missed our word, and nobody may be passing it on
             // any more.
-            Claim::Suspect(_) | Claim::Failed(_) if !self.rules.old_claim_is_ignored() => {
+            Claim::Suspect(_) | Claim::Failed(..) if !self.rules.old_claim_is_ignored() => {
                 self.add_news(self.me.id);
             }
-            Claim::Suspect(_) | Claim::Failed(_) => {}
+            Claim::Suspect(_) | Claim::Failed(..) => {}
             Claim::Alive(_) => {}
         }
     }
@@ -481,11 +513,11 @@ impl Membership {
     }
 }
 
-fn split(claim: Claim) -> (Standing, Metadata) {
+fn split(claim: Claim) -> (Standing, Metadata, Age) {
     match claim {
-        Claim::Alive(metadata) => (Standing::Alive, metadata),
-        Claim::Suspect(metadata) => (Standing::Suspect, metadata),
-        Claim::Failed(metadata) => (Standing::Failed, metadata),
-        Claim::Left => (Standing::Left, Metadata::default()),
+        Claim::Alive(metadata) => (Standing::Alive, metadata, Age::default()),
+        Claim::Suspect(metadata) => (Standing::Suspect, metadata, Age::default()),
+        Claim::Failed(metadata, age) => (Standing::Failed, metadata, age),
+        Claim::Left(age) => (Standing::Left, Metadata::default(), age),
     }
 }

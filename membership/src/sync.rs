@@ -125,7 +125,7 @@ impl Membership {
             if key > last {
                 break;
             }
-            let Some(record) = self.list.full_record(slot) else {
+            let Some(record) = self.list.full_record(slot, self.burial_clock()) else {
                 continue;
             };
             // Metadata from a time of larger budgets may fit no frame, and peers refuse it.

@@ -95,6 +95,9 @@ pub struct Counters {
     pub unknown_senders: u64,
     /// Members that found no room on the list.
     pub list_full: u64,
+    /// Dead members that were forgotten before their time: more than
+    /// [`Config::tombstone_limit`](crate::Config::tombstone_limit), or in the way of the living.
+    pub tombstones_displaced: u64,
     /// News that were given up for newer ones.
     pub news_dropped: u64,
     /// Broadcasts that were given up for newer ones.

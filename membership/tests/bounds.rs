@@ -14,7 +14,7 @@ mod ring;
 use ring::{Ring, plain};
 use selvedge_core::{Delta, Full, Input, Member, NodeId, Span};
 use selvedge_membership::{
-    Body, Broadcast, Claim, Command, Config, ConfigError, Event, Key, Membership, Message,
+    Age, Body, Broadcast, Claim, Command, Config, ConfigError, Event, Key, Membership, Message,
     Metadata, Misbehaviour, Record, Reject, Status, SuspicionLength, Timer,
 };
 
@@ -40,6 +40,7 @@ fn invented_members_fill_the_list_and_no_more() {
         2,
         &Config {
             member_limit: 50,
+            tombstone_limit: 49,
             ..plain()
         },
     );
@@ -79,7 +80,7 @@ fn the_dead_are_forgotten_by_number_and_by_time() {
     ring.step(0, from_one(message)).unwrap();
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.0.extend((10..20).map(|id| Record {
-        claim: Claim::Left,
+        claim: Claim::Left(Age::default()),
         ..alive(id)
     }));
     ring.step(0, from_one(message)).unwrap();
@@ -112,7 +113,7 @@ fn an_update_goes_out_so_often_and_no_more() {
     let mut ring = Ring::joined(2, &config);
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.0.push(Record {
-        claim: Claim::Left,
+        claim: Claim::Left(Age::default()),
         ..alive(30)
     });
     ring.step(0, from_one(message)).unwrap();

@@ -13,14 +13,14 @@ mod ring;
 use proptest::prelude::*;
 use ring::{Ring, plain};
 use selvedge_core::{Input, Member, NodeId};
-use selvedge_membership::{Body, Claim, Message, Metadata, Record, Status};
+use selvedge_membership::{Age, Body, Claim, Message, Metadata, Record, Status};
 
 fn record() -> impl Strategy<Value = Record> {
     let claim = prop_oneof![
         4 => Just(Claim::Alive(Metadata::default())),
         4 => Just(Claim::Suspect(Metadata::default())),
-        4 => Just(Claim::Failed(Metadata::default())),
-        1 => Just(Claim::Left),
+        4 => Just(Claim::Failed(Metadata::default(), Age::default())),
+        1 => Just(Claim::Left(Age::default())),
     ];
     // Around the wrap of both numbers.
     let life = (20_u64..23, 0_u32..3).prop_map(|(id, life)| Member::new(id, life.wrapping_sub(1)));
@@ -82,8 +82,8 @@ proptest! {
             (0, Claim::Alive(Metadata::default())),
             (0, Claim::Suspect(Metadata::default())),
             (1, Claim::Alive(Metadata::default())),
-            (1, Claim::Failed(Metadata::default())),
-            (0, Claim::Left),
+            (1, Claim::Failed(Metadata::default(), Age::default())),
+            (0, Claim::Left(Age::default())),
         ].to_vec()).prop_shuffle(),
     ) {
         let member = Member::new(20, 0);

@@ -14,7 +14,7 @@ mod ring;
 use ring::{Ring, plain};
 use selvedge_core::{Delta, Driver, Incarnation, Input, Member, NodeId};
 use selvedge_membership::{
-    Body, Claim, Command, Config, Event, Membership, Message, Metadata, Phase, Record, Status,
+    Age, Body, Claim, Command, Config, Event, Membership, Message, Metadata, Phase, Record, Status,
     SuspicionLength,
 };
 
@@ -128,7 +128,11 @@ fn the_suspect_is_told_first_and_refutes() {
 fn a_failed_member_that_lives_comes_back_as_the_same() {
     let mut ring = Ring::joined(3, &plain());
     let victim = Member::new(2, 7);
-    let failed = says(victim, 0, Claim::Failed(Metadata::default()));
+    let failed = says(
+        victim,
+        0,
+        Claim::Failed(Metadata::default(), Age::default()),
+    );
     ring.step(
         0,
         Input::Message {

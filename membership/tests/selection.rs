@@ -13,7 +13,7 @@ use lone::{Lone, pings, quiet};
 use proptest::prelude::*;
 use selvedge_core::{Effect, Member, NodeId};
 use selvedge_membership::{
-    Body, Claim, Command, Config, Message, Metadata, PassiveFeedback, Record, Selection,
+    Age, Body, Claim, Command, Config, Message, Metadata, PassiveFeedback, Record, Selection,
 };
 
 /// How often each of the members 2, 3 and so on is the target, in so many periods.
@@ -101,7 +101,10 @@ proptest! {
 fn the_dead_are_not_probed() {
     let mut lone = Lone::new(quiet(), &[1; 5]);
     let mut message = Message::bare(Body::Ack { origin: None });
-    for (id, claim) in [(2, Claim::Left), (3, Claim::Failed(Metadata::default()))] {
+    for (id, claim) in [
+        (2, Claim::Left(Age::default())),
+        (3, Claim::Failed(Metadata::default(), Age::default())),
+    ] {
         let member = Member::new(id, 0);
         message.records.0.push(Record {
             member,

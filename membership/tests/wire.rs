@@ -12,7 +12,7 @@ mod frames;
 use frames::{decode, encode, member, message};
 use proptest::prelude::*;
 use selvedge_core::Member;
-use selvedge_membership::{Body, Broadcast, Claim, Digest, Key, Message, Metadata, Record};
+use selvedge_membership::{Age, Body, Broadcast, Claim, Digest, Key, Message, Metadata, Record};
 
 proptest! {
     #[test]
@@ -75,8 +75,8 @@ fn the_format_stands_still() {
         message.records.0.extend([
             record(0, Claim::Alive(Metadata(Box::new(*b"hi")))),
             record(1, Claim::Suspect(Metadata::default())),
-            record(2, Claim::Failed(Metadata::default())),
-            record(300, Claim::Left),
+            record(2, Claim::Failed(Metadata::default(), Age(5))),
+            record(300, Claim::Left(Age(300))),
         ]);
         let payload = Box::new(*b"yo");
         message.broadcasts.0.push(Broadcast {
@@ -90,7 +90,7 @@ fn the_format_stands_still() {
     let vectors = [
         (
             loaded,
-            "0101b4240700abcd0004090100000268690901010100090102020009 01ac02030109010502796f",
+            "0101b4240700abcd000409010000026869090101010009010202000509 01ac0203ac020109010502796f",
         ),
         (
             Message::bare(Body::Ping {

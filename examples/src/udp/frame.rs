@@ -123,7 +123,8 @@ mod tests {
     use proptest::prelude::*;
     use selvedge_core::NodeId;
     use selvedge_membership::{
-        Body, Broadcast, Broadcasts, Claim, Digest, KIND, Key, Message, Metadata, Record, Records,
+        Age, Body, Broadcast, Broadcasts, Claim, Digest, KIND, Key, Message, Metadata, Record,
+        Records,
     };
 
     const BUDGET: usize = 1_400;
@@ -166,8 +167,9 @@ mod tests {
         let claim = prop_oneof![
             bytes().prop_map(|bytes| Claim::Alive(Metadata(bytes))),
             bytes().prop_map(|bytes| Claim::Suspect(Metadata(bytes))),
-            bytes().prop_map(|bytes| Claim::Failed(Metadata(bytes))),
-            Just(Claim::Left),
+            (bytes(), any::<u16>())
+                .prop_map(|(bytes, age)| Claim::Failed(Metadata(bytes), Age(age))),
+            any::<u16>().prop_map(|age| Claim::Left(Age(age))),
         ];
         let record = (member(), any::<u32>(), claim).prop_map(|(member, revision, claim)| Record {
             member,

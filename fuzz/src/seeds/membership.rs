@@ -3,7 +3,7 @@
 use selvedge_core::Member;
 use selvedge_core::wire::{Envelope, VERSION};
 use selvedge_membership::{
-    Body, Broadcast, Broadcasts, Claim, Digest, KIND, Key, Message, Metadata, Record, Records,
+    Age, Body, Broadcast, Broadcasts, Claim, Digest, KIND, Key, Message, Metadata, Record, Records,
 };
 
 use super::Seed;
@@ -173,8 +173,8 @@ fn records() -> Records {
     let claims = [
         Claim::Alive(Metadata(Box::from(*b"kitchen"))),
         Claim::Suspect(Metadata::default()),
-        Claim::Failed(Metadata(Box::from(*b"cellar"))),
-        Claim::Left,
+        Claim::Failed(Metadata(Box::from(*b"cellar")), Age(300)),
+        Claim::Left(Age::default()),
     ];
     let records = (2_u64..).zip(claims).map(|(id, claim)| Record {
         member: Member::new(id, 0),

@@ -86,7 +86,7 @@ fn config(bytes: &mut Bytes<'_>) -> Config {
     };
     if bytes.flip() {
         // As long as fits. After another Configure what is stored may be too long.
-        config.metadata_limit = config.frame_budget - 77;
+        config.metadata_limit = config.frame_budget - 80;
         config.broadcast_len = config.metadata_limit;
     }
     if bytes.flip() {

@@ -4,7 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use selvedge_core::Member;
 use selvedge_core::wire::{Envelope, VERSION};
-use selvedge_membership::{Body, Broadcast, Claim, Digest, KIND, Key, Message, Metadata, Record};
+use selvedge_membership::{
+    Age, Body, Broadcast, Claim, Digest, KIND, Key, Message, Metadata, Record,
+};
 
 /// What a host puts on the wire.
 pub(crate) fn encode(from: Member, message: &Message) -> Vec<u8> {
@@ -40,8 +42,8 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
     let claim = prop_oneof![
         metadata().prop_map(Claim::Alive),
         metadata().prop_map(Claim::Suspect),
-        metadata().prop_map(Claim::Failed),
-        Just(Claim::Left),
+        (metadata(), any::<u16>()).prop_map(|(metadata, age)| Claim::Failed(metadata, Age(age))),
+        any::<u16>().prop_map(|age| Claim::Left(Age(age))),
     ];
     let revision = prop_oneof![0_u32..3, any::<u32>()];
     (member(), revision, claim).prop_map(|(member, revision, claim)| Record {

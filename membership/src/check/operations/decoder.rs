@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Choose, Member, Ratio, Weights};
 
-use crate::{Body, Broadcast, Claim, Digest, Key, Message, Metadata, Record};
+use crate::{Age, Body, Broadcast, Claim, Digest, Key, Message, Metadata, Record};
 
 pub(super) struct Bytes<'a> {
     rest: &'a [u8],
@@ -124,11 +124,12 @@ impl<'a> Bytes<'a> {
             let member = self.member(offset);
             let byte = self.take();
             let revision = u32::from(byte >> 4).wrapping_sub(4);
+            let age = Age(u16::from(byte) * 16);
             let claim = match byte % 4 {
                 0 => Claim::Alive(Metadata(self.payload())),
                 1 => Claim::Suspect(Metadata(self.payload())),
-                2 => Claim::Failed(Metadata(self.payload())),
-                _ => Claim::Left,
+                2 => Claim::Failed(Metadata(self.payload()), age),
+                _ => Claim::Left(age),
             };
             message.records.0.push(Record {
                 member,
