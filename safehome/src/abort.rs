@@ -112,7 +112,7 @@ impl<V: Value> Hub<V> {
             return Some(Undo::NotNeeded);
         }
         device.is_announced = true;
-        Some(if device.is_up {
+        Some(if device.is_up && device.late.is_none() {
             Undo::Begun
         } else {
             Undo::Pending

@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Delta, NodeId};
+use selvedge_core::{Delta, NodeId, Span};
 use thiserror::Error;
 
-use crate::{ConfigError, Routine, RoutineId};
+use crate::{ConfigError, LONGEST_LATENESS, Routine, RoutineId};
 
 /// What the application asks or reports.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,11 +21,25 @@ pub enum Command<V> {
     /// There is no such device any more, and nobody needs it. What it was to be brought back to when
     /// it is up again is given up. Its id may be used again.
     Remove(NodeId),
+    /// For how long a command to this device may still act after its outcome came back unknown, as
+    /// one does that a broker kept for a device that was away: from 0, which is the default, to
+    /// [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). Until that time is over nobody takes the
+    /// device's state for known: nothing is sent to it, conditions wait, and what it reports or
+    /// answers does not count. Holds for outcomes from now on, and for what a hub that
+    /// [resumes](Self::Resume) finds on its way.
+    Lateness {
+        /// Which one.
+        device: NodeId,
+        /// How long.
+        lateness: Span,
+    },
     /// Run this routine. [`Event::Accepted`] follows.
     Submit(Routine<V>),
     /// Abort this routine, if it is not finished.
     Cancel(RoutineId),
-    /// What became of a command that was [issued](Event::Issue).
+    /// What became of a command that was [issued](Event::Issue). Of one that may still act after
+    /// its outcome came back unknown ([`Lateness`](Self::Lateness)) a certain outcome may be reported
+    /// later; then the device's state is known that much sooner.
     Outcome {
         /// To which device.
         device: NodeId,
@@ -67,7 +81,8 @@ pub enum Outcome {
     Done,
     /// The device is in the state that it was in before, and will not change.
     Refused,
-    /// Nobody knows: it may have happened, and will not happen later.
+    /// Nobody knows: it may have happened, and will not happen later than the device's
+    /// [lateness](Command::Lateness) from now.
     Unknown,
 }
 
@@ -92,7 +107,8 @@ pub enum Event<V> {
     /// Ask the device for its state, and report it as [`Answered`](Command::Answered) once the
     /// command can no longer take effect: where commands and questions travel in order, the answer
     /// comes behind it. Its outcome may be reported instead, as [`Unknown`](Outcome::Unknown) if the
-    /// device cannot be asked.
+    /// device cannot be asked. A device whose commands may act [late](Command::Lateness) is asked
+    /// when that time is over.
     Ask {
         /// Which device.
         device: NodeId,
@@ -208,7 +224,7 @@ pub enum Undo {
     /// It is restored now. One of [`Event::Restored`], [`Event::Stuck`] and [`Event::GivenUp`]
     /// follows; it may be the end of several that had begun on the device.
     Begun,
-    /// The same, when it is up again.
+    /// The same, when it is up again and no command can act [late](Command::Lateness) any more.
     Pending,
     /// It should be restored, and has refused to be ([`Event::Stuck`]): it is left as it is until it
     /// moves again.
@@ -231,6 +247,8 @@ pub enum Timer {
     Lease(NodeId),
     /// This routine is overtaken no longer.
     Patience(RoutineId),
+    /// A command to this device that came back unknown cannot act any more.
+    Late(NodeId),
 }
 
 /// Why an input was refused. Nothing changed.
@@ -284,6 +302,16 @@ pub enum Reject {
         /// The token.
         token: u64,
     },
+    /// A device whose state would not be known for longer than that.
+    #[error(
+        "commands to device {device} would act late for {lateness:?}: give at most {LONGEST_LATENESS:?}, and let commands expire"
+    )]
+    Lateness {
+        /// The device.
+        device: NodeId,
+        /// How long.
+        lateness: Span,
+    },
     /// The settings cannot work.
     #[error("the settings were not taken: {0}")]
     Config(#[from] ConfigError),
@@ -316,6 +344,7 @@ impl Reject {
             Self::UnknownDevice(device)
             | Self::KnownDevice(device)
             | Self::DeviceInUse(device)
+            | Self::Lateness { device, .. }
             | Self::UnknownToken { device, .. } => Some(*device),
             Self::UnknownMember(delta) => Some(delta.member().id),
             Self::Empty

@@ -42,7 +42,8 @@ impl<V: Value> Hub<V> {
         };
         let waits = device.head().and_then(|it| self.runs.get(&it));
         let is_first = self.rules.free_rollback() && waits.is_some_and(|it| it.waits_here(id));
-        if !is_weak && device.is_up && device.needs_rollback() && !is_first {
+        let is_settled = device.late.is_none();
+        if !is_weak && is_settled && device.is_up && device.needs_rollback() && !is_first {
             self.roll_back(id, cx);
             return;
         }
@@ -110,7 +111,8 @@ impl<V: Value> Hub<V> {
         if !device.is_up {
             return Turn::Down;
         }
-        let is_busy = device.flight.is_some() || device.held.is_some();
+        let is_sent = device.flight.is_some() || device.late.is_some();
+        let is_busy = is_sent || device.held.is_some();
         if is_busy || !is_weak && device.needs_rollback() && !rules.free_rollback() {
             return Turn::Wait;
         }
@@ -143,7 +145,8 @@ impl<V: Value> Hub<V> {
         if !device.is_up {
             return Some(Err(Skip::Down(condition.device)));
         }
-        if device.flight.is_some() || device.needs_rollback() {
+        let is_sent = device.flight.is_some() || device.late.is_some();
+        if is_sent || device.needs_rollback() {
             return None;
         }
         let known = device.state_at(at).filter(|_| !device.is_stuck);
@@ -236,11 +239,15 @@ impl<V: Value> Hub<V> {
             return;
         };
         cx.disarm(Timer::Timeout(id));
+        cx.disarm(Timer::Late(id));
         match outcome {
             Outcome::Done => device.actual = Some(flight.value.clone()),
             Outcome::Refused => {}
             Outcome::Unknown if self.rules.unknown_is_refused() => {}
-            Outcome::Unknown => device.actual = None,
+            Outcome::Unknown => {
+                device.actual = None;
+                self.may_act_late(id, &flight, cx);
+            }
         }
         self.look(Work::Device(id));
         let Some(routine) = flight.routine else {

@@ -9,7 +9,7 @@ use crate::config::Visibility;
 use crate::lineage::{Entry, Owner};
 use crate::machine::Work;
 use crate::run::{Run, Stage};
-use crate::{Event, Hub, RoutineId, Timer, Value, Why};
+use crate::{Hub, RoutineId, Timer, Value, Why};
 
 /// How many failures and restarts of a device are kept in the order while somebody before them is
 /// unfinished.
@@ -31,8 +31,15 @@ impl<V: Value> Hub<V> {
                     let entry = self.devices.get(&id).and_then(|it| it.entry(routine));
                     entry.is_some_and(|it: &Entry<V>| it.touched)
                 };
+                // Who has asked about it has its answer, and finds it down if it asks again.
+                let is_eventual = self.config.visibility == Visibility::Eventual;
                 self.active(|run, routine| {
-                    let is_needed = run.routine.must(id) || self.rules.any_command_aborts();
+                    let must = if is_eventual {
+                        run.routine.must_command(id)
+                    } else {
+                        run.routine.must(id)
+                    };
+                    let is_needed = must || self.rules.any_command_aborts();
                     touched(routine) && run.still_needs(id) && is_needed
                 })
             }
@@ -92,13 +99,7 @@ impl<V: Value> Hub<V> {
     pub(crate) fn resume(&mut self, cx: &mut Context<'_, Self>) {
         let leniency = self.config.leniency;
         for (&id, device) in self.devices.iter() {
-            if let Some(flight) = &device.flight {
-                cx.event(Event::Ask {
-                    device: id,
-                    token: flight.token,
-                });
-                cx.arm(Timer::Timeout(id), self.timeout(id));
-            }
+            self.ask(id, cx);
             let held = device.held.and_then(|it| self.runs.get(&it));
             if let Some(step) = held.and_then(Run::step) {
                 cx.arm(Timer::Hold(id), step.hold);

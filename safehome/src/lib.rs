@@ -12,7 +12,7 @@
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | when all routines are finished the devices are as if those that were committed had run one by one, in the order that [`Event::Ordered`] tells; what was skipped left out | every [`Visibility`] but `Weak`; devices change by the hub's commands, or tell it ([`Command::Observed`]); an [outcome](Outcome) is what it says: `Unknown` may have happened and will not happen later |
+//! | when all routines are finished the devices are as if those that were committed had run one by one, in the order that [`Event::Ordered`] tells; what was skipped left out | every [`Visibility`] but `Weak`; devices change by the hub's commands, or tell it ([`Command::Observed`]); an [outcome](Outcome) is what it says: `Unknown` may have happened, and will not happen later than the device's [lateness](Command::Lateness) |
 //! | a condition sees the state that it would see in that order | the same |
 //! | a routine is committed, or everything that it did is undone, unless a later routine has changed it since, or the state before is unknown, or has an [undo handler](Step::undo) | the same; a device obeys [`Config::undo_attempts`] times sooner or later |
 //! | a rollback to a device that is down is done when it is back, and nothing else touches the device before | |
@@ -133,6 +133,7 @@ mod execute;
 mod failure;
 #[cfg(feature = "json")]
 pub mod file;
+mod late;
 mod lineage;
 mod machine;
 mod published;
@@ -144,7 +145,7 @@ mod state;
 pub mod trigger;
 
 pub use catalogue::{Catalogue, Taken};
-pub use config::{Config, ConfigError, Scheduler, Visibility};
+pub use config::{Config, ConfigError, LONGEST_LATENESS, Scheduler, Visibility};
 pub use counters::Counters;
 pub use event::{Command, Event, Outcome, Placed, Reject, Skip, Timer, Undo, Why};
 pub use machine::{Hub, Value};

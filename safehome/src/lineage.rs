@@ -20,6 +20,11 @@ pub(crate) struct Device<V> {
     /// Who changes it after that, in the serial order.
     pub(crate) lineage: Vec<Entry<V>>,
     pub(crate) flight: Option<Flight<V>>,
+    /// For how long a command may still act after its outcome came back unknown.
+    pub(crate) lateness: Span,
+    /// A command that came back unknown and may still act. Until then nothing is sent to the
+    /// device, and its state is unknown.
+    pub(crate) late: Option<Late<V>>,
     /// The routine whose long command is being done.
     pub(crate) held: Option<RoutineId>,
     /// How often a rollback failed since it was last done.
@@ -50,6 +55,16 @@ pub(crate) struct Flight<V> {
     pub(crate) value: V,
     /// For whom; `None` for a rollback.
     pub(crate) routine: Option<RoutineId>,
+}
+
+/// A command whose outcome is unknown, and that may still act.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Late<V> {
+    pub(crate) token: u64,
+    pub(crate) value: V,
+    /// For how long since its outcome came back.
+    pub(crate) span: Span,
 }
 
 /// The place of somebody in the order of a device.
@@ -161,6 +176,8 @@ impl<V: Clone + Eq> Device<V> {
             actual: state,
             lineage: Vec::new(),
             flight: None,
+            lateness: Span::ZERO,
+            late: None,
             held: None,
             attempts: 0,
             rests: false,

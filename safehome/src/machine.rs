@@ -111,7 +111,7 @@ impl<V: Value> Hub<V> {
     pub fn is_quiet(&self) -> bool {
         let is_at_rest = |it: &Device<V>| {
             let is_tried_again = it.is_up && it.rests && it.needs_rollback();
-            it.flight.is_none() && !is_tried_again
+            it.flight.is_none() && it.late.is_none() && !is_tried_again
         };
         self.runs.is_empty() && self.devices.iter().all(|(_, it)| is_at_rest(it))
     }
@@ -131,7 +131,13 @@ impl<V: Value> Hub<V> {
     /// The timers that may be armed.
     #[cfg(feature = "check")]
     pub(crate) fn timers(&self) -> Vec<Timer> {
-        let kinds = [Timer::Timeout, Timer::Hold, Timer::Retry, Timer::Lease];
+        let kinds = [
+            Timer::Timeout,
+            Timer::Hold,
+            Timer::Retry,
+            Timer::Lease,
+            Timer::Late,
+        ];
         let devices = self.devices.iter().map(|(&id, _)| id);
         let timers = devices.flat_map(|id| kinds.map(|kind| kind(id)));
         let waiting = self.runs.keys().map(|&id| Timer::Patience(id));
@@ -167,6 +173,7 @@ impl<V: Value> Hub<V> {
                 taken.map_err(|_| Reject::TooManyDevices { limit })?;
             }
             Command::Remove(device) => self.remove(device, cx)?,
+            Command::Lateness { device, lateness } => self.set_lateness(device, lateness)?,
             Command::Submit(routine) => {
                 self.acceptable(&routine)?;
                 self.accept(routine, cx);
@@ -188,8 +195,10 @@ impl<V: Value> Hub<V> {
                 token,
                 outcome,
             } => {
-                self.expects(device, token)?;
-                self.outcome(device, outcome, cx);
+                if !self.has_late_outcome(device, token, outcome, cx) {
+                    self.expects(device, token)?;
+                    self.outcome(device, outcome, cx);
+                }
             }
             Command::Observed { device, state } => {
                 if !self.devices.contains(&device) {
@@ -222,7 +231,8 @@ impl<V: Value> Hub<V> {
 
     fn remove(&mut self, id: NodeId, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let device = self.devices.get(&id).ok_or(Reject::UnknownDevice(id))?;
-        let is_busy = device.flight.is_some() || !device.lineage.is_empty();
+        let is_sent = device.flight.is_some() || device.late.is_some();
+        let is_busy = is_sent || !device.lineage.is_empty();
         // Whoever takes out one that is down says that it does not come back.
         let is_due = !self.is_weak() && device.is_up && device.needs_rollback();
         if is_busy || is_due || self.runs.values().any(|run| run.devices.contains(&id)) {
@@ -322,6 +332,7 @@ impl<V: Value> Hub<V> {
             }
             Timer::Lease(device) => self.lease_over(device, cx),
             Timer::Patience(routine) => self.is_late(routine),
+            Timer::Late(device) => self.late_over(device, cx),
         }
     }
 
@@ -341,6 +352,7 @@ impl<V: Value> Hub<V> {
         let is_revoked = is_revoked.is_some_and(|it| it.revoked);
         let is_rollback = flight.routine.is_none();
         device.actual = Some(state);
+        cx.disarm(Timer::Late(id));
         if is_done {
             self.outcome(id, Outcome::Done, cx);
         } else if is_rollback {
@@ -369,8 +381,15 @@ impl<V: Value> Hub<V> {
             }
             return;
         }
+        if it.late.as_ref().is_some_and(|it| it.value == state) {
+            return;
+        }
         it.attempts = 0;
         it.is_stuck = false;
+        if it.late.is_some() {
+            // It may be in another state at any moment.
+            return;
+        }
         let is_pending = it.needs_rollback();
         it.actual = Some(state.clone());
         if is_weak {

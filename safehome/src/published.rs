@@ -35,6 +35,8 @@ pub enum Published {
     SkipIsWritten,
     /// A command that got no answer was not done (section 6; erratum H10).
     UnknownIsRefused,
+    /// A command that got no answer in time does not act later (section 6, silent; erratum H22).
+    UnknownIsOver,
     /// Each command of a routine has a place of its own on its device (Algorithm 1; erratum H14).
     ReleasesBetween,
     /// A routine ends with a device that it could do without (section 3, rule 4; erratum H21).
@@ -57,6 +59,7 @@ selvedge_core::published_rules! {
     target_at_abort TargetAtAbort
     skip_is_written SkipIsWritten
     unknown_is_refused UnknownIsRefused
+    unknown_is_over UnknownIsOver
     releases_between ReleasesBetween
     any_command_aborts AnyCommandAborts
     late_is_merely_first LateIsMerelyFirst

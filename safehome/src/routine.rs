@@ -140,6 +140,12 @@ impl<V> Routine<V> {
     }
 
     /// Whether a command to `device` must succeed.
+    pub(crate) fn must_command(&self, device: NodeId) -> bool {
+        let is_must = |step: &Step<V>| step.priority == Priority::Must && step.device == device;
+        self.steps.iter().any(is_must)
+    }
+
+    /// Whether a command to `device`, or one whose condition asks about it, must succeed.
     pub(crate) fn must(&self, device: NodeId) -> bool {
         let is_must = |step: &Step<V>| step.priority == Priority::Must;
         let mut all = self.steps.iter();

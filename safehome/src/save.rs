@@ -12,7 +12,7 @@ use crate::lineage::{Device, Entry, Owner};
 use crate::published::Rules;
 use crate::run::{Run, Stage};
 use crate::schedule::stays_first;
-use crate::{Config, ConfigError, Hub, RoutineId, Step, Value};
+use crate::{Config, ConfigError, Hub, LONGEST_LATENESS, RoutineId, Step, Value};
 
 /// The layout of [`Saved`]; another one is not read.
 const VERSION: u16 = 2;
@@ -170,6 +170,10 @@ pub enum Flaw {
     /// It is at a point to which it cannot come.
     #[error("it is where it cannot be")]
     Stage,
+    /// A command that may still act and is not from before, or on a device that does something else
+    /// or whose state is known.
+    #[error("a command that may still act does not agree with its device")]
+    Late,
     /// The visibility model does not let it run beside others.
     #[error("it runs beside another one")]
     Beside,
@@ -409,6 +413,14 @@ impl<V: Value> Hub<V> {
             let entry = device.entry(routine);
             device.head() == Some(routine) && entry.is_some_and(|it| it.touched)
         };
+        if let Some(late) = &device.late {
+            let is_given = late.token > 0 && late.token <= self.token;
+            let is_timed = late.span > Span::ZERO && late.span <= LONGEST_LATENESS;
+            must(is_given && is_timed, Flaw::Late)?;
+            let rests = device.flight.is_none() && device.held.is_none();
+            must(rests && device.actual.is_none(), Flaw::Late)?;
+        }
+        must(device.lateness <= LONGEST_LATENESS, Flaw::Late)?;
         if let Some(flight) = &device.flight {
             must(
                 flight.token > 0 && flight.token <= self.token,

@@ -72,6 +72,28 @@ fn partitioned_visibility_asks_at_the_end_for_what_was_changed_and_is_needed() {
     }
 }
 
+/// A routine that has its answer can do without the device that gave it.
+#[test]
+fn a_routine_goes_on_when_a_device_fails_about_which_it_has_asked() {
+    for (visibility, is_done) in [
+        (Visibility::Eventual, true),
+        (Visibility::PartitionedStrict, false),
+    ] {
+        let mut home = Home::new(under(visibility), 3);
+        let wait = || long(2, 1, Span::secs(5));
+        let (first, asks) = match visibility {
+            Visibility::Eventual => (vec![long(1, 1, Span::secs(5))], set(1, 2)),
+            _ => (vec![set(1, 1)], wait()),
+        };
+        home.submit(first);
+        let routine = home.submit(vec![if_it_is(asks, 0, 0)]);
+        home.pass(at(1_000));
+        home.flip(0);
+        home.rest();
+        assert_eq!(home.committed(routine).is_some(), is_done);
+    }
+}
+
 /// Nobody knew the state before, so that in which the routine left it counts from then on.
 #[test]
 fn what_could_not_be_undone_is_the_state_before_the_next_one() {

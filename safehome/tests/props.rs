@@ -83,6 +83,7 @@ fn add(all: &mut Summary, one: Summary) {
         (&mut all.failures, one.failures),
         (&mut all.by_hand, one.by_hand),
         (&mut all.echoes, one.echoes),
+        (&mut all.late, one.late),
         (&mut all.restored, one.restored),
         (&mut all.leases_over, one.leases_over),
         (&mut all.restarts, one.restarts),
@@ -128,6 +129,7 @@ fn some_order_explains_the_end_but_of_weak_homes() {
         ("failures", strong.failures),
         ("by hand", strong.by_hand),
         ("echoes", strong.echoes),
+        ("late", strong.late),
         ("restored", strong.restored),
         ("leases over", strong.leases_over),
         ("restarts", strong.restarts),
@@ -156,6 +158,7 @@ fn a_broken_rule_is_noticed() {
         Published::TargetAtAbort,
         Published::SkipIsWritten,
         Published::UnknownIsRefused,
+        Published::UnknownIsOver,
         Published::ReleasesBetween,
     ] {
         let noticed = (0..20_000).find_map(|seed| {

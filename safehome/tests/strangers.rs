@@ -242,7 +242,8 @@ impl Home {
             | Timer::Hold(_)
             | Timer::Retry(_)
             | Timer::Lease(_)
-            | Timer::Patience(_) => None,
+            | Timer::Patience(_)
+            | Timer::Late(_) => None,
         };
         let overdue: Vec<usize> = self.hub.timers().filter_map(overdue).collect();
         for nth in overdue {

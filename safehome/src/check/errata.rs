@@ -210,7 +210,7 @@ fn rollbacks() -> [Case; 6] {
 }
 
 /// What became of commands, and what others see of it.
-fn commands() -> [Case; 3] {
+fn commands() -> [Case; 4] {
     const AB: &[Do] = &[Do::set(0, 1), Do::set(1, 1)];
     [
         Case {
@@ -244,6 +244,18 @@ fn commands() -> [Case; 3] {
             rules: &[Published::UnknownIsRefused],
             promise: Serializable,
             steps: 2,
+        },
+        Case {
+            name: "H22: a command acts after it was given up",
+            setup: Setup {
+                faults: 1,
+                lates: true,
+                ..home(1, FirstCome, const { &[Submit(&[Do::set(0, 1)])] })
+            },
+            states: 10,
+            rules: &[Published::UnknownIsOver],
+            promise: Serializable,
+            steps: 4,
         },
         Case {
             name: "H13: a condition sees what is undone later",

@@ -30,6 +30,8 @@ pub struct Home {
     faults: u8,
     /// Devices say in which state they are before their commands have outcomes.
     echoes: bool,
+    /// Commands may act after their outcomes came back unknown.
+    lates: bool,
     skipped: Vec<(RoutineId, u16, Skip)>,
     /// The serial order that was told.
     order: Vec<Placed<u8>>,
@@ -53,6 +55,8 @@ struct Thing {
     is_done: bool,
     /// The hub asks for its state, with this token.
     asked: Option<u64>,
+    /// A command of which nobody heard, and that acts later.
+    late: Option<u8>,
 }
 
 /// What can happen next.
@@ -70,6 +74,8 @@ pub enum Tick {
     Says(u64),
     /// A device says in which state it is.
     Answers(u64),
+    /// A device does a command of which nobody heard.
+    Acts(u64),
     /// One of the hub's timers; after that of a command nobody knows whether it was done.
     Hub(Timer),
 }
@@ -94,6 +100,7 @@ impl Home {
             submitted: vec![None; setup.happenings.len()],
             faults: setup.faults,
             echoes: setup.echoes,
+            lates: setup.lates,
             skipped: Vec::new(),
             order: Vec::new(),
             finished: 0,
@@ -114,6 +121,10 @@ impl Home {
             let device = NodeId(nth);
             let state = Some(0);
             self.tell(Input::Command(Command::Device { device, state }), cx)?;
+            if self.lates {
+                let lateness = Span::secs(1);
+                self.tell(Input::Command(Command::Lateness { device, lateness }), cx)?;
+            }
         }
         let first = if self.in_order {
             1
@@ -233,6 +244,9 @@ impl Machine for Home {
                 }
                 if let Some(thing) = self.thing(id) {
                     thing.is_down = false;
+                    if thing.asked.is_some() {
+                        cx.arm(Tick::Answers(id), Span::ZERO);
+                    }
                 }
                 self.tell(Input::Membership(Delta::Refuted(Member::new(id, 0))), cx)
             }
@@ -246,6 +260,13 @@ impl Machine for Home {
                 self.faults -= 1;
                 self.lands(id, Outcome::Refused, cx)
             }
+            Input::Tick(Tick::Acts(id)) => {
+                if let Some(thing) = self.thing(id) {
+                    thing.state = thing.late.take().unwrap_or(thing.state);
+                }
+                Ok(())
+            }
+            Input::Tick(Tick::Hub(Timer::Late(device))) => self.is_over_late(device, cx),
             Input::Tick(Tick::Hub(Timer::Timeout(device))) => self.times_out(device, cx),
             Input::Tick(Tick::Hub(timer)) => self.tell(Input::Tick(timer), cx),
         }

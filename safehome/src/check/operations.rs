@@ -1,7 +1,7 @@
 //! Lists of operations on a small home, with a watch on what becomes of it.
 //!
 //! Bytes become operations; so a fuzzer steers what happens, and a test draws it. Routines come and
-//! are cancelled, devices do their commands, refuse, keep silent, say what they do before its outcome is known, take too long, fail and restart, a
+//! are cancelled, devices do their commands, refuse, keep silent, say what they do before its outcome is known, do it after it was given up, take too long, fail and restart, a
 //! hand changes them, and the hub is restarted from what it saved: on demand, or around every single
 //! step. After every step the state must be one that a hub can come into. When the bytes run out
 //! faults are over, and all routines have to finish. Then
@@ -45,6 +45,8 @@ pub struct Summary {
     pub by_hand: u64,
     /// Devices that said what they had done before their commands had outcomes.
     pub echoes: u64,
+    /// Commands that acted after their outcome came back unknown.
+    pub late: u64,
     /// Rollbacks that were done.
     pub restored: u64,
     /// Leases that ended too early.

@@ -13,28 +13,34 @@ pub(super) fn is_over(id: u64, cx: &mut Context<'_, Home>) {
 }
 
 impl Thing {
-    /// Its command is done by now, or will not be.
-    fn is_decided(&mut self, cx: &mut Context<'_, Home>) {
-        if let Some((_, value)) = self.flight.take()
-            && !self.is_done
-            && cx.below(2) == 1
-        {
-            self.state = value;
+    /// Its command is done by now, or will not be; or it acts late, if that may be.
+    fn is_decided(&mut self, id: u64, may_be_late: bool, cx: &mut Context<'_, Home>) {
+        let is_done = core::mem::take(&mut self.is_done);
+        let Some((_, value)) = self.flight.take().filter(|_| !is_done) else {
+            return;
+        };
+        match cx.below(2 + u64::from(may_be_late)) {
+            0 => {}
+            1 => self.state = value,
+            _ => {
+                self.late = Some(value);
+                cx.arm(Tick::Acts(id), Span::ZERO);
+            }
         }
-        self.is_done = false;
     }
 }
 
 impl Home {
     /// The device says in which state it is. Whether its command was done is decided by then.
     pub(super) fn answers(&mut self, id: u64, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let lates = self.lates;
         let Some(thing) = self.thing(id) else {
             return Ok(());
         };
         let Some(token) = thing.asked.take() else {
             return Ok(());
         };
-        thing.is_decided(cx);
+        thing.is_decided(id, lates, cx);
         let (device, state) = (NodeId(id), thing.state);
         is_over(id, cx);
         let answer = Command::Answered {
@@ -92,13 +98,29 @@ impl Home {
         self.tell(Input::Command(report), cx)
     }
 
+    /// What was sent before does not act any more.
+    pub(super) fn is_over_late(
+        &mut self,
+        device: NodeId,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let id = device.0;
+        if let Some(thing) = self.thing(id) {
+            thing.late = None;
+            thing.is_decided(id, false, cx);
+        }
+        cx.disarm(Tick::Acts(id));
+        is_over(id, cx);
+        self.tell(Input::Tick(Timer::Late(device)), cx)
+    }
+
     /// Nobody knows what became of the command.
     pub(super) fn times_out(
         &mut self,
         device: NodeId,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
-        let (id, faults) = (device.0, self.faults);
+        let (id, faults, lates) = (device.0, self.faults, self.lates);
         let Some(thing) = self.thing(id) else {
             return Ok(());
         };
@@ -108,7 +130,7 @@ impl Home {
             return Ok(());
         }
         let is_fault = !thing.is_down;
-        thing.is_decided(cx);
+        thing.is_decided(id, lates, cx);
         thing.asked = None;
         if is_fault {
             self.faults -= 1;

@@ -22,7 +22,10 @@ impl Home {
         self.finished == wanted
             && hub.is_quiet()
             && !hub.devices.iter().any(rolls_back)
-            && self.things.iter().all(|it| it.flight.is_none())
+            && self
+                .things
+                .iter()
+                .all(|it| it.flight.is_none() && it.late.is_none())
     }
 
     /// Whether the devices are as they would be after the committed routines, one by one, and each

@@ -104,6 +104,8 @@ pub struct Setup {
     pub faults: u8,
     /// Whether devices say what they do before the outcomes of their commands are known.
     pub echoes: bool,
+    /// Whether commands may act after their outcomes came back unknown.
+    pub lates: bool,
     /// See [`Config::visibility`](crate::Config::visibility).
     pub visibility: Visibility,
     /// See [`Config::scheduler`](crate::Config::scheduler).
@@ -148,6 +150,7 @@ impl Setup {
             in_order: false,
             faults: 0,
             echoes: false,
+            lates: false,
             visibility: Visibility::Eventual,
             scheduler: Scheduler::Timeline,
             search_limit: 256,

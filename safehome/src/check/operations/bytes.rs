@@ -21,6 +21,8 @@ pub(super) struct Settings {
     pub(super) is_obedient: bool,
     /// Whether the hub restarts around every step.
     pub(super) restarts: bool,
+    /// How long a command may act after its outcome came back unknown.
+    pub(super) lateness: Span,
     /// How many routines are submitted.
     pub(super) routines: usize,
     /// How many things happen to devices.
@@ -88,6 +90,11 @@ impl<'a> Bytes<'a> {
             answers: kind & 1 == 0,
             is_obedient: leases & 32 != 0,
             restarts: kind & 6 == 2,
+            lateness: if visibility != Visibility::Weak && leases & 192 == 64 {
+                Span::secs(3)
+            } else {
+                Span::ZERO
+            },
             routines: if kind & 192 == 64 { 24 } else { FEW },
             links: if kind & 192 == 64 { 40 } else { 8 },
             handlers: kind & 24 == 8,

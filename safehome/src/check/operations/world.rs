@@ -31,6 +31,8 @@ struct Thing {
     flight: Option<Flying>,
     /// The hub asks for its state, with this token.
     asked: Option<u64>,
+    /// A command of which nobody heard, and that acts later.
+    late: Option<Flying>,
 }
 
 /// A command that a device has got.
@@ -86,6 +88,7 @@ impl<'a> World<'a> {
             life: 0,
             flight: None,
             asked: None,
+            late: None,
         };
         let devices = settings.devices;
         let mut world = Self {
@@ -118,6 +121,8 @@ impl<'a> World<'a> {
             let device = NodeId(nth as u64);
             let state = Some(FIRST);
             world.must(Input::Command(Command::Device { device, state }))?;
+            let lateness = settings.lateness;
+            world.must(Input::Command(Command::Lateness { device, lateness }))?;
         }
         world.is_calm = false;
         Ok(world)
@@ -193,26 +198,24 @@ impl<'a> World<'a> {
         let due = self.hub.deadline().unwrap_or(until).min(until);
         self.now = self.now.max(due);
         let now = self.now;
-        let over: Vec<NodeId> = self
-            .hub
-            .timers()
-            .filter_map(|(timer, at)| match timer {
-                Timer::Timeout(device) if at <= now => Some(device),
-                Timer::Timeout(_)
-                | Timer::Hold(_)
-                | Timer::Retry(_)
-                | Timer::Lease(_)
-                | Timer::Patience(_) => None,
-            })
-            .collect();
-        for device in over {
-            // What is not known by now will not happen any more.
-            let nth = usize::try_from(device.0).unwrap_or(usize::MAX);
-            self.resolve(nth)?;
-            if let Some(thing) = self.things.get_mut(nth) {
-                thing.asked = None;
+        let due = self.hub.timers().filter(|it| it.1 <= now);
+        let due: Vec<Timer> = due.map(|it| it.0).collect();
+        for timer in due {
+            match timer {
+                Timer::Timeout(device) => {
+                    // What is not known by now will not happen any more, or late.
+                    let nth = usize::try_from(device.0).unwrap_or(usize::MAX);
+                    self.resolve(nth)?;
+                    if let Some(thing) = self.things.get_mut(nth) {
+                        thing.asked = None;
+                    }
+                    self.summary.unknown += 1;
+                }
+                Timer::Late(device) => {
+                    self.nothing_acts_late(usize::try_from(device.0).unwrap_or(usize::MAX))?;
+                }
+                Timer::Hold(_) | Timer::Retry(_) | Timer::Lease(_) | Timer::Patience(_) => {}
             }
-            self.summary.unknown += 1;
         }
         self.step(None)?.map_err(|it| format!("{it}"))
     }
@@ -234,7 +237,10 @@ impl<'a> World<'a> {
                 return Err(format!("two routines are planned on {id} at one time"));
             }
             let has_timer = |timer| self.hub.timers().any(|(it, _)| it == timer);
-            let lacks = device.flight.is_some() && !has_timer(Timer::Timeout(*id))
+            // What was on its way when the hub stopped is asked for later.
+            let is_late = has_timer(Timer::Late(*id));
+            let lacks = device.flight.is_some() && !has_timer(Timer::Timeout(*id)) && !is_late
+                || device.late.is_some() && !is_late
                 || device.held.is_some() && !has_timer(Timer::Hold(*id))
                 || device.rests && !has_timer(Timer::Retry(*id));
             if lacks {
@@ -260,7 +266,10 @@ impl<'a> World<'a> {
             }
         }
         for _ in 0..ROUNDS {
-            let busy = |it: &Thing| it.asked.is_some() || it.flight.is_some_and(|it| !it.is_over);
+            let busy = |it: &Thing| {
+                let is_sent = it.flight.is_some_and(|it| !it.is_over);
+                it.asked.is_some() || is_sent || it.late.is_some()
+            };
             let stuck = self.hub.machine().devices.iter().find(|it| it.1.is_stuck);
             let stuck = stuck.and_then(|it| usize::try_from(it.0.0).ok());
             if let Some(nth) = self.things.iter().position(busy) {

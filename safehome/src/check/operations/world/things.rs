@@ -4,11 +4,11 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_core::{Delta, Incarnation, Input, Member, NodeId};
+use selvedge_core::{Delta, Incarnation, Input, Member, NodeId, Span};
 
 use super::super::oracle::Link;
 use super::{Flying, World};
-use crate::{Command, Outcome};
+use crate::{Command, Outcome, RoutineId};
 
 impl World<'_> {
     /// The device does its command, or refuses it, and says so; or answers.
@@ -16,6 +16,9 @@ impl World<'_> {
         let Some(thing) = self.things.get(nth).filter(|it| it.is_up) else {
             return Ok(());
         };
+        if thing.late.is_some() && self.bytes.pick(2) == 0 {
+            return self.acts_late(nth);
+        }
         let flight = thing.flight.filter(|it| !it.is_over);
         if thing.asked.is_some() && (flight.is_none() || self.bytes.pick(2) == 0) {
             return self.answer(nth);
@@ -110,6 +113,8 @@ impl World<'_> {
     pub(super) fn goes_over(&mut self, nth: usize) -> Result<(), String> {
         if self.bytes.pick(2) == 0 {
             self.takes_effect(nth)?;
+        } else {
+            self.may_act_late(nth);
         }
         if let Some(flight) = self.things.get_mut(nth).and_then(|it| it.flight.as_mut()) {
             flight.is_over = true;
@@ -119,11 +124,56 @@ impl World<'_> {
 
     pub(super) fn resolve(&mut self, nth: usize) -> Result<(), String> {
         let flight = self.things.get(nth).and_then(|it| it.flight);
-        if flight.is_some_and(|it| !it.is_over) && self.bytes.pick(2) == 0 {
-            self.takes_effect(nth)?;
+        if flight.is_some_and(|it| !it.is_over) {
+            if self.bytes.pick(2) == 0 {
+                self.takes_effect(nth)?;
+            } else {
+                self.may_act_late(nth);
+            }
         }
         if let Some(thing) = self.things.get_mut(nth) {
             thing.flight = None;
+        }
+        Ok(())
+    }
+
+    /// The device's command may lie somewhere until later.
+    fn may_act_late(&mut self, nth: usize) {
+        let may_be = self.settings.lateness > Span::ZERO && self.bytes.pick(2) == 0;
+        let Some(thing) = self.things.get_mut(nth).filter(|_| may_be) else {
+            return;
+        };
+        if let Some(flight) = thing.flight.filter(|it| !it.is_over && !it.is_done) {
+            thing.late = Some(flight);
+        }
+    }
+
+    /// A command acts of which nobody has heard.
+    fn acts_late(&mut self, nth: usize) -> Result<(), String> {
+        let Some(thing) = self.things.get_mut(nth) else {
+            return Ok(());
+        };
+        let Some(late) = thing.late.take() else {
+            return Ok(());
+        };
+        thing.state = late.value;
+        self.summary.late += 1;
+        self.count_effect(nth, late.whose)
+    }
+
+    /// What was sent before does not act any more.
+    pub(super) fn nothing_acts_late(&mut self, nth: usize) -> Result<(), String> {
+        if self.bytes.pick(2) == 0 {
+            self.acts_late(nth)?;
+        }
+        if self.bytes.pick(2) == 0 {
+            self.takes_effect(nth)?;
+        }
+        if let Some(thing) = self.things.get_mut(nth) {
+            thing.late = None;
+            if let Some(flight) = &mut thing.flight {
+                flight.is_over = true;
+            }
         }
         Ok(())
     }
@@ -138,7 +188,12 @@ impl World<'_> {
         };
         flight.is_done = true;
         thing.state = flight.value;
-        let Some(whose) = flight.whose else {
+        let whose = flight.whose;
+        self.count_effect(nth, whose)
+    }
+
+    fn count_effect(&mut self, nth: usize, whose: Option<(RoutineId, u16)>) -> Result<(), String> {
+        let Some(whose) = whose else {
             return Ok(());
         };
         let often = self.effects.entry(whose).or_default();

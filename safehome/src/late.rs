@@ -1,0 +1,111 @@
+//! Commands that act after their outcomes came back unknown (erratum H22).
+//!
+//! A command may lie in a queue while its device is away, and the sender gives up long before. Until
+//! the time is over for which the device's commands may do so, nothing can be told of its state, and
+//! a rollback might be overtaken by what it is to undo. So nothing is sent to it, and nothing that it
+//! says counts.
+
+use selvedge_core::{Context, NodeId, Span};
+
+use crate::lineage::{Flight, Late};
+use crate::{Event, Hub, LONGEST_LATENESS, Outcome, Reject, Timer, Value};
+
+impl<V: Value> Hub<V> {
+    pub(crate) fn set_lateness(&mut self, id: NodeId, lateness: Span) -> Result<(), Reject> {
+        let known = self.devices.get_mut(&id);
+        let device = known.ok_or(Reject::UnknownDevice(id))?;
+        if lateness > LONGEST_LATENESS {
+            let device = id;
+            return Err(Reject::Lateness { device, lateness });
+        }
+        device.lateness = lateness;
+        Ok(())
+    }
+
+    /// The outcome of this command is unknown.
+    pub(crate) fn may_act_late(
+        &mut self,
+        id: NodeId,
+        flight: &Flight<V>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let is_over = self.is_weak() || self.rules.unknown_is_over();
+        let Some(device) = self.devices.get_mut(&id).filter(|_| !is_over) else {
+            return;
+        };
+        let span = device.lateness;
+        if span > Span::ZERO {
+            device.late = Some(Late {
+                token: flight.token,
+                value: flight.value.clone(),
+                span,
+            });
+            cx.arm(Timer::Late(id), span);
+        }
+    }
+
+    /// Whether this is the outcome of a command that was taken to be unknown; then it is taken.
+    pub(crate) fn has_late_outcome(
+        &mut self,
+        id: NodeId,
+        token: u64,
+        outcome: Outcome,
+        cx: &mut Context<'_, Self>,
+    ) -> bool {
+        let Some(device) = self.devices.get_mut(&id) else {
+            return false;
+        };
+        let is_certain = outcome != Outcome::Unknown;
+        let is_its = |late: &mut Late<V>| is_certain && late.token == token;
+        let Some(late) = device.late.take_if(is_its) else {
+            return false;
+        };
+        if outcome == Outcome::Done {
+            device.actual = Some(late.value);
+        }
+        cx.disarm(Timer::Late(id));
+        self.look(crate::machine::Work::Device(id));
+        true
+    }
+
+    /// What was on its way when the hub stopped is asked for, once the answer is certain.
+    pub(crate) fn ask(&self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let Some(device) = self.devices.get(&id) else {
+            return;
+        };
+        if let Some(late) = &device.late {
+            cx.arm(Timer::Late(id), late.span);
+        }
+        let Some(flight) = &device.flight else {
+            return;
+        };
+        let timeout = self.timeout(id);
+        if device.lateness > Span::ZERO && !self.rules.unknown_is_over() {
+            // Nobody knows when it was sent: perhaps just now.
+            cx.arm(Timer::Late(id), timeout + device.lateness);
+            return;
+        }
+        cx.event(Event::Ask {
+            device: id,
+            token: flight.token,
+        });
+        cx.arm(Timer::Timeout(id), timeout);
+    }
+
+    /// Nothing acts late any more.
+    pub(crate) fn late_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let timeout = self.timeout(id);
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        device.late = None;
+        if let Some(flight) = &device.flight {
+            cx.event(Event::Ask {
+                device: id,
+                token: flight.token,
+            });
+            cx.arm(Timer::Timeout(id), timeout);
+        }
+        self.look(crate::machine::Work::Device(id));
+    }
+}
