@@ -1,8 +1,7 @@
 //! What travels; nothing else does.
 
 use selvedge_core::Member;
-use selvedge_core::wire::{member_len, varint_len};
-use smallvec::SmallVec;
+use selvedge_core::wire::{List, member_len, varint_len};
 
 use crate::Token;
 
@@ -55,7 +54,7 @@ pub struct Branch {
 }
 
 /// Nodes of a tree in the order of a walk, each behind the one that it is below.
-pub type Branches = SmallVec<[Branch; 4]>;
+pub type Branches = List<Branch, 4>;
 
 /// Which tree: that of one request, as it was built for the nth time. A later one is higher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,7 +70,7 @@ pub struct TreeId {
 }
 
 /// Rivals in order of [`Member`]s, each once.
-pub type Rivals = SmallVec<[Rival; 2]>;
+pub type Rivals = List<Rival, 2>;
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,7 +94,6 @@ pub enum Message {
         /// Behind which member this part of the list begins.
         after: Option<Member>,
         /// To whom else the sender has said OK, and has not heard that it is over.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_rivals))]
         rivals: Rivals,
         /// Whether the list goes on.
         more: bool,
@@ -149,7 +147,6 @@ pub enum Message {
         /// How many levels `branches` holds in full: 0 when they do not fit a frame.
         levels: u8,
         /// Who is below.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_branches))]
         branches: Branches,
     },
     /// I and all below me have said OK, but mind these.
@@ -163,7 +160,6 @@ pub enum Message {
         /// Behind which member this part of the list begins.
         after: Option<Member>,
         /// To whom else they have said OK, and have not heard that it is over.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_rivals))]
         rivals: Rivals,
         /// Whether the list goes on.
         more: bool,
@@ -319,18 +315,4 @@ pub(crate) fn in_order(after: Option<Member>, rivals: &[Rival]) -> bool {
         before = member;
     }
     true
-}
-
-#[cfg(feature = "arbitrary")]
-pub(crate) fn arbitrary_rivals(
-    input: &mut arbitrary::Unstructured<'_>,
-) -> arbitrary::Result<Rivals> {
-    input.arbitrary_iter()?.collect()
-}
-
-#[cfg(feature = "arbitrary")]
-pub(crate) fn arbitrary_branches(
-    input: &mut arbitrary::Unstructured<'_>,
-) -> arbitrary::Result<Branches> {
-    input.arbitrary_iter()?.collect()
 }

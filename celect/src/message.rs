@@ -2,9 +2,8 @@
 
 use alloc::sync::Arc;
 
-use selvedge_core::wire::{member_len, varint_len};
+use selvedge_core::wire::{List, member_len, varint_len};
 use selvedge_core::{Member, NodeId};
-use smallvec::SmallVec;
 
 use crate::{Ballot, Source};
 
@@ -13,7 +12,7 @@ pub const KIND: u8 = 5;
 
 /// Members; who sends them says in which order. As many as [`Config::x`](crate::Config::x) and
 /// [`Config::y`](crate::Config::y) are by default allocate nothing.
-pub type Members = SmallVec<[Member; 5]>;
+pub type Members = List<Member, 5>;
 
 /// The longest message without its lists: a ballot, a member, three numbers.
 pub(crate) const FIXED_MAX_LEN: usize = 1 + (10 + 15 + 5) + 15 + 5 + 3 * 3;
@@ -38,7 +37,6 @@ pub enum Message {
         /// How many other nodes to name, whoever they are: 0 unless the sender knows too few.
         want: u16,
         /// Not to be named: they did not answer when they were appointed.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_members))]
         exclude: Members,
     },
     /// Those I know.
@@ -46,13 +44,10 @@ pub enum Message {
         /// Which round it answers.
         ballot: Ballot,
         /// The lowest, the lowest first, the sender being one of those it knows.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_members))]
         candidates: Members,
         /// The most suspected.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_members))]
         unhealthy: Members,
         /// Others, as many as were wanted.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_members))]
         known: Members,
     },
     /// You lead (NOTIFYLEADER). Answered by [`Message::Leader`].
@@ -73,8 +68,7 @@ pub enum Message {
         renewal: u32,
         /// To whom else this is sent, in order and as far as they fit: they need not be told
         /// again. Shared by all copies of the message.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_members))]
-        #[cfg_attr(feature = "serde", serde(with = "crate::message::shared"))]
+        #[cfg_attr(feature = "serde", serde(with = "selvedge_core::wire::items"))]
         told: Arc<[Member]>,
     },
     /// I have heard who leads.
@@ -101,7 +95,6 @@ pub enum Message {
         /// Where this part begins.
         from: NodeId,
         /// All on the list from there on, by id, as far as they fit. The sender is not named.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::message::arbitrary_members))]
         members: Members,
         /// Whether there are others behind them.
         more: bool,
@@ -128,28 +121,6 @@ pub enum Message {
         /// How often that is too low, in parts per million.
         miss: u32,
     },
-}
-
-/// A list that copies of a message share travels as any other: it is decoded item by item, so that a
-/// length that a frame only claims reserves no memory.
-#[cfg(feature = "serde")]
-mod shared {
-    use alloc::sync::Arc;
-
-    use selvedge_core::Member;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::Members;
-
-    pub(super) fn serialize<S: Serializer>(list: &Arc<[Member]>, to: S) -> Result<S::Ok, S::Error> {
-        list.as_ref().serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Arc<[Member]>, D::Error> {
-        Ok(Members::deserialize(from)?.as_slice().into())
-    }
 }
 
 impl Message {
@@ -238,11 +209,4 @@ pub(crate) fn cut<C: FromIterator<Member>>(
         left.map(|left| *budget = left).is_some()
     };
     members.into_iter().take_while(fits).collect()
-}
-
-#[cfg(feature = "arbitrary")]
-pub(crate) fn arbitrary_members<C: FromIterator<Member>>(
-    input: &mut arbitrary::Unstructured<'_>,
-) -> arbitrary::Result<C> {
-    input.arbitrary_iter()?.collect()
 }

@@ -3,6 +3,14 @@
 //! A frame is [`VERSION`], the protocol's kind, and then the [`Envelope`] in postcard's encoding.
 //! Machines that keep a byte budget add up lengths with the functions here, so that they need no
 //! encoder; tests hold the two together.
+//!
+//! Lists in messages are [`List`]s, which never reserve what a frame only claims to hold.
+
+#[cfg(feature = "serde")]
+pub mod items;
+mod list;
+
+pub use list::{IntoIter, List};
 
 use crate::Member;
 

@@ -7,12 +7,19 @@ use selvedge_celect as celect;
 use selvedge_core::Member;
 use selvedge_core::wire::{Envelope, HEADER_LEN, VERSION, member_len};
 use selvedge_membership as membership;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::allocator::peak;
+
+/// The most memory that a byte of a frame may become. The shortest record of a member takes four
+/// bytes there and the most in memory, and a list that grows has room for twice its items.
+const MEMORY_PER_BYTE: usize = 2 * size_of::<membership::Record>() / 4;
 
 /// Reads `data` as a frame of any protocol.
 ///
-/// Whatever it is, reading it ends without a panic. If it is a frame:
+/// Whatever it is, reading it ends without a panic, and never holds more than 24 bytes of memory for
+/// each byte that was read: what a frame only claims to hold takes none. If it is a frame:
 /// - writing it again gives a frame that reads as an equal value;
 /// - that frame is no longer than `data` was, for it is the shortest form;
 /// - the message foretells its length.
@@ -20,8 +27,13 @@ use serde::de::DeserializeOwned;
 /// # Panics
 /// When one of these does not hold.
 pub fn decode(data: &[u8]) {
+    memory(data);
+}
+
+/// As [`decode`]; returns how many bytes of memory reading held at most.
+fn memory(data: &[u8]) -> usize {
     let Some((&[version, kind], _)) = data.split_first_chunk::<HEADER_LEN>() else {
-        return;
+        return 0;
     };
     match (version, kind) {
         (VERSION, membership::KIND) => check(data, kind, membership::Message::frame_len),
@@ -29,7 +41,7 @@ pub fn decode(data: &[u8]) {
         (VERSION, celect::KIND) => check(data, kind, around(celect::Message::encoded_len)),
         (VERSION, sections::KIND) => check(data, kind, around(sections::Message::encoded_len)),
         (VERSION, estimate::KIND) => check(data, kind, around(estimate::Message::wire_len)),
-        _ => {}
+        _ => 0,
     }
 }
 
@@ -42,9 +54,15 @@ fn check<M: DeserializeOwned + Serialize + Debug + PartialEq>(
     data: &[u8],
     kind: u8,
     foretold: impl Fn(&M, Member) -> usize,
-) {
-    let Some(envelope) = open::<M>(data, kind) else {
-        return;
+) -> usize {
+    let ((envelope, read), memory) = peak(|| read::<M>(data));
+    assert!(
+        memory <= MEMORY_PER_BYTE * read,
+        "{memory} bytes of memory for {read} bytes that were read, of {}",
+        data.len()
+    );
+    let Some(envelope) = envelope.filter(|_| read == data.len()) else {
+        return memory;
     };
     let again = seal(kind, &envelope);
     assert_eq!(
@@ -63,16 +81,25 @@ fn check<M: DeserializeOwned + Serialize + Debug + PartialEq>(
         again.len(),
         "the foretold length and the encoder disagree"
     );
+    memory
+}
+
+/// The envelope behind a header, if there is one, and how many bytes of the frame were read.
+fn read<M: DeserializeOwned>(frame: &[u8]) -> (Option<Envelope<M>>, usize) {
+    let body = frame.get(HEADER_LEN..).unwrap_or_default();
+    let mut reader = postcard::Deserializer::from_bytes(body);
+    let envelope = Envelope::deserialize(&mut reader).ok();
+    let rest = reader.finalize().map_or(0, <[u8]>::len);
+    (envelope, frame.len() - rest)
 }
 
 /// The envelope in a whole frame; `None` for another version or kind, and for bytes behind it.
 fn open<M: DeserializeOwned>(frame: &[u8], kind: u8) -> Option<Envelope<M>> {
-    let (header, body) = frame.split_at_checked(HEADER_LEN)?;
-    if header != [VERSION, kind] {
+    if !frame.starts_with(&[VERSION, kind]) {
         return None;
     }
-    let (envelope, rest) = postcard::take_from_bytes(body).ok()?;
-    rest.is_empty().then_some(envelope)
+    let (envelope, read) = read(frame);
+    envelope.filter(|_| read == frame.len())
 }
 
 /// The frame around an envelope.
@@ -84,6 +111,8 @@ pub(crate) fn seal<M: Serialize>(kind: u8, envelope: &Envelope<M>) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::collections::BTreeMap;
+
     use super::*;
     use crate::{Seed, seeds};
 
@@ -129,5 +158,45 @@ mod tests {
             let longer = [&seed.bytes[..], &[0]].concat();
             assert!(!is_frame(&longer), "{} and one byte", seed.name);
         }
+    }
+
+    /// As long as a frame may be behind a seal.
+    const LEN: usize = 1_398;
+
+    /// A frame that begins as `frame` does up to `end`, and then claims so many items of a list
+    /// which are not there: `filling` is.
+    fn claiming(frame: &[u8], end: usize, claim: u64, filling: &[u8]) -> Vec<u8> {
+        let claim = postcard::to_extend(&claim, frame[..end].to_vec()).unwrap();
+        let missing = LEN.saturating_sub(claim.len());
+        let filling = filling.iter().copied().cycle().take(missing);
+        claim.into_iter().chain(filling).collect()
+    }
+
+    #[test]
+    fn what_a_frame_only_claims_to_hold_takes_no_memory() {
+        let mut most = BTreeMap::new();
+        for seed in seeds().filter(|seed| seed.target == "decode") {
+            for end in HEADER_LEN..=seed.bytes.len() {
+                let fillings: [(&str, &[u8]); 4] = [
+                    ("no items", &[0xff]),
+                    ("shortest items", &[0]),
+                    ("short items", &[1]),
+                    ("its own bytes", &seed.bytes[end - 1..]),
+                ];
+                // The first claim is as high as an encoding can be believed to hold.
+                for claim in [(LEN - end - 2) as u64, 1 << 32, u64::MAX] {
+                    for (filling, bytes) in fillings {
+                        let frame = claiming(&seed.bytes, end, claim, bytes);
+                        let most = most.entry((seed.bytes[1], filling)).or_insert(0);
+                        *most = memory(&frame).max(*most);
+                    }
+                }
+            }
+        }
+        for ((kind, filling), bytes) in &most {
+            println!("kind {kind}, {filling}: {bytes} bytes at most");
+        }
+        // So that the bound in `check` means something: memory is counted.
+        assert!(most[&(membership::KIND, "shortest items")] > LEN);
     }
 }

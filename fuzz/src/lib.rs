@@ -9,8 +9,11 @@
 //! A new target is a function here, a line in [`TARGETS`], a file in `fuzz_targets/` with its
 //! `[[bin]]` in `Cargo.toml`, and seeds in [`seeds`]. A test holds these together.
 
-#![forbid(unsafe_code)]
+extern crate alloc;
 
+// What the tests of the protocols count allocations with.
+#[path = "../../core/tests/counting/allocator.rs"]
+mod allocator;
 mod camera_operations;
 mod celect_operations;
 mod decode;

@@ -4,11 +4,9 @@
 //! fit the frame budget.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
 use selvedge_core::Member;
-use selvedge_core::wire::{HEADER_LEN, bytes_len, member_len, varint_len};
-use smallvec::SmallVec;
+use selvedge_core::wire::{HEADER_LEN, List, bytes_len, member_len, varint_len};
 
 /// The protocol's kind in a frame header.
 pub const KIND: u8 = 1;
@@ -169,21 +167,26 @@ pub struct Broadcast {
     /// Its number among the origin's broadcasts.
     pub number: u32,
     /// The application's bytes.
-    #[cfg_attr(feature = "serde", serde(with = "encoding::bytes"))]
+    #[cfg_attr(feature = "serde", serde(with = "selvedge_core::wire::items"))]
     pub payload: Box<[u8]>,
 }
 
 /// The application's bytes about a member; empty when it gave none.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Metadata(pub Box<[u8]>);
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Metadata(
+    #[cfg_attr(feature = "serde", serde(with = "selvedge_core::wire::items"))] pub Box<[u8]>,
+);
 
 /// Updates on a message's back; up to three need no allocation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Records(pub SmallVec<[Record; 3]>);
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Records(pub List<Record, 3>);
 
 /// Broadcasts on a message's back.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Broadcasts(pub Vec<Broadcast>);
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Broadcasts(pub List<Broadcast, 0>);
 
 impl Message {
     /// A message with nothing on its back.
@@ -279,100 +282,5 @@ const fn optional_key_len(key: Option<Key>) -> usize {
     match key {
         Some(key) => 1 + varint_len(key.0),
         None => 1,
-    }
-}
-
-#[cfg(feature = "serde")]
-mod encoding {
-    //! Lists are read item by item: a length that a hostile frame merely claims reserves nothing.
-
-    use core::fmt;
-    use core::marker::PhantomData;
-
-    use serde::de::{SeqAccess, Visitor};
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::{Broadcast, Broadcasts, Metadata, Record, Records};
-    use alloc::vec::Vec;
-    use smallvec::SmallVec;
-
-    struct Items<C, T>(PhantomData<(C, T)>);
-
-    impl<'de, T: Deserialize<'de>, C: Default + Extend<T>> Visitor<'de> for Items<C, T> {
-        type Value = C;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<C, A::Error> {
-            let mut list = C::default();
-            while let Some(item) = items.next_element()? {
-                list.extend(Some(item));
-            }
-            Ok(list)
-        }
-    }
-
-    fn list<'de, C: Default + Extend<T>, T: Deserialize<'de>, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<C, D::Error> {
-        deserializer.deserialize_seq(Items(PhantomData))
-    }
-
-    impl<'de> Deserialize<'de> for Records {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            list::<SmallVec<[Record; 3]>, Record, D>(deserializer).map(Self)
-        }
-    }
-
-    impl<'de> Deserialize<'de> for Broadcasts {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            list::<Vec<Broadcast>, Broadcast, D>(deserializer).map(Self)
-        }
-    }
-
-    pub(super) mod bytes {
-        use alloc::boxed::Box;
-        use alloc::vec::Vec;
-
-        use serde::{Deserializer, Serialize, Serializer};
-
-        pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-            deserializer: D,
-        ) -> Result<Box<[u8]>, D::Error> {
-            super::list::<Vec<u8>, u8, D>(deserializer).map(Vec::into_boxed_slice)
-        }
-
-        pub(in super::super) fn serialize<S: Serializer>(
-            bytes: &[u8],
-            serializer: S,
-        ) -> Result<S::Ok, S::Error> {
-            bytes.serialize(serializer)
-        }
-    }
-
-    impl<'de> Deserialize<'de> for Metadata {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            bytes::deserialize(deserializer).map(Self)
-        }
-    }
-
-    impl Serialize for Records {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            self.0.as_slice().serialize(serializer)
-        }
-    }
-
-    impl Serialize for Broadcasts {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            self.0.as_slice().serialize(serializer)
-        }
-    }
-
-    impl Serialize for Metadata {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            self.0.as_ref().serialize(serializer)
-        }
     }
 }

@@ -190,7 +190,7 @@ mod tests {
             .prop_map(|(body, records, broadcasts)| Message {
                 body,
                 records: Records(records.into_iter().collect()),
-                broadcasts: Broadcasts(broadcasts),
+                broadcasts: Broadcasts(broadcasts.into_iter().collect()),
             })
     }
 

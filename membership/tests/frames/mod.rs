@@ -94,7 +94,7 @@ pub(crate) fn message() -> impl Strategy<Value = Message> {
     (body(), vec(record(), 0..8), vec(broadcast, 0..3)).prop_map(|(body, records, broadcasts)| {
         let mut message = Message::bare(body);
         message.records.0.extend(records);
-        message.broadcasts.0 = broadcasts;
+        message.broadcasts.0 = broadcasts.into_iter().collect();
         message
     })
 }
