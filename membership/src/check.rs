@@ -149,6 +149,18 @@ fn lives_and_joins() -> Vec<Scenario> {
             9_464,
             with_comeback(-1),
         ),
+        unnoticed("crash and comeback unnoticed", 278, {
+            Start::unnoticed(Bounds { drops: 0, ..back })
+        }),
+        unnoticed(
+            "crash, loss and comeback unnoticed, comparison of lists",
+            36_869,
+            {
+                let mut start = Start::unnoticed(back);
+                start.config.sync_after = 1;
+                start
+            },
+        ),
         holds(
             "two nodes that are each other's seeds",
             396,
@@ -333,6 +345,14 @@ impl Erratum {
 
 fn holds(name: &str, states: usize, start: Start) -> Scenario {
     Scenario::holds(full(name), states, move || promised(mesh(&start)))
+}
+
+/// As [`holds`], but for the promise that no life is used twice, which rests on a number that was
+/// never had.
+fn unnoticed(name: &str, states: usize, start: Start) -> Scenario {
+    Scenario::holds(full(name), states, move || {
+        lists_become_the_truth(never_stuck(removable(forward(timed(mesh(&start))))))
+    })
 }
 
 /// As [`holds`], with commands for the second node.

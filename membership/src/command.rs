@@ -35,12 +35,7 @@ impl Membership {
         if len > limit {
             return Err(Reject::MetadataTooLong { len, limit });
         }
-        if let Some(slot) = self.own_slot() {
-            self.list.set_metadata(slot, metadata);
-            if self.phase == Phase::Joined {
-                self.raise_revision(None);
-            }
-        }
+        self.replace_own_metadata(metadata);
         Ok(())
     }
 

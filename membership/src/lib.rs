@@ -20,7 +20,8 @@
 //! | a live node finds room on the list, whoever died before | fewer than [`Config::member_limit`] are live |
 //! | the dead are forgotten [`Config::tombstone_periods`] after their end, however often others tell of them | nodes agree on that setting, and their periods last about as long; half as long again where a node learns of the end that late |
 //! | incarnations and revisions never go back | fewer than 2^31 of them between two contacts |
-//! | a restarted node is never taken for its former life | it starts under an incarnation that it never had; a number that is too low is noticed, an equal one only while somebody remembers the former life |
+//! | a restarted node is never taken for its former life | it starts under an incarnation that it never had; a number that is too low is noticed; an equal one only while somebody remembers the former life, and is asked to let it in or knows a higher revision of it |
+//! | every list ends with the metadata that a live member set last, also if it restarts under a number that it had | lists are compared ([`Config::sync_after`] is not 0), and messages get through in both directions now and then |
 //! | parts that were cut off from each other, and nodes that lost everyone, find back | a seed or a remembered dead member is reachable; [`Config::reconnect_every`] is not 0 |
 //! | no frame is longer than [`Config::frame_budget`] | |
 //! | memory is bounded, whatever peers send; nothing panics | about 80 bytes for each of [`Config::member_limit`] members, and metadata |
@@ -118,6 +119,7 @@ mod join;
 mod list;
 mod machine;
 mod message;
+mod metadata;
 mod probe;
 mod published;
 mod suspicion;

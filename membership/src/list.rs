@@ -53,6 +53,9 @@ pub(crate) struct Entry {
     pub(crate) neighbour: bool,
     /// Whether the application was told of this life.
     pub(crate) reported: bool,
+    /// Whether its metadata is of an earlier revision: the news of a suspicion or a failure bring
+    /// none. It is kept for the host, and told to nobody.
+    is_outdated: bool,
 }
 
 impl Entry {
@@ -103,6 +106,20 @@ const fn mix(value: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+/// A hash of metadata, the same on every node: 0 for none. Nothing hides in it from a peer that
+/// wants two to collide; a digest has 16 bits anyway.
+fn hash(metadata: &Metadata) -> u64 {
+    let of_chunk = |hash, chunk: &[u8]| {
+        let word = chunk
+            .iter()
+            .fold(0, |word, &byte| word << 8 | u64::from(byte));
+        mix(hash ^ word)
+    };
+    // With the length first, a last chunk that is short is no other one.
+    let len = metadata.0.len() as u64;
+    metadata.0.chunks(8).fold(len, of_chunk)
 }
 
 const fn bucket_of(key: Key) -> usize {
@@ -160,6 +177,7 @@ impl MemberList {
             missed: 0,
             neighbour: false,
             reported: false,
+            is_outdated: false,
         };
         let slot = match self.vacant.pop() {
             Some(slot) => slot as usize,
@@ -216,11 +234,16 @@ impl MemberList {
         self.record_with(slot, now, Metadata::default)
     }
 
+    /// Whether the member said its metadata in an earlier revision than the one that we hold. Then
+    /// it is suspected or over: a member that is alive has told both.
+    pub(crate) fn is_outdated(&self, slot: usize) -> bool {
+        self.entry(slot).is_some_and(|entry| entry.is_outdated)
+    }
+
     /// What is said about a member to those who may never have met it.
     pub(crate) fn full_record(&self, slot: usize, now: Option<u16>) -> Option<Record> {
-        self.record_with(slot, now, || {
-            self.metadata.get(slot).cloned().unwrap_or_default()
-        })
+        let known = self.metadata.get(slot).filter(|_| !self.is_outdated(slot));
+        self.record_with(slot, now, || known.cloned().unwrap_or_default())
     }
 
     fn record_with(
@@ -233,6 +256,7 @@ impl MemberList {
         let age = Age(now.map_or(0, |now| now.wrapping_sub(entry.stamp)));
         let claim = match entry.standing {
             Standing::Alive | Standing::Doubted | Standing::Hearsay => {
+                debug_assert!(!self.is_outdated(slot), "who is alive told its metadata");
                 Claim::Alive(self.metadata.get(slot)?.clone())
             }
             Standing::Suspect => Claim::Suspect(of_doubtful()),
@@ -310,10 +334,23 @@ impl MemberList {
         self.set_metadata(slot, metadata);
     }
 
+    /// Sets what a member said in the revision that we hold. O(length).
     pub(crate) fn set_metadata(&mut self, slot: usize, metadata: Metadata) {
+        self.toggle_digest(slot);
         if let Some(place) = self.metadata.get_mut(slot) {
             *place = metadata;
         }
+        self.note(slot, |entry| entry.is_outdated = false);
+        self.toggle_digest(slot);
+    }
+
+    /// The member has come to a revision that was told without metadata. To have none is not to
+    /// know it, so what is empty needs no mark.
+    pub(crate) fn outdate_metadata(&mut self, slot: usize) {
+        let is_empty = self
+            .metadata(slot)
+            .is_none_or(|metadata| metadata.0.is_empty());
+        self.note(slot, |entry| entry.is_outdated = !is_empty);
     }
 
     /// Forgets one dead member that ended at least `age` periods ago (0: never). Says who. O(log N)
@@ -386,7 +423,8 @@ impl MemberList {
         }
         let key = key(entry.id);
         let version = u64::from(entry.incarnation.0) << 32 | u64::from(entry.revision);
-        let digest = mix(key.0 ^ mix(version));
+        let metadata = self.metadata.get(slot).map_or(0, hash);
+        let digest = mix(key.0 ^ mix(version ^ metadata));
         self.whole ^= digest;
         if let Some(bucket) = self.buckets.get_mut(bucket_of(key)) {
             *bucket ^= digest;

@@ -74,7 +74,8 @@ impl Membership {
     /// A node that is in no mesh yet; give it [`Command::Join`].
     ///
     /// The incarnation of `me` should be one that this node never had: the one that it stored
-    /// last plus one, else seconds of a clock that never runs backwards, else a random number.
+    /// last plus one, else the time of a clock that never runs backwards, in a unit that is shorter
+    /// than any restart, else a random number.
     /// Should someone remember a later one, the node takes one later still and says so with
     /// [`Event::Identity`].
     ///

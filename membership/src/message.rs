@@ -109,8 +109,8 @@ pub enum Body {
     Farewell,
 }
 
-/// A short hash of a list of live members: equal lists have equal digests, and different ones
-/// differ but for one in 65,536.
+/// A short hash of a list of live members, their revisions and metadata: equal lists have equal
+/// digests, and different ones differ but for one in 65,536.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -142,7 +142,8 @@ pub enum Claim {
     /// It is here, with this metadata.
     Alive(Metadata),
     /// It may have failed, and may refute. Its metadata travels on pages, for those who never met
-    /// it and have to reach it; as news, where nearly all know it, it is left empty.
+    /// it and have to reach it; as news, where nearly all know it, it is left empty. What is empty
+    /// tells nothing about it.
     Suspect(Metadata),
     /// It is declared failed. It may still refute. Metadata as for a suspect.
     Failed(Metadata, Age),

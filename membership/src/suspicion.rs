@@ -202,6 +202,9 @@ impl Membership {
         }
         let is_newer = serial_newer(record.revision, revision);
         let is_equal = record.revision == revision;
+        if is_equal {
+            self.compare_metadata(slot, member, &record.claim, cx);
+        }
         match record.claim {
             Claim::Left(age) => {
                 // Final whatever its revision is, and no reason to forget a later one.
@@ -213,7 +216,7 @@ impl Membership {
             Claim::Alive(metadata) if is_newer => {
                 self.revive(slot, standing, record.revision, metadata, cx);
             }
-            Claim::Suspect(metadata)
+            Claim::Suspect(_)
                 if is_newer
                     || (is_equal
                         && matches!(
@@ -224,8 +227,8 @@ impl Membership {
                 if standing == Standing::Failed {
                     self.report_return(slot, member, cx);
                 }
-                if is_newer && !metadata.0.is_empty() {
-                    self.note_metadata(slot, member, metadata, cx);
+                if is_newer {
+                    self.renew_metadata(slot, member, &record.claim, cx);
                 }
                 let periods = self.suspicion_periods();
                 self.enter_suspicion(slot, member, record.revision, periods, cx);
@@ -236,11 +239,13 @@ impl Membership {
             Claim::Failed(_, age) if is_newer || (is_equal && standing.is_live()) => {
                 if source != Source::News && matches!(standing, Standing::Alive | Standing::Doubted)
                 {
-                    // The other list may be the one that is behind. Ask the member itself.
-                    self.list
-                        .set_standing(slot, Standing::Hearsay, record.revision, self.period);
-                    self.verify(member, cx);
-                } else if standing == Standing::Failed {
+                    self.hear_of_failure(slot, member, &record, cx);
+                    return;
+                }
+                if is_newer {
+                    self.renew_metadata(slot, member, &record.claim, cx);
+                }
+                if standing == Standing::Failed {
                     self.list
                         .set_standing(slot, standing, record.revision, self.period);
                     self.add_news(member.id);
@@ -250,6 +255,32 @@ impl Membership {
             }
             Claim::Alive(_) | Claim::Suspect(_) | Claim::Failed(..) => {}
         }
+    }
+
+    /// Another list has a member as failed that lives on ours. That list may be the one that is
+    /// behind: we ask the member itself.
+    fn hear_of_failure(
+        &mut self,
+        slot: usize,
+        member: Member,
+        record: &Record,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let Some(revision) = self.list.entry(slot).map(|entry| entry.revision) else {
+            return;
+        };
+        let is_newer = serial_newer(record.revision, revision);
+        // Should it answer a relay alone, we tell it as alive: only in a revision whose metadata we
+        // have.
+        let latest = if is_newer && record.claim.told().is_some() {
+            self.renew_metadata(slot, member, &record.claim, cx);
+            record.revision
+        } else {
+            revision
+        };
+        self.list
+            .set_standing(slot, Standing::Hearsay, latest, self.period);
+        self.verify(member, cx);
     }
 
     /// A member says that it lives, or has changed its metadata.
@@ -273,7 +304,7 @@ impl Membership {
         if matches!(standing, Standing::Suspect | Standing::Failed) {
             self.report_return(slot, member, cx);
         }
-        self.note_metadata(slot, member, metadata, cx);
+        self.replace_metadata(slot, member, metadata, cx);
     }
 
     /// A member is alive after all; news to an application that was never told of it.
@@ -288,19 +319,6 @@ impl Membership {
                 Delta::Joined(member)
             },
         );
-    }
-
-    fn note_metadata(
-        &mut self,
-        slot: usize,
-        member: Member,
-        metadata: Metadata,
-        cx: &mut Context<'_, Self>,
-    ) {
-        if self.list.metadata(slot) != Some(&metadata) {
-            self.list.set_metadata(slot, metadata);
-            cx.event(Event::Metadata(member));
-        }
     }
 
     /// A later life of a node that we know.
@@ -466,6 +484,9 @@ impl Membership {
                 self.add_news(self.me.id);
             }
             Claim::Suspect(_) | Claim::Failed(..) => {}
+            Claim::Alive(ref metadata) if record.revision == own.revision => {
+                self.hear_own_metadata(metadata);
+            }
             Claim::Alive(_) => {}
         }
     }

@@ -84,11 +84,15 @@ fn every_suspicion_is_timed(mesh: &Mesh) -> bool {
     })
 }
 
-/// The members that are here: up, and in the mesh.
-fn truth(mesh: &Mesh) -> impl Iterator<Item = Member> {
+/// The nodes that are here: up, and in the mesh.
+fn those_here(mesh: &Mesh) -> impl Iterator<Item = &Membership> {
     mesh.machines()
         .filter(|machine| machine.phase() == Phase::Joined)
-        .map(Membership::me)
+}
+
+/// Who they are.
+fn truth(mesh: &Mesh) -> impl Iterator<Item = Member> {
+    those_here(mesh).map(Membership::me)
 }
 
 /// Nobody lists a life that is over.
@@ -101,13 +105,17 @@ fn the_dead_are_gone(mesh: &Mesh) -> bool {
     })
 }
 
-/// Whoever takes part lists all that do, as alive and trusted; who is up and wants in, is in.
+/// Whoever takes part lists all that do, as alive and trusted and with the metadata that they have;
+/// who is up and wants in, is in.
 fn the_living_are_listed(mesh: &Mesh) -> bool {
     let is_content = |node: &Node<Membership>| match node.machine().phase() {
-        Phase::Joined => truth(mesh).all(|member| {
-            node.machine()
-                .member(member.id)
-                .is_some_and(|view| view.member == member && view.status == crate::Status::Alive)
+        Phase::Joined => those_here(mesh).all(|there| {
+            let me = there.me();
+            node.machine().member(me.id).is_some_and(|view| {
+                view.member == me
+                    && view.status == crate::Status::Alive
+                    && Some(view.metadata) == there.metadata(me.id)
+            })
         }),
         Phase::Joining => false,
         Phase::Idle | Phase::Leaving => true,

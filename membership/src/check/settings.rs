@@ -52,6 +52,10 @@ pub struct Start {
     /// Under which incarnation a node comes back, counted from its last one: 1 is with memory, 0
     /// and below without.
     pub comeback: i32,
+    /// Whether a node that comes back asks a seed to let it in, or begins a mesh of its own.
+    pub seeded: bool,
+    /// The metadata of each node's first life, and of those after it.
+    pub said: [&'static [u8]; 2],
     /// What may go wrong.
     pub bounds: Bounds,
 }
@@ -66,7 +70,20 @@ impl Start {
             config: tight(),
             rule: None,
             comeback: 1,
+            seeded: true,
+            said: [&[], &[]],
             bounds,
+        }
+    }
+
+    /// Two nodes. Whoever comes back has the number of its former life, asks nobody to let it in,
+    /// and says something else of itself: what loses where both are compared.
+    pub(super) fn unnoticed(bounds: Bounds) -> Self {
+        Self {
+            comeback: 0,
+            seeded: false,
+            said: [b"b", b"a"],
+            ..Self::meshed(2, bounds)
         }
     }
 
@@ -74,19 +91,22 @@ impl Start {
         Member::new(node as u64, 5)
     }
 
-    fn machine(&self, member: Member) -> Option<Membership> {
+    fn machine(&self, member: Member, said: &[u8]) -> Option<Membership> {
         let made = match self.rule {
             Some(rule) => Membership::published(member, self.config.clone(), rule),
             None => Membership::new(member, self.config.clone()),
         };
-        made.ok()
+        let mut machine = made.ok()?;
+        machine.replace_own_metadata(Metadata(said.into()));
+        Some(machine)
     }
 
     fn first_life(&self, node: usize) -> Option<Membership> {
-        let mut machine = self.machine(Self::member(node))?;
+        let [said, _] = self.said;
+        let mut machine = self.machine(Self::member(node), said)?;
         if node < self.meshed {
             let others = (0..self.meshed).filter(|&other| other != node);
-            machine.begin_meshed(others.map(Self::member));
+            machine.begin_meshed(others.map(Self::member), said);
         }
         Some(machine)
     }
@@ -94,25 +114,26 @@ impl Start {
 
 impl Membership {
     /// Puts this node into a mesh with `others`, as if they had always known each other.
-    fn begin_meshed(&mut self, others: impl Iterator<Item = Member>) {
+    fn begin_meshed(&mut self, others: impl Iterator<Item = Member>, said: &[u8]) {
         self.phase = Phase::Joined;
         for other in others {
             let weight = self.default_weight();
-            match self.list.insert(other, 0, Metadata::default(), weight, 0) {
+            let metadata = Metadata(said.into());
+            match self.list.insert(other, 0, metadata, weight, 0) {
                 Ok(slot) => self.list.note(slot, |entry| entry.reported = true),
                 Err(_) => self.counters.list_full += 1,
             }
         }
     }
 
-    fn begin_life(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+    fn begin_life(&mut self, seeded: bool, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         if self.phase == Phase::Joined {
             self.arm_period(cx);
             return Ok(());
         }
         // Everybody's seed is the first node; its own is the second.
         let seed = NodeId(u64::from(self.me.id == NodeId(0)));
-        self.join(Vec::from([seed]), cx)
+        self.join(Vec::from_iter(seeded.then_some(seed)), cx)
     }
 }
 
@@ -124,17 +145,21 @@ pub fn mesh(start: &Start) -> Model<Membership, Witness> {
         .collect();
     let meshed: Vec<_> = (0..start.meshed).map(Start::member).collect();
     let comeback = start.comeback;
+    let seeded = start.seeded;
     let again = start.clone();
     Model::observed(machines, Membership::me, Witness::new(start.nodes, &meshed))
         .bounds(start.bounds)
-        .start(|_, _, machine, cx| machine.begin_life(cx))
+        .start(move |_, _, machine, cx| machine.begin_life(seeded, cx))
         .restart(move |_, _, remains: &Membership| {
             let step = again.comeback.cast_unsigned();
             let member = Member {
                 id: remains.me.id,
                 incarnation: Incarnation(remains.me.incarnation.0.wrapping_add(step)),
             };
-            again.machine(member).unwrap_or_else(|| remains.clone())
+            let [_, said] = again.said;
+            again
+                .machine(member, said)
+                .unwrap_or_else(|| remains.clone())
         })
         .show(show)
         // A number is not used twice, and not gone back behind, while someone remembers it.
@@ -142,7 +167,11 @@ pub fn mesh(start: &Start) -> Model<Membership, Witness> {
         // A crashed node's list is of no use to anyone.
         .remains({
             let blank = start.clone();
-            move |machine| blank.machine(machine.me).unwrap_or_else(|| machine.clone())
+            move |machine| {
+                blank
+                    .machine(machine.me, &[])
+                    .unwrap_or_else(|| machine.clone())
+            }
         })
 }
 
@@ -152,7 +181,13 @@ fn show(machine: &Membership) -> String {
     for slot in machine.list.all() {
         if let Some(entry) = machine.list.entry(slot) {
             let (member, standing) = (entry.member(), entry.standing);
-            line += &format!(" {member:?} {standing:?} r{},", entry.revision);
+            line += &format!(" {member:?} {standing:?} r{}", entry.revision);
+            if let Some(Metadata(said)) = machine.list.metadata(slot)
+                && !said.is_empty()
+            {
+                line += &format!(" {said:?}");
+            }
+            line += ",";
         }
     }
     if let Some(probe) = &machine.probe {

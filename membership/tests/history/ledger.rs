@@ -125,6 +125,11 @@ impl Ledger {
         self.lives[node].clear();
     }
 
+    /// Another life has the number, so for all others this one is not over.
+    pub(super) fn goes_on(&mut self, member: Member) {
+        self.crashes.retain(|crash| crash.victim != member);
+    }
+
     pub(super) fn disturbed(&mut self, at: Time) {
         self.disturbances.push(at);
     }

@@ -6,7 +6,7 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use ledger::Ledger;
 use selvedge_core::{Choose, Incarnation, Member, NodeId, Ratio, Span, Time};
-use selvedge_membership::{Command, Config, Membership, Metadata, Phase, Selection};
+use selvedge_membership::{Command, Config, Membership, Metadata, Phase, Selection, Status};
 use selvedge_sim::network::{Link, Network, Topology};
 
 const PERIOD: Span = Span::secs(1);
@@ -118,8 +118,21 @@ impl History {
 
     fn join(&mut self, node: usize) {
         // The first two nodes are everybody's seeds, each other's too.
-        let seeds = vec![NodeId(1), NodeId(2)];
+        self.begin(node, vec![NodeId(1), NodeId(2)]);
+    }
+
+    /// Every life has its own metadata, from its first word on.
+    fn begin(&mut self, node: usize, seeds: Vec<NodeId>) {
+        self.change_metadata(node);
         self.network.command(node, Command::Join { seeds }).unwrap();
+    }
+
+    fn change_metadata(&mut self, node: usize) {
+        let bytes = [self.rng.below(256) as u8; 8];
+        let metadata = Metadata(bytes.into());
+        self.network
+            .command(node, Command::SetMetadata(metadata))
+            .unwrap();
     }
 
     fn disturb(&mut self) {
@@ -142,13 +155,7 @@ impl History {
                 self.ledger.disturbed(self.network.now());
                 self.network.heal();
             }
-            8 if is_up => {
-                let bytes = [self.rng.below(256) as u8; 8];
-                let metadata = Metadata(bytes.into());
-                self.network
-                    .command(node, Command::SetMetadata(metadata))
-                    .unwrap();
-            }
+            8 if is_up => self.change_metadata(node),
             9 if phase == Phase::Joined && is_up => {
                 let bytes = [self.rng.below(256) as u8; 8];
                 self.network
@@ -180,9 +187,11 @@ impl History {
     }
 
     fn restart(&mut self, node: usize) {
-        let incarnation = match self.rng.below(3) {
+        let incarnation = match self.rng.below(4) {
             // With memory.
             0 => self.stored[node].next(),
+            // By a clock that is coarser than the restart.
+            3 => return self.restart_unnoticed(node),
             // Without, but for a clock or a generator: somewhere, before or after.
             1 => Incarnation(self.rng.below(1 << 32) as u32),
             // Without, and just behind its former life.
@@ -192,14 +201,41 @@ impl History {
                     .wrapping_sub(1 + self.rng.below(3) as u32),
             ),
         };
-        let me = Member {
-            id: NodeId(node as u64 + 1),
-            incarnation,
-        };
+        self.restart_as(node, incarnation);
+        self.join(node);
+    }
+
+    fn restart_as(&mut self, node: usize, incarnation: Incarnation) {
+        let id = NodeId(node as u64 + 1);
+        let me = Member { id, incarnation };
         let machine = Membership::new(me, self.config.clone()).unwrap();
         self.network.restart(node, me, machine).unwrap();
         self.ledger.arrived(node);
-        self.join(node);
+    }
+
+    /// Under the number of its former life, and where others are sure to find it without seeds:
+    /// nobody notices then that it is another life.
+    fn restart_unnoticed(&mut self, node: usize) {
+        let incarnation = self.stored[node];
+        let id = NodeId(node as u64 + 1);
+        let me = Member { id, incarnation };
+        let is_remembered = |(other, machine): (usize, &Membership)| {
+            let view = machine.member(id);
+            other != node
+                && self.network.is_up(other)
+                && machine.phase() == Phase::Joined
+                && view.is_some_and(|view| view.member == me && view.status != Status::Left)
+        };
+        let is_found = !self.may_part && self.network.machines().any(is_remembered);
+        self.restart_as(node, incarnation);
+        self.ledger.goes_on(me);
+        if is_found {
+            self.begin(node, vec![]);
+            // Until somebody else has found it.
+            self.pass(PERIOD * 10);
+        } else {
+            self.join(node);
+        }
     }
 
     fn partition(&mut self) {
@@ -214,7 +250,7 @@ impl History {
         self.network.partition(&[side(false), side(true)]).unwrap();
     }
 
-    /// Faults are over, but for 5% loss. In time all lists equal the truth.
+    /// Faults are over, but for 5% loss. In time all lists equal the truth, metadata included.
     fn settle(&mut self) {
         self.ledger.disturbed(self.network.now());
         self.network.heal();
@@ -261,13 +297,16 @@ impl History {
 
     /// What is wrong with the lists, in words.
     fn differences(&self) -> Option<String> {
-        let mut truth: Vec<Member> = self
+        let mut truth: Vec<(Member, &[u8])> = self
             .network
             .machines()
             .filter(|&(node, machine)| {
                 self.network.is_up(node) && matches!(machine.phase(), Phase::Joined)
             })
-            .map(|(_, machine)| machine.me())
+            .map(|(_, machine)| {
+                let me = machine.me();
+                (me, machine.metadata(me.id).unwrap_or_default())
+            })
             .collect();
         truth.sort_unstable();
         for (node, machine) in self.network.machines() {
@@ -277,10 +316,10 @@ impl History {
             if machine.phase() != Phase::Joined {
                 return Some(format!("node {node} is {:?}", machine.phase()));
             }
-            let mut list: Vec<Member> = machine
+            let mut list: Vec<(Member, &[u8])> = machine
                 .members()
                 .filter(|view| view.status.is_live())
-                .map(|view| view.member)
+                .map(|view| (view.member, view.metadata))
                 .collect();
             list.sort_unstable();
             if list != truth {
