@@ -10,6 +10,7 @@ mod algorithm;
 mod errata;
 mod home;
 pub mod operations;
+mod patience;
 mod sound;
 
 use alloc::vec::Vec;

@@ -57,8 +57,8 @@ pub struct Config {
     /// How long a pre-lease may last, in percent of what was estimated: from 100. Default 110, as
     /// in section 4.1.
     pub leniency: u16,
-    /// How long a waiting routine can be overtaken (section 5): above zero. Default 60 s; the
-    /// paper gives none.
+    /// How long a routine can be overtaken before its first command (section 5): above zero. Default
+    /// 60 s; the paper gives none.
     pub patience: Span,
     /// How long a routine is planned to take at most, in percent of what its commands alone need, if
     /// there is such a plan: from 100. Default 300; the paper gives none.

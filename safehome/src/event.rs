@@ -245,7 +245,7 @@ pub enum Timer {
     Retry(NodeId),
     /// The pre-lease of this device is over.
     Lease(NodeId),
-    /// This routine is overtaken no longer.
+    /// This routine is overtaken no longer. Armed until its first command is issued.
     Patience(RoutineId),
     /// A command to this device that came back unknown cannot act any more.
     Late(NodeId),

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, NodeId, Span};
 
 use crate::config::Visibility;
-use crate::lineage::{Entry, Flight, Owner};
+use crate::lineage::{Device, Entry, Flight, Owner};
 use crate::machine::Work;
 use crate::run::{Run, Stage};
 use crate::{Event, Hub, Outcome, Placed, Priority, RoutineId, Skip, Timer, Value, Why};
@@ -27,13 +27,25 @@ impl<V: Value> Hub<V> {
 
     /// Gives the device to whoever comes next; restores it before that if need be.
     pub(crate) fn serve(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let Some(device) = self.devices.get(&id) else {
+            return;
+        };
+        // Also under another scheduler than the one under which somebody began to wait.
+        let is_eventual = self.config.visibility == Visibility::Eventual;
+        let is_free = is_eventual && self.waiting.is_awaited(id) && device.is_free();
+        if device.flight.is_none() && device.held.is_none() {
+            self.pass_on(id, cx);
+        }
+        if is_free && self.waiting.wake(id) {
+            self.look(Work::Queue);
+        }
+    }
+
+    fn pass_on(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let is_weak = self.is_weak();
         let Some(device) = self.devices.get(&id) else {
             return;
         };
-        if device.flight.is_some() || device.held.is_some() {
-            return;
-        }
         if !is_weak && device.is_announced {
             self.tell_the_end(id, cx);
         }
@@ -134,12 +146,7 @@ impl<V: Value> Hub<V> {
         if device.head() != Some(id) {
             return None;
         }
-        let before = device.lineage.get(..at).unwrap_or_default();
-        let is_open = |it: &Entry<V>| {
-            let run = it.routine().and_then(|it| self.runs.get(&it));
-            run.is_some_and(|run| run.stage != Stage::Committed)
-        };
-        if before.iter().any(is_open) && !self.rules.reads_uncommitted() {
+        if self.is_open_before(device, at) {
             return None;
         }
         if !device.is_up {
@@ -161,6 +168,16 @@ impl<V: Value> Hub<V> {
         Some(outcome)
     }
 
+    /// Whether somebody in front of this place may still be undone.
+    pub(crate) fn is_open_before(&self, device: &Device<V>, at: usize) -> bool {
+        let before = device.lineage.get(..at).unwrap_or_default();
+        let is_open = |it: &Entry<V>| {
+            let run = it.routine().and_then(|it| self.runs.get(&it));
+            run.is_some_and(|run| run.stage != Stage::Committed)
+        };
+        before.iter().any(is_open) && !self.rules.reads_uncommitted()
+    }
+
     /// Issues the routine's next command.
     fn issue(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) {
         let usual = self.config.timeout;
@@ -174,6 +191,7 @@ impl<V: Value> Hub<V> {
         run.busy = Some(at);
         if run.stage == Stage::Placed {
             run.stage = Stage::Running;
+            cx.disarm(Timer::Patience(id));
             cx.event(Event::Started(id));
         }
         self.token += 1;

@@ -9,6 +9,7 @@ use crate::config::Visibility;
 use crate::lineage::{Entry, Owner};
 use crate::machine::Work;
 use crate::run::{Run, Stage};
+use crate::schedule::is_just_in_time;
 use crate::{Hub, RoutineId, Timer, Value, Why};
 
 /// How many failures and restarts of a device are kept in the order while somebody before them is
@@ -111,10 +112,13 @@ impl<V: Value> Hub<V> {
                 cx.arm(Timer::Lease(id), entry.lease(leniency));
             }
         }
-        for (&id, run) in &self.runs {
-            if run.stage == Stage::Waiting && !run.late {
-                cx.arm(Timer::Patience(id), self.config.patience);
-            }
+        let is_patient = |run: &Run<V>| {
+            is_just_in_time(&self.config)
+                && matches!(run.stage, Stage::Waiting | Stage::Placed)
+                && !run.late
+        };
+        for (&id, _) in self.runs.iter().filter(|it| is_patient(it.1)) {
+            cx.arm(Timer::Patience(id), self.config.patience);
         }
         let devices: Vec<NodeId> = self.devices.iter().map(|(&id, _)| id).collect();
         for &id in &devices {

@@ -216,6 +216,16 @@ impl<V: Clone + Eq> Device<V> {
         entries.find(|entry| !entry.released)?.routine()
     }
 
+    /// Whether whoever comes next can use it at once: nobody has it, and it is not to be restored
+    /// before. Commands to one that is down fail at once.
+    pub(crate) fn is_free(&self) -> bool {
+        let mut entries = self.lineage.iter();
+        let is_sent = self.flight.is_some() || self.late.is_some();
+        let is_used = entries.any(|it| it.touched && !it.released);
+        let is_restored = self.is_up && (is_sent || self.needs_rollback());
+        !is_used && !is_restored
+    }
+
     /// The state that it should be in: that of the last in the order who changed it (figure 8).
     pub(crate) fn desired(&self) -> Option<&V> {
         let mut written = self.lineage.iter().rev().filter_map(|it| it.wrote.as_ref());

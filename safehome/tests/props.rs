@@ -160,6 +160,7 @@ fn a_broken_rule_is_noticed() {
         Published::UnknownIsRefused,
         Published::UnknownIsOver,
         Published::ReleasesBetween,
+        Published::LateIsMerelyFirst,
     ] {
         let noticed = (0..20_000).find_map(|seed| {
             let broken = run_under(&drawn(seed), &[rule], Ok).err()?;

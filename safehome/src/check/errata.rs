@@ -75,7 +75,7 @@ fn orders() -> [Case; 5] {
                 JustInTime,
                 const { &[Submit(ACB), Submit(A), Submit(BA)] },
             ),
-            states: 320,
+            states: 312,
             rules: &[Published::Compacts],
             promise: Serializable,
             steps: 9,
@@ -409,7 +409,7 @@ fn unbroken() -> [Scenario; 2] {
     [
         holds(
             "H19: a lease before who has its place and has not used it",
-            310,
+            248,
             home(
                 2,
                 JustInTime,

@@ -138,7 +138,7 @@ impl Home {
     fn tell(&mut self, input: Input<Hub<u8>>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let late = self.late();
         self.carry_out(input, cx)?;
-        self.overtaken |= late.iter().any(|it| self.is_overtaken(it));
+        self.overtaken |= late.iter().any(|it| it.is_overtaken(self.hub()));
         Ok(())
     }
 

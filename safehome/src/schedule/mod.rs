@@ -139,9 +139,11 @@ impl<V: Value> Hub<V> {
             }
             match self.place_now(id, cx.now()) {
                 Ok(places) => {
-                    cx.disarm(Timer::Patience(id));
                     self.wait_no_longer(id);
                     self.put(id, &places);
+                    // Before others are looked at: what it does not use yet they would get first, so
+                    // that those who wait for one device would run in reverse.
+                    self.advance(id, cx);
                 }
                 Err(Unready::Taken(at)) => self.waiting.sleep(id, at),
                 Err(Unready::NoRoom) => {}
@@ -190,11 +192,9 @@ impl<V: Value> Hub<V> {
     /// common device.
     fn just_in_time(&self, id: RoutineId, run: &Run<V>, now: Time) -> Result<Vec<Place>, Unready> {
         // Most of those who wait are not looked at any further.
-        self.are_free(run, |it| {
-            let mut entries = it.lineage.iter();
-            !entries.any(|it| it.touched && !it.released)
-        })?;
+        self.are_free(run, Device::is_free)?;
         self.is_next(id, run)?;
+        self.can_ask(run)?;
         for &at in &run.devices {
             let device = self.devices.get(&at).ok_or(Unready::NoRoom)?;
             let first = self.room(at, |id| self.runs.get(&id)).first;
@@ -211,6 +211,19 @@ impl<V: Value> Hub<V> {
             }
         }
         self.in_front(id, now).ok_or(Unready::NoRoom)
+    }
+
+    /// Whether the state that it asks for first is settled: all who have changed it are committed.
+    /// Until then it cannot start, and others with the same question would get places in front.
+    fn can_ask(&self, run: &Run<V>) -> Result<(), Unready> {
+        let condition = run.step().and_then(|it| it.condition.as_ref());
+        let asked = condition.and_then(|it| Some((it.device, self.devices.get(&it.device)?)));
+        match asked {
+            Some((at, device)) if self.is_open_before(device, device.first_free()) => {
+                Err(Unready::Taken(at))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Places right behind those who have touched the devices, if they agree with one order.
@@ -315,9 +328,15 @@ impl<V: Value> Hub<V> {
 /// Whether somebody who waits must not be overtaken. Under JiT it must have waited for too long
 /// (erratum H18).
 pub(crate) fn stays_first<V>(config: &Config, rules: Rules, run: &Run<V>) -> bool {
-    let is_patient =
-        config.scheduler == Scheduler::JustInTime && config.visibility == Visibility::Eventual;
-    !is_patient || run.late && !rules.late_is_merely_first()
+    !is_just_in_time(config) || run.late && !rules.late_is_merely_first()
+}
+
+/// Whether those who wait may be overtaken, and lose patience.
+pub(crate) const fn is_just_in_time(config: &Config) -> bool {
+    matches!(
+        (config.visibility, config.scheduler),
+        (Visibility::Eventual, Scheduler::JustInTime)
+    )
 }
 
 impl Need {

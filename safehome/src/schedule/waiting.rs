@@ -66,16 +66,19 @@ impl Waiting {
     }
 
     /// Something has changed on a device: those who sleep there are looked at again, but for those
-    /// behind somebody who must not be overtaken.
-    pub(crate) fn wake(&mut self, at: NodeId) {
+    /// behind somebody who must not be overtaken. Returns whether there are any.
+    pub(crate) fn wake(&mut self, at: NodeId) -> bool {
+        let mut is_any = false;
         for waiter in self.queues.get_mut(&at).into_iter().flatten() {
             if core::mem::take(&mut waiter.sleeps) {
                 self.awake.insert(waiter.id);
+                is_any = true;
             }
             if waiter.stays_first {
-                return;
+                break;
             }
         }
+        is_any
     }
 
     /// Waits in vain until something changes on this device, one that it needs.
@@ -85,6 +88,11 @@ impl Waiting {
             waiter.sleeps = true;
             self.awake.remove(&id);
         }
+    }
+
+    /// Whether anybody waits for this device.
+    pub(crate) fn is_awaited(&self, at: NodeId) -> bool {
+        self.queues.contains_key(&at)
     }
 
     /// Who is to be looked at after this one.

@@ -5,10 +5,11 @@ use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
 
-use super::{Happening, Home};
+use super::super::patience::Impatient;
+use super::{Happening, Home, Tick};
 use crate::lineage::Owner;
 use crate::run::{Run, Stage};
-use crate::{Placed, Priority, RoutineId, Skip, Why};
+use crate::{Placed, Priority, RoutineId, Scheduler, Skip, Timer, Visibility, Why};
 
 impl Home {
     /// All has happened, and the hub has nothing more to do.
@@ -146,44 +147,23 @@ impl Home {
     }
 }
 
-/// Somebody who has waited for too long, and who else waited or was not there then.
-pub(super) struct Late {
-    id: RoutineId,
-    /// Those who came later and had their places.
-    ahead: Vec<RoutineId>,
-}
-
 impl Home {
-    /// Who has waited for too long.
-    pub(super) fn late(&self) -> Vec<Late> {
-        let runs = &self.hub().runs;
-        let is_late = |run: &Run<u8>| run.late && run.stage == Stage::Waiting;
-        let all = runs.iter().filter(|it| is_late(it.1));
-        let placed = |id: RoutineId| {
-            let later = runs.range(id..).filter(|it| it.1.stage != Stage::Waiting);
-            later.map(|it| *it.0).collect()
-        };
-        all.map(|(&id, _)| Late {
-            id,
-            ahead: placed(id),
-        })
-        .collect()
+    /// Who has waited for too long, with a place or without one.
+    pub(super) fn late(&self) -> Vec<Impatient> {
+        let late = self.hub().runs.iter().filter(|it| it.1.late);
+        late.map(|it| Impatient::new(self.hub(), *it.0)).collect()
     }
 
-    /// Whether somebody has got a place since then on a device for which it waits still.
-    pub(super) fn is_overtaken(&self, late: &Late) -> bool {
-        let runs = &self.hub().runs;
-        let Some(waiting) = runs.get(&late.id) else {
-            return false;
-        };
-        if waiting.stage != Stage::Waiting {
-            return false;
-        }
-        let meets = |run: &Run<u8>| run.devices.iter().any(|it| waiting.devices.contains(it));
-        let mut later = runs.range(late.id..);
-        later.any(|(id, run)| {
-            *id != late.id && run.stage != Stage::Waiting && !late.ahead.contains(id) && meets(run)
-        })
+    /// Whether all who may be overtaken lose their patience at some time: those who have issued no
+    /// command yet.
+    pub(super) fn is_patience_bounded(&self, timers: &[Tick]) -> bool {
+        let config = self.hub().config();
+        let is_patient =
+            config.visibility == Visibility::Eventual && config.scheduler == Scheduler::JustInTime;
+        let loses = |id: RoutineId| timers.contains(&Tick::Hub(Timer::Patience(id)));
+        let waits = |run: &Run<u8>| matches!(run.stage, Stage::Waiting | Stage::Placed);
+        let mut waiting = self.hub().runs.iter().filter(|it| waits(it.1));
+        !is_patient || waiting.all(|(id, run)| run.late || loses(*id))
     }
 }
 

@@ -131,9 +131,11 @@ pub enum Promise {
     Invariants,
     /// From every state there is a way to one in which all routines are finished.
     NoHang,
-    /// Nobody who came later starts on a device for which somebody has waited for too long
-    /// ([`Config::patience`](crate::Config::patience)).
+    /// Nobody who came later starts on a device for which somebody has waited for too long, or goes
+    /// before it there ([`Config::patience`](crate::Config::patience)).
     Patience,
+    /// Whoever has not begun and may be overtaken has waited for too long at some time.
+    PatienceEnds,
     /// Under eventual visibility nobody is aborted for a device that it could do without (rule 4 of
     /// section 3). Strict models abort for devices that are asked about, too, and the strongest for
     /// any.
@@ -192,6 +194,12 @@ impl Setup {
         if looks_at(Promise::Patience) {
             model = model.always("nobody overtakes who has waited for too long", |state| {
                 state.machines().all(|it| !it.overtaken)
+            });
+        }
+        if looks_at(Promise::PatienceEnds) {
+            model = model.always("nobody is patient for ever", |state| {
+                let mut nodes = state.nodes();
+                nodes.all(|node| node.machine().is_patience_bounded(node.timers()))
             });
         }
         if looks_at(Promise::Spared) && self.visibility == Visibility::Eventual {

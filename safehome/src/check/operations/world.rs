@@ -69,6 +69,8 @@ pub(super) struct World<'a> {
     begun: BTreeSet<NodeId>,
     unordered: u64,
     is_calm: bool,
+    /// Since when a routine that has issued no command is known to the host.
+    waits: BTreeMap<RoutineId, Time>,
     /// What happened, if somebody wants to read it.
     pub(super) story: Option<Vec<String>>,
     pub(super) summary: Summary,
@@ -110,6 +112,7 @@ impl<'a> World<'a> {
             begun: BTreeSet::new(),
             unordered: 0,
             is_calm: true,
+            waits: BTreeMap::new(),
             story: None,
             summary: Summary {
                 is_weak: settings.config.visibility == Visibility::Weak,

@@ -6,9 +6,10 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Choose, Driver, Effect, Input, NodeId, Ratio, Time, Weights};
 
+use super::super::super::patience::Impatient;
 use super::{Flying, World};
 use crate::run::Run;
-use crate::{Command, Event, Hub, Reject, Undo, Why};
+use crate::{Command, Event, Hub, Reject, Scheduler, Undo, Visibility, Why};
 
 /// When the host stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,6 +96,7 @@ impl World<'_> {
         let about = about.map(|id| (id, self.believed(id)));
         // Of several ticks at a time a later one may make another device of it.
         let is_one = input.is_some();
+        let late = self.late();
         let told = match input {
             Some(input) => self.hub.step(now, &mut Nothing, input, carry_out),
             None => {
@@ -108,6 +110,9 @@ impl World<'_> {
         self.watch()?;
         if is_one {
             self.is_said_as_it_is(&events)?;
+        }
+        if let Some(late) = late.iter().find(|it| it.is_overtaken(self.hub.machine())) {
+            return Err(format!("{late:?} waits for too long, and is overtaken"));
         }
         for event in events {
             if let Some(story) = &mut self.story {
@@ -144,7 +149,10 @@ impl World<'_> {
 
     fn carry_out(&mut self, event: Event<u8>, stop: Stop) -> Result<(), String> {
         match event {
-            Event::Accepted(_) => self.open += 1,
+            Event::Accepted(id) => {
+                self.open += 1;
+                self.waits.insert(id, self.now);
+            }
             Event::Issue {
                 device,
                 token,
@@ -185,11 +193,13 @@ impl World<'_> {
                 }
             }
             Event::Committed(id) => {
+                self.waits.remove(&id);
                 self.summary.committed += 1;
                 self.witness.committed.push(id);
                 self.over()?;
             }
             Event::Aborted { routine, why, undo } => {
+                self.waits.remove(&routine);
                 let is_due = |it: &&(NodeId, Undo)| matches!(it.1, Undo::Begun | Undo::Pending);
                 self.begun.extend(undo.iter().filter(is_due).map(|it| it.0));
                 self.summary.aborted += 1;
@@ -211,9 +221,25 @@ impl World<'_> {
             Event::Stuck(device) | Event::GivenUp(device) => {
                 self.begun.remove(&device);
             }
-            Event::Started(_) | Event::Aborting { .. } | Event::Incongruent { .. } => {}
+            Event::Started(id) => {
+                self.waits.remove(&id);
+            }
+            Event::Aborting { .. } | Event::Incongruent { .. } => {}
         }
         Ok(())
+    }
+
+    /// Who has waited for too long, by the host's clock: for longer than patience, and has issued no
+    /// command.
+    fn late(&self) -> Vec<Impatient> {
+        let config = &self.settings.config;
+        if config.visibility != Visibility::Eventual || config.scheduler != Scheduler::JustInTime {
+            return Vec::new();
+        }
+        let is_late = |since: Time| self.now > since + config.patience;
+        let late = self.waits.iter().filter(|it| is_late(*it.1));
+        late.map(|it| Impatient::new(self.hub.machine(), *it.0))
+            .collect()
     }
 
     pub(super) fn over(&mut self) -> Result<(), String> {
@@ -239,6 +265,7 @@ impl World<'_> {
         self.hub = Driver::new(hub);
         // Another clock.
         self.now = Time::ZERO;
+        self.waits.values_mut().for_each(|it| *it = Time::ZERO);
         for thing in &mut self.things {
             thing.asked = None;
         }
