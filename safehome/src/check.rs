@@ -10,6 +10,7 @@ mod algorithm;
 mod errata;
 mod home;
 pub mod operations;
+mod order;
 mod patience;
 mod sound;
 

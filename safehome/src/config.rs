@@ -31,7 +31,8 @@ pub enum Scheduler {
     FirstCome,
     /// At the earliest place where it can start at once; it waits until there is one.
     JustInTime,
-    /// Into gaps between others, by estimates of how long each needs a device.
+    /// Into gaps between others, by estimates of how long each needs a device; but not before one that
+    /// sets the same devices, if neither asks for a state.
     #[default]
     Timeline,
 }

@@ -19,6 +19,7 @@
 //! | a device has one command on its way at a time | |
 //! | no two routines wait for each other, and every routine is finished | outcomes are reported, or [`Config::timeout`] passes; the host ticks |
 //! | under `GlobalStrict` one routine runs at a time; under `PartitionedStrict` those that run at a time have no device in common | |
+//! | of routines that set the same devices and ask for no state, one that was submitted later comes later: the last one wins | every [`Visibility`] but `Weak` |
 //! | a routine that has not begun, or waits for a device, is overtaken there for [`Config::patience`] at most | [`Scheduler::JustInTime`] |
 //! | a hub that comes back from what it [saved](Saved) loses no command and does none twice | it was saved before its events were carried out; the device can be asked ([`Event::Ask`]), else what is unknown is restored |
 //! | memory is bounded; nothing panics | [`Config::routine_limit`], [`Config::device_limit`], [`Config::step_limit`] |

@@ -44,6 +44,9 @@ pub enum Published {
     /// Who has waited for too long is the first to be tried, and others still start where it waits
     /// (section 5; erratum H18).
     LateIsMerelyFirst,
+    /// A routine goes into the first gap that is long enough, also before one that sets the same
+    /// devices (Algorithm 1; erratum H23).
+    AnyGap,
 }
 
 selvedge_core::published_rules! {
@@ -63,4 +66,5 @@ selvedge_core::published_rules! {
     releases_between ReleasesBetween
     any_command_aborts AnyCommandAborts
     late_is_merely_first LateIsMerelyFirst
+    any_gap AnyGap
 }

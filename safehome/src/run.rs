@@ -14,6 +14,9 @@ pub(crate) struct Run<V> {
     /// The devices that it needs, in the order in which it first does.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) devices: Vec<NodeId>,
+    /// The same in order of their ids, if it asks for no state; else none.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub(crate) sets: Vec<NodeId>,
     pub(crate) stage: Stage,
     /// The number of the command that is being done, or else of the next one.
     pub(crate) at: u16,
@@ -46,16 +49,35 @@ pub(crate) enum Stage {
 
 impl<V> Run<V> {
     pub(crate) fn new(routine: Routine<V>) -> Self {
-        Self {
-            devices: routine.devices(),
+        let mut run = Self {
             routine,
+            devices: Vec::new(),
+            sets: Vec::new(),
             stage: Stage::Waiting,
             at: 0,
             tested: false,
             busy: None,
             late: false,
             hidden: false,
+        };
+        run.find_devices();
+        run
+    }
+
+    /// Finds out which devices it needs.
+    pub(crate) fn find_devices(&mut self) {
+        self.devices = self.routine.devices();
+        self.sets.clear();
+        if self.routine.steps.iter().all(|it| it.condition.is_none()) {
+            self.sets.clone_from(&self.devices);
+            self.sets.sort_unstable();
         }
+    }
+
+    /// Whether both set the same devices, and neither asks for a state: whoever submits the second
+    /// one wants what it says, so they keep their order.
+    pub(crate) fn keeps_order_with(&self, other: &Self) -> bool {
+        !self.sets.is_empty() && self.sets == other.sets
     }
 
     pub(crate) fn step(&self) -> Option<&Step<V>> {

@@ -193,6 +193,7 @@ impl<V: Value> Hub<V> {
         // What follows from the routine is not stored.
         let bare = |run: &Run<V>| Run {
             devices: Vec::new(),
+            sets: Vec::new(),
             ..run.clone()
         };
         let devices = self.devices.iter();
@@ -272,7 +273,7 @@ impl<V: Value> Hub<V> {
                     limit,
                 });
             }
-            run.devices = run.routine.devices();
+            run.find_devices();
             if run.stage == Stage::Waiting {
                 let stays_first = stays_first(&hub.config, hub.rules, &run);
                 hub.waiting.join(routine, &run.devices, stays_first);

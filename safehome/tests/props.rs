@@ -161,6 +161,7 @@ fn a_broken_rule_is_noticed() {
         Published::UnknownIsOver,
         Published::ReleasesBetween,
         Published::LateIsMerelyFirst,
+        Published::AnyGap,
     ] {
         let noticed = (0..20_000).find_map(|seed| {
             let broken = run_under(&drawn(seed), &[rule], Ok).err()?;

@@ -51,8 +51,13 @@ fn h15_a_search_without_success_ends() {
     assert_eq!(places, [20, 25]);
     assert!(calls < 20, "{calls} calls");
 
-    let mut home = home(2, scheduled(Scheduler::Timeline), &[]);
-    home.submit(vec![planned(1, 1, 10_000), planned(0, 1, 10_000)]);
+    let mut home = home(3, scheduled(Scheduler::Timeline), &[]);
+    // Another device, lest they keep their order anyway.
+    home.submit(vec![
+        planned(1, 1, 10_000),
+        planned(0, 1, 10_000),
+        set(2, 1),
+    ]);
     let id = home.submit(vec![planned(0, 2, 5_000), planned(1, 2, 5_000)]);
     assert!(home.hub.machine().counters().searched < 20);
     home.wait(Span::secs(60));
@@ -101,13 +106,15 @@ fn h17_a_search_has_a_budget() {
         search_limit: 40,
         ..scheduled(Scheduler::Timeline)
     };
-    let mut home = home(6, config, &[]);
+    // Each has a device of its own besides, lest they keep their order anyway.
+    let mut home = home(6 + 200, config, &[]);
     let mut before = 0;
     for nth in 0..200_u64 {
         let device = |step: u64| (nth * 7 + step * (1 + nth % 5)) % 6;
-        let steps: Vec<Step<u8>> = (0..6)
+        let mut steps: Vec<Step<u8>> = (0..6)
             .map(|step| planned(device(step), nth as u8, 200 + (nth * 31 + step * 17) % 900))
             .collect();
+        steps.push(set(6 + nth, 1));
         home.submit(steps);
         let searched = home.hub.machine().counters().searched;
         assert!(searched - before <= 40);

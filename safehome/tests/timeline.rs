@@ -10,9 +10,12 @@
 
 mod home;
 
-use home::{Home, at, long};
-use selvedge_core::Span;
-use selvedge_safehome::{Config, RoutineId};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use home::{Home, MODELS, at, if_it_is, long, set};
+use selvedge_core::{Driver, Span, Time};
+use selvedge_safehome::{Command, Config, Hub, Published, RoutineId, Scheduler, Visibility};
+use selvedge_sim::histories;
 
 /// A home whose devices do at once what they are told.
 fn home(devices: usize) -> Home {
@@ -42,16 +45,123 @@ fn a_routine_that_must_be_stretched_still_goes_into_gaps() {
 
 #[test]
 fn a_gap_is_taken_only_if_nobody_else_is_late_by_it() {
-    let mut home = home(2);
+    let mut home = home(3);
     let first = submit(&mut home, &[(0, 100), (1, 10)]);
     // It would fit, and take longer than until the first one needs the device.
-    let long = submit(&mut home, &[(1, 101)]);
+    let long = submit(&mut home, &[(1, 101), (2, 1)]);
     let short = submit(&mut home, &[(1, 50)]);
     home.rest();
     let ends = [first, long, short].map(|it| home.committed(it));
     assert_eq!(
         ends,
-        [110_000, 211_000, 50_000].map(|it| Some(at(it))),
+        [110_000, 212_000, 50_000].map(|it| Some(at(it))),
         "the first one is not delayed, the short one goes before it, the long one behind"
     );
+}
+
+/// Every model and every scheduler but the weak one, which promises nothing.
+fn models() -> impl Iterator<Item = Config> {
+    let eventual = [
+        Scheduler::Timeline,
+        Scheduler::JustInTime,
+        Scheduler::FirstCome,
+    ];
+    let strong = MODELS.into_iter().filter(|it| *it != Visibility::Weak);
+    strong.flat_map(move |visibility| {
+        eventual.map(|scheduler| Config {
+            visibility,
+            scheduler,
+            ..Config::default()
+        })
+    })
+}
+
+/// A slider is moved: a routine for each position, up to 100 ms apart. Its last position.
+fn slide(home: &mut Home, seed: u64) -> u8 {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let positions = 2 + (rng.next_u32() % 30) as u8;
+    for position in 1..=positions {
+        home.submit(vec![set(0, position)]);
+        home.wait(Span::millis(u64::from(rng.next_u32() % 100)));
+    }
+    home.rest();
+    positions
+}
+
+#[test]
+fn a_slider_ends_where_it_was_left() {
+    for config in models() {
+        histories(0..40, |seed| {
+            let mut home = Home::new(config, 1);
+            let last = slide(&mut home, seed);
+            assert_eq!(home.states[0], last, "{config:?}");
+        });
+    }
+    // Into any gap the last one goes before others.
+    let ends = |seed| {
+        let mut home = Home::under(&[Published::AnyGap], Config::default(), 1);
+        slide(&mut home, seed) == home.states[0]
+    };
+    let as_left = (0..100).filter(|it| ends(*it)).count();
+    println!("into any gap {as_left} of 100 sliders end where they were left");
+    assert!(as_left < 90);
+}
+
+/// Commands take half of what is estimated, so that there is a gap before the fifth one.
+fn sixth_comes_late(rules: &[Published], restarts: bool) -> u8 {
+    let mut home = Home::under(rules, Config::default(), 1);
+    for value in 1..=5 {
+        home.submit(vec![set(0, value)]);
+    }
+    home.pass(at(165));
+    if restarts {
+        let saved = home.hub.machine().save();
+        home.hub = Driver::new(Hub::restore(Config::default(), saved).unwrap());
+        home.tell(Command::Resume).unwrap();
+    }
+    home.submit(vec![set(0, 6)]);
+    home.rest();
+    home.states[0]
+}
+
+#[test]
+fn the_last_command_wins() {
+    assert_eq!(sixth_comes_late(&[Published::AnyGap], false), 5);
+    assert_eq!(sixth_comes_late(&[], false), 6);
+    assert_eq!(sixth_comes_late(&[], true), 6);
+}
+
+/// Whichever device they set first.
+#[test]
+fn routines_that_set_the_same_devices_keep_their_order() {
+    for config in models() {
+        let mut home = Home::new(config, 3);
+        home.submit(vec![long(2, 1, Span::secs(10)), set(0, 1), set(1, 1)]);
+        let second = home.submit(vec![long(0, 2, Span::secs(20)), long(1, 2, Span::secs(20))]);
+        let third = home.submit(vec![set(1, 3), set(0, 3)]);
+        home.rest();
+        assert!(home.committed(second).unwrap() <= home.committed(third).unwrap());
+        assert_eq!(home.states[..2], [3, 3], "{config:?}");
+    }
+}
+
+/// One that asks for a state, or sets another device besides, still goes into a gap.
+#[test]
+fn others_go_into_gaps() {
+    type Ends = (Vec<selvedge_safehome::Step<u8>>, u64);
+    let ends: [Ends; 3] = [
+        (vec![set(0, 3)], 20_000),
+        (vec![set(0, 3), set(1, 3)], 0),
+        (vec![if_it_is(set(0, 3), 0, 0)], 0),
+    ];
+    for (steps, least) in ends {
+        let mut home = Home::new(Config::default(), 3);
+        home.submit(vec![long(2, 1, Span::secs(10)), set(0, 1)]);
+        home.submit(vec![long(0, 2, Span::secs(20))]);
+        let third = home.submit(steps);
+        home.rest();
+        let ended: Time = home.committed(third).unwrap();
+        assert!(ended >= at(least), "{ended:?}");
+        assert_eq!(ended < at(1_000), least == 0, "{ended:?}");
+    }
 }

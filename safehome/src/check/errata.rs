@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use selvedge_sim::check::Scenario;
 
 use super::Happening::{Cancel, Fails, Restarts, Submit};
-use super::Promise::{Invariants, OneCommand, Patience, Serializable, Spared};
+use super::Promise::{Invariants, LastWins, OneCommand, Patience, Serializable, Spared};
 use super::{Algorithm1, Do, Happening, Promise, Search, Setup, Slot, breaks, holds};
 use crate::Scheduler::{FirstCome, JustInTime, Timeline};
 use crate::{Published, Scheduler};
@@ -282,7 +282,7 @@ fn commands() -> [Case; 4] {
 }
 
 /// Who waits for how long, and which failures count.
-const fn waits() -> [Case; 2] {
+const fn waits() -> [Case; 3] {
     [
         Case {
             name: "H18: others start where somebody has waited for too long",
@@ -322,6 +322,27 @@ const fn waits() -> [Case; 2] {
             promise: Spared,
             steps: 2,
         },
+        Case {
+            name: "H23: a routine goes before one that sets the same",
+            setup: Setup {
+                in_order: true,
+                ..home(
+                    2,
+                    Timeline,
+                    const {
+                        &[
+                            Submit(&[Do::set(1, 1), Do::set(0, 1)]),
+                            Submit(&[Do::long(0, 2)]),
+                            Submit(&[Do::set(0, 3)]),
+                        ]
+                    },
+                )
+            },
+            states: 21,
+            rules: &[Published::AnyGap],
+            promise: LastWins,
+            steps: 8,
+        },
     ]
 }
 
@@ -335,7 +356,8 @@ fn searches() -> Vec<Scenario> {
         ends: true,
         ..FIRST
     };
-    const BA: &[Do] = &[Do::long(1, 1), Do::long(0, 1)];
+    // Another device, lest they keep their order anyway.
+    const BAC: &[Do] = &[Do::long(1, 1), Do::long(0, 1), Do::set(2, 1)];
     const AB: &[Do] = &[Do::long(0, 2), Do::long(1, 2)];
     const ABC: &[Do] = &[Do::set(0, 3), Do::set(1, 3), Do::set(2, 3)];
     let printed = |name: &str, steps, rules, lineages: Vec<Vec<Slot>>, routine: Vec<_>, limit| {
@@ -369,8 +391,8 @@ fn searches() -> Vec<Scenario> {
     vec![
         holds(
             endless,
-            41,
-            home(2, Timeline, const { &[Submit(BA), Submit(AB)] }),
+            56,
+            home(3, Timeline, const { &[Submit(BAC), Submit(AB)] }),
         ),
         printed(endless, 11, FIRST, ring(), vec![(0, 5), (1, 5)], 10),
         holds(
@@ -388,13 +410,13 @@ fn searches() -> Vec<Scenario> {
         ),
         holds(
             many,
-            428,
+            539,
             Setup {
                 search_limit: 2,
                 ..home(
                     3,
                     Timeline,
-                    const { &[Submit(BA), Submit(AB), Submit(ABC)] },
+                    const { &[Submit(BAC), Submit(AB), Submit(ABC)] },
                 )
             },
         ),

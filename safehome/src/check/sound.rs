@@ -23,6 +23,9 @@ const READS: &[Do] = &[
     },
 ];
 
+/// The same devices as the second one.
+const AGAIN: &[Do] = &[Do::set(2, 7), Do::long(1, 7)];
+
 /// A model, its name, and the numbers of states of the scenarios.
 struct Row(Visibility, Scheduler, &'static str, [usize; 4]);
 
@@ -74,6 +77,9 @@ const ROWS: [Row; 7] = [
 /// The numbers of states with commands that act late.
 const LATES: [usize; 7] = [12_392, 12_013, 11_616, 10_324, 10_231, 12_572, 1_643];
 
+/// The numbers of states where two routines set the same.
+const SAMES: [usize; 7] = [1_435, 2_324, 1_569, 535, 535, 535, 2_338];
+
 /// The numbers of states with restarts of the hub.
 const RESUMES: [[usize; 3]; 7] = [
     [1_895, 9_561, 4_226],
@@ -104,6 +110,7 @@ pub(super) fn quick() -> Vec<Scenario> {
     }
     all.push(echoes());
     all.extend(lates());
+    all.extend(sames());
     all.extend(resumes());
     all
 }
@@ -154,6 +161,24 @@ fn lates() -> Vec<Scenario> {
         holds(&format!("{name}: commands act late"), states, setup)
     };
     rows.map(scenario).collect()
+}
+
+/// Two routines set the same devices, one after the other.
+fn sames() -> Vec<Scenario> {
+    let mut all = Vec::new();
+    for (Row(visibility, scheduler, name, _), states) in ROWS.into_iter().zip(SAMES) {
+        let setup = Setup {
+            visibility,
+            scheduler,
+            ..Setup::home(
+                3,
+                const { &[Submit(ALL), Submit(TWICE), Submit(AGAIN), Cancel(0)] },
+            )
+        };
+        let name = format!("{name}: two of 3 routines set the same, a cancel");
+        all.push(holds(&name, states, setup));
+    }
+    all
 }
 
 /// The hub restarts at any moment, with commands on their way, long ones, rollbacks and devices that

@@ -197,12 +197,12 @@ impl<V: Value> Hub<V> {
         self.can_ask(run)?;
         for &at in &run.devices {
             let device = self.devices.get(&at).ok_or(Unready::NoRoom)?;
-            let first = self.room(at, |id| self.runs.get(&id)).first;
+            let first = self.room(at, run, |id| self.runs.get(&id)).first;
             if first != device.first_free() {
                 let entry = device.lineage.get(first.saturating_sub(1));
                 let owner = entry.and_then(|it| self.runs.get(&it.routine()?));
-                // Who is late stays first until it gives the device back.
-                let stays = owner.is_some_and(|it| it.late);
+                // It stays first until it gives the device back.
+                let stays = owner.is_some_and(|it| it.late || it.keeps_order_with(run));
                 return Err(if stays {
                     Unready::Taken(at)
                 } else {
@@ -229,7 +229,7 @@ impl<V: Value> Hub<V> {
     /// Places right behind those who have touched the devices, if they agree with one order.
     fn in_front(&self, id: RoutineId, now: Time) -> Option<Vec<Place>> {
         let needs = self.needs(id);
-        let mut sides = Sides::new(self, &needs);
+        let mut sides = Sides::new(self, self.runs.get(&id)?, &needs);
         let mut places = Vec::with_capacity(needs.len());
         for (number, need) in needs.iter().enumerate() {
             let device = self.devices.get(&need.device)?;

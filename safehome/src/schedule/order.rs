@@ -77,7 +77,7 @@ struct Reach {
 
 impl<'a, V: Value> Sides<'a, V> {
     /// Of a routine that has chosen nothing yet.
-    pub(crate) fn new(hub: &'a Hub<V>, needs: &'a [Need]) -> Self {
+    pub(crate) fn new(hub: &'a Hub<V>, new: &'a Run<V>, needs: &'a [Need]) -> Self {
         let live = |(&id, run)| Live {
             id,
             run,
@@ -89,7 +89,7 @@ impl<'a, V: Value> Sides<'a, V> {
         all.extend(runs.filter(|it| it.1.stage != Stage::Waiting).map(live));
         let run = |id| Some(all.get(index(&all, id)?)?.run);
         let mut rooms = Vec::with_capacity(needs.len() * (needs.len() + 1));
-        rooms.extend(needs.iter().map(|need| hub.room(need.device, run)));
+        rooms.extend(needs.iter().map(|need| hub.room(need.device, new, run)));
         Self {
             hub,
             needs,
@@ -236,9 +236,14 @@ impl<'a, V: Value> Sides<'a, V> {
 }
 
 impl<V: Value> Hub<V> {
-    /// Where anybody may go on a device: behind all that have touched it, and all that must not be
-    /// overtaken there.
-    pub(crate) fn room<'a>(&self, id: NodeId, run: impl Fn(RoutineId) -> Option<&'a Run<V>>) -> Room
+    /// Where a new routine may go on a device: behind all that have touched it, and all that must
+    /// not be overtaken there.
+    pub(crate) fn room<'a>(
+        &self,
+        id: NodeId,
+        new: &Run<V>,
+        run: impl Fn(RoutineId) -> Option<&'a Run<V>>,
+    ) -> Room
     where
         V: 'a,
     {
@@ -250,6 +255,8 @@ impl<V: Value> Hub<V> {
             Stage::Running => !self.config.pre_leases || run.late || run.waits_for(id),
             Stage::Aborting(_) | Stage::Committed => true,
         };
+        let must_stay =
+            |run: &Run<V>| must_stay(run) || run.keeps_order_with(new) && !self.rules.any_gap();
         let stays = |entry: &Entry<V>| {
             entry.touched || entry.routine().and_then(&run).is_some_and(must_stay)
         };

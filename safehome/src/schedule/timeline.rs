@@ -24,16 +24,20 @@ impl<V: Value> Hub<V> {
     /// beyond [`Config::stretch`](crate::Config::stretch), or else any. Behind all others if none
     /// are found within [`Config::search_limit`](crate::Config::search_limit).
     ///
-    /// To go behind all others would stretch it as much, and later ones would have to go behind it.
+    /// Not in front of a routine that sets the same devices, if neither asks for a state: the first
+    /// one would come last. To go behind all others would stretch it as much, and later ones would have to go behind it.
     pub(crate) fn timeline(&mut self, id: RoutineId, now: Time) -> Vec<Place> {
         let needs = self.needs(id);
         let work = needs.iter().map(|it| it.until).max().unwrap_or_default();
         let longest = Span(work.0.saturating_mul(self.config.stretch.into()) / 100);
         let mut left = self.config.search_limit;
-        let mut sides = Sides::new(self, &needs);
-        let mut found = self.search(&needs, now, longest, &mut sides, &mut left);
-        if found == Err(Unplaced::NoGap) {
-            found = self.search(&needs, now, Span(u64::MAX), &mut sides, &mut left);
+        let mut found = Err(Unplaced::NoGap);
+        if let Some(run) = self.runs.get(&id) {
+            let mut sides = Sides::new(self, run, &needs);
+            found = self.search(&needs, now, longest, &mut sides, &mut left);
+            if found == Err(Unplaced::NoGap) {
+                found = self.search(&needs, now, Span(u64::MAX), &mut sides, &mut left);
+            }
         }
         self.counters.searched += u64::from(self.config.search_limit - left);
         self.counters.unplaced += u64::from(found == Err(Unplaced::GaveUp));

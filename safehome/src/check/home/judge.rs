@@ -5,11 +5,12 @@ use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
 
+use super::super::order::is_in_order;
 use super::super::patience::Impatient;
 use super::{Happening, Home, Tick};
 use crate::lineage::Owner;
 use crate::run::{Run, Stage};
-use crate::{Placed, Priority, RoutineId, Scheduler, Skip, Timer, Visibility, Why};
+use crate::{Placed, Priority, Routine, RoutineId, Scheduler, Skip, Timer, Visibility, Why};
 
 impl Home {
     /// All has happened, and the hub has nothing more to do.
@@ -95,6 +96,18 @@ impl Home {
         steps
             .flatten()
             .any(|it| it.device == device.0 && it.undo.is_some() && it.undo == state)
+    }
+
+    /// Whether of those that set the same devices and ask for no state the last one comes last.
+    pub(super) fn is_in_order(&self) -> bool {
+        is_in_order(&self.order, |id| {
+            let which = self.submitted.iter().position(|it| *it == Some(id))?;
+            let Some(Happening::Submit(steps)) = self.happenings.get(which) else {
+                return None;
+            };
+            let steps = steps.iter().map(|it| it.step()).collect();
+            Some(Routine { steps })
+        })
     }
 
     /// Invariants 2 to 4.

@@ -124,6 +124,9 @@ pub enum Promise {
     /// In the end the devices are as if the committed routines had run one by one, in the order
     /// that was told, and each saw what it would have seen.
     Serializable,
+    /// Of routines that set the same devices and ask for no state the last one that is committed
+    /// comes last.
+    LastWins,
     /// A device has one command on its way at a time.
     OneCommand,
     /// Who released a device stands before who uses it, and that one before all others; no two
@@ -179,6 +182,11 @@ impl Setup {
                 state
                     .machines()
                     .all(|it| !it.is_over() || it.is_explained())
+            });
+        }
+        if looks_at(Promise::LastWins) {
+            model = model.always("the last of those that set the same wins", |state| {
+                state.machines().all(Home::is_in_order)
             });
         }
         if looks_at(Promise::OneCommand) {

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Driver, Input, NodeId, Span, Time};
 
+use super::super::order::is_in_order;
 use super::bytes::{Bytes, FEW, Settings};
 use super::oracle::{FIRST, Verdict, Witness};
 use super::{Storage, Summary};
@@ -68,9 +69,9 @@ pub(super) struct World<'a> {
     /// Devices of which it was told that they are restored, and not yet what came of it.
     begun: BTreeSet<NodeId>,
     unordered: u64,
-    is_calm: bool,
     /// Since when a routine that has issued no command is known to the host.
     waits: BTreeMap<RoutineId, Time>,
+    is_calm: bool,
     /// What happened, if somebody wants to read it.
     pub(super) story: Option<Vec<String>>,
     pub(super) summary: Summary,
@@ -111,8 +112,8 @@ impl<'a> World<'a> {
             handled: false,
             begun: BTreeSet::new(),
             unordered: 0,
-            is_calm: true,
             waits: BTreeMap::new(),
+            is_calm: true,
             story: None,
             summary: Summary {
                 is_weak: settings.config.visibility == Visibility::Weak,
@@ -339,6 +340,13 @@ impl<'a> World<'a> {
         let told = self.witness.order.iter().filter(is_routine).count();
         if told != self.witness.committed.len() {
             return Err(format!("{told} of the committed routines have their place"));
+        }
+        let routines = &self.witness.routines;
+        if !is_in_order(&self.witness.order, |id| routines.get(&id).cloned()) {
+            let order = &self.witness.order;
+            return Err(format!(
+                "the last of those that set the same loses: {order:?}"
+            ));
         }
         if self.unordered == 0 {
             self.witness.follow_told()?;
