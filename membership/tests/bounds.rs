@@ -170,6 +170,22 @@ fn broadcasts_arrive_once_at_every_other_node() {
     );
 }
 
+/// More of them than any number that might be left out of the count.
+#[test]
+fn each_of_many_broadcasts_arrives() {
+    let mut ring = Ring::joined(2, &plain());
+    for number in 0..300_u16 {
+        let payload = Box::new(number.to_le_bytes());
+        ring.command(0, Command::Broadcast(payload)).unwrap();
+        ring.periods(3, |_, _, _| true);
+    }
+    let arrived = ring.events.iter().filter_map(|(at, event)| match event {
+        Event::Broadcast { payload, .. } if *at == 1 => Some(payload.to_vec()),
+        _ => None,
+    });
+    assert!(arrived.eq((0..300_u16).map(|number| number.to_le_bytes().to_vec())));
+}
+
 #[test]
 fn metadata_spreads_and_changes() {
     let mut ring = Ring::joined(4, &plain());

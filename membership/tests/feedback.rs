@@ -9,10 +9,12 @@
 
 mod lone;
 
-use lone::{Lone, pings, quiet};
+use lone::{Lone, pings, quiet, says_that_it_lives};
 use proptest::prelude::*;
 use selvedge_core::{Effect, Member, NodeId, Ratio};
-use selvedge_membership::{Body, Command, Config, Event, Membership, Message, PassiveFeedback};
+use selvedge_membership::{
+    Body, Command, Config, Event, Membership, Message, PassiveFeedback, Phase,
+};
 
 /// Distances whose inverses are to each other as 43, 30, 17 and 10.
 const WORKED: [u32; 4] = [510, 731, 1_290, 2_193];
@@ -134,6 +136,27 @@ fn the_average_moves_by_an_eighth() {
         }
         assert_eq!(lone.reported_to().len(), reports, "after {gap} periods");
     }
+}
+
+/// A gap in the life before is no gap in this one.
+#[test]
+fn who_comes_back_counts_its_probes_anew() {
+    let mut lone = Lone::new(quiet(), &[1]);
+    for _ in 0..25 {
+        lone.period(None);
+    }
+    lone.command(Command::Leave);
+    while lone.driver.machine().phase() != Phase::Idle {
+        lone.period(None);
+    }
+    lone.command(Command::Join { seeds: vec![] });
+    lone.hear(Member::new(2, 0), says_that_it_lives(2));
+    for _ in 0..25 {
+        lone.period(None);
+    }
+    assert!(lone.reported_to().is_empty());
+    lone.period(None);
+    assert_eq!(lone.reported_to(), [2]);
 }
 
 fn passive(lone_distance: u32) -> Lone {

@@ -383,3 +383,23 @@ fn halves_find_together_when_one_has_forgotten_the_other() {
     ring.periods(40, |_, _, _| true);
     assert!(ring.nodes.iter().all(|node| node.machine().live() == 4));
 }
+
+/// A former life under its number may have said so, or an operator. The others take it for over.
+#[test]
+fn who_lives_and_hears_that_it_left_goes_on_in_a_later_life() {
+    let mut ring = Ring::joined(3, &plain());
+    let former = Member::new(2, 7);
+    for hearer in [0, 2] {
+        let message = says(former, 0, Claim::Left(Age::default()));
+        let from = Member::new(1, 7);
+        ring.step(hearer, Input::Message { from, message }).unwrap();
+    }
+    let present = Member::new(2, 8);
+    assert_eq!(ring.nodes[2].machine().me(), present);
+    assert!(ring.events.contains(&(2, Event::Identity(present))));
+    ring.periods(10, |_, _, _| true);
+    for observer in [0, 1] {
+        let view = ring.nodes[observer].machine().member(NodeId(2)).unwrap();
+        assert_eq!((view.member, view.status), (present, Status::Alive));
+    }
+}

@@ -192,6 +192,17 @@ fn metadata_of_a_life_under_a_used_number_ends_as_the_node_says() {
     }
 }
 
+/// Whoever takes another word passes it on, so the member hears of it.
+#[test]
+fn a_word_that_a_member_never_said_reaches_it_and_is_put_right() {
+    let mut ring = ring_of_three(&plain());
+    let member = Member::new(2, 7);
+    tell(&mut ring, news(), member, 0, Claim::Alive(word("other")));
+    assert_eq!(listed(&ring, 2), (Status::Alive, 0, "other".into()));
+    ring.periods(12, |_, _, _| true);
+    assert_eq!(listed(&ring, 2), (Status::Alive, 1, "old".into()));
+}
+
 #[test]
 fn lists_that_differ_in_metadata_alone_have_different_digests() {
     let digest_with = |metadata: &str| {
@@ -228,6 +239,8 @@ fn metadata_that_changes_while_a_node_asks_to_be_let_in_is_a_new_word() {
     ring.command(3, Command::Join { seeds }).unwrap();
     ring.command(3, Command::SetMetadata(word("changed")))
         .unwrap();
+    // It does not wait until it is told what the others hold.
+    assert_eq!(ring.nodes[3].machine().member(me.id).unwrap().revision, 1);
     ring.settle(|_, _, _| true);
     assert_eq!(listed(&ring, 3), (Status::Alive, 0, "first".into()));
     ring.periods(8, |_, _, _| true);

@@ -71,6 +71,33 @@ fn a_bag_is_emptied_in_proportion_and_filled_again() {
     }
 }
 
+/// And not only in the next bag, which may be thousands of draws away.
+#[test]
+fn who_comes_back_is_in_the_bag_again() {
+    let config = Config {
+        selection: Selection::TimeBounded,
+        ..quiet()
+    };
+    let mut lone = Lone::new(config, &[1, 1, 100]);
+    assert_eq!(targets(&mut lone, 3, 10).iter().sum::<usize>(), 10);
+    let claims = [
+        Claim::Failed(Metadata::default(), Age::default()),
+        Claim::Alive(Metadata::default()),
+    ];
+    for (revision, claim) in (0..).zip(claims) {
+        let member = Member::new(2, 0);
+        let mut message = Message::bare(Body::Ack { origin: None });
+        message.records.0.push(Record {
+            member,
+            revision,
+            claim,
+        });
+        lone.hear(Member::new(3, 0), message);
+    }
+    let counts = targets(&mut lone, 3, 40);
+    assert!(counts[0] > 10 && counts[1] > 10, "{counts:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 60,

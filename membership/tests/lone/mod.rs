@@ -27,13 +27,7 @@ impl Lone {
         lone.command(Command::Join { seeds: vec![] });
         for (id, &distance) in (2..).zip(distances) {
             let member = Member::new(id, 0);
-            let mut message = Message::bare(Body::Ack { origin: None });
-            message.records.0.push(Record {
-                member,
-                revision: 0,
-                claim: Claim::Alive(Metadata::default()),
-            });
-            lone.hear(member, message);
+            lone.hear(member, says_that_it_lives(id));
             let id = member.id;
             lone.command(Command::SetDistance { id, distance });
         }
@@ -107,6 +101,17 @@ impl Lone {
             })
             .collect()
     }
+}
+
+/// A member's word of itself.
+pub(crate) fn says_that_it_lives(id: u64) -> Message {
+    let mut message = Message::bare(Body::Ack { origin: None });
+    message.records.0.push(Record {
+        member: Member::new(id, 0),
+        revision: 0,
+        claim: Claim::Alive(Metadata::default()),
+    });
+    message
 }
 
 /// Who was pinged, in order.

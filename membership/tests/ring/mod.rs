@@ -96,7 +96,7 @@ impl Ring {
         while !self.wire.is_empty() {
             let (from, to, message) = self.wire.remove(0);
             let to_node = to.0 as usize;
-            if to_node < self.nodes.len() && passes(from, to, &message) {
+            if passes(from, to, &message) && to_node < self.nodes.len() {
                 self.step(to_node, Input::Message { from, message }).ok();
             }
         }
