@@ -29,10 +29,11 @@ fn node(members: u64) -> (Driver<Membership>, ChaCha8Rng) {
     let config = Config {
         retransmit_factor: 1,
         sync_after: 0,
+        hearsay_limit: 0,
         ..Config::default()
     };
     let machine = Membership::new(Member::new(0, 1), config);
-    let mut driver = Driver::new(machine.expect("a change of two settings within their ranges"));
+    let mut driver = Driver::new(machine.expect("a change of a few settings within their ranges"));
     let begin = Input::Command(Command::Join { seeds: Vec::new() });
     let mut joined = driver.step(Time::ZERO, &mut rng, begin, drop).is_ok();
     for first in (1..members).step_by(100) {

@@ -46,6 +46,7 @@ const CALM: Bounds = Bounds {
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = failures();
     all.extend(lives_and_joins());
+    all.extend(hearsay());
     all.extend(deep());
     all.extend(published());
     all
@@ -154,7 +155,7 @@ fn lives_and_joins() -> Vec<Scenario> {
         }),
         unnoticed(
             "crash, loss and comeback unnoticed, comparison of lists",
-            36_869,
+            27_719,
             {
                 let mut start = Start::unnoticed(back);
                 start.config.sync_after = 1;
@@ -181,6 +182,53 @@ fn lives_and_joins() -> Vec<Scenario> {
             Start::meshed(2, Bounds { drops: 1, ..CALM }),
             vec![left, again],
         ),
+    ]
+}
+
+/// Members that believe each other within bounds.
+fn hearsay() -> Vec<Scenario> {
+    let bounded = |mut start: Start| {
+        start.config.hearsay_limit = 1;
+        start
+    };
+    let back = Bounds {
+        crashes: 1,
+        restarts: 1,
+        ..CALM
+    };
+    vec![
+        holds(
+            "crash and loss, hearsay within bounds",
+            96_029,
+            bounded(Start::meshed(
+                3,
+                Bounds {
+                    drops: 1,
+                    crashes: 1,
+                    ..CALM
+                },
+            )),
+        ),
+        commanded(
+            "leave, hearsay within bounds",
+            1_309,
+            bounded(Start::meshed(3, CALM)),
+            vec![Command::Leave],
+        ),
+        holds(
+            "3 nodes, crash and comeback with memory, hearsay within bounds",
+            109_950,
+            bounded(Start::meshed(3, back)),
+        ),
+        holds(
+            "3 nodes, crash and comeback under the same number, hearsay within bounds",
+            158_517,
+            bounded(Start {
+                comeback: 0,
+                ..Start::meshed(3, back)
+            }),
+        )
+        .deep(),
     ]
 }
 

@@ -73,6 +73,13 @@ pub struct Config {
     /// it to the most members there can be at once, and as many again as leave within
     /// `tombstone_periods`. Default 4,096.
     pub member_limit: u32,
+    /// How much one node may tell of others in a period: so many new members, changes of metadata,
+    /// suspicions and failures in all, where nobody had a doubt, and half as many of it, at least
+    /// one, for each live member that it says has left. So one lie changes so many entries. What a
+    /// member says of itself is believed beyond that, and so is the list that a joiner fetches. A
+    /// later life of a live member is never believed on another's word; the member is asked. 0
+    /// believes everybody everything. Default 8.
+    pub hearsay_limit: u16,
     /// How many updates may wait to be passed on. Default 256.
     pub gossip_limit: u16,
     /// The longest application broadcast in bytes, with the same bounds as `metadata_limit`.
@@ -205,6 +212,7 @@ impl Default for Config {
             frame_budget: 1_400,
             metadata_limit: 32,
             member_limit: 4_096,
+            hearsay_limit: 8,
             gossip_limit: 256,
             broadcast_len: 512,
             broadcast_limit: 32,
@@ -232,7 +240,7 @@ impl Config {
 
     /// The thesis' setting (section 4.1.1) with 1 unit = 1 ms: period 20 plus 0 to 2, suspicion
     /// 160, three relays, plain choice with m = 3, both feedbacks, suspicions told at once, no
-    /// stretching. Joining, syncing and reconnecting, on which the thesis is silent, are ours.
+    /// stretching, and everybody is believed. Joining, syncing and reconnecting, on which the thesis is silent, are ours.
     #[must_use]
     pub fn thesis() -> Self {
         Self {
@@ -244,6 +252,7 @@ impl Config {
             suspicion: SuspicionLength::Fixed(8),
             publish_after: 1,
             stretch_limit: 0,
+            hearsay_limit: 0,
             ..Self::default()
         }
     }

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Context, Incarnation, Member, NodeId};
 
+use crate::hearsay::beyond;
 use crate::list::Standing;
 use crate::message::{Body, Key, Message, Records};
 use crate::suspicion::Source;
@@ -80,7 +81,7 @@ impl Membership {
             Body::Welcome { you, next } if you == self.me => {
                 self.enter_mesh(cx);
                 for record in records.0 {
-                    self.merge(record, Source::Fetched, cx);
+                    self.merge(from, record, Source::Fetched, cx);
                 }
                 self.fetch = next;
                 self.fetch_from(from, cx);
@@ -88,7 +89,7 @@ impl Membership {
             }
             Body::Known { life } if life.id == self.me.id => {
                 if !self.me.incarnation.newer_than(life.incarnation) {
-                    self.take_identity(life.incarnation.next(), cx);
+                    self.take_identity(beyond(self.me.incarnation, life.incarnation), cx);
                     self.ask_to_join(from, cx);
                 }
                 Ok(())
@@ -139,7 +140,7 @@ impl Membership {
         }
         for record in records.0 {
             if record.member == from {
-                self.merge(record, Source::News, cx);
+                self.merge(from, record, Source::News, cx);
             }
         }
         let is_in = self
@@ -155,7 +156,7 @@ impl Membership {
     /// Someone knows a later life of our node than we are.
     pub(crate) fn learn_of_heir(&mut self, life: Member, cx: &mut Context<'_, Self>) {
         if self.phase == Phase::Joined && life.supersedes(self.me) {
-            self.take_identity(life.incarnation.next(), cx);
+            self.give_way(life.incarnation, cx);
         }
     }
 

@@ -27,6 +27,8 @@
 //! | memory is bounded, whatever peers send; nothing panics | about 80 bytes for each of [`Config::member_limit`] members, and metadata |
 //! | handling a message takes O(log N) and what is on its back | |
 //!
+//! | one lie of a member about others changes at most [`Config::hearsay_limit`] entries of one list in a period | the member cannot send in another's name; see [below](#what-a-member-that-lies-can-do) |
+//!
 //! What is *not* promised: a member that is declared failed may be alive (the network decides), and
 //! two nodes' lists may differ at any moment. Protocols above must stay safe under both; they learn
 //! of changes as [`Delta`](selvedge_core::Delta)s.
@@ -48,6 +50,30 @@
 //! A member's *incarnation* is one life: it changes only when the node restarts and forgets, or
 //! must give way to a life that somebody remembers. Within a life the member alone raises its
 //! *revision*, to refute or to change its metadata. So a false suspicion does not change who it is.
+//!
+//! # What a member that lies can do
+//!
+//! Records are not signed, so a member can say anything of others. What it says of itself is
+//! believed; what it says of others only within bounds. L is [`Config::hearsay_limit`], by default
+//! 8, and counts for each sender, receiver and period; a receiver believes 16 senders a period.
+//!
+//! | lie | what becomes of it |
+//! |---|---|
+//! | that members have left | two are believed (half of L each). Each of these goes on in another life as soon as it hears of it, once a period |
+//! | that members are in a later life | refused where the member is listed as live: it is asked. Told to the member itself, it moves it to another life, once a period and by 2^30 numbers at most, so that all can follow |
+//! | a revision more than 2^20 ahead | refused by all but the member itself, which goes on in another life |
+//! | members that do not exist | L are believed, found silent, and forgotten like the dead. They fill the list up to [`Config::member_limit`], L in a period, and give way to live members as soon as they are found silent |
+//! | another's metadata | L are believed, until the member hears of it and goes on in another life with its own |
+//! | that members are suspected, or failed | L are believed, until the members refute |
+//! | requests for the list | answered to those that are on it; anybody may ask a node for its own record, and to be let in |
+//!
+//! What is refused is counted in [`Counters::hearsay_refused`] and [`Counters::readers_refused`]. Lists
+//! agree again when the lies end. The bounds cost time where many changes are true: 150 nodes that
+//! join through one seed in the same second are on all lists after some 20 periods, not 10.
+//!
+//! A node that joins believes the list of the member that lets it in. Whoever can send in
+//! another's name (every holder of the key of a sealed mesh can) makes that other say what it likes:
+//! that it left, or lives at another address. Signed records are to come.
 //!
 //! # Two nodes, by hand
 //!
@@ -114,6 +140,7 @@ mod config;
 mod event;
 mod feedback;
 mod gossip;
+mod hearsay;
 mod index;
 mod join;
 mod list;

@@ -9,7 +9,8 @@ use selvedge_core::{BoundedQueue, Context, Delta, Input, Machine, Member, NodeId
 use crate::config::ceil_ln;
 use crate::feedback::SelfMonitor;
 use crate::gossip::{Broadcaster, News};
-use crate::list::{Entry, MemberList, Standing};
+use crate::hearsay::Hearsay;
+use crate::list::{Entry, MemberList, Standing, key};
 use crate::message::{Age, Body, Broadcast, Claim, Key, Message, Metadata, Record};
 use crate::probe::{Heard, Probe};
 use crate::published::Rules;
@@ -57,6 +58,7 @@ pub struct Membership {
     pub(crate) monitor: SelfMonitor,
     /// Whose UNLUCKY reports wait for the end of the period.
     pub(crate) unlucky: BoundedQueue<NodeId>,
+    pub(crate) hearsay: Hearsay,
     /// Probes in a row that showed another digest than ours.
     pub(crate) disagreements: u8,
     pub(crate) rest: Rest,
@@ -100,6 +102,7 @@ impl Membership {
             stretch: 0,
             monitor: SelfMonitor::default(),
             unlucky: BoundedQueue::new(8),
+            hearsay: Hearsay::default(),
             disagreements: 0,
             rest: Rest::default(),
             fetch: None,
@@ -326,7 +329,7 @@ impl Membership {
             Source::News
         };
         for record in records.0 {
-            self.merge(record, source, cx);
+            self.merge(from, record, source, cx);
         }
         for broadcast in broadcasts.0 {
             self.deliver(broadcast, cx);
@@ -405,8 +408,17 @@ impl Membership {
             Body::RelayedAck { target } => self.heard_from(target, cx),
             Body::Unlucky => self.hear_unlucky(from),
             Body::Known { life } => self.learn_of_heir(life, cx),
-            Body::Digests { buckets } => self.send_differences(from, &buckets, cx),
-            Body::Pull { first, last } => self.send_page(from, first, last, false, cx),
+            Body::Digests { buckets } if self.may_read(slot) => {
+                self.send_differences(from, &buckets, cx);
+            }
+            // Whoever it is may ask who we are.
+            Body::Pull { first, last } if first == last && first == key(self.me.id) => {
+                self.send_page(from, first, last, false, cx);
+            }
+            Body::Pull { first, last } if self.may_read(slot) => {
+                self.send_page(from, first, last, false, cx);
+            }
+            Body::Digests { .. } | Body::Pull { .. } => {}
             Body::Records { next, .. } if self.is_fetched(&body) => {
                 self.fetch_next(from, next, cx);
             }
@@ -415,7 +427,10 @@ impl Membership {
                 last,
                 next,
                 exchange,
-            } => self.take_page(from, (first, last), next, exchange, cx),
+            } => {
+                let exchange = exchange && self.may_read(slot);
+                self.take_page(from, (first, last), next, exchange, cx);
+            }
             Body::Welcome { you, next } => {
                 if you == self.me && self.fetch.is_none() {
                     self.fetch = next;

@@ -3,7 +3,7 @@
 use selvedge_core::{Context, Member, NodeId, Span, Weights};
 
 use crate::list::Standing;
-use crate::message::{Body, Message};
+use crate::message::Body;
 use crate::{Membership, Phase, Reject, Timer};
 
 /// The probe of this period.
@@ -83,6 +83,7 @@ impl Membership {
             self.period = self.period.wrapping_add(1);
             self.refresh_stamp();
         }
+        self.renew_allowances();
         self.forget_the_dead();
         self.rest
             .end_period(self.list.digest(), self.config.sync_after);
@@ -253,12 +254,7 @@ impl Membership {
         }
         self.counters.unknown_senders += 1;
         if body.is_question() {
-            let key = crate::list::key(from.id);
-            let pull = Body::Pull {
-                first: key,
-                last: key,
-            };
-            cx.send(from, Message::bare(pull));
+            self.ask_who_it_is(from, cx);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use selvedge_core::{Context, Delta, Incarnation, Member, NodeId, Span, serial_newer};
 
+use crate::hearsay::is_leap;
 use crate::list::Standing;
 use crate::message::{Age, Claim, Metadata, Record};
 use crate::{Event, Membership, Phase, Reject, Selection, Timer};
@@ -179,14 +180,20 @@ impl Membership {
     }
 
     /// Takes in what someone says about a member.
-    pub(crate) fn merge(&mut self, record: Record, source: Source, cx: &mut Context<'_, Self>) {
+    pub(crate) fn merge(
+        &mut self,
+        from: Member,
+        record: Record,
+        source: Source,
+        cx: &mut Context<'_, Self>,
+    ) {
         let member = record.member;
         if member.id == self.me.id {
             self.hear_about_self(&record, cx);
             return;
         }
         let Some(slot) = self.list.find(member.id) else {
-            self.enlist(record, source, cx);
+            self.enlist(from, record, source, cx);
             return;
         };
         let Some(entry) = self.list.entry(slot) else {
@@ -194,10 +201,15 @@ impl Membership {
         };
         let (known, standing, revision) = (entry.member(), entry.standing, entry.revision);
         if member.supersedes(known) {
-            self.supersede(slot, known, standing, record, cx);
+            if self.may_supersede(from, member, standing, source, cx) {
+                self.supersede(slot, known, standing, record, cx);
+            }
             return;
         }
         if member != known || standing == Standing::Left {
+            return;
+        }
+        if !self.may_tell(from, &record, slot, source) {
             return;
         }
         let is_newer = serial_newer(record.revision, revision);
@@ -351,7 +363,7 @@ impl Membership {
     }
 
     /// A node that is not on the list.
-    fn enlist(&mut self, record: Record, source: Source, cx: &mut Context<'_, Self>) {
+    fn enlist(&mut self, from: Member, record: Record, source: Source, cx: &mut Context<'_, Self>) {
         let Record {
             member,
             revision,
@@ -360,6 +372,9 @@ impl Membership {
         let (claimed, metadata, age) = split(claim);
         let forgotten_after = self.config.tombstone_periods;
         if !claimed.is_live() && forgotten_after > 0 && age.0 >= forgotten_after {
+            return;
+        }
+        if !self.may_introduce(from, member, source) {
             return;
         }
         if !self.make_room(claimed) {
@@ -456,7 +471,7 @@ impl Membership {
         }
         let life = record.member.incarnation;
         if life.newer_than(self.me.incarnation) {
-            self.take_identity(life.next(), cx);
+            self.give_way(life, cx);
             return;
         }
         if life != self.me.incarnation {
@@ -468,9 +483,10 @@ impl Membership {
         let is_ours = !serial_newer(record.revision, own.revision);
         match record.claim {
             // Nobody but us may say so; it was another life under our number, or an operator.
-            Claim::Left(_) => self.take_identity(life.next(), cx),
+            Claim::Left(_) => self.give_way(life, cx),
             // We never said that: another life had our number.
-            Claim::Alive(_) if !is_ours => self.take_identity(life.next(), cx),
+            Claim::Alive(_) if !is_ours => self.give_way(life, cx),
+            _ if is_leap(record.revision, own.revision) => self.give_way(life, cx),
             Claim::Suspect(_) | Claim::Failed(..)
                 if !is_ours || record.revision == own.revision =>
             {

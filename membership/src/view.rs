@@ -95,6 +95,11 @@ pub struct Counters {
     pub unknown_senders: u64,
     /// Members that found no room on the list.
     pub list_full: u64,
+    /// Claims about others, or about us, that were not believed, see
+    /// [`Config::hearsay_limit`](crate::Config::hearsay_limit).
+    pub hearsay_refused: u64,
+    /// Requests for the list by nodes that are not on it.
+    pub readers_refused: u64,
     /// Dead members that were forgotten before their time: more than
     /// [`Config::tombstone_limit`](crate::Config::tombstone_limit), or in the way of the living.
     pub tombstones_displaced: u64,

@@ -79,7 +79,7 @@ fn the_longest_metadata_fits_a_page_at_every_budget() {
                 first: first_key,
                 last,
             });
-            let from = Member::new(1, 0);
+            let from = others[0];
             ring.step(0, Input::Message { from, message }).unwrap();
             let (_, _, page) = &ring.wire[0];
             assert!(page.frame_len(me) <= budget.into(), "at {budget}");

@@ -135,6 +135,7 @@ fn a_dead_sender_that_gives_way_is_answered_as_itself() {
 fn a_partition_does_not_bring_back_who_left() {
     let config = Config {
         suspicion: SuspicionLength::Fixed(1),
+        hearsay_limit: 0,
         sync_after: 0,
         reconnect_every: 0,
         ..Config::radio()

@@ -94,6 +94,7 @@ fn config(bytes: &mut Bytes<'_>) -> Config {
         config.member_limit = 6;
         config.tombstone_limit = 2;
         config.gossip_limit = 3;
+        config.hearsay_limit = 2;
         config.broadcast_limit = 2;
         config.sync_after = 1;
     }

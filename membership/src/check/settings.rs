@@ -34,6 +34,7 @@ pub fn tight() -> Config {
         farewell_periods: 1,
         tombstone_periods: 0,
         health_limit: 0,
+        hearsay_limit: 0,
         ..Config::default()
     }
 }

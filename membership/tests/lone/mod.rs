@@ -131,6 +131,8 @@ pub(crate) fn quiet() -> Config {
         passive: None,
         suppress_probes: false,
         reconnect_every: 0,
+        // A test says what is heard, and means it.
+        hearsay_limit: 0,
         sync_after: 0,
         ..Config::default()
     }

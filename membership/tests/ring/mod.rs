@@ -24,6 +24,8 @@ pub(crate) fn plain() -> Config {
         stretch_limit: 0,
         sync_after: 0,
         reconnect_every: 0,
+        // A test says what is heard, and means it.
+        hearsay_limit: 0,
         publish_after: 1,
         selection: selvedge_membership::Selection::BoundedMix { every: 1 },
         ..Config::default()

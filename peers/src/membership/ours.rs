@@ -24,10 +24,12 @@ impl Hosted for Membership {
 /// A mesh in which everyone knows everyone.
 pub(crate) fn settled(nodes: usize, seed: u64) -> Network<Host<Membership>> {
     let mut network = Network::new(seed, 0);
-    // Few copies of the news while all join, and lists that fit a frame: joining is not measured.
+    // Few copies of the news while all join, lists that fit a frame, and nobody doubts what others
+    // say: joining is not measured.
     let joining = Config {
         retransmit_factor: 1,
         frame_budget: u16::MAX,
+        hearsay_limit: 0,
         ..Config::default()
     };
     for node in 0..nodes {
