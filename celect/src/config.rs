@@ -80,7 +80,8 @@ pub struct Config {
     /// Zero for at once. Default 200 ms.
     pub spread: Span,
     /// How long a leader leads without being renewed, by every node's own clock. `None`, the
-    /// default, is for ever. Needs `retries` above 0, since acknowledgements renew it.
+    /// default, is for ever. Needs `retries` above 0, since acknowledgements renew it. A host's clock
+    /// has to go on while the host sleeps; see [the crate page](crate#clocks).
     pub lease: Option<Span>,
     /// By how much two clocks may run apart, in parts per million: the leader takes its lease to be
     /// so much shorter. At most 666,666: a lease that is two thirds shorter is over when it is to be

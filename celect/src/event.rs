@@ -141,8 +141,11 @@ pub enum Timer {
     Tell,
     /// The time to renew our lease.
     Renew,
-    /// The lease ran out.
+    /// The lease of the leader that we follow ran out.
     Lease,
+    /// We lead, and a lease has passed since we sent a renewal, one of those whose number has this
+    /// remainder.
+    Expiry(u8),
     /// Lists that we asked for are overdue.
     Sample,
     /// The time for the leader to ask for lists again.

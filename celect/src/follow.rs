@@ -101,17 +101,15 @@ impl<A: Attribute> Celect<A> {
         };
         let led = self.leads().is_some();
         self.adopt(leader, cx);
-        self.tell_all(leader, by, cx);
+        let is_told = self.tell_all(leader, by, cx);
+        cx.disarm(Timer::Lease);
+        self.begin_lease(is_told, cx);
         // Whoever leads on goes on measuring as it did.
         if let Some(estimation) = self.config.estimation
             && estimation.source == Source::Sampling
             && !led
         {
             cx.arm(Timer::Measure, self.config.timeout);
-        }
-        if let Some(lease) = self.config.lease {
-            cx.arm(Timer::Renew, Self::third(lease));
-            cx.arm(Timer::Lease, self.term(lease));
         }
     }
 
@@ -207,8 +205,7 @@ impl<A: Attribute> Celect<A> {
         if let Some(ours) = self.leads()
             && member != self.me
         {
-            cx.disarm(Timer::Renew);
-            cx.disarm(Timer::Measure);
+            self.stop_leading(cx);
             cx.event(Event::Deposed {
                 ballot: ours,
                 by: ballot,
@@ -275,7 +272,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    fn watch(&mut self, cx: &mut Context<'_, Self>) {
+    pub(crate) fn watch(&mut self, cx: &mut Context<'_, Self>) {
         if self.rules.gives_up() {
             return;
         }
@@ -289,35 +286,6 @@ impl<A: Attribute> Celect<A> {
     pub(crate) fn begin_if_missed(&mut self, cx: &mut Context<'_, Self>) {
         if self.run.is_none() && self.misses_leader() {
             self.begin(cx);
-        }
-    }
-
-    pub(crate) fn lease_over(&mut self, cx: &mut Context<'_, Self>) {
-        let Some(leader) = &mut self.leader else {
-            return;
-        };
-        if leader.lost {
-            return;
-        }
-        leader.lost = true;
-        let Leadership { member, ballot, .. } = *leader;
-        self.forget_leader(cx);
-        if member == self.me {
-            cx.disarm(Timer::Renew);
-            cx.disarm(Timer::Measure);
-            cx.event(Event::Ended(ballot));
-            // Those who could elect another one may have forgotten us.
-            if self.config.reelect {
-                self.watch(cx);
-            }
-        } else {
-            cx.event(Event::LeaseOver {
-                leader: member,
-                ballot,
-            });
-            if self.config.reelect {
-                self.begin_soon(cx);
-            }
         }
     }
 }

@@ -18,6 +18,7 @@
 //! | an election ends (theorem 2), also when the initiator or the one whom it appoints crashes | messages get through now and then; the crash of the initiator is told ([`Delta::Failed`](selvedge_core::Delta)) to somebody whom it asked, or somebody gave way to it; c + 1 nodes are reached from list to list |
 //! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; somebody is told |
 //! | all who are reached from the leader, from list to list, hear who leads | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
+//! | with a lease, a leader ends by its own clock before any of those who acknowledged it last gives it up by its own, however late its host does what is due | see [Clocks](#clocks) |
 //! | `Suspected` and `Failed` may be wrong, and cost elections only, as long as they count in c | |
 //! | an election without faults sends 2(c + f + 1) + 1 unicasts with `Base`, and 2(c + f) + 1 with `Lean`, before the leader is told of | enough nodes are listed; `Optimistic` sends one more for each leader that it corrects |
 //! | an election that says so ([`Event::Concluded`]) rests on a c that the real one exceeded, when it was measured, in at most a share `miss` of all samples | [`Config::estimation`]; whom the leader asked for lists it drew; who answers does not depend on lists; no live node is missing from more than half of them |
@@ -87,11 +88,20 @@
 //!
 //! Timers measure lengths by each node's own clock; no moments are compared. With [`Config::lease`]
 //! a leader that fewer than c others acknowledge, none if c is 0 and nobody is known, ends by itself
-//! ([`Event::Ended`]). It counts from when it sent what they acknowledged, and takes the lease to be
-//! [`Config::drift`] shorter, so it ends before each *of those who acknowledged* tells
-//! [`Event::LeaseOver`], provided that clocks run apart by no more. Others may have elected another
-//! leader long before: a lease bounds how long one that was cut off believes that it leads, and is
-//! no lock.
+//! ([`Event::Ended`]). Each renewal has an expiry that is armed when it is *sent* and takes the lease
+//! to be [`Config::drift`] shorter, and only a later renewal that enough have acknowledged takes its
+//! place. So the leader ends before each *of those who acknowledged* tells [`Event::LeaseOver`].
+//! `lease.rs` has the argument. It assumes of clocks
+//!
+//! - that their rates differ by no more than `drift`: the time of day does not matter;
+//! - that a host's clock goes on while the host sleeps, is stopped, or has no processor. Then the
+//!   lease is over when it wakes, whatever its timers and its messages do first. A clock that stands
+//!   still meanwhile is outside: of Linux's clocks `CLOCK_BOOTTIME` goes on while the machine is
+//!   suspended, and `CLOCK_MONOTONIC`, which is `std::time::Instant`, does not.
+//!
+//! A host that writes as the leader looks at [`Celect::leads_until`] right before: on waking it lies
+//! in the past, also before a timer has ticked. Others may have elected another leader long before:
+//! a lease bounds how long one that was cut off believes that it leads, and is no lock.
 //!
 //! # Measuring c
 //!
@@ -107,7 +117,8 @@
 //! - Health forgets nothing: a suspicion counts for as long as the life that was suspected.
 //! - Checks of restarts with more than two nodes, and of the lease with more than a timer there;
 //!   random histories have both. That a leader ends before its followers give it up is a matter of
-//!   time, and has a test by hand.
+//!   time, which a check does not have: it rests on the argument, and on random histories of hosts
+//!   that sleep.
 //!
 //! # Features
 //!
@@ -132,6 +143,7 @@ mod counters;
 pub mod estimate;
 mod event;
 mod follow;
+mod lease;
 mod machine;
 mod message;
 mod peers;

@@ -4,6 +4,7 @@ use selvedge_core::{Context, Delta, Input, Machine, Member, Ratio, Untracked};
 
 use crate::config::{MILLION, is_miss};
 
+use crate::lease::Lease;
 use crate::message::Message;
 use crate::peers::{Peers, Standing};
 use crate::published::Rules;
@@ -33,6 +34,8 @@ pub struct Celect<A = Lowest> {
     /// heard of.
     pub(crate) awaited: Option<Ballot>,
     pub(crate) telling: Option<Telling>,
+    /// Ours, while we lead with one.
+    pub(crate) lease: Option<Lease>,
     /// What is known of c.
     pub(crate) tolerance: Tolerance,
     pub(crate) counters: Untracked<Counters>,
@@ -91,6 +94,7 @@ impl<A: Attribute> Celect<A> {
             run: None,
             awaited: None,
             telling: None,
+            lease: None,
             tolerance: Tolerance::new(config.estimation),
             counters: Untracked::default(),
         }
@@ -122,6 +126,7 @@ impl<A: Attribute> Celect<A> {
         corpse.run = None;
         corpse.awaited = None;
         corpse.telling = None;
+        corpse.lease = None;
         corpse.tolerance = Tolerance::new(None);
         corpse
     }
@@ -283,7 +288,7 @@ impl<A: Attribute> Celect<A> {
                 renewal,
                 told,
             } => self.leader_heard(from, (ballot, leader, renewal), &told, cx),
-            Message::Heard { ballot, renewal } => self.acknowledged(from, ballot, renewal),
+            Message::Heard { ballot, renewal } => self.acknowledged(from, ballot, renewal, cx),
             Message::SampleQuery { run, from: first } => self.list_asked(from, run, first, cx),
             Message::SampleResponse {
                 run,
@@ -408,6 +413,7 @@ impl<A: Attribute> Machine for Celect<A> {
             Input::Tick(Timer::Tell) => self.tell_again(cx),
             Input::Tick(Timer::Renew) => self.renew(cx),
             Input::Tick(Timer::Lease) => self.lease_over(cx),
+            Input::Tick(Timer::Expiry(slot)) => self.expired(slot, cx),
             Input::Tick(Timer::Sample) => self.lists_overdue(cx),
             Input::Tick(Timer::Measure) => self.measure_again(cx),
             Input::Tick(Timer::Stale) => self.forget_churn(cx),

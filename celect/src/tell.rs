@@ -1,14 +1,12 @@
-//! How all hear who leads: acknowledged, forwarded by those who know others than the leader does,
-//! and renewed where there is a lease.
+//! How all hear who leads: acknowledged, and forwarded by those who know others than the leader does.
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::iter;
 
-use selvedge_core::{Context, Incarnation, Member, NodeId, Span};
+use selvedge_core::{Context, Incarnation, Member, NodeId};
 
 use crate::machine::Leadership;
 use crate::message::{FIXED_MAX_LEN, Message, cut};
@@ -26,20 +24,19 @@ pub(crate) struct Telling {
     pub(crate) is_given_up: bool,
     /// Those who need not be told by others, as far as they fit a frame.
     told: Arc<[Member]>,
-    /// Whether anybody was told.
-    asked: bool,
-    /// Who has heard, as many as renew a lease, where there is one.
-    heard: Vec<Member>,
 }
 
 impl<A: Attribute> Celect<A> {
-    /// We lead: tells all on our list, and who appointed us.
+    /// We lead: tells all on our list, and who appointed us. Returns whether that is anybody.
     pub(crate) fn tell_all(
         &mut self,
         leader: Leadership,
         by: Option<Member>,
         cx: &mut Context<'_, Self>,
-    ) {
+    ) -> bool {
+        let mut pending: BTreeSet<Member> = self.peers.iter().collect();
+        pending.extend(by);
+        let is_told = !pending.is_empty();
         if self.config.retries == 0 {
             cx.multicast(Message::Leader {
                 ballot: leader.ballot,
@@ -47,11 +44,10 @@ impl<A: Attribute> Celect<A> {
                 renewal: leader.renewal,
                 told: Arc::default(),
             });
-            return;
+        } else {
+            self.tell(leader, pending, &[], cx);
         }
-        let mut pending: BTreeSet<Member> = self.peers.iter().collect();
-        pending.extend(by);
-        self.tell(leader, pending, &[], cx);
+        is_told
     }
 
     /// Tells those of our list whom neither the leader nor `from` told. O(N), once a ballot and
@@ -90,28 +86,23 @@ impl<A: Attribute> Celect<A> {
         told: &[Member],
         cx: &mut Context<'_, Self>,
     ) {
-        if pending.is_empty() && (self.config.lease.is_none() || leader.member != self.me) {
+        if pending.is_empty() {
             self.telling = None;
             cx.disarm(Timer::Tell);
             return;
         }
         let mut budget = self.config.list_budget(FIXED_MAX_LEN);
         let all = union(pending.iter().copied(), told.iter().copied());
-        let mut telling = Telling {
+        let telling = Telling {
             ballot: leader.ballot,
             renewal: leader.renewal,
             told: cut(all, &mut budget),
-            asked: false,
-            heard: Vec::new(),
             pending,
             tries: 0,
             is_given_up: false,
         };
         for &member in &telling.pending {
             cx.send(member, telling.message(leader.member));
-        }
-        if self.config.lease.is_some() {
-            telling.asked = !telling.pending.is_empty();
         }
         self.telling = Some(telling);
         cx.arm(Timer::Tell, self.config.resend);
@@ -184,25 +175,25 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    pub(crate) fn acknowledged(&mut self, from: Member, ballot: Ballot, renewal: u32) {
-        let leased = self.config.lease.is_some();
-        let enough = usize::from(self.tolerates().0.max(1));
-        let Some(telling) = &mut self.telling else {
-            return;
-        };
-        if (telling.ballot, telling.renewal) != (ballot, renewal) {
-            return;
-        }
-        if telling.pending.remove(&from) {
-            if leased {
-                // One that flaps, or restarts, is one.
-                telling.heard.retain(|it| it.id != from.id);
-                if telling.heard.len() < enough {
-                    telling.heard.push(from);
-                }
-            } else if telling.pending.is_empty() {
+    pub(crate) fn acknowledged(
+        &mut self,
+        from: Member,
+        ballot: Ballot,
+        renewal: u32,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let mut was_told = false;
+        if let Some(telling) = &mut self.telling
+            && (telling.ballot, telling.renewal) == (ballot, renewal)
+        {
+            was_told = telling.pending.remove(&from);
+            if telling.pending.is_empty() {
                 self.telling = None;
             }
+        }
+        // One that was asked earlier may be late. Others are not counted, as they are not bounded.
+        if was_told || self.peers.is_listed(from) {
+            self.renewal_heard(from, ballot, renewal, cx);
         }
     }
 
@@ -222,9 +213,7 @@ impl<A: Attribute> Celect<A> {
         }
         if telling.pending.is_empty() {
             cx.disarm(Timer::Tell);
-            if self.config.lease.is_none() {
-                self.telling = None;
-            }
+            self.telling = None;
         }
     }
 
@@ -245,47 +234,6 @@ impl<A: Attribute> Celect<A> {
             cx.send(member, telling.message(leader.member));
         }
         cx.arm(Timer::Tell, self.config.resend);
-    }
-
-    /// The leader spoke: its lease begins again.
-    pub(crate) fn renewed(&self, cx: &mut Context<'_, Self>) {
-        if let Some(lease) = self.config.lease
-            && self.leader().is_some()
-        {
-            cx.arm(Timer::Lease, lease);
-        }
-    }
-
-    /// We lead, and a third of the lease has passed.
-    pub(crate) fn renew(&mut self, cx: &mut Context<'_, Self>) {
-        let (Some(lease), Some(_)) = (self.config.lease, self.leads()) else {
-            return;
-        };
-        let c = usize::from(self.tolerates().0);
-        if let Some(telling) = &self.telling
-            && telling.heard.len() >= c.max(telling.asked.into())
-        {
-            // Counted from when that was sent, so that we end before those who heard it.
-            let left = self.term(lease) - Self::third(lease);
-            cx.arm(Timer::Lease, left);
-        }
-        let Some(leader) = &mut self.leader else {
-            return;
-        };
-        leader.renewal = leader.renewal.wrapping_add(1);
-        let leader = *leader;
-        self.tell_all(leader, None, cx);
-        cx.arm(Timer::Renew, Self::third(lease));
-    }
-
-    pub(crate) const fn third(lease: Span) -> Span {
-        Span(lease.0 / 3)
-    }
-
-    /// How long a leader leads by its own clock: `drift` less than by its followers'.
-    pub(crate) fn term(&self, lease: Span) -> Span {
-        let slower = u128::from(lease.0) * u128::from(self.config.drift) / 1_000_000;
-        Span(lease.0 - u64::try_from(slower).unwrap_or(lease.0))
     }
 }
 

@@ -244,7 +244,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "2 nodes, a lease that runs out at any time, three timers",
-            37_336,
+            35_723,
             lease_over(3),
         ),
     ]);
@@ -333,7 +333,7 @@ fn troubles() -> Vec<Scenario> {
         ..lease_over(1)
     };
     let name = "3 nodes, a lease that runs out at any time, a timer";
-    all.push(holds(name, 1_302, three));
+    all.push(holds(name, 1_189, three));
     all
 }
 
@@ -356,7 +356,7 @@ fn lists() -> Vec<Scenario> {
         ),
         holds(
             "2 nodes, a lease that runs out at any time, four timers",
-            853_638,
+            813_383,
             lease_over(4)
         ),
         holds(

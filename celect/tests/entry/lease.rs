@@ -132,3 +132,196 @@ fn one_who_acknowledges_twice_is_one() {
     };
     assert!(ends(&mut mesh, flaps));
 }
+
+/// What it asks of its followers rises between two renewals, and all have acknowledged the last one.
+#[test]
+fn a_leader_whom_all_acknowledge_outlasts_a_rise_of_c() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        ..Config::new(1, 0)
+    };
+    let mut mesh = Mesh::new(5, config);
+    mesh.elect(5);
+    mesh.pass(Span::secs(10));
+    let rises = Command::Tolerate { c: 4, f: 0 };
+    mesh.command(1, rises);
+    assert!(!ends(&mut mesh, |_| ()));
+    assert_eq!(mesh.leaders(), [Some(1); 5]);
+    // Four are needed from then on.
+    mesh.cut.push(5);
+    assert!(ends(&mut mesh, |_| ()));
+}
+
+#[test]
+fn a_leader_ends_sooner_than_its_followers_by_the_drift_of_clocks() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        drift: 300_000,
+        reelect: false,
+        ..Config::new(1, 0)
+    };
+    let mut mesh = Mesh::new(2, config);
+    mesh.elect(2);
+    mesh.pass(Span::secs(20));
+    mesh.cut.push(1);
+    let mut until = |is_over: fn(&(u64, Event)) -> bool| {
+        let mut passed = Span::ZERO;
+        while !mesh.events.iter().any(is_over) {
+            mesh.pass(Span::millis(10));
+            passed = passed + Span::millis(10);
+        }
+        passed
+    };
+    until(|it| matches!(it, (1, Event::Ended(_))));
+    // Three tenths of 9 s.
+    let later = until(|it| matches!(it, (2, Event::LeaseOver { .. })));
+    assert!(later >= Span::millis(2_690), "{later:?}");
+}
+
+/// Node 1's machine, and until when it leads, in seconds from the beginning.
+fn leads_until(mesh: &Mesh) -> Option<u64> {
+    let until = mesh.nodes[0].machine().leads_until();
+    until.map(|it| it.0 / 1_000_000)
+}
+
+#[test]
+fn a_host_can_see_until_when_its_node_leads() {
+    let leased = Config {
+        lease: Some(Span::secs(9)),
+        drift: 0,
+        ..Config::new(1, 0)
+    };
+    let mut mesh = Mesh::new(3, leased);
+    assert_eq!(leads_until(&mesh), None);
+    mesh.elect(3);
+    // It is appointed, and nobody has acknowledged that yet.
+    while mesh.nodes[0].machine().leads().is_none() {
+        let (from, to, message) = mesh.wire.remove(0);
+        mesh.step(to.id.0, Input::Message { from, message })
+            .unwrap();
+    }
+    assert_eq!(leads_until(&mesh), None);
+    mesh.pass(Span::secs(2));
+    assert_eq!(leads_until(&mesh), Some(9));
+    mesh.pass(Span::secs(2));
+    assert_eq!(leads_until(&mesh), Some(12), "renewed at 3 s");
+    // Another election that it wins takes nothing away.
+    mesh.command(1, Command::Elect);
+    while mesh.nodes[0].machine().is_electing() {
+        let (from, to, message) = mesh.wire.remove(0);
+        mesh.step(to.id.0, Input::Message { from, message })
+            .unwrap();
+    }
+    assert_eq!(leads_until(&mesh), Some(12));
+    mesh.pass(Span::secs(1));
+    assert_eq!(leads_until(&mesh), Some(13));
+    mesh.cut.push(1);
+    mesh.pass(Span::secs(20));
+    assert_eq!(leads_until(&mesh), None);
+    // Without a lease there is no end, and one that follows has none.
+    let mut other = Mesh::new(2, Config::new(0, 0));
+    other.elect(2);
+    other.pass(Span::secs(1));
+    assert_eq!(leads_until(&other), Some(u64::MAX / 1_000_000));
+    assert_eq!(other.nodes[1].machine().leads_until(), None);
+}
+
+/// Each acknowledgement comes when the next renewal has been sent.
+#[test]
+fn acknowledgements_that_are_later_than_the_next_renewal_count() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        ..Config::new(1, 0)
+    };
+    let mut mesh = Mesh::new(3, config);
+    let late = Rc::new(RefCell::new(Vec::new()));
+    let noted = Rc::clone(&late);
+    mesh.fate = Box::new(move |letter: &Letter, _| {
+        let is_heard = matches!(letter.2, Message::Heard { .. });
+        if is_heard {
+            noted.borrow_mut().push(letter.clone());
+        }
+        usize::from(!is_heard)
+    });
+    mesh.elect(3);
+    let mut before: Vec<Letter> = Vec::new();
+    for _ in 0..10 {
+        mesh.pass(Span::secs(4));
+        for (from, to, message) in before {
+            let input = Input::Message { from, message };
+            mesh.step(to.id.0, input).unwrap();
+        }
+        before = late.take();
+    }
+    assert!(mesh.nodes[0].machine().leads().is_some());
+}
+
+/// What somebody acknowledged bounds the rest: a renewal that nobody was told of does not.
+#[test]
+fn a_renewal_that_nobody_was_told_of_counts_a_third_of_a_lease_later() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        ..Config::new(0, 0)
+    };
+    let mut mesh = Mesh::new(2, config);
+    mesh.elect(2);
+    mesh.pass(Span::secs(4));
+    assert_eq!(leads_until(&mesh), Some(11));
+    mesh.tell(1, Delta::Failed(member(2)));
+    mesh.pass(Span::secs(3));
+    assert_eq!(leads_until(&mesh), Some(11));
+    // Late, and of a renewal before that one.
+    let ballot = mesh.nodes[0].machine().leads().unwrap();
+    mesh.tell(1, Delta::Refuted(member(2)));
+    let (from, message) = (member(2), Message::Heard { ballot, renewal: 1 });
+    mesh.step(1, Input::Message { from, message }).unwrap();
+    assert_eq!(leads_until(&mesh), Some(11));
+}
+
+#[test]
+fn as_many_renewals_as_a_lease_has_are_on_their_way() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        ..Config::new(1, 0)
+    };
+    let mut mesh = Mesh::new(2, config);
+    mesh.elect(2);
+    mesh.pass(Span::secs(1));
+    mesh.cut.push(1);
+    let expiries = |mesh: &Mesh| {
+        let timers = mesh.nodes[0].timers();
+        timers.filter(|it| matches!(it.0, Timer::Expiry(_))).count()
+    };
+    for sent in 1..4 {
+        assert_eq!(expiries(&mesh), sent);
+        mesh.step(1, Input::Tick(Timer::Renew)).unwrap();
+    }
+    assert_eq!(expiries(&mesh), 4);
+    assert!(mesh.nodes[0].machine().leads().is_some());
+    mesh.step(1, Input::Tick(Timer::Renew)).unwrap();
+    assert_eq!(mesh.nodes[0].machine().leads(), None);
+    assert_eq!(expiries(&mesh), 0);
+}
+
+#[test]
+fn a_leader_whose_lease_is_over_announces_itself_no_more() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        retries: 200,
+        reelect: false,
+        ..Config::new(1, 0)
+    };
+    let mut mesh = Mesh::new(3, config);
+    mesh.elect(3);
+    mesh.pass(Span::secs(10));
+    mesh.cut.push(1);
+    mesh.pass(Span::secs(10));
+    assert!(
+        mesh.events
+            .iter()
+            .any(|it| matches!(it, (1, Event::Ended(_))))
+    );
+    let sent = mesh.unicasts;
+    mesh.pass(Span::secs(20));
+    assert_eq!(mesh.unicasts, sent);
+}

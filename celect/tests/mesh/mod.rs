@@ -109,16 +109,17 @@ impl Mesh {
     }
 
     fn carry_out(&mut self, id: u64, effects: Vec<Effect<Celect<ById>>>) {
+        let from = self.nodes[id as usize - 1].machine().me();
         for effect in effects {
             match effect {
                 Effect::Send { to, message } => {
                     self.unicasts += 1;
-                    self.post((member(id), to, message));
+                    self.post((from, to, message));
                 }
                 Effect::Multicast { message } => {
                     self.multicasts += 1;
                     for to in (1..=self.nodes.len() as u64).filter(|&to| to != id) {
-                        self.post((member(id), member(to), message.clone()));
+                        self.post((from, member(to), message.clone()));
                     }
                 }
                 Effect::Event(event) => self.events.push((id, event)),

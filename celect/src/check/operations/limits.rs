@@ -24,9 +24,16 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
     // The one who appointed us may not be on our list.
     check(&[
         ("listed", machine.members().count(), peers),
-        ("timers", timers, 9),
+        ("timers", timers, 13),
         ("to be told", told, peers + 1),
     ])?;
+    if let Some(lease) = &machine.lease {
+        let (on_the_way, acknowledged) = lease.sizes();
+        check(&[
+            ("renewals on their way", on_the_way, 4),
+            ("who acknowledged", acknowledged, peers + 1),
+        ])?;
+    }
     let Some(run) = &machine.run else {
         return Ok(());
     };

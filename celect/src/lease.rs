@@ -1,0 +1,300 @@
+//! Until when a leader may believe that it leads, and when those who follow it give it up.
+//!
+//! # Argument
+//!
+//! Let a follower give a leader up when it has heard no renewal for a lease L by its own clock, and
+//! let a leader take a lease for T = L less [`Config::drift`](crate::Config::drift) by its own, so
+//! that T has passed before L whenever the two clocks' rates differ by no more than the drift.
+//!
+//! 1. Renewal r is sent at s(r). Its expiry, a timer of its own, is armed *in that step*, for
+//!    s(r) + T. Nothing moves it.
+//! 2. Whoever acknowledges r, or one after it, has heard it at s(r) or later, and gives the leader up
+//!    at s(r) + T or later.
+//! 3. An expiry is disarmed only when enough have acknowledged a later renewal, which has its own.
+//!    So the leader has ended by s(r) + T, where r is the latest that enough have acknowledged: not
+//!    later than any of these gives it up.
+//! 4. All of this rests on when a renewal was *sent*, and on nothing that happens in time: an
+//!    acknowledgement that is late, a timer that ticks late, and a host that sleeps and then does
+//!    what is due in any order move none of these moments. If the host wakes later than s(r) + T the
+//!    expiry ticks with the rest; until it has, [`Celect::leads_until`] lies in the past.
+//! 5. Until enough have acknowledged the first renewal, which is the announcement itself, nobody is
+//!    known to follow: the leader acts as one, or nobody would hear of it, and `leads_until` is
+//!    `None`. So an appointment that was read late, when others had long gone on, gives no belief.
+//!
+//! The clock of a host may not run slower than the drift allows, and not stop: one that stands still
+//! while the host sleeps is outside of this.
+//!
+//! Renewals are sent every third of L, so of those before the latest three at most are not over:
+//! that bounds the timers. A leader that has as many on their way when the next is due has ended.
+
+use alloc::collections::BTreeMap;
+
+use selvedge_core::{Context, Member, NodeId, Span, Time, Untracked};
+use smallvec::SmallVec;
+
+use crate::machine::Leadership;
+use crate::{Attribute, Ballot, Celect, Event, Timer};
+
+/// How many renewals may be on their way, the one included that enough have acknowledged.
+const ON_THE_WAY: usize = 4;
+
+/// The renewals of our own lease.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Lease {
+    /// Those whose expiry is armed, in order. Enough have acknowledged the first one, or it is the
+    /// announcement.
+    sent: SmallVec<[Sent; ON_THE_WAY]>,
+    /// The last one that each node has acknowledged. One that flaps, or restarts, is one.
+    acknowledged: BTreeMap<NodeId, u32>,
+    /// Until when enough follow. The timers decide; this is for the host.
+    until: Untracked<Option<Time>>,
+}
+
+/// A renewal on its way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Sent {
+    renewal: u32,
+    /// Whether anybody was told of it.
+    is_told: bool,
+    /// How many have acknowledged it, or a later one.
+    heard: usize,
+    over: Untracked<Time>,
+}
+
+impl Sent {
+    /// Its expiry.
+    const fn timer(&self) -> Timer {
+        Timer::Expiry((self.renewal % ON_THE_WAY as u32) as u8)
+    }
+}
+
+impl Lease {
+    /// How many renewals are on their way, and how many nodes acknowledged one of them.
+    #[cfg(feature = "check")]
+    pub(crate) fn sizes(&self) -> (usize, usize) {
+        (self.sent.len(), self.acknowledged.len())
+    }
+
+    fn is_full(&self) -> bool {
+        self.sent.len() >= ON_THE_WAY
+    }
+
+    fn position(&self, renewal: u32) -> Option<usize> {
+        self.sent.iter().position(|it| it.renewal == renewal)
+    }
+
+    /// This node has heard this renewal: returns where it is. O(log n).
+    fn acknowledge(&mut self, from: NodeId, renewal: u32) -> Option<usize> {
+        let at = self.position(renewal)?;
+        let before = self.acknowledged.get(&from);
+        let before = before.and_then(|&it| self.position(it));
+        let first = before.map_or(0, |it| it + 1);
+        if first <= at {
+            self.acknowledged.insert(from, renewal);
+            let heard = self.sent.iter_mut().take(at + 1).skip(first);
+            heard.for_each(|it| it.heard += 1);
+        }
+        Some(at)
+    }
+
+    /// Of the renewals up to this one, the latest that c nodes have acknowledged, one if anybody was
+    /// told, takes the place of those before it: their expiries are disarmed.
+    fn settle<A: Attribute>(&mut self, last: usize, c: usize, cx: &mut Context<'_, Celect<A>>) {
+        let is_enough = |it: &Sent| it.heard >= c.max(it.is_told.into());
+        let sent = self.sent.iter().take(last.saturating_add(1));
+        if let Some(at) = sent.clone().rposition(is_enough) {
+            *self.until = self.sent.get(at).map(|it| *it.over);
+            for it in self.sent.drain(..at) {
+                cx.disarm(it.timer());
+            }
+        }
+    }
+
+    fn disarm<A: Attribute>(&self, cx: &mut Context<'_, Celect<A>>) {
+        for sent in &self.sent {
+            cx.disarm(sent.timer());
+        }
+    }
+
+    /// Forgets who acknowledged what is over. O(n log n).
+    fn tidy(&mut self) {
+        let sent = &self.sent;
+        let is_sent = |renewal: u32| sent.iter().any(|it| it.renewal == renewal);
+        self.acknowledged.retain(|_, &mut renewal| is_sent(renewal));
+    }
+}
+
+impl<A: Attribute> Celect<A> {
+    /// Until when this node leads as far as those know who follow it, by the clock that its host
+    /// gives the driver. `None` when it does not lead, and until enough have acknowledged it first;
+    /// a moment that lies in the past when its lease is over and the timer has not ticked yet. Without
+    /// [`Config::lease`](crate::Config::lease) it is the end of time.
+    ///
+    /// A host that writes as the leader looks at it right before, and gives its
+    /// [ballot](Self::leads) with what it writes: what takes longer than was thought, and what an
+    /// election has overtaken, is refused by that.
+    #[must_use]
+    pub fn leads_until(&self) -> Option<Time> {
+        self.leads()?;
+        match (&self.lease, self.config.lease) {
+            (Some(lease), Some(_)) => *lease.until,
+            (None, Some(_)) => None,
+            (_, None) => Some(Time(u64::MAX)),
+        }
+    }
+
+    /// We lead by a new ballot, and say so now.
+    pub(crate) fn begin_lease(&mut self, is_told: bool, cx: &mut Context<'_, Self>) {
+        let before = self.lease.take().unwrap_or_default();
+        before.disarm(cx);
+        if self.config.lease.is_none() {
+            return;
+        }
+        self.lease = Some(Lease {
+            // Those who followed us by an earlier ballot do so still.
+            until: before.until,
+            ..Lease::default()
+        });
+        self.send_renewal(0, is_told, cx);
+        // Who knows nobody needs nobody.
+        self.settle_lease(usize::MAX, cx);
+    }
+
+    /// Takes note of what is sent now.
+    fn send_renewal(&mut self, renewal: u32, is_told: bool, cx: &mut Context<'_, Self>) {
+        let Some(span) = self.config.lease else {
+            return;
+        };
+        let term = self.term(span);
+        if let Some(lease) = &mut self.lease {
+            let sent = Sent {
+                renewal,
+                is_told,
+                heard: 0,
+                over: Untracked(cx.now() + term),
+            };
+            cx.arm(sent.timer(), term);
+            lease.sent.push(sent);
+        }
+        cx.arm(Timer::Renew, Span(span.0 / 3));
+    }
+
+    /// How long a leader leads by its own clock: `drift` less than by its followers'.
+    fn term(&self, lease: Span) -> Span {
+        let slower = u128::from(lease.0) * u128::from(self.config.drift) / 1_000_000;
+        Span(lease.0 - u64::try_from(slower).unwrap_or(lease.0))
+    }
+
+    /// Somebody has heard this renewal of ours.
+    pub(crate) fn renewal_heard(
+        &mut self,
+        from: Member,
+        ballot: Ballot,
+        renewal: u32,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if self.leads() != Some(ballot) {
+            return;
+        }
+        let lease = self.lease.as_mut();
+        if let Some(at) = lease.and_then(|it| it.acknowledge(from.id, renewal)) {
+            self.settle_lease(at, cx);
+        }
+    }
+
+    fn settle_lease(&mut self, last: usize, cx: &mut Context<'_, Self>) {
+        let c = usize::from(self.tolerates().0);
+        if let Some(lease) = &mut self.lease {
+            lease.settle(last, c, cx);
+        }
+    }
+
+    /// We lead, and a third of the lease has passed since the last renewal.
+    pub(crate) fn renew(&mut self, cx: &mut Context<'_, Self>) {
+        if self.leads().is_none() || self.lease.is_none() {
+            return;
+        }
+        // What nobody was told of counts when it has lasted for a while: a host that slept must not
+        // renew in one step what is over.
+        self.settle_lease(usize::MAX, cx);
+        if self.lease.as_ref().is_some_and(Lease::is_full) {
+            self.end(cx);
+            return;
+        }
+        if let Some(lease) = &mut self.lease {
+            lease.tidy();
+        }
+        let Some(leader) = &mut self.leader else {
+            return;
+        };
+        leader.renewal = leader.renewal.wrapping_add(1);
+        let leader = *leader;
+        let is_told = self.tell_all(leader, None, cx);
+        self.send_renewal(leader.renewal, is_told, cx);
+    }
+
+    /// The leader whom we follow spoke: its lease begins again.
+    pub(crate) fn renewed(&self, cx: &mut Context<'_, Self>) {
+        if let Some(lease) = self.config.lease
+            && self.leader().is_some()
+        {
+            cx.arm(Timer::Lease, lease);
+        }
+    }
+
+    /// The leader whom we follow was not heard for a lease.
+    pub(crate) fn lease_over(&mut self, cx: &mut Context<'_, Self>) {
+        let follows = |it: &&mut Leadership| !it.lost && it.member != self.me;
+        let Some(leader) = self.leader.as_mut().filter(follows) else {
+            return;
+        };
+        leader.lost = true;
+        let event = Event::LeaseOver {
+            leader: leader.member,
+            ballot: leader.ballot,
+        };
+        self.forget_leader(cx);
+        cx.event(event);
+        if self.config.reelect {
+            self.begin_soon(cx);
+        }
+    }
+
+    /// A renewal of ours is over, and not enough have acknowledged a later one.
+    pub(crate) fn expired(&mut self, slot: u8, cx: &mut Context<'_, Self>) {
+        let is_it = |it: &Sent| it.timer() == Timer::Expiry(slot);
+        let lease = self.lease.as_ref();
+        if lease.is_some_and(|it| it.sent.iter().any(is_it)) {
+            self.end(cx);
+        }
+    }
+
+    /// Our lease is over.
+    fn end(&mut self, cx: &mut Context<'_, Self>) {
+        let Some(ballot) = self.leads() else {
+            return;
+        };
+        if let Some(leader) = &mut self.leader {
+            leader.lost = true;
+        }
+        self.forget_leader(cx);
+        self.stop_leading(cx);
+        // Whoever heard only now that we lead would follow us for a lease.
+        self.telling = None;
+        cx.disarm(Timer::Tell);
+        cx.event(Event::Ended(ballot));
+        // Those who could elect another one may have forgotten us.
+        if self.config.reelect {
+            self.watch(cx);
+        }
+    }
+
+    /// Ends what a leader does.
+    pub(crate) fn stop_leading(&mut self, cx: &mut Context<'_, Self>) {
+        if let Some(lease) = self.lease.take() {
+            lease.disarm(cx);
+        }
+        cx.disarm(Timer::Renew);
+        cx.disarm(Timer::Measure);
+    }
+}
