@@ -151,6 +151,7 @@ impl<A: Attribute> Celect<A> {
         let Some(run) = &mut self.run else {
             return;
         };
+        run.forget_silent(&self.peers, self.config.attempts);
         let pool_of =
             |run: &Run, is_repeated| Self::pool(&self.peers, &self.attribute, run, is_repeated);
         let others = pool_of(run, false).len();

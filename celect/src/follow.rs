@@ -33,8 +33,8 @@ impl<A: Attribute> Celect<A> {
         if !is_of_this_run {
             self.give_way(ballot, cx);
         }
-        let answer = self.answer(x, y, want, exclude, from);
-        let (candidates, unhealthy, known) = answer;
+        let (candidates, unhealthy, mut budget) = self.answer(x, y, exclude);
+        let known = self.others(want, from, exclude, &mut budget, cx);
         cx.send(
             from,
             Message::Response {
@@ -138,15 +138,12 @@ impl<A: Attribute> Celect<A> {
             && known.ballot == ballot
             && known.member == member
         {
-            if member != self.me && serial_newer(renewal, known.renewal) {
-                // One that speaks for itself is not gone.
-                let lost = known.lost && from != member;
-                self.leader = Some(Leadership {
-                    renewal,
-                    lost,
-                    ..known
-                });
-                if known.lost && !lost {
+            if member != self.me
+                && serial_newer(renewal, known.renewal)
+                && (!known.lost || self.is_credible(from, member))
+            {
+                self.leader = Some(heard);
+                if known.lost {
                     cx.disarm(Timer::Start);
                     cx.event(Event::Regained {
                         leader: member,
@@ -164,7 +161,11 @@ impl<A: Attribute> Celect<A> {
             self.say(from, known, cx);
             return;
         }
-        self.acknowledge(from, ballot, renewal, cx);
+        // Whoever acknowledges follows.
+        let is_given_up = |it: Leadership| it.ballot == ballot && it.lost;
+        if !self.leader.is_some_and(is_given_up) {
+            self.acknowledge(from, ballot, renewal, cx);
+        }
         self.finish(cx);
         if is_new {
             self.doubt(from, cx);
@@ -176,14 +177,19 @@ impl<A: Attribute> Celect<A> {
         let Some(leader) = self.leader else {
             return;
         };
-        if self.peers.is_over(leader.member)
-            || from != leader.member && self.peers.is_gone(leader.member)
-        {
+        if !self.is_credible(from, leader.member) {
             self.lose(cx);
         } else if self.peers.is_gone(leader.member) && self.config.reelect {
             // It speaks for itself: it was alive a moment ago, and may be refuted soon.
             self.watch(cx);
         }
+    }
+
+    /// Whether this one may say that that one leads. Who speaks for itself has not failed; what
+    /// others pass on may be older than the failure.
+    fn is_credible(&self, from: Member, leader: Member) -> bool {
+        let speaks_for_itself = from == leader && !self.peers.is_over(leader);
+        speaks_for_itself || !self.peers.is_gone(leader)
     }
 
     fn supersedes(&self, heard: Leadership) -> bool {

@@ -18,6 +18,7 @@
 //! | an election ends (theorem 2), also when the initiator or the one whom it appoints crashes | messages get through now and then; the crash of the initiator is told ([`Delta::Failed`](selvedge_core::Delta)) to somebody whom it asked, or somebody gave way to it; c + 1 nodes are reached from list to list |
 //! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; somebody is told |
 //! | all who are reached from the leader, from list to list, hear who leads | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
+//! | whoever joins later hears so, too | the same; the leader lists it, or no more than c lists lack it |
 //! | with a lease, a leader ends by its own clock before any of those who acknowledged it last gives it up by its own, however late its host does what is due | see [Clocks](#clocks) |
 //! | `Suspected` and `Failed` may be wrong, and cost elections only, as long as they count in c | |
 //! | an election without faults sends 2(c + f + 1) + 1 unicasts with `Base`, and 2(c + f) + 1 with `Lean`, before the leader is told of | enough nodes are listed; `Optimistic` sends one more for each leader that it corrects |

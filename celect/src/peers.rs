@@ -35,6 +35,7 @@ pub(crate) enum Standing {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Peers {
     nodes: BoundedMap<NodeId, Peer>,
+    owner: Member,
     /// Who is on the list, and the owner: the lowest first.
     by_rank: Vec<Member>,
     /// Where the owner is in it.
@@ -47,6 +48,7 @@ impl Peers {
     pub(crate) fn new(limit: usize, owner: Member) -> Self {
         Self {
             nodes: BoundedMap::new(limit),
+            owner,
             by_rank: vec![owner],
             owner_at: 0,
             doubted: Vec::new(),
@@ -171,8 +173,12 @@ impl Peers {
         same.map_or(0, |peer| peer.suspicions)
     }
 
-    /// The latest life of this node that was heard of, if it is later than this one.
+    /// The latest life of this node that was heard of, if it is later than this one. Of the owner it
+    /// is the present one.
     pub(crate) fn latest(&self, member: Member) -> Member {
+        if member.id == self.owner.id {
+            return self.owner;
+        }
         let known = self.nodes.get(&member.id).map(|peer| peer.incarnation);
         let later = known.filter(|known| known.newer_than(member.incarnation));
         let incarnation = later.unwrap_or(member.incarnation);
@@ -182,8 +188,12 @@ impl Peers {
         }
     }
 
-    /// Whether this life has certainly ended: that was said of it, or a later one was heard of.
+    /// Whether this life has certainly ended: that was said of it, or a later one was heard of, or it
+    /// was the owner's.
     pub(crate) fn is_over(&self, member: Member) -> bool {
+        if member.id == self.owner.id {
+            return member != self.owner;
+        }
         self.nodes.get(&member.id).is_some_and(|peer| {
             peer.incarnation.newer_than(member.incarnation)
                 || peer.incarnation == member.incarnation && peer.standing == Standing::Over

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use selvedge_core::wire::MEMBER_MAX_LEN;
 use selvedge_core::{Context, Member, Rank, Ratio};
 
 use crate::attribute::key;
@@ -37,6 +38,8 @@ pub(crate) struct Run {
     pub(crate) tolerates: (u16, Option<Ratio>),
     /// How many answers of others named the lowest candidate: counted where that is reported.
     pub(crate) agreed: u16,
+    /// How often answers were overdue since the round began, or since others were met.
+    overdue: u8,
 }
 
 /// Whom we appointed.
@@ -67,11 +70,39 @@ impl Run {
             starved: false,
             tolerates,
             agreed: 0,
+            overdue: 0,
         }
     }
 
     pub(crate) fn answers(&self) -> usize {
         self.answered.len() + usize::from(self.own)
+    }
+
+    /// Answers are overdue. Those who were met and have not answered so often are forgotten: they may
+    /// be dead, and nobody says so of whom our list does not name. Who lives is met again.
+    pub(crate) fn forget_silent(&mut self, peers: &Peers, attempts: u8) {
+        self.overdue = self.overdue.saturating_add(1);
+        if self.overdue < attempts {
+            return;
+        }
+        self.overdue = 0;
+        let Self {
+            met,
+            asked,
+            answered,
+            ..
+        } = self;
+        let mut silent = Vec::new();
+        met.retain(|it| {
+            let is_silent = asked.binary_search(it).is_ok()
+                && answered.binary_search(it).is_err()
+                && !peers.is_listed(*it);
+            if is_silent {
+                silent.push(*it);
+            }
+            !is_silent
+        });
+        asked.retain(|it| !silent.contains(it));
     }
 
     /// How many lists it must rest on.
@@ -95,6 +126,9 @@ pub(crate) fn put<T: Ord>(list: &mut Vec<T>, new: T) {
         list.insert(at, new);
     }
 }
+
+/// No sound initiator excludes more.
+const EXCLUDED_MAX: usize = u8::MAX as usize;
 
 fn first(list: &[Member], count: usize) -> &[Member] {
     list.get(..count).unwrap_or(list)
@@ -128,6 +162,7 @@ impl<A: Attribute> Celect<A> {
         if let Some(run) = &mut self.run {
             run.tolerates = tolerates;
             run.agreed = 0;
+            run.overdue = 0;
         }
         let (wanted, lean) = self.wanted();
         let Some(run) = &mut self.run else {
@@ -161,7 +196,7 @@ impl<A: Attribute> Celect<A> {
         let Some(run) = &self.run else {
             return;
         };
-        let (candidates, unhealthy, _) = self.answer(run.x, run.y, 0, &run.exclude, self.me);
+        let (candidates, unhealthy, _) = self.answer(run.x, run.y, &run.exclude);
         self.absorb(&candidates, &unhealthy, true);
         self.evaluate(cx);
     }
@@ -231,19 +266,11 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// What we know, for an initiator: the `x` lowest, the `y` most suspected, `want` others.
-    /// O(x + y + want) and what is excluded, whatever the number of members.
-    pub(crate) fn answer(
-        &self,
-        x: u8,
-        y: u8,
-        want: u16,
-        exclude: &[Member],
-        to: Member,
-    ) -> (Members, Members, Members) {
+    /// What we know, for an initiator: the `x` lowest and the `y` most suspected; and how many bytes
+    /// are left. O(x + y) and what is excluded, whatever the number of members.
+    pub(crate) fn answer(&self, x: u8, y: u8, exclude: &[Member]) -> (Members, Members, usize) {
         let mut budget = self.config.list_budget(FIXED_MAX_LEN);
-        // No sound initiator excludes more.
-        let exclude = exclude.get(..u8::MAX.into()).unwrap_or(exclude);
+        let exclude = first(exclude, EXCLUDED_MAX);
         let mut unhealthy = Members::new();
         if y > 0 {
             let worst = self.peers.doubted().filter(|it| !exclude.contains(it));
@@ -258,9 +285,36 @@ impl<A: Attribute> Celect<A> {
             !is_left_out && !exclude.contains(it) && !unhealthy.contains(it)
         });
         let candidates = cut(lowest.take(x.into()), &mut budget);
-        let others = self.peers.iter().filter(|&it| it != to);
-        let known = cut(others.take(want.into()), &mut budget);
-        (candidates, unhealthy, known)
+        (candidates, unhealthy, budget)
+    }
+
+    /// So many others, for an initiator that knows too few. Where they are more than fit they begin
+    /// at a place that is drawn: else those who do not answer could hide the rest for ever. O(want)
+    /// and what is excluded.
+    pub(crate) fn others(
+        &self,
+        want: u16,
+        to: Member,
+        exclude: &[Member],
+        budget: &mut usize,
+        cx: &mut Context<'_, Self>,
+    ) -> Members {
+        let want = usize::from(want);
+        if want == 0 {
+            return Members::new();
+        }
+        let exclude = first(exclude, EXCLUDED_MAX);
+        let list = self.peers.by_rank();
+        let others = list.len() - 1 - usize::from(self.peers.is_listed(to));
+        let start = if others > want.min(*budget / MEMBER_MAX_LEN) {
+            usize::try_from(cx.below(list.len() as u64)).unwrap_or_default()
+        } else {
+            0
+        };
+        let all = list.iter().skip(start).chain(list.iter().take(start));
+        let others = all.copied();
+        let others = others.filter(|it| *it != to && *it != self.me && !exclude.contains(it));
+        cut(others.take(want), budget)
     }
 
     /// An answer to our run arrives.
@@ -330,6 +384,7 @@ impl<A: Attribute> Celect<A> {
         if new.is_empty() {
             return;
         }
+        run.overdue = 0;
         let missing = wanted.saturating_sub(run.asked.len());
         let all = Self::pool(peers, &self.attribute, run, false).len();
         let new = Pool::of(&new).draw(missing, cx);
@@ -352,11 +407,7 @@ impl<A: Attribute> Celect<A> {
         let reports = self.config.estimation.is_some();
         let prefers = self.config.protocol.prefers() || self.rules.skips_locally();
         // Who names a former life has not heard of the present one.
-        let me = self.me;
-        let present = |it: Member| {
-            let latest = self.peers.latest(it);
-            if it.id == me.id { me } else { latest }
-        };
+        let present = |it: Member| self.peers.latest(it);
         let Some(run) = &mut self.run else {
             return;
         };

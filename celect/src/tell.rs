@@ -3,6 +3,7 @@
 use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::iter;
 
@@ -108,14 +109,24 @@ impl<A: Attribute> Celect<A> {
         cx.arm(Timer::Tell, self.config.resend);
     }
 
-    /// Somebody came onto our list: if we lead it must hear so.
+    /// Somebody came onto our list and must hear who leads. The leader tells it; and as it may be
+    /// missing from the leader's list, so do those that are among the c + f + 2 lowest on their own,
+    /// the leader mostly being one of these. At most f of the lowest are dead, and c lack the newcomer.
     pub(crate) fn tell_newcomer(&mut self, member: Member, cx: &mut Context<'_, Self>) {
-        if self.leads().is_none() || self.config.retries == 0 {
-            return;
+        let last = usize::from(self.tolerates().0) + usize::from(self.config.f) + 1;
+        if self.leads().is_some() || self.peers.owner_at() <= last {
+            self.tell_one(member, cx);
         }
-        let Some(leader) = self.leader else {
+    }
+
+    fn tell_one(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        let is_present = |it: &Leadership| !it.lost && !self.peers.is_gone(it.member);
+        let Some(leader) = self.leader.filter(is_present) else {
             return;
         };
+        if leader.member == member || self.config.retries == 0 {
+            return;
+        }
         match &mut self.telling {
             Some(telling) => {
                 // Others that wait must not wait longer for each who comes.
@@ -128,7 +139,11 @@ impl<A: Attribute> Celect<A> {
                     cx.arm(Timer::Tell, self.config.resend);
                 }
             }
-            None => self.tell(leader, BTreeSet::from([member]), &[], cx),
+            None => {
+                let told: BTreeSet<Member> = self.peers.iter().chain([self.me]).collect();
+                let told: Vec<Member> = told.into_iter().collect();
+                self.tell(leader, BTreeSet::from([member]), &told, cx);
+            }
         }
     }
 
@@ -142,7 +157,7 @@ impl<A: Attribute> Celect<A> {
             return;
         }
         if telling.is_given_up {
-            self.tell_newcomer(member, cx);
+            self.tell_one(member, cx);
         } else {
             telling.tries = 0;
         }

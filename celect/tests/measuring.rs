@@ -9,7 +9,12 @@
     reason = "a test fails by panicking"
 )]
 
+extern crate alloc;
+
 mod mesh;
+
+use alloc::rc::Rc;
+use core::cell::RefCell;
 
 use mesh::{Mesh, member};
 use selvedge_celect::check::ById;
@@ -157,6 +162,37 @@ fn lists_come_in_parts_whatever_is_lost_doubled_or_overtaken() {
     let counters = mesh.nodes[9].machine().counters();
     assert_eq!(counters.unlisted, 0);
     assert!(counters.stale > 100, "{counters:?}");
+}
+
+/// A list of four parts, of which each is asked for twice: all together, more often than once each.
+#[test]
+fn each_part_of_a_list_has_all_its_attempts() {
+    let config = Config {
+        attempts: 2,
+        frame_budget: 127,
+        ..config(usual())
+    };
+    let list = (1..=130).filter(|&it| it != 2).collect();
+    let mut mesh = Mesh::with_lists(&[vec![2], list], config);
+    mesh.cut.extend(3..=130);
+    let lost = Rc::new(RefCell::new(Vec::new()));
+    let noted = Rc::clone(&lost);
+    mesh.fate = Box::new(move |(_, to, message), _| {
+        let Message::SampleQuery { from, .. } = *message else {
+            return 1;
+        };
+        let mut lost = noted.borrow_mut();
+        if *to != member(2) || lost.contains(&from) {
+            return 1;
+        }
+        lost.push(from);
+        0
+    });
+    mesh.command(1, Command::Measure);
+    mesh.pass(Span::secs(100));
+    assert!(lost.borrow().len() > 3, "{lost:?}");
+    // The 128 whom it names are not there.
+    assert_eq!(mesh.nodes[0].machine().counters().unlisted, 128);
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn orders() -> Vec<Case> {
                 bounds: A_CRASH,
                 ..Setup::full(3, 0, 1)
             },
-            states: 1_703,
+            states: 1_699,
             rule: &[Published::LowestWins],
             promise: Liveness,
             steps: 6,

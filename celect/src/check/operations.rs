@@ -186,6 +186,17 @@ pub fn run_under(bytes: &[u8], rules: &[Published]) -> Result<Summary, String> {
     Ok(mesh.summary)
 }
 
+/// Whether membership tells this node of that. It says of nobody that it is gone who was never said
+/// to be there; but that those whom the node waits for or follows are gone, somebody tells it.
+fn is_told(machine: &Celect<Order>, delta: Delta) -> bool {
+    let member = delta.member();
+    let awaited = machine.awaited.map(|it| it.initiator);
+    let followed = machine.leader.map(|it| it.member);
+    let is_listed = machine.members().any(|it| it.id == member.id);
+    let matters = [awaited, followed].contains(&Some(member));
+    matches!(delta, Delta::Joined(_)) || is_listed || matters
+}
+
 impl Mesh {
     fn new(bytes: &mut Bytes<'_>, rules: &[Published]) -> Result<Self, String> {
         let settings = Settings::new(bytes);
@@ -464,7 +475,10 @@ impl Mesh {
             return Ok(());
         };
         for other in (0..self.seats.len()).filter(|&other| other != at) {
-            self.step(other, Input::Membership(delta), bytes)?;
+            let machine = self.machine(other);
+            if machine.is_some_and(|it| is_told(it, delta)) {
+                self.step(other, Input::Membership(delta), bytes)?;
+            }
         }
         Ok(())
     }

@@ -71,6 +71,12 @@ pub struct Setup {
     pub retries: u8,
     /// See [`Config::patience`]: whether who gave way begins again by itself.
     pub patience: bool,
+    /// See [`Config::frame_budget`]; here it may be shorter than any election needs.
+    pub frame: u16,
+    /// See [`Config::peer_limit`].
+    pub peers: u32,
+    /// Who leads before anything happens, by id, and all follow it.
+    pub led_by: Option<u64>,
     /// See [`Config::lease`].
     pub lease: bool,
     /// See [`Config::reelect`].
@@ -106,8 +112,12 @@ pub enum Promise {
     Safety,
     /// From every state there is a way to one in which all follow one live leader (theorem 2).
     Liveness,
-    /// No node goes back to a smaller ballot, and no two leaders have the same one.
+    /// No node goes back to a smaller ballot, no two leaders have the same one, and nobody follows a
+    /// former life of itself.
     Ballots,
+    /// What is measured is from how many lists a node is missing at most; and from every state there
+    /// is a way to one in which that is known.
+    Measured,
 }
 
 /// Who led before, and is no node of the mesh.
@@ -150,6 +160,9 @@ impl Setup {
             bounds: Self::CALM,
             retries: 0,
             patience: false,
+            frame: 1_400,
+            peers: 16,
+            led_by: None,
             lease: false,
             reelect: true,
             estimation: None,
@@ -176,7 +189,8 @@ impl Setup {
             lease: self.lease.then(|| Span::secs(9)),
             reelect: self.reelect,
             estimation: self.estimation,
-            peer_limit: 16,
+            frame_budget: self.frame,
+            peer_limit: self.peers,
             ..Config::new(self.c, self.f)
         };
         let rules = Rules::published(self.rules);
@@ -206,6 +220,9 @@ impl Setup {
                 }
                 if self.lists == Lists::Any(me) {
                     machine.follow(FORMER);
+                }
+                if let Some(leader) = self.led_by {
+                    machine.follow(Member::new(leader, 0));
                 }
                 for &(_, delta) in self.told.iter().filter(|(id, _)| *id == me) {
                     machine.handle(Input::Membership(delta), cx)?;
@@ -245,6 +262,21 @@ impl Setup {
             model = model.always("ballots rise, and no two share one", |state| {
                 !state.observer().fell
             });
+            model = model.always("nobody follows a former life of itself", |state| {
+                state.machines().all(|it| {
+                    let leader = it.leader().map(|(leader, _)| leader);
+                    leader.is_none_or(|leader| leader.id != it.me.id || leader == it.me)
+                })
+            });
+        }
+        if self.only == Some(Promise::Measured) {
+            model = model.always("what is measured is right", move |state| {
+                let measured = state.observer().measured;
+                measured.is_none_or(|it| it == self.missed_at_most(state))
+            });
+            let name = "somebody knows what it measured";
+            model =
+                model.progress_when(name, |_| true, |state| state.observer().measured.is_some());
         }
         if looks_at(Promise::Liveness) {
             let begun = |state: &Mesh| state.observer().begun;
@@ -283,6 +315,12 @@ impl Setup {
             model = model.deltas(node, told);
         }
         model
+    }
+
+    /// From how many lists a node is missing at most.
+    fn missed_at_most(&self, state: &Mesh) -> Option<u16> {
+        let missed = state.machines().map(|it| self.missed(state, it.me.id.0));
+        missed.max().and_then(|it| u16::try_from(it).ok())
     }
 
     /// Failures of those in `ends` are told when they are true; what is listed, at any time.
@@ -391,6 +429,8 @@ fn follows_one(state: &Mesh) -> bool {
 pub struct Watch {
     begun: bool,
     fell: bool,
+    /// What somebody measured last; nothing, where too few lists came.
+    measured: Option<Option<u16>>,
     /// Of each node, the last ballot that it told of.
     last: Vec<(usize, Ballot, Member)>,
 }
@@ -407,6 +447,8 @@ impl Observer<Celect<ById>> for Watch {
                 let at = self.last.partition_point(|(other, ..)| *other < node);
                 self.last.insert(at, (node, *ballot, *leader));
             }
+            Event::Measured(it) => self.measured = Some(u16::try_from(it.upper).ok()),
+            Event::Unmeasured(_) => self.measured = Some(None),
             Event::Yielded { .. }
             | Event::TooFew { .. }
             | Event::Deposed { .. }
@@ -415,8 +457,6 @@ impl Observer<Celect<ById>> for Watch {
             | Event::LeaseOver { .. }
             | Event::Ended(_)
             | Event::Concluded { .. }
-            | Event::Measured(_)
-            | Event::Unmeasured(_)
             | Event::Tolerates { .. } => {}
         }
     }

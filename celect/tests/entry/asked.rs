@@ -125,3 +125,35 @@ fn who_was_passed_over_is_asked_where_there_are_no_others() {
     assert!(!mesh.nodes[1].machine().is_electing());
     assert_eq!(mesh.leader(2), Some(1));
 }
+
+/// 1 and 2 are dead, 3 lists them for ever, and 4, which is asked, knows 3 alone and has never heard
+/// of them.
+#[test]
+fn an_election_ends_where_a_list_names_dead_nodes_that_the_initiator_never_knew() {
+    let lists = [vec![], vec![], vec![1, 2, 4], vec![3]];
+    let mut mesh = Mesh::with_lists(&lists, Config::new(1, 0));
+    mesh.cut.extend([1, 2]);
+    mesh.elect(4);
+    mesh.pass(Span::secs(30));
+    assert!(!mesh.nodes[3].machine().is_electing());
+    assert_eq!(mesh.leaders(), [Some(3); 2]);
+    mesh.elect(4);
+}
+
+/// 5 needs a third list, and 4 names three dead nodes before the one who has it.
+#[test]
+fn dead_nodes_do_not_hide_a_live_one_for_ever() {
+    let lists = [
+        vec![],
+        vec![],
+        vec![],
+        vec![1, 2, 3, 5, 6],
+        vec![4],
+        vec![4, 5],
+    ];
+    let mut mesh = Mesh::with_lists(&lists, Config::new(2, 0));
+    mesh.cut.extend([1, 2, 3]);
+    mesh.elect(5);
+    mesh.pass(Span::secs(200));
+    assert_eq!(mesh.leaders(), [Some(4); 3]);
+}

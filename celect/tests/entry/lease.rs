@@ -152,6 +152,53 @@ fn a_leader_whom_all_acknowledge_outlasts_a_rise_of_c() {
     assert!(ends(&mut mesh, |_| ()));
 }
 
+/// 1 leads, and does not know 3, which hears it from 2.
+fn forwarded() -> Mesh {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        reelect: false,
+        ..Config::new(1, 0)
+    };
+    let mut mesh = Mesh::with_lists(&[vec![2], vec![1, 3], vec![1, 2]], config);
+    mesh.elect(2);
+    mesh.pass(Span::secs(20));
+    assert_eq!(mesh.leaders(), [Some(1); 3]);
+    mesh
+}
+
+#[test]
+fn who_gave_a_leader_up_follows_a_later_renewal_that_is_passed_on_to_it() {
+    let mut mesh = forwarded();
+    mesh.cut.push(3);
+    mesh.pass(Span::secs(20));
+    assert_eq!(mesh.leader(3), None);
+    mesh.cut.clear();
+    mesh.pass(Span::secs(4));
+    assert_eq!(mesh.leader(3), Some(1));
+}
+
+/// What is passed on may be older than the failure of whom it is about.
+#[test]
+fn a_renewal_that_is_passed_on_does_not_bring_back_a_leader_that_failed() {
+    let mut mesh = forwarded();
+    let acknowledged = Rc::new(RefCell::new(0));
+    let counted = Rc::clone(&acknowledged);
+    mesh.fate = Box::new(move |(from, _, message): &Letter, _| {
+        let is_heard = matches!(message, Message::Heard { .. });
+        *counted.borrow_mut() += usize::from(is_heard && *from == member(3));
+        1
+    });
+    mesh.tell(3, Delta::Failed(member(1)));
+    mesh.pass(Span::secs(20));
+    assert_eq!(mesh.leader(3), None);
+    assert_eq!(*acknowledged.borrow(), 0, "who acknowledges, follows");
+    // It was false.
+    mesh.tell(3, Delta::Refuted(member(1)));
+    mesh.pass(Span::secs(4));
+    assert_eq!(mesh.leader(3), Some(1));
+    assert!(*acknowledged.borrow() > 0);
+}
+
 #[test]
 fn a_leader_ends_sooner_than_its_followers_by_the_drift_of_clocks() {
     let config = Config {

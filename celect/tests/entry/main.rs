@@ -21,10 +21,12 @@ use alloc::rc::Rc;
 use core::cell::RefCell;
 
 use mesh::{Letter, Mesh, member};
+use selvedge_celect::check::ById;
 use selvedge_celect::{
-    Ballot, Command, Config, ConfigError, Event, Message, Misbehaviour, Protocol, Reject, Timer,
+    Ballot, Celect, Command, Config, ConfigError, Event, Message, Misbehaviour, Protocol, Reject,
+    Timer,
 };
-use selvedge_core::{Delta, Input, Member, Span};
+use selvedge_core::{Delta, Driver, Input, Member, Span};
 
 impl Mesh {
     fn new(nodes: u64, config: Config) -> Self {

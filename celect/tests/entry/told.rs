@@ -75,3 +75,91 @@ fn who_was_told_in_vain_is_told_when_there_is_news_of_it() {
     mesh.pass(Span::secs(1));
     assert_eq!(mesh.leaders(), [Some(1); 3]);
 }
+
+/// Node 5 joins when all have heard who leads. All know it but the leader, and each first LEADER is
+/// lost.
+#[test]
+fn who_joins_later_hears_of_a_leader_that_does_not_know_it() {
+    for c in [0, 1] {
+        let mut lists: Vec<Vec<u64>> = (1..=4).map(|_| (1..=4).collect()).collect();
+        lists.push((1..=4).collect());
+        let mut mesh = Mesh::with_lists(&lists, Config::new(c, 0));
+        mesh.elect(4);
+        mesh.pass(Span::secs(10));
+        assert_eq!(
+            mesh.leaders()[..],
+            [Some(1), Some(1), Some(1), Some(1), None]
+        );
+        mesh.lose_first_leaders();
+        let before = mesh.unicasts;
+        for id in 2..=4 {
+            mesh.tell(id, Delta::Joined(member(5)));
+        }
+        mesh.pass(Span::secs(1));
+        assert_eq!(mesh.leaders(), [Some(1); 5], "c = {c}");
+        // Of those who know it c + 1 others than the lowest tell it, twice, and it acknowledges.
+        let sent = mesh.unicasts - before;
+        assert!(sent <= 3 * (usize::from(c) + 1), "{sent} messages");
+    }
+}
+
+/// A life of node 1 that leads is over, and the next one hears that it leads.
+fn restarted(config: Config) -> Mesh {
+    let mut mesh = Mesh::new(2, config);
+    for _ in 0..2 {
+        mesh.elect(2);
+        mesh.pass(Span::secs(1));
+    }
+    assert_eq!(mesh.leaders(), [Some(1); 2]);
+    let machine = Celect::new(Member::new(1, 1), config, ById).unwrap();
+    mesh.nodes[0] = Driver::new(machine);
+    mesh.tell(1, Delta::Joined(member(2)));
+    let (leader, ballot) = mesh.nodes[1].machine().leader().unwrap();
+    assert_eq!(leader, member(1));
+    let (from, told) = (member(2), [].into_iter().collect());
+    let message = Message::Leader {
+        ballot,
+        leader,
+        renewal: 0,
+        told,
+    };
+    mesh.step(1, Input::Message { from, message }).unwrap();
+    mesh
+}
+
+#[test]
+fn who_restarts_does_not_follow_its_own_former_life() {
+    let config = Config::new(0, 0);
+    let mut mesh = restarted(config);
+    assert_eq!(mesh.leader(1), None);
+    mesh.pass(Span::secs(10));
+    let (leader, ballot) = mesh.nodes[0].machine().leader().unwrap();
+    assert_eq!(leader, Member::new(1, 1));
+    assert_eq!(mesh.nodes[1].machine().leader(), Some((leader, ballot)));
+    // Nor where the other one dies before it can say anything.
+    let mut mesh = restarted(config);
+    mesh.cut.push(2);
+    mesh.tell(1, Delta::Failed(member(2)));
+    mesh.pass(Span::secs(10));
+    assert!(mesh.nodes[0].machine().leads().is_some());
+    // Where nobody begins by itself it follows nobody.
+    let mut mesh = restarted(Config {
+        reelect: false,
+        ..config
+    });
+    mesh.pass(Span::secs(10));
+    assert_eq!(mesh.leader(1), None);
+}
+
+/// Whoever hears of a later life does not tell it that the former one leads.
+#[test]
+fn who_joins_in_a_later_life_is_not_told_of_its_former_one() {
+    let mut mesh = restarted(Config {
+        reelect: false,
+        ..Config::new(0, 0)
+    });
+    mesh.deliver();
+    mesh.tell(2, Delta::Joined(Member::new(1, 1)));
+    assert!(mesh.wire.is_empty(), "{:?}", mesh.wire);
+    assert_eq!(mesh.leader(2), None);
+}
