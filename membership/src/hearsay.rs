@@ -113,7 +113,7 @@ impl Membership {
 
     /// Asks a node for its own record.
     pub(crate) fn ask_who_it_is(&self, member: Member, cx: &mut Context<'_, Self>) {
-        let key = crate::list::key(member.id);
+        let key = crate::digest::key(member.id);
         let (first, last) = (key, key);
         cx.send(member, Message::bare(Body::Pull { first, last }));
     }

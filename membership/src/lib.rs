@@ -137,6 +137,7 @@ extern crate std;
 pub mod check;
 mod command;
 mod config;
+mod digest;
 mod event;
 mod feedback;
 mod gossip;

@@ -8,6 +8,7 @@ use core::hash::{Hash, Hasher};
 
 use selvedge_core::{Full, Incarnation, Member, NodeId, WeightTree, Weights};
 
+use crate::digest::{Digests, key};
 use crate::index::Index;
 use crate::message::{Age, BUCKETS, Claim, Digest, Key, Metadata, Record};
 use crate::tombstones::Tombstones;
@@ -81,17 +82,10 @@ pub(crate) struct MemberList {
     vacant: Vec<u32>,
     index: Index,
     live: usize,
-    buckets: [u64; BUCKETS],
-    /// All buckets in one: what every probe shows.
-    whole: u64,
+    digests: Digests,
     /// All members that are not live.
     tombstones: Tombstones,
     limit: usize,
-}
-
-/// A bijection that spreads ids evenly (the finaliser of SplitMix64).
-pub(crate) const fn key(id: NodeId) -> Key {
-    Key(mix(id.0))
 }
 
 /// The hashed id of whoever is in a slot.
@@ -99,38 +93,6 @@ fn key_of(entries: &[Entry], slot: usize) -> Key {
     entries
         .get(slot)
         .map_or(Key(u64::MAX), |entry| key(entry.id))
-}
-
-const fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// A hash of metadata, the same on every node: 0 for none. Nothing hides in it from a peer that
-/// wants two to collide; a digest has 16 bits anyway.
-fn hash(metadata: &Metadata) -> u64 {
-    let of_chunk = |hash, chunk: &[u8]| {
-        let word = chunk
-            .iter()
-            .fold(0, |word, &byte| word << 8 | u64::from(byte));
-        mix(hash ^ word)
-    };
-    // With the length first, a last chunk that is short is no other one.
-    let len = metadata.0.len() as u64;
-    metadata.0.chunks(8).fold(len, of_chunk)
-}
-
-const fn bucket_of(key: Key) -> usize {
-    (key.0 >> (64 - BUCKETS.ilog2())) as usize
-}
-
-/// The range of hashed ids in a bucket, both ends inclusive.
-pub(crate) const fn bucket_range(bucket: usize) -> (Key, Key) {
-    let width = 64 - BUCKETS.ilog2();
-    let first = (bucket as u64) << width;
-    (Key(first), Key(first | (u64::MAX >> BUCKETS.ilog2())))
 }
 
 impl MemberList {
@@ -144,8 +106,7 @@ impl MemberList {
             vacant: Vec::new(),
             index: Index::default(),
             live: 0,
-            buckets: [0; BUCKETS],
-            whole: 0,
+            digests: Digests::default(),
             tombstones: Tombstones::default(),
             limit,
         }
@@ -406,11 +367,11 @@ impl MemberList {
     }
 
     pub(crate) fn digest(&self) -> Digest {
-        shorten(self.whole)
+        self.digests.whole()
     }
 
     pub(crate) fn bucket_digests(&self) -> [Digest; BUCKETS] {
-        self.buckets.map(shorten)
+        self.digests.buckets()
     }
 
     /// Adds the member to its bucket's digest, or takes it out again; nothing for the dead.
@@ -421,14 +382,9 @@ impl MemberList {
         if !entry.standing.is_live() {
             return;
         }
-        let key = key(entry.id);
-        let version = u64::from(entry.incarnation.0) << 32 | u64::from(entry.revision);
-        let metadata = self.metadata.get(slot).map_or(0, hash);
-        let digest = mix(key.0 ^ mix(version ^ metadata));
-        self.whole ^= digest;
-        if let Some(bucket) = self.buckets.get_mut(bucket_of(key)) {
-            *bucket ^= digest;
-        }
+        let metadata = self.metadata.get(slot);
+        self.digests
+            .toggle(entry.member(), entry.revision, metadata);
     }
 
     pub(crate) const fn weights(&self) -> &WeightTree {
@@ -522,10 +478,6 @@ impl MemberList {
     }
 }
 
-const fn shorten(digest: u64) -> Digest {
-    Digest([(digest >> 8) as u8, digest as u8])
-}
-
 // Which slot a member got depends on the past and changes nothing that can happen, so two lists
 // are equal when they hold the same members; what is derived from those is left out.
 impl PartialEq for MemberList {
@@ -578,17 +530,5 @@ mod tests {
         assert_eq!(list.forget_overdue(1_020, 0), None, "0 is for ever");
         assert_eq!(list.forget_overdue(1_020, 20), Some(NodeId(1)));
         assert_eq!((list.tombstones().len(), list.find(NodeId(1))), (0, None));
-    }
-
-    #[test]
-    fn buckets_cover_all_keys_and_do_not_overlap() {
-        let mut next = 0;
-        for bucket in 0..BUCKETS {
-            let (first, last) = bucket_range(bucket);
-            assert_eq!(first.0, next);
-            assert_eq!((bucket_of(first), bucket_of(last)), (bucket, bucket));
-            next = last.0.wrapping_add(1);
-        }
-        assert_eq!(next, 0);
     }
 }

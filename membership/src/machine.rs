@@ -7,10 +7,11 @@ use selvedge_core::wire::HEADER_LEN;
 use selvedge_core::{BoundedQueue, Context, Delta, Input, Machine, Member, NodeId, Untracked};
 
 use crate::config::ceil_ln;
+use crate::digest::key;
 use crate::feedback::SelfMonitor;
 use crate::gossip::{Broadcaster, News};
 use crate::hearsay::Hearsay;
-use crate::list::{Entry, MemberList, Standing, key};
+use crate::list::{Entry, MemberList, Standing};
 use crate::message::{Age, Body, Broadcast, Claim, Key, Message, Metadata, Record};
 use crate::probe::{Heard, Probe};
 use crate::published::Rules;

@@ -2,7 +2,7 @@
 
 use selvedge_core::{Context, Member};
 
-use crate::list::bucket_range;
+use crate::digest::bucket_range;
 use crate::message::{BUCKETS, Body, Digest, Key, Message};
 use crate::{Membership, Phase};
 
