@@ -150,6 +150,7 @@ mod message;
 mod metadata;
 mod probe;
 mod published;
+mod refutation;
 mod suspicion;
 mod sync;
 mod target;

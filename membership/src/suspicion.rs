@@ -1,8 +1,7 @@
-//! Suspicion, failure and refutation: how records become the list.
+//! Suspicion and failure of others: how records become the list.
 
-use selvedge_core::{Context, Delta, Incarnation, Member, NodeId, Span, serial_newer};
+use selvedge_core::{Context, Delta, Member, NodeId, Span, serial_newer};
 
-use crate::hearsay::is_leap;
 use crate::list::Standing;
 use crate::message::{Age, Claim, Metadata, Record};
 use crate::{Event, Membership, Phase, Reject, Selection, Timer};
@@ -462,87 +461,6 @@ impl Membership {
             self.probe = None;
             cx.disarm(Timer::Probe);
         }
-    }
-
-    /// What others say about us: wrong whenever it is not what we said last.
-    fn hear_about_self(&mut self, record: &Record, cx: &mut Context<'_, Self>) {
-        if self.phase != Phase::Joined {
-            return;
-        }
-        let life = record.member.incarnation;
-        if life.newer_than(self.me.incarnation) {
-            self.give_way(life, cx);
-            return;
-        }
-        if life != self.me.incarnation {
-            return;
-        }
-        let Some(own) = self.own_slot().and_then(|slot| self.list.entry(slot)) else {
-            return;
-        };
-        let is_ours = !serial_newer(record.revision, own.revision);
-        match record.claim {
-            // Nobody but us may say so; it was another life under our number, or an operator.
-            Claim::Left(_) => self.give_way(life, cx),
-            // We never said that: another life had our number.
-            Claim::Alive(_) if !is_ours => self.give_way(life, cx),
-            _ if is_leap(record.revision, own.revision) => self.give_way(life, cx),
-            Claim::Suspect(_) | Claim::Failed(..)
-                if !is_ours || record.revision == own.revision =>
-            {
-                self.counters.refutations += 1;
-                self.stretch = (self.stretch + 1).min(self.config.stretch_limit);
-                self.raise_revision(Some(record.revision));
-            }
-            // Refuted before; who says it now has missed our word, and nobody may be passing it on
-            // any more.
-            Claim::Suspect(_) | Claim::Failed(..) if !self.rules.old_claim_is_ignored() => {
-                self.add_news(self.me.id);
-            }
-            Claim::Suspect(_) | Claim::Failed(..) => {}
-            Claim::Alive(ref metadata) if record.revision == own.revision => {
-                self.hear_own_metadata(metadata);
-            }
-            Claim::Alive(_) => {}
-        }
-    }
-
-    /// Says anew that we live, above our last word and above `heard`.
-    pub(crate) fn raise_revision(&mut self, heard: Option<u32>) {
-        let Some(slot) = self.own_slot() else {
-            return;
-        };
-        let Some(own) = self.list.entry(slot).map(|entry| entry.revision) else {
-            return;
-        };
-        let above = match heard {
-            Some(heard) if serial_newer(heard, own) => heard,
-            Some(_) | None => own,
-        };
-        self.list
-            .set_standing(slot, Standing::Alive, above.wrapping_add(1), self.period);
-        self.add_news(self.me.id);
-    }
-
-    /// Goes on under a later incarnation.
-    pub(crate) fn take_identity(&mut self, incarnation: Incarnation, cx: &mut Context<'_, Self>) {
-        self.counters.identity_changes += 1;
-        self.me.incarnation = incarnation;
-        if let Some(slot) = self.own_slot() {
-            let metadata = self.list.metadata(slot).cloned().unwrap_or_default();
-            self.list
-                .supersede(slot, incarnation, 0, metadata, self.period);
-            self.hide_self(slot);
-        }
-        if self.phase == Phase::Joined {
-            self.add_news(self.me.id);
-            cx.event(Event::Identity(self.me));
-        }
-    }
-
-    fn hide_self(&mut self, slot: usize) {
-        // We weigh nothing, whatever was done to our entry.
-        self.list.set_own_weight(slot, 0);
     }
 
     pub(crate) fn add_news(&mut self, id: NodeId) {
