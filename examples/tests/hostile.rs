@@ -12,8 +12,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge_core::{Delta, Member, Span};
-use selvedge_examples::seal::{Key, Keyring, Seal};
+use selvedge_core::{Delta, Member, NodeId, Span};
+use selvedge_examples::seal::{Epoch, Key, Keyring, Seal, Sealer, since_1970};
 use selvedge_examples::udp::{Clock, Host, Seen, Setup, Told, Weather};
 use selvedge_membership::{Config, Event};
 use tokio::net::UdpSocket;
@@ -206,4 +206,43 @@ async fn two_nodes_with_one_id_do_not_disturb_the_others() {
     until(async || hosts[0].traffic().report().old_epoch > 0).await;
     until(async || live(&hosts[0]).await == 3 && live(&hosts[2]).await == 3).await;
     assert_eq!(twin.id().0, 2);
+}
+
+/// Somebody that holds the key speaks as node 2, by the clock of next year: nobody refuses node 2.
+#[tokio::test]
+async fn an_epoch_of_next_year_mutes_nobody() {
+    let mut mesh = Mesh::new();
+    let hosts = mesh.started(3).await;
+    while mesh.seen.try_recv().is_ok() {}
+    let next_year = Epoch::new(since_1970() + 365 * 24 * 3_600 * 1_000_000, 0);
+    let mut liar = Sealer::new(&mesh.keyring, "test", NodeId(2), next_year);
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let victims = [&hosts[0], &hosts[2]];
+    let before = victims.map(|host| host.traffic().report());
+    for host in victims {
+        let mut datagram = Vec::new();
+        liar.seal(1, b"no frame", &mut datagram).unwrap();
+        socket.send_to(&datagram, host.address()).await.unwrap();
+    }
+    for (host, before) in victims.into_iter().zip(before) {
+        let opened = || {
+            let now = host.traffic().report();
+            now.malformed + now.wrong_version + now.wrong_kind
+                > before.malformed + before.wrong_version + before.wrong_kind
+        };
+        until(async || opened()).await;
+    }
+    // Long enough for node 2 to be declared failed, were it not heard.
+    sleep(Duration::from_secs(4)).await;
+    for host in victims {
+        assert_eq!(host.traffic().report().old_epoch, 0);
+        assert_eq!(live(host).await, 3);
+    }
+    while let Ok(seen) = mesh.seen.try_recv() {
+        let is_failure = matches!(
+            seen.event,
+            Told::Membership(Event::Membership(Delta::Failed(_)))
+        );
+        assert!(!is_failure, "{seen:?}");
+    }
 }

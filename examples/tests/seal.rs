@@ -294,6 +294,77 @@ fn a_later_start_ends_the_former_one() {
     assert_eq!(opener.senders(), 1);
 }
 
+/// A clock that once was a year ahead, or somebody that holds a key and speaks of next year, does not
+/// mute the node that starts at present.
+#[test]
+fn an_epoch_ahead_of_time_does_not_mute_its_sender() {
+    const NOW: u64 = 1_700_000_000_000_000;
+    const DAY: u64 = 24 * 3_600 * 1_000_000;
+    let start = |since_1970: u64| sealer(5, Epoch::new(since_1970, 0).0);
+    let heard = |opener: &mut Opener, datagram: &[u8], now: u64| {
+        opener.open(KIND, datagram, Time(now), &mut Vec::new())
+    };
+    let (mut here, mut opener) = (start(NOW - DAY), opener());
+    opener.set_clock(Time(0), NOW);
+    assert_eq!(
+        heard(&mut opener, &seal(&mut here, b"here"), 1),
+        Ok(NodeId(5))
+    );
+    let mut ahead = start(NOW + 30 * DAY);
+    let first = seal(&mut ahead, b"of next month");
+    assert_eq!(heard(&mut opener, &first, 2), Ok(NodeId(5)));
+    assert_eq!(
+        heard(&mut opener, &seal(&mut here, b"still here"), 3),
+        Ok(NodeId(5))
+    );
+    let replayed = Err(Unopened::Replayed(NodeId(5)));
+    assert_eq!(heard(&mut opener, &first, 4), replayed);
+    // A clock that was put right: the next start is earlier than the one before it.
+    let mut corrected = start(NOW + 1_000_000);
+    let datagram = seal(&mut corrected, b"on time");
+    assert_eq!(heard(&mut opener, &datagram, 5), Ok(NodeId(5)));
+    // When our clock has come to the wrong one, that start does not come back.
+    let late = seal(&mut ahead, b"recorded, and kept for a month");
+    let old = Err(Unopened::OldEpoch(NodeId(5)));
+    assert_eq!(heard(&mut opener, &late, 31 * DAY), old);
+    let datagram = seal(&mut corrected, b"on time");
+    assert_eq!(heard(&mut opener, &datagram, 31 * DAY), Ok(NodeId(5)));
+    // A minute is no error.
+    assert_eq!(
+        heard(&mut opener, &seal(&mut here, b"of yesterday"), 31 * DAY),
+        old
+    );
+    let mut soon = start(NOW + 31 * DAY + 59_000_000);
+    assert_eq!(
+        heard(&mut opener, &seal(&mut soon, b"soon"), 31 * DAY),
+        Ok(NodeId(5))
+    );
+    let datagram = seal(&mut corrected, b"too late");
+    assert_eq!(heard(&mut opener, &datagram, 31 * DAY + 1), old);
+}
+
+/// Where our own clock is behind, everybody is ahead, and heard as without a clock.
+#[test]
+fn a_node_whose_clock_is_behind_hears_everybody() {
+    let mut opener = opener();
+    opener.set_clock(Time(0), 0);
+    let (mut former, mut later) = (sealer(5, u64::MAX / 2), sealer(5, u64::MAX / 2 + 1));
+    let recorded = seal(&mut former, b"recorded");
+    assert_eq!(open(&mut opener, &recorded), Ok(NodeId(5)));
+    assert_eq!(
+        open(&mut opener, &recorded),
+        Err(Unopened::Replayed(NodeId(5)))
+    );
+    assert_eq!(
+        open(&mut opener, &seal(&mut later, b"again")),
+        Ok(NodeId(5))
+    );
+    assert_eq!(
+        open(&mut opener, &recorded),
+        Err(Unopened::OldEpoch(NodeId(5)))
+    );
+}
+
 /// Two nodes with one id have two epochs, so no nonce is used twice; the later one is heard.
 #[test]
 fn of_two_nodes_with_one_id_the_later_start_is_heard() {

@@ -25,7 +25,7 @@
 //! |---|---|
 //! | who holds no key reads nothing, and nothing that it wrote is opened | AES-256-GCM; protocol, group, sender, epoch and counter are bound in |
 //! | no nonce is used twice with one key | each (key, group, sender, epoch) has a key of its own by HKDF-SHA256, and the nonce is a counter under it. An epoch is the time of a start to the microsecond and 12 random bits, so two nodes with one id do not share it |
-//! | what was opened once is not opened again | as long as the opener lives: a window of 1,024 counters a sender (RFC 6479), which moves only after the tag was verified, and epochs that never go back |
+//! | what was opened once is not opened again | as long as the opener lives: a window of 1,024 counters a sender (RFC 6479), which moves only after the tag was verified, and epochs that never go back, ahead of the opener's clock and at present |
 //! | memory is bounded | by the number of senders, and only who holds a key is a sender |
 //! | keys are changed without a gap | the first key of a ring seals, all open: put the new one last everywhere, then first everywhere, then take the old one out |
 //!
@@ -34,7 +34,12 @@
 //! former lives by their incarnations and old news by their revisions.
 //!
 //! A node whose clock ran backwards between two starts is refused ([`Unopened::OldEpoch`]) by those
-//! who remember the later epoch, until its clock has passed that or they start anew.
+//! who remember the later epoch, until its clock has passed that or they start anew. Where that epoch
+//! was ahead of the opener's clock by more than [`Opener::TOLERANCE`], it is not: starts that are
+//! ahead are kept apart from present ones, so a clock that once was wrong mutes nobody.
+//!
+//! Who holds a key can speak as any sender, and mute it at an opener with an epoch between the
+//! sender's start and now, until that sender starts anew.
 
 mod key;
 mod opener;
@@ -98,10 +103,15 @@ impl Epoch {
     /// # Errors
     /// When the system gives no random numbers.
     pub fn now() -> Result<Self, getrandom::Error> {
-        let since_1970 = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-        let micros = u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX);
-        Ok(Self::new(micros, getrandom::u64()?))
+        Ok(Self::new(since_1970(), getrandom::u64()?))
     }
+}
+
+/// The microseconds since 1970, by the system's clock: for [`Opener::set_clock`].
+#[must_use]
+pub fn since_1970() -> u64 {
+    let since_1970 = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The part of a datagram that travels in the clear, and is bound in.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aes_gcm::Aes256Gcm;
 use aes_gcm::aead::AeadInOut;
-use selvedge_core::{NodeId, Time};
+use selvedge_core::{NodeId, Span, Time};
 use thiserror::Error;
 
 use super::rate::Bucket;
@@ -41,8 +41,25 @@ pub struct Opener {
     group: String,
     limit: usize,
     rate: Option<RateLimit>,
-    sessions: BTreeMap<NodeId, Session>,
+    sessions: BTreeMap<(NodeId, Start), Session>,
+    clock: Option<Clock>,
     forgotten: u64,
+}
+
+/// Starts of one sender are kept apart by our clock when they are first heard of, so that an epoch
+/// of a time to come mutes nobody that starts at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Start {
+    Present,
+    /// More than [`Opener::TOLERANCE`] ahead of our clock: one of the two is wrong.
+    Ahead,
+}
+
+/// The microseconds since 1970 at some time.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    at: Time,
+    since_1970: u64,
 }
 
 /// What is known of a sender that holds a key.
@@ -66,6 +83,9 @@ impl core::fmt::Debug for Opener {
 }
 
 impl Opener {
+    /// How far ahead of our clock an epoch counts as present: clocks differ by a little.
+    pub const TOLERANCE: Span = Span::secs(60);
+
     /// Opens with all keys of the ring what was sealed for this group. Up to `limit` senders are
     /// remembered, at some 1,300 bytes each; from 1.
     #[must_use]
@@ -76,8 +96,18 @@ impl Opener {
             limit,
             rate: None,
             sessions: BTreeMap::new(),
+            clock: None,
             forgotten: 0,
         }
+    }
+
+    /// Tells how many microseconds since 1970 it is at `now`; again whenever the system's clock may
+    /// have been set. Without a clock the latest epoch of a sender is heard, whatever it is.
+    pub const fn set_clock(&mut self, now: Time, since_1970: u64) {
+        self.clock = Some(Clock {
+            at: now,
+            since_1970,
+        });
     }
 
     /// Limits each sender from now on, or no one.
@@ -96,7 +126,8 @@ impl Opener {
         }
     }
 
-    /// How many senders are remembered.
+    /// How many senders are remembered. One is counted twice that was heard under an epoch ahead of
+    /// our clock and under a present one.
     #[must_use]
     pub fn senders(&self) -> usize {
         self.sessions.len()
@@ -130,7 +161,8 @@ impl Opener {
             .split_last_chunk::<TAG_LEN>()
             .ok_or(Unopened::NotSealed)?;
         let sender = head.sender;
-        let mut session = self.sessions.get_mut(&sender);
+        let start = self.start_of(head, now)?;
+        let mut session = self.sessions.get_mut(&(sender, start));
         // What costs nothing comes first, and changes nothing.
         if let Some(session) = &session {
             if head.epoch < session.epoch {
@@ -191,8 +223,8 @@ impl Opener {
             if session.is_none() {
                 self.make_room();
             }
-            self.sessions.insert(sender, renewed);
-            session = self.sessions.get_mut(&sender);
+            self.sessions.insert((sender, start), renewed);
+            session = self.sessions.get_mut(&(sender, start));
         }
         if let Some(session) = session {
             session.heard = now;
@@ -206,6 +238,30 @@ impl Opener {
             }
         }
         Ok(sender)
+    }
+
+    /// Among which starts of its sender a datagram belongs. One that was ahead stays so when our
+    /// clock has come to it, and is over as soon as a present one was heard later.
+    fn start_of(&self, head: Head, now: Time) -> Result<Start, Unopened> {
+        let sender = head.sender;
+        let session = |start| self.sessions.get(&(sender, start));
+        if self.is_ahead(head.epoch, now) {
+            return Ok(Start::Ahead);
+        }
+        let Some(ahead) = session(Start::Ahead).filter(|it| it.epoch == head.epoch) else {
+            return Ok(Start::Present);
+        };
+        if session(Start::Present).is_some_and(|present| present.heard > ahead.heard) {
+            return Err(Unopened::OldEpoch(sender));
+        }
+        Ok(Start::Ahead)
+    }
+
+    fn is_ahead(&self, epoch: Epoch, now: Time) -> bool {
+        self.clock.is_some_and(|clock| {
+            let latest = now.since(clock.at) + Self::TOLERANCE;
+            epoch > Epoch::new(clock.since_1970.saturating_add(latest.0), u64::MAX)
+        })
     }
 
     /// Forgets the sender that was not heard from for longest, if there are too many. O(senders),

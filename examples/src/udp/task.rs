@@ -8,14 +8,14 @@ use std::sync::Arc;
 use chacha20::ChaCha12Rng;
 use selvedge_camera::gate::Limits;
 use selvedge_camera::sections::{self, Name};
-use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Time};
 use selvedge_membership::{self as membership, Event, KIND};
 use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep_until;
 
 use crate::mesh::{self, Command, Mesh, Message, Reject, decode, encode};
-use crate::seal::{Epoch, Opener, Seal, Sealer, Unopened};
+use crate::seal::{Epoch, Opener, Seal, Sealer, Unopened, since_1970};
 
 use super::leading::Leading;
 use super::locks::Locks;
@@ -91,6 +91,12 @@ impl Sealing {
             datagram: Vec::new(),
             opened: Vec::new(),
         }
+    }
+
+    /// Opens a datagram. The system's clock is read each time, for it may be set while we run.
+    fn open(&mut self, kind: u8, datagram: &[u8], now: Time) -> Result<NodeId, Unopened> {
+        self.opener.set_clock(now, since_1970());
+        self.opener.open(kind, datagram, now, &mut self.opened)
     }
 }
 
@@ -261,7 +267,7 @@ impl Task {
         let (frame, sealer) = match &mut self.sealing {
             None => (bytes, None),
             Some(_) if len > self.budget => return self.traffic.oversize.add(1),
-            Some(sealing) => match sealing.opener.open(kind, bytes, now, &mut sealing.opened) {
+            Some(sealing) => match sealing.open(kind, bytes, now) {
                 Ok(sealer) => (sealing.opened.as_slice(), Some(sealer)),
                 Err(unopened) => return count(&self.traffic, unopened),
             },
