@@ -11,8 +11,10 @@
 mod home;
 
 use home::{Home, at, if_it_is, long, maybe, set};
-use selvedge_core::{NodeId, Span};
-use selvedge_safehome::{Command, Config, Event, Outcome, RoutineId, Scheduler, Step, Timer, Why};
+use selvedge_core::{Driver, NodeId, Span};
+use selvedge_safehome::{
+    Command, Config, Event, Hub, Outcome, RoutineId, Scheduler, Step, Timer, Why,
+};
 
 const SHARED: u64 = 0;
 const MUTE: u64 = 4;
@@ -177,6 +179,40 @@ fn a_lease_that_is_over_cuts_a_long_command_short() {
     home.pass(at(8_000));
     assert!(home.committed(source).is_some());
     assert_eq!(home.states[SHARED as usize], 1);
+}
+
+/// Its lease was over while its command was on its way, and the hub came back: the command was not
+/// done, and nobody wants it any more.
+#[test]
+fn a_lease_that_is_over_issues_nothing_again_after_a_restart() {
+    let (mut home, source) = home(Config::default());
+    home.is_mute[SHARED as usize] = true;
+    let lease = home.submit(vec![set(SHARED, 2), set(3, 2), set(SHARED, 3)]);
+    home.pass(at(5_000));
+    assert!(
+        !is_revoked(&home, lease),
+        "its command has its outcome first"
+    );
+    let (config, saved) = (*home.hub.machine().config(), home.hub.machine().save());
+    home.hub = Driver::new(Hub::restore(config, saved).unwrap());
+    home.tell(Command::Resume).unwrap();
+    home.gives_up(SHARED as usize);
+    home.is_mute[SHARED as usize] = false;
+    let asked = home.events.iter().rev().find_map(|(_, event)| match event {
+        Event::Ask { device, token } => Some((*device, *token)),
+        _ => None,
+    });
+    let ((device, token), state) = (asked.unwrap(), 0);
+    home.tell(Command::Answered {
+        device,
+        token,
+        state,
+    })
+    .unwrap();
+    assert!(is_revoked(&home, lease));
+    home.pass(at(10_000));
+    assert_eq!(home.issued(SHARED as usize), [(2, true), (1, true)]);
+    assert!(home.committed(source).is_some());
 }
 
 /// However long the commands before it were to take: a lease has a length, lest it is over again and

@@ -100,6 +100,79 @@ fn attempts_count_from_the_last_rollback_that_was_done() {
     assert!(!is_stuck(&home));
 }
 
+/// Also when no routine's command was done since: what comes back unknown is restored, too.
+#[test]
+fn attempts_count_from_the_last_rollback_though_no_command_was_done_since() {
+    let mut home = undone(2);
+    home.lands(0, Outcome::Refused);
+    home.pass(home.now + Span::secs(1));
+    home.lands(0, Outcome::Done);
+    home.submit(vec![maybe(0, 1)]);
+    home.lands(0, Outcome::Unknown);
+    assert_eq!(home.issued(0).last(), Some(&(0, false)));
+    home.lands(0, Outcome::Refused);
+    assert!(!is_stuck(&home));
+}
+
+/// A device that was off and on may obey again.
+#[test]
+fn attempts_count_from_the_last_restart() {
+    let mut home = undone(2);
+    home.lands(0, Outcome::Refused);
+    home.flip(0);
+    home.flip(0);
+    home.lands(0, Outcome::Refused);
+    assert!(!is_stuck(&home));
+    home.pass(home.now + Span::secs(1));
+    home.lands(0, Outcome::Refused);
+    assert!(is_stuck(&home));
+}
+
+/// One that was stuck and has obeyed a routine since is tried as often as any other.
+#[test]
+fn attempts_count_from_the_last_command_that_was_done() {
+    let mut home = undone(2);
+    home.lands(0, Outcome::Refused);
+    home.pass(home.now + Span::secs(1));
+    home.lands(0, Outcome::Refused);
+    assert!(is_stuck(&home));
+    home.is_mute[0] = false;
+    let last = home.submit(vec![set(0, 5), long(1, 1, Span::secs(100))]);
+    home.pass(home.now + Span::secs(1));
+    home.is_mute[0] = true;
+    home.tell(Command::Cancel(last)).unwrap();
+    home.lands(0, Outcome::Refused);
+    home.is_mute[0] = false;
+    home.rest();
+    assert_eq!(home.states[0], 0);
+    let stuck = |it: &&(Time, Event<u8>)| it.1 == Event::Stuck(A);
+    assert_eq!(home.events.iter().filter(stuck).count(), 1);
+}
+
+/// What it is to be restored to is what a condition will see, if it obeys. Until that is known the
+/// condition waits.
+#[test]
+fn a_condition_is_not_read_beside_a_rollback_that_is_due() {
+    for outcome in [Outcome::Done, Outcome::Refused] {
+        let mut home = undone(2);
+        home.lands(0, Outcome::Refused);
+        let asks = home.submit(vec![if_it_is(maybe(2, 1), A.0, 0)]);
+        home.pass(home.now + Span::millis(500));
+        assert_eq!(home.issued(2), []);
+        assert_eq!(home.committed(asks), None);
+        home.pass(home.now + Span::millis(500));
+        home.lands(0, outcome);
+        home.rest();
+        let (step, why) = (0, Skip::StateUnknown(A));
+        let routine = asks;
+        let skipped = Event::Skipped { routine, step, why };
+        let is_skipped = home.events.iter().any(|it| it.1 == skipped);
+        assert_eq!(is_skipped, outcome == Outcome::Refused);
+        assert_eq!(home.issued(2).len(), usize::from(outcome == Outcome::Done));
+        assert!(home.committed(asks).is_some());
+    }
+}
+
 /// Nothing is tried while the device is down, so nothing counts.
 #[test]
 fn a_device_that_is_down_gets_stuck_on_nothing() {
