@@ -127,6 +127,52 @@ async fn a_leader_comes_unasked_is_replaced_when_killed_and_when_it_leaves() {
     }
 }
 
+/// A thread that writes as the leader sees that it must stop, also when the node's host is late.
+#[tokio::test]
+async fn a_leader_that_hears_nobody_leads_until_its_lease_is_over() {
+    const LEASE: Span = Span::secs(3);
+    let bench = Bench::new();
+    let mut hosts: Vec<Host> = Vec::new();
+    let clock = Clock::start();
+    for id in 1..=3 {
+        let seeds: Vec<SocketAddr> = hosts.first().map(Host::address).into_iter().collect();
+        let mut setup = Setup {
+            clock,
+            ..bench.setup(id, &seeds)
+        };
+        setup.election.as_mut().unwrap().config.lease = Some(LEASE);
+        hosts.push(Host::start(setup).await.unwrap());
+    }
+    let leads = || async {
+        loop {
+            let (leader, _) = agreed(&hosts).await;
+            let host = hosts.iter().find(|it| it.id() == leader.id).unwrap();
+            let elections = host.elections().unwrap();
+            if elections.leads_until().is_some_and(|it| clock.now() < it) {
+                return elections;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let elections = timeout(PATIENCE, leads()).await.unwrap();
+    let first = elections.leads_until();
+    let is_renewed = async {
+        while elections.leads_until() <= first {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, is_renewed).await.unwrap();
+    bench.weather.send_modify(|it| it.loss = Ratio::new(1, 1));
+    let last = clock.now() + LEASE;
+    let ends = async {
+        while elections.leads_until().is_some() {
+            assert!(elections.leads_until() <= Some(last));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, ends).await.unwrap();
+}
+
 #[tokio::test]
 async fn threads_ask_for_an_election_and_hear_of_its_end() {
     let mut bench = Bench::new();

@@ -4,7 +4,7 @@ use selvedge_camera::estimate::{self, Estimator};
 use selvedge_camera::sections::{self, Name, Sections};
 use selvedge_celect::{self as celect, Ballot, Celect, Lowest};
 use selvedge_core::{
-    Context, Delta, Input, Machine, Member, Nested, Sha256Sortition, Span, Untracked,
+    Context, Delta, Input, Machine, Member, Nested, Sha256Sortition, Span, Time, Untracked,
 };
 use selvedge_membership::{self as membership, Membership, Status};
 use thiserror::Error;
@@ -160,6 +160,12 @@ impl Mesh {
     #[must_use]
     pub fn leader(&self) -> Option<(Member, Ballot)> {
         self.celect()?.leader()
+    }
+
+    /// Until when this node leads; see [`Celect::leads_until`].
+    #[must_use]
+    pub fn leads_until(&self) -> Option<Time> {
+        self.celect()?.leads_until()
     }
 
     /// Whether frames of this kind are for one of the protocols of this node.

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use crate::mesh::{self, ConfigError, Election, Exclusion, Mesh, Reject};
 use crate::seal::{Epoch, OVERHEAD, Seal};
 
-use super::leading::Leading;
+use super::leading::{Leading, Standing};
 use super::locks::Locks;
 use super::task::{Request, Sealing, Task};
 use super::{Clock, Directory, Elections, MAX_NODE_ID, SectionGate, Traffic, Weather, address};
@@ -212,7 +212,7 @@ impl Host {
 
         let traffic = Arc::new(Traffic::default());
         let (requests, inbox) = mpsc::channel(REQUESTS);
-        let (handle, port) = shared::channel(shared::Limits::default(), None);
+        let (handle, port) = shared::channel(shared::Limits::default(), Standing::NONE);
         let mut task = Task {
             driver: Driver::new(machine),
             socket,

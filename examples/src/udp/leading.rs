@@ -3,21 +3,36 @@
 use core::future;
 
 use selvedge_celect::{Ballot, Command, Event};
-use selvedge_core::Member;
 use selvedge_core::shared::{Error, Handle, Port, RecvError, Request, Subscriber};
+use selvedge_core::{Member, Time};
 
 use crate::mesh::{self, Mesh, Reject};
 
 type Leader = Option<(Member, Ballot)>;
 
+/// Who leads, and until when this node does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) leader: Leader,
+    pub(crate) until: Option<Time>,
+}
+
+impl Standing {
+    /// Nobody was heard of yet.
+    pub(crate) const NONE: Self = Self {
+        leader: None,
+        until: None,
+    };
+}
+
 /// The elections of one node, to clone into threads and tasks.
 #[derive(Clone, Debug)]
 pub struct Elections {
-    handle: Handle<Mesh, Leader>,
+    handle: Handle<Mesh, Standing>,
 }
 
 impl Elections {
-    pub(crate) const fn new(handle: Handle<Mesh, Leader>) -> Self {
+    pub(crate) const fn new(handle: Handle<Mesh, Standing>) -> Self {
         Self { handle }
     }
 
@@ -26,7 +41,16 @@ impl Elections {
     /// smaller ones.
     #[must_use]
     pub fn leader(&self) -> Option<(Member, Ballot)> {
-        *self.handle.snapshot()
+        self.handle.snapshot().leader
+    }
+
+    /// Until when this node leads, by the [`Clock`](super::Clock) of its host; `None` when it does
+    /// not lead, or nobody has acknowledged that yet. See
+    /// [`Celect::leads_until`](selvedge_celect::Celect::leads_until). Compare it with that clock right
+    /// before you write as the leader: it does not wait for the host's loop, which may be late.
+    #[must_use]
+    pub fn leads_until(&self) -> Option<Time> {
+        self.handle.snapshot().until
     }
 
     /// Begins an election. Its end is an event, on all nodes.
@@ -80,16 +104,16 @@ impl Changes {
 /// The host's end.
 #[derive(Debug)]
 pub(crate) struct Leading {
-    port: Port<Mesh, Leader>,
-    published: Leader,
+    port: Port<Mesh, Standing>,
+    published: Standing,
     told: Vec<mesh::Event>,
 }
 
 impl Leading {
-    pub(crate) const fn new(port: Port<Mesh, Leader>) -> Self {
+    pub(crate) const fn new(port: Port<Mesh, Standing>) -> Self {
         Self {
             port,
-            published: None,
+            published: Standing::NONE,
             told: Vec::new(),
         }
     }
@@ -108,11 +132,11 @@ impl Leading {
         self.told.push(mesh::Event::Election(event));
     }
 
-    /// Shows who leads, if that or anything else was told.
-    pub(crate) fn publish(&mut self, leader: Leader) {
-        if leader != self.published || !self.told.is_empty() {
-            self.published = leader;
-            self.port.publish(leader, self.told.drain(..));
+    /// Shows who leads and until when, if that has changed or anything else was told.
+    pub(crate) fn publish(&mut self, standing: Standing) {
+        if standing != self.published || !self.told.is_empty() {
+            self.published = standing;
+            self.port.publish(standing, self.told.drain(..));
         }
     }
 }

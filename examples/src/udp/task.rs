@@ -17,7 +17,7 @@ use tokio::time::sleep_until;
 use crate::mesh::{self, Command, Mesh, Message, Reject, decode, encode};
 use crate::seal::{Epoch, Opener, Seal, Sealer, Unopened, since_1970};
 
-use super::leading::Leading;
+use super::leading::{Leading, Standing};
 use super::locks::Locks;
 use super::{
     Clock, Directory, FrameError, Known, MAX_NODE_ID, Refused, SectionGate, Seen, Told, Traffic,
@@ -349,7 +349,11 @@ impl Task {
             }
         }
         self.effects = effects;
-        self.leading.publish(self.driver.machine().leader());
+        let mesh = self.driver.machine();
+        self.leading.publish(Standing {
+            leader: mesh.leader(),
+            until: mesh.leads_until(),
+        });
     }
 
     /// Whether this stands in for a seed that is here. The machine probes seeds now and then, to
