@@ -205,6 +205,34 @@ fn few_of_those_that_are_invented_are_believed() {
     agree(&ring);
 }
 
+/// What was refused may be true: then other lists have it.
+#[test]
+fn who_refused_something_compares_lists_at_the_next_probe() {
+    let mut ring = mesh(4, &settings());
+    let ping = || {
+        let digest = Digest([9, 9]);
+        let origin = None;
+        let message = Message::bare(Body::Ping { digest, origin });
+        let from = Member::new(1, 7);
+        Input::Message { from, message }
+    };
+    let compares = |ring: &mut Ring| {
+        ring.wire.clear();
+        ring.step(0, ping()).unwrap();
+        let mut sent = ring.wire.iter();
+        sent.any(|(_, _, message)| matches!(message.body, Body::Digests { .. }))
+    };
+    assert!(!compares(&mut ring));
+    lie(
+        &mut ring,
+        0,
+        (1_000..1_008).map(|id| record(id, 0, 0, alive())),
+    );
+    assert!(!compares(&mut ring));
+    lie(&mut ring, 0, [record(1_008, 0, 0, alive())]);
+    assert!(compares(&mut ring));
+}
+
 #[test]
 fn wrong_addresses_are_put_right_by_their_owners() {
     // In the revision of the owner's last word, and in the next.

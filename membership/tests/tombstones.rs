@@ -96,22 +96,21 @@ fn a_newcomer_is_let_in_where_the_dead_fill_the_list() {
 #[test]
 fn a_dead_sender_that_gives_way_is_answered_as_itself() {
     let config = Config {
-        member_limit: 4,
-        tombstone_limit: 3,
+        member_limit: 5,
+        tombstone_limit: 4,
         ..plain()
     };
     let mut ring = Ring::joined(2, &config);
-    tell(&mut ring, [alive(20), alive(21)]);
-    tell(&mut ring, [failed(20), failed(21)]);
+    tell(&mut ring, (20..23).map(alive));
+    tell(&mut ring, (20..23).map(failed));
     ring.wire.clear();
     let mut message = Message::bare(Body::Ping {
         digest: selvedge_membership::Digest::default(),
         origin: None,
     });
-    message
-        .records
-        .0
-        .extend([alive(30), record(30, Claim::Suspect(Metadata::default()))]);
+    // 30 takes the place of 20, which then has nothing to refute.
+    let suspect = Claim::Suspect(Metadata::default());
+    message.records.0.extend([record(30, suspect), alive(31)]);
     let from = Member::new(20, 0);
     ring.step(0, Input::Message { from, message }).unwrap();
     assert_eq!(ring.status(0, 30), Some(Status::Suspect));
@@ -121,12 +120,50 @@ fn a_dead_sender_that_gives_way_is_answered_as_itself() {
         .find(|(_, to, message)| *to == NodeId(20) && matches!(message.body, Body::Ack { .. }))
         .unwrap();
     let first = answer.records.0.first().map(|record| record.member.id);
-    assert_eq!(
-        first,
-        Some(NodeId(30)),
-        "news, and nothing about 20 to refute"
+    assert_eq!(first, Some(NodeId(31)), "the latest news");
+    assert_eq!(ring.nodes[0].machine().members().count(), 5);
+}
+
+/// What is told of the dead does not push out the dead that are remembered, but for who left.
+#[test]
+fn the_dead_that_are_told_of_take_the_room_that_there_is() {
+    let config = Config {
+        tombstone_limit: 2,
+        tombstone_periods: 40,
+        ..plain()
+    };
+    let mut ring = Ring::joined(2, &config);
+    let old = |id, age| record(id, Claim::Failed(Metadata::default(), Age(age)));
+    tell(
+        &mut ring,
+        [old(19, 40), old(20, 39), old(21, 0), old(22, 0)],
     );
-    assert_eq!(ring.nodes[0].machine().members().count(), 4);
+    assert_eq!(ring.status(0, 19), None, "its time is over");
+    assert_eq!(ring.status(0, 20), Some(Status::Failed));
+    assert_eq!(ring.status(0, 22), None, "there is no room");
+    tell(&mut ring, [left(23)]);
+    assert_eq!(ring.status(0, 20), None);
+    assert_eq!(ring.status(0, 23), Some(Status::Left));
+    assert_eq!(ring.nodes[0].machine().counters().list_full, 1);
+    assert_eq!(ring.nodes[0].machine().counters().tombstones_displaced, 1);
+}
+
+/// However long ago it was: news of its life may still be on their way.
+#[test]
+fn who_was_taken_for_live_is_remembered_for_half_the_time() {
+    let config = Config {
+        tombstone_periods: 40,
+        ..plain()
+    };
+    let mut ring = Ring::joined(2, &config);
+    let nobody = |_: Member, _: NodeId, message: &Message| message.records.0.is_empty();
+    tell(&mut ring, [alive(20)]);
+    tell(&mut ring, [record(20, Claim::Left(Age(39)))]);
+    ring.periods(19, nobody);
+    tell(&mut ring, [alive(20)]);
+    assert_eq!(ring.status(0, 20), Some(Status::Left));
+    ring.periods(2, nobody);
+    assert_eq!(ring.status(0, 20), None);
 }
 
 /// Half of a mesh of 256 with small radios is cut off from the other, which is more than there are
