@@ -79,9 +79,13 @@ pub struct Config {
     /// How many commands a routine may have: from 1. Default 256. To place a routine takes some 16
     /// bytes for each pair of the devices that it needs: 1 MB for 256.
     pub step_limit: u16,
-    /// How many routines may be unfinished, or finished with an unfinished one before them: from 1.
-    /// Default 4,096.
+    /// How many routines may be unfinished: from 1. Committed ones with unfinished ones before them
+    /// count as one where these are the same. Default 4,096.
     pub routine_limit: u32,
+    /// How many committed routines, failures and changes by hand may wait for their place in the
+    /// order, because somebody before them is unfinished: from 1. Each takes some 16 bytes and its
+    /// state. Default 65,536: a day of routines behind one command that takes a day, one each 1.3 s.
+    pub order_limit: u32,
     /// How many devices there may be: from 1. Default 4,096.
     pub device_limit: u32,
 }
@@ -103,6 +107,7 @@ impl Default for Config {
             undo_retry: Span::secs(1),
             step_limit: 256,
             routine_limit: 4_096,
+            order_limit: 65_536,
             device_limit: 4_096,
         }
     }
@@ -144,6 +149,9 @@ impl Config {
         if self.routine_limit == 0 {
             return Err(ConfigError::RoutineLimit);
         }
+        if self.order_limit == 0 {
+            return Err(ConfigError::OrderLimit);
+        }
         if self.device_limit == 0 {
             return Err(ConfigError::DeviceLimit);
         }
@@ -184,6 +192,9 @@ pub enum ConfigError {
     /// No routine would be taken.
     #[error("routine_limit is 0: give at least 1")]
     RoutineLimit,
+    /// No routine would be taken behind a committed one.
+    #[error("order_limit is 0: give at least 1")]
+    OrderLimit,
     /// No device would be taken.
     #[error("device_limit is 0: give at least the number of devices")]
     DeviceLimit,

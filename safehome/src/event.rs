@@ -169,6 +169,7 @@ pub enum Event<V> {
 
 /// Something that has its place in the serial order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Placed<V> {
     /// A committed routine.
     Routine(RoutineId),
@@ -288,6 +289,14 @@ pub enum Reject {
         /// How many there may be.
         limit: u32,
     },
+    /// No room for what waits for its place in the order.
+    #[error(
+        "{limit} committed routines, failures and changes wait for routines before them: wait until those are finished, cancel them, or raise order_limit"
+    )]
+    TooManyOrdered {
+        /// How many there may be.
+        limit: u32,
+    },
     /// No room for a device.
     #[error("there are {limit} devices: remove one with Command::Remove, or raise device_limit")]
     TooManyDevices {
@@ -352,6 +361,7 @@ impl Reject {
             | Self::NoTime(_)
             | Self::UnknownRoutine(_)
             | Self::TooManyRoutines { .. }
+            | Self::TooManyOrdered { .. }
             | Self::TooManyDevices { .. }
             | Self::Config(_) => None,
         }

@@ -535,8 +535,14 @@ impl<V: Value> Hub<V> {
             if !self.is_weak() {
                 cx.event(Event::Ordered(Placed::Routine(id)));
             }
+        } else {
+            let has_place = |at: &NodeId| self.place_of(id, *at).is_some();
+            let mut devices: Vec<NodeId> = devices.iter().copied().filter(has_place).collect();
+            devices.sort_unstable();
+            self.runs.insert(id, Run::committed(devices, Vec::new()));
         }
         self.settle(devices, cx);
+        self.join_committed();
         self.look(Work::Queue);
     }
 
@@ -582,21 +588,17 @@ impl<V: Value> Hub<V> {
             let Some(first) = device.lineage.first() else {
                 continue;
             };
-            let id = match first.owner {
-                Owner::Routine(id) => id,
-                happened @ (Owner::Failed | Owner::Restarted | Owner::Hand) => {
-                    let state = device.lineage.remove(0).wrote;
-                    cx.event(Event::Ordered(match happened {
-                        Owner::Failed => Placed::Failed(at),
-                        Owner::Restarted => Placed::Restarted(at),
-                        Owner::Hand | Owner::Routine(_) => {
-                            device.base.clone_from(&state);
-                            Placed::Set { device: at, state }
-                        }
-                    }));
-                    stack.push(at);
-                    continue;
+            if let Some(happened) = first.happening(at) {
+                let state = device.lineage.remove(0).wrote;
+                if matches!(happened, Placed::Set { .. }) {
+                    device.base = state;
                 }
+                cx.event(Event::Ordered(happened));
+                stack.push(at);
+                continue;
+            }
+            let Some(id) = first.routine() else {
+                continue;
             };
             let Some(run) = self.runs.get(&id) else {
                 continue;
@@ -608,7 +610,12 @@ impl<V: Value> Hub<V> {
             let Some(run) = self.runs.remove(&id) else {
                 continue;
             };
-            cx.event(Event::Ordered(Placed::Routine(id)));
+            if run.order.is_empty() {
+                cx.event(Event::Ordered(Placed::Routine(id)));
+            }
+            for placed in run.order {
+                cx.event(Event::Ordered(placed));
+            }
             for at in run.devices {
                 if let Some(device) = self.devices.get_mut(&at)
                     && device.position(id) == Some(0)

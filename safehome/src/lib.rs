@@ -22,7 +22,7 @@
 //! | of routines that set the same devices and ask for no state, one that was submitted later comes later: the last one wins | every [`Visibility`] but `Weak` |
 //! | a routine that has not begun, or waits for a device, is overtaken there for [`Config::patience`] at most | [`Scheduler::JustInTime`] |
 //! | a hub that comes back from what it [saved](Saved) loses no command and does none twice | it was saved before its events were carried out; the device can be asked ([`Event::Ask`]), else what is unknown is restored |
-//! | memory is bounded; nothing panics | [`Config::routine_limit`], [`Config::device_limit`], [`Config::step_limit`] |
+//! | memory is bounded; nothing panics | [`Config::routine_limit`], [`Config::order_limit`], [`Config::device_limit`], [`Config::step_limit`] |
 //!
 //! A device is down when the membership service says that it failed or left; it is taken out by
 //! [`Command::Remove`].
@@ -123,17 +123,20 @@ extern crate alloc;
 extern crate std;
 
 mod abort;
+mod audit;
 mod catalogue;
 #[cfg(feature = "check")]
 pub mod check;
 mod config;
 mod counters;
 mod devices;
+mod difference;
 mod event;
 mod execute;
 mod failure;
 #[cfg(feature = "json")]
 pub mod file;
+mod join;
 mod late;
 mod lineage;
 mod machine;
@@ -148,6 +151,7 @@ pub mod trigger;
 pub use catalogue::{Catalogue, Taken};
 pub use config::{Config, ConfigError, LONGEST_LATENESS, Scheduler, Visibility};
 pub use counters::Counters;
+pub use difference::{Difference, DifferenceError};
 pub use event::{Command, Event, Outcome, Placed, Reject, Skip, Timer, Undo, Why};
 pub use machine::{Hub, Value};
 #[cfg(feature = "check")]

@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Incarnation, Span, Time};
+use selvedge_core::{Incarnation, NodeId, Span, Time};
 
-use crate::RoutineId;
+use crate::{Placed, RoutineId};
 
 /// A device, as far as the hub knows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -138,6 +138,20 @@ impl<V> Entry<V> {
         }
     }
 
+    /// What happened to this device, if that is what it is.
+    pub(crate) fn happening(&self, device: NodeId) -> Option<Placed<V>>
+    where
+        V: Clone,
+    {
+        let state = self.wrote.clone();
+        match self.owner {
+            Owner::Routine(_) => None,
+            Owner::Failed => Some(Placed::Failed(device)),
+            Owner::Restarted => Some(Placed::Restarted(device)),
+            Owner::Hand => Some(Placed::Set { device, state }),
+        }
+    }
+
     pub(crate) const fn routine(&self) -> Option<RoutineId> {
         match self.owner {
             Owner::Routine(routine) => Some(routine),
@@ -167,6 +181,41 @@ impl<V> Entry<V> {
     }
 }
 
+impl<V: Clone + Eq> Entry<V> {
+    /// Whether it is the same but for the clock.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let Self {
+            owner,
+            touched,
+            released,
+            wrote,
+            undo,
+            doubtful,
+            leased,
+            revoked,
+            start: _,
+            length,
+        } = other;
+        self.owner == *owner
+            && self.touched == *touched
+            && self.released == *released
+            && self.wrote == *wrote
+            && self.undo == *undo
+            && self.doubtful == *doubtful
+            && self.leased == *leased
+            && self.revoked == *revoked
+            && self.length == *length
+    }
+
+    /// For another clock.
+    pub(crate) fn timeless(&self) -> Self {
+        Self {
+            start: Time::ZERO,
+            ..self.clone()
+        }
+    }
+}
+
 impl<V: Clone + Eq> Device<V> {
     pub(crate) fn new(state: Option<V>) -> Self {
         Self {
@@ -186,6 +235,63 @@ impl<V: Clone + Eq> Device<V> {
             #[cfg(feature = "check")]
             target: None,
         }
+    }
+
+    /// Without those who change it.
+    pub(crate) fn without_lineage(&self) -> Self {
+        Self {
+            is_up: self.is_up,
+            life: self.life,
+            base: self.base.clone(),
+            actual: self.actual.clone(),
+            lineage: Vec::new(),
+            flight: self.flight.clone(),
+            lateness: self.lateness,
+            late: self.late.clone(),
+            held: self.held,
+            attempts: self.attempts,
+            rests: self.rests,
+            is_stuck: self.is_stuck,
+            is_announced: self.is_announced,
+            #[cfg(feature = "check")]
+            target: None,
+        }
+    }
+
+    /// Whether it is the same but for the clock, and what only published rules know.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let Self {
+            is_up,
+            life,
+            base,
+            actual,
+            lineage,
+            flight,
+            lateness,
+            late,
+            held,
+            attempts,
+            rests,
+            is_stuck,
+            is_announced,
+            #[cfg(feature = "check")]
+                target: _,
+        } = other;
+        let mut pairs = self.lineage.iter().zip(lineage);
+        self.is_up == *is_up
+            && self.life == *life
+            && self.base == *base
+            && self.actual == *actual
+            && self.flight == *flight
+            && self.lateness == *lateness
+            && self.late == *late
+            && self.held == *held
+            && self.attempts == *attempts
+            && self.rests == *rests
+            && self.is_stuck == *is_stuck
+            && self.is_announced == *is_announced
+            && self.lineage.len() == lineage.len()
+            && pairs.all(|(ours, theirs)| ours.is_same(theirs))
     }
 
     /// Where a routine stands in the order.

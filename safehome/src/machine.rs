@@ -267,6 +267,10 @@ impl<V: Value> Hub<V> {
         if self.runs.len() >= limit as usize {
             return Err(Reject::TooManyRoutines { limit });
         }
+        let limit = self.config.order_limit;
+        if self.unordered() >= limit as usize {
+            return Err(Reject::TooManyOrdered { limit });
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
 
-use crate::{Routine, Step, Why};
+use crate::{Placed, Routine, Step, Why};
 
 /// A routine that the hub has taken.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,6 +28,9 @@ pub(crate) struct Run<V> {
     pub(crate) late: bool,
     /// The application was told that a change of ours is hidden.
     pub(crate) hidden: bool,
+    /// Of a committed one that stands for several: those, itself among them, and what happened
+    /// between them, in the serial order.
+    pub(crate) order: Vec<Placed<V>>,
 }
 
 /// How far it is.
@@ -59,6 +62,7 @@ impl<V> Run<V> {
             busy: None,
             late: false,
             hidden: false,
+            order: Vec::new(),
         };
         run.find_devices();
         run
@@ -78,6 +82,65 @@ impl<V> Run<V> {
     /// one wants what it says, so they keep their order.
     pub(crate) fn keeps_order_with(&self, other: &Self) -> bool {
         !self.sets.is_empty() && self.sets == other.sets
+    }
+
+    /// One that is committed and has places on these devices, by id. Nobody needs its commands.
+    pub(crate) const fn committed(devices: Vec<NodeId>, order: Vec<Placed<V>>) -> Self {
+        Self {
+            routine: Routine { steps: Vec::new() },
+            devices,
+            sets: Vec::new(),
+            stage: Stage::Committed,
+            at: 0,
+            tested: false,
+            busy: None,
+            late: false,
+            hidden: false,
+            order,
+        }
+    }
+
+    /// Without its commands, those for whom it stands, and what follows from these.
+    pub(crate) const fn without_lists(&self) -> Self {
+        Self {
+            routine: Routine { steps: Vec::new() },
+            devices: Vec::new(),
+            sets: Vec::new(),
+            stage: self.stage,
+            at: self.at,
+            tested: self.tested,
+            busy: self.busy,
+            late: self.late,
+            hidden: self.hidden,
+            order: Vec::new(),
+        }
+    }
+
+    /// Whether it is the same but for what follows from the rest.
+    pub(crate) fn is_same(&self, other: &Self) -> bool
+    where
+        V: Eq,
+    {
+        let Self {
+            routine,
+            devices: _,
+            sets: _,
+            stage,
+            at,
+            tested,
+            busy,
+            late,
+            hidden,
+            order,
+        } = other;
+        self.stage == *stage
+            && self.at == *at
+            && self.tested == *tested
+            && self.busy == *busy
+            && self.late == *late
+            && self.hidden == *hidden
+            && self.order == *order
+            && self.routine == *routine
     }
 
     pub(crate) fn step(&self) -> Option<&Step<V>> {

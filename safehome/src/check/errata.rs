@@ -75,7 +75,7 @@ fn orders() -> [Case; 5] {
                 JustInTime,
                 const { &[Submit(ACB), Submit(A), Submit(BA)] },
             ),
-            states: 312,
+            states: 298,
             rules: &[Published::Compacts],
             promise: Serializable,
             steps: 9,
@@ -87,7 +87,7 @@ fn orders() -> [Case; 5] {
                 JustInTime,
                 const { &[Submit(ACB), Submit(AC), Submit(CB)] },
             ),
-            states: 470,
+            states: 461,
             rules: &[Published::Compacts],
             promise: Serializable,
             steps: 10,
@@ -99,7 +99,7 @@ fn orders() -> [Case; 5] {
                 FirstCome,
                 const { &[Submit(AD), Submit(TWO), Submit(FIVE), Cancel(2)] },
             ),
-            states: 570,
+            states: 558,
             rules: &[Published::Compacts, Published::CommitsCompacted],
             promise: Serializable,
             steps: 9,
@@ -410,7 +410,7 @@ fn searches() -> Vec<Scenario> {
         ),
         holds(
             many,
-            539,
+            535,
             Setup {
                 search_limit: 2,
                 ..home(

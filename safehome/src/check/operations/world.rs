@@ -18,7 +18,8 @@ use crate::lineage::Entry;
 use crate::published::Rules;
 use crate::run::Stage;
 use crate::{
-    Command, Hub, Outcome, Placed, Published, Reject, RoutineId, Scheduler, Timer, Visibility,
+    Command, Hub, Outcome, Placed, Published, Reject, RoutineId, Saved, Scheduler, Timer,
+    Visibility,
 };
 
 /// So many steps after the last fault all is over.
@@ -55,6 +56,9 @@ pub(super) struct World<'a> {
     rules: Rules,
     storage: Storage,
     hub: Driver<Hub<u8>>,
+    /// What was stored last, as the hub knows it; and what base and differences come to.
+    last: Saved<u8>,
+    stored: Saved<u8>,
     now: Time,
     things: Vec<Thing>,
     witness: Witness,
@@ -94,11 +98,14 @@ impl<'a> World<'a> {
             late: None,
         };
         let devices = settings.devices;
+        let hub = Hub::unchecked(settings.config, rules);
         let mut world = Self {
             bytes,
             rules,
             storage,
-            hub: Driver::new(Hub::unchecked(settings.config, rules)),
+            last: hub.save(),
+            stored: hub.save(),
+            hub: Driver::new(hub),
             now: Time::ZERO,
             things: (0..devices).map(thing).collect(),
             witness: Witness {

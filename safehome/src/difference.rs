@@ -1,0 +1,266 @@
+//! What has changed since a state was stored, and the state again from that.
+
+use alloc::vec::Vec;
+
+use selvedge_core::NodeId;
+use thiserror::Error;
+
+use crate::config::Visibility;
+use crate::lineage::{Device, Entry};
+use crate::run::Run;
+use crate::save::VERSION;
+use crate::{Hub, Placed, Routine, RoutineId, Saved, Step, Value};
+
+/// What has changed in a hub since a state was stored: a few devices and routines, and of their
+/// lists the parts that are new.
+///
+/// # What a host does
+/// It stores [`Hub::save`] once, as the base, and keeps it. After each step it stores what
+/// [`Hub::difference`] gives, behind the base and the differences before. When those have grown
+/// longer than a base it stores a new base and drops them. When it starts again it reads the base,
+/// [applies](Saved::apply) the differences in order, and restores the hub from that. A difference
+/// that is missing or comes twice is refused; of a last one that was written in part nothing need
+/// be kept, for nothing of its step has been carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Difference<V> {
+    version: u16,
+    /// The first one after a base is 1.
+    number: u64,
+    visibility: Visibility,
+    last: RoutineId,
+    token: u64,
+    gone_devices: Vec<NodeId>,
+    gone_runs: Vec<RoutineId>,
+    devices: Vec<(NodeId, DeviceChange<V>)>,
+    runs: Vec<(RoutineId, RunChange<V>)>,
+}
+
+/// Why a difference was not taken. The state that it was to change is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum DifferenceError {
+    /// Stored by another version of this crate.
+    #[error(
+        "the difference has layout {found} and {VERSION} is read: use the version that stored it"
+    )]
+    Version {
+        /// Its layout.
+        found: u16,
+    },
+    /// Some are missing, or it was taken already.
+    #[error("difference {found} came where {expected} belongs: apply each once, in order")]
+    Number {
+        /// The one that belongs here.
+        expected: u64,
+        /// The one that came.
+        found: u64,
+    },
+    /// It changes a part of a list that is not there.
+    #[error(
+        "the difference belongs to another state: apply it to the base that it was taken against"
+    )]
+    Base,
+}
+
+/// A device, without its lineage, and what is new in that.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct DeviceChange<V> {
+    device: Device<V>,
+    lineage: Splice<Entry<V>>,
+}
+
+/// A routine, without its lists, and what is new in those.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct RunChange<V> {
+    run: Run<V>,
+    steps: Splice<Step<V>>,
+    order: Splice<Placed<V>>,
+}
+
+/// A part of a list that is replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct Splice<T> {
+    /// From here on,
+    at: u64,
+    /// so many
+    gone: u64,
+    /// make room for these.
+    new: Vec<T>,
+}
+
+impl<V: Value> Hub<V> {
+    /// What has changed since `last` was stored; `last` becomes the state as it is now. Takes time
+    /// in proportion to the state, and memory in proportion to what has changed.
+    #[must_use = "what is not stored is lost"]
+    pub fn difference(&self, last: &mut Saved<V>) -> Difference<V> {
+        let mut found = Difference {
+            version: VERSION,
+            number: last.number + 1,
+            visibility: self.config.visibility,
+            last: self.last,
+            token: self.token,
+            gone_devices: Vec::new(),
+            gone_runs: Vec::new(),
+            devices: Vec::new(),
+            runs: Vec::new(),
+        };
+        let mut old = last.devices.iter().peekable();
+        for (&id, device) in self.devices.iter() {
+            while let Some(gone) = old.next_if(|it| it.0 < id) {
+                found.gone_devices.push(gone.0);
+            }
+            let before = old.next_if(|it| it.0 == id).map(|it| &it.1);
+            if before.is_none_or(|before| !device.is_same(before)) {
+                found.devices.push((id, DeviceChange::of(before, device)));
+            }
+        }
+        found.gone_devices.extend(old.map(|it| it.0));
+        let mut old = last.runs.iter().peekable();
+        for (&id, run) in &self.runs {
+            while let Some(gone) = old.next_if(|it| it.0 < id) {
+                found.gone_runs.push(gone.0);
+            }
+            let before = old.next_if(|it| it.0 == id).map(|it| &it.1);
+            if before.is_none_or(|before| !run.is_same(before)) {
+                found.runs.push((id, RunChange::of(before, run)));
+            }
+        }
+        found.gone_runs.extend(old.map(|it| it.0));
+        let taken = last.take_in(found.clone());
+        debug_assert_eq!(taken, Ok(()), "it belongs to this state");
+        found
+    }
+}
+
+impl<V: Value> Saved<V> {
+    /// The state after this difference. Takes time in proportion to the state.
+    ///
+    /// # Errors
+    /// When it is not the next one, or belongs to another state. What is damaged otherwise is seen
+    /// by [`Hub::restore`].
+    pub fn apply(mut self, difference: Difference<V>) -> Result<Self, DifferenceError> {
+        let found = difference.version;
+        if found != VERSION {
+            return Err(DifferenceError::Version { found });
+        }
+        let (expected, found) = (self.number.saturating_add(1), difference.number);
+        if found != expected {
+            return Err(DifferenceError::Number { expected, found });
+        }
+        self.take_in(difference)?;
+        Ok(self)
+    }
+
+    fn take_in(&mut self, difference: Difference<V>) -> Result<(), DifferenceError> {
+        self.number = difference.number;
+        self.visibility = difference.visibility;
+        (self.last, self.token) = (difference.last, difference.token);
+        for id in &difference.gone_devices {
+            let at = self.devices.binary_search_by_key(id, |it| it.0);
+            self.devices.remove(at.map_err(|_| DifferenceError::Base)?);
+        }
+        for id in &difference.gone_runs {
+            let at = self.runs.binary_search_by_key(id, |it| it.0);
+            self.runs.remove(at.map_err(|_| DifferenceError::Base)?);
+        }
+        for (id, change) in difference.devices {
+            let known = self.devices.binary_search_by_key(&id, |it| it.0);
+            let at = known.unwrap_or_else(|at| {
+                self.devices.insert(at, (id, Device::new(None)));
+                at
+            });
+            if let Some((_, device)) = self.devices.get_mut(at) {
+                change.apply(device)?;
+            }
+        }
+        for (id, change) in difference.runs {
+            let known = self.runs.binary_search_by_key(&id, |it| it.0);
+            let at = known.unwrap_or_else(|at| {
+                let nothing = Run::committed(Vec::new(), Vec::new());
+                self.runs.insert(at, (id, nothing));
+                at
+            });
+            if let Some((_, run)) = self.runs.get_mut(at) {
+                change.apply(run)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<V: Value> DeviceChange<V> {
+    fn of(before: Option<&Device<V>>, device: &Device<V>) -> Self {
+        let before = before.map(|it| it.lineage.as_slice()).unwrap_or_default();
+        Self {
+            lineage: Splice::of(before, &device.lineage, Entry::is_same, Entry::timeless),
+            device: device.without_lineage(),
+        }
+    }
+
+    fn apply(self, device: &mut Device<V>) -> Result<(), DifferenceError> {
+        let mut lineage = core::mem::replace(device, self.device).lineage;
+        self.lineage.apply(&mut lineage)?;
+        device.lineage = lineage;
+        Ok(())
+    }
+}
+
+impl<V: Value> RunChange<V> {
+    fn of(before: Option<&Run<V>>, run: &Run<V>) -> Self {
+        let steps = before.map(|it| it.routine.steps.as_slice());
+        let order = before.map(|it| it.order.as_slice());
+        Self {
+            steps: Splice::of(
+                steps.unwrap_or_default(),
+                &run.routine.steps,
+                Step::eq,
+                Step::clone,
+            ),
+            order: Splice::of(
+                order.unwrap_or_default(),
+                &run.order,
+                Placed::eq,
+                Placed::clone,
+            ),
+            run: run.without_lists(),
+        }
+    }
+
+    fn apply(self, run: &mut Run<V>) -> Result<(), DifferenceError> {
+        let before = core::mem::replace(run, self.run);
+        let (mut steps, mut order) = (before.routine.steps, before.order);
+        self.steps.apply(&mut steps)?;
+        self.order.apply(&mut order)?;
+        (run.routine, run.order) = (Routine { steps }, order);
+        Ok(())
+    }
+}
+
+impl<T> Splice<T> {
+    /// What two lists have in common at their beginnings and ends stays.
+    fn of(old: &[T], new: &[T], is_same: impl Fn(&T, &T) -> bool, copy: impl Fn(&T) -> T) -> Self {
+        let both = new.iter().zip(old);
+        let at = both.take_while(|it| is_same(it.0, it.1)).count();
+        let (old, new) = (old.iter().skip(at), new.iter().skip(at));
+        let both = new.clone().rev().zip(old.clone().rev());
+        let end = both.take_while(|it| is_same(it.0, it.1)).count();
+        let stays = new.len() - end;
+        Self {
+            at: at as u64,
+            gone: (old.len() - end) as u64,
+            new: new.take(stays).map(copy).collect(),
+        }
+    }
+
+    fn apply(self, list: &mut Vec<T>) -> Result<(), DifferenceError> {
+        let place = |it| usize::try_from(it).map_err(|_| DifferenceError::Base);
+        let (at, gone) = (place(self.at)?, place(self.gone)?);
+        let end = at.checked_add(gone).filter(|end| *end <= list.len());
+        let end = end.ok_or(DifferenceError::Base)?;
+        drop(list.splice(at..end, self.new));
+        Ok(())
+    }
+}

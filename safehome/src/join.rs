@@ -1,0 +1,197 @@
+//! Committed routines that wait for the same unfinished ones become one.
+//!
+//! A committed routine keeps its places while somebody unfinished is before it (errata H2 to H4). Of
+//! those that have the same unfinished ones before them, by way of any others, nobody unfinished is
+//! between two: it would be before the second one and not before the first. So they can stand in the
+//! order as one, on all their devices, and no ring comes of it. Nor does a later routine get another
+//! place: it comes behind all that have touched a device, and what must not be behind it are the
+//! unfinished ones, which are the same.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_core::NodeId;
+
+use crate::lineage::{Device, Entry, Owner};
+use crate::run::{Run, Stage};
+use crate::{Hub, Placed, RoutineId, Value};
+
+/// Among more routines than this they are not looked for each time.
+const FEW: usize = 32;
+
+impl<V: Value> Hub<V> {
+    /// Joins those that can be joined. Takes O(e u), with e the places of routines on devices and u
+    /// those that are unfinished; where there are many it does so when the committed ones have doubled,
+    /// so that each pays for its share.
+    pub(crate) fn join_committed(&mut self) {
+        let is_committed = |run: &&Run<V>| run.stage == Stage::Committed;
+        let committed = self.runs.values().filter(is_committed).count();
+        let is_due = self.runs.len() <= FEW || committed > FEW && committed.is_power_of_two();
+        if committed < 2 || !is_due || self.rules.compacts() {
+            return;
+        }
+        for group in self.alike() {
+            self.join(&group);
+        }
+    }
+
+    /// The committed routines that have the same unfinished ones before them, in the serial order.
+    fn alike(&self) -> Vec<Vec<RoutineId>> {
+        let Ok(order) = self.one_order() else {
+            // Published rules let routines come before each other.
+            return Vec::new();
+        };
+        let unfinished = self.runs.iter().filter(|it| it.1.is_active());
+        let unfinished: BTreeMap<RoutineId, usize> = unfinished.map(|it| *it.0).zip(0..).collect();
+        let nobody = vec![0_u64; unfinished.len().div_ceil(64)];
+        let mut before: BTreeMap<RoutineId, Vec<u64>> = BTreeMap::new();
+        let behind = self.neighbours();
+        let mut groups: BTreeMap<Vec<u64>, Vec<RoutineId>> = BTreeMap::new();
+        for id in order {
+            let mut bits = before.remove(&id).unwrap_or_else(|| nobody.clone());
+            if let Some(nth) = unfinished.get(&id)
+                && let Some(word) = bits.get_mut(nth / 64)
+            {
+                *word |= 1 << (nth % 64);
+            }
+            for after in behind.get(&id).into_iter().flatten() {
+                let theirs = before.entry(*after).or_insert_with(|| nobody.clone());
+                let both = theirs.iter_mut().zip(&bits);
+                both.for_each(|(theirs, ours)| *theirs |= ours);
+            }
+            let run = self.runs.get(&id);
+            if run.is_some_and(|run| run.stage == Stage::Committed) {
+                groups.entry(bits).or_default().push(id);
+            }
+        }
+        let groups = groups.into_values();
+        groups.filter(|group| group.len() > 1).collect()
+    }
+
+    /// These become one, that has the number of the one that stands for most.
+    fn join(&mut self, group: &[RoutineId]) {
+        let stands_for = |id: &&RoutineId| self.runs.get(id).map(|run| run.order.len());
+        let Some(&kept) = group.iter().rev().max_by_key(stands_for) else {
+            return;
+        };
+        let mut order = Vec::new();
+        let mut places: BTreeMap<NodeId, RoutineId> = BTreeMap::new();
+        for &id in group {
+            let Some(run) = self.runs.remove(&id) else {
+                continue;
+            };
+            for at in run.devices {
+                let before = places.insert(at, id);
+                if let (Some(before), Some(device)) = (before, self.devices.get_mut(&at)) {
+                    device.join(at, before, id, &mut order);
+                }
+            }
+            if run.order.is_empty() {
+                order.push(Placed::Routine(id));
+            } else {
+                order.extend(run.order);
+            }
+        }
+        for (at, id) in &places {
+            let device = self.devices.get_mut(at);
+            if let Some(entry) = device.and_then(|it| it.entry_mut(*id)) {
+                entry.owner = Owner::Routine(kept);
+            }
+        }
+        let devices = places.into_keys().collect();
+        self.runs.insert(kept, Run::committed(devices, order));
+    }
+
+    /// All routines, each behind those that come before it.
+    ///
+    /// # Errors
+    /// One that comes before itself, by way of others.
+    pub(crate) fn one_order(&self) -> Result<Vec<RoutineId>, RoutineId> {
+        let mut behind = self.neighbours();
+        let mut waits: BTreeMap<RoutineId, usize> = self.runs.keys().map(|&id| (id, 0)).collect();
+        for second in behind.values().flatten() {
+            if let Some(waits) = waits.get_mut(second) {
+                *waits += 1;
+            }
+        }
+        let is_first = |it: &(&RoutineId, &usize)| *it.1 == 0;
+        let mut next: BTreeSet<RoutineId> = waits.iter().filter(is_first).map(|it| *it.0).collect();
+        let mut order = Vec::with_capacity(waits.len());
+        while let Some(routine) = next.pop_first() {
+            waits.remove(&routine);
+            order.push(routine);
+            for after in behind.remove(&routine).unwrap_or_default() {
+                if let Some(waits) = waits.get_mut(&after) {
+                    *waits -= 1;
+                    if *waits == 0 {
+                        next.insert(after);
+                    }
+                }
+            }
+        }
+        match waits.keys().next() {
+            None => Ok(order),
+            Some(&routine) => Err(routine),
+        }
+    }
+
+    /// Who comes right behind each routine on some device.
+    fn neighbours(&self) -> BTreeMap<RoutineId, Vec<RoutineId>> {
+        let mut behind: BTreeMap<RoutineId, Vec<RoutineId>> = BTreeMap::new();
+        for (_, device) in self.devices.iter() {
+            let owners = || device.lineage.iter().filter_map(Entry::routine);
+            for (first, second) in owners().zip(owners().skip(1)) {
+                behind.entry(first).or_default().push(second);
+            }
+        }
+        behind
+    }
+
+    /// What waits for its place in the order, and is committed or has happened.
+    pub(crate) fn unordered(&self) -> usize {
+        let committed = self
+            .runs
+            .values()
+            .filter(|run| run.stage == Stage::Committed);
+        committed.map(|run| run.order.len().max(1)).sum()
+    }
+}
+
+impl<V: Clone + Eq> Device<V> {
+    /// The places of two committed routines become that of the second one. What happened between
+    /// them is put into the order.
+    fn join(
+        &mut self,
+        at: NodeId,
+        before: RoutineId,
+        after: RoutineId,
+        order: &mut Vec<Placed<V>>,
+    ) {
+        let (Some(first), Some(second)) = (self.position(before), self.position(after)) else {
+            return;
+        };
+        if first >= second {
+            return;
+        }
+        let mut wrote = None;
+        let mut plan = None;
+        for entry in self.lineage.drain(first..second) {
+            debug_assert!(
+                entry.routine().is_none_or(|it| it == before),
+                "somebody is between"
+            );
+            order.extend(entry.happening(at));
+            plan = plan.or(Some((entry.start, entry.length)));
+            wrote = entry.wrote.or(wrote);
+        }
+        let Some(entry) = self.lineage.get_mut(first) else {
+            return;
+        };
+        entry.wrote = entry.wrote.take().or(wrote);
+        // Whoever is planned behind them is planned behind both.
+        if let Some((start, length)) = plan.filter(|it| it.0 + it.1 > entry.end()) {
+            (entry.start, entry.length) = (start, length);
+        }
+    }
+}
