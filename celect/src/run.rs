@@ -441,3 +441,45 @@ impl<A: Attribute> Celect<A> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Lowest;
+    use crate::peers::Standing;
+
+    fn members(ids: &[u64]) -> Vec<Member> {
+        ids.iter().map(|&id| Member::new(id, 0)).collect()
+    }
+
+    /// 1 is on our list, and 2 to 4 were met; 1 to 3 were asked, and 3 has answered.
+    #[test]
+    fn who_was_met_and_is_silent_is_forgotten_and_nobody_else() {
+        let me = Member::new(0, 0);
+        let mut peers = Peers::new(9, me);
+        let by_hash = Lowest::<selvedge_core::Sha256Sortition>::default();
+        peers
+            .set(Member::new(1, 0), Standing::Listed, &by_hash)
+            .unwrap();
+        let ballot = Ballot {
+            epoch: 1,
+            initiator: me,
+            step: 0,
+        };
+        let mut run = Run::new(ballot, (1, 0), (1, None));
+        run.met = members(&[1, 2, 3, 4]);
+        run.asked = members(&[1, 2, 3]);
+        run.answered = members(&[3]);
+        run.forget_silent(&peers, 2);
+        assert_eq!(
+            run.met,
+            members(&[1, 2, 3, 4]),
+            "it is overdue for the first time"
+        );
+        run.forget_silent(&peers, 2);
+        assert_eq!(run.met, members(&[1, 3, 4]));
+        assert_eq!(run.asked, members(&[1, 3]), "so it stays bounded");
+        run.forget_silent(&peers, 2);
+        assert_eq!(run.overdue, 1);
+    }
+}
