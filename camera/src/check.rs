@@ -11,6 +11,7 @@
 
 mod errata;
 pub mod operations;
+mod room;
 mod sections;
 mod setup;
 mod slow;
@@ -30,12 +31,14 @@ use crate::Published;
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound();
     all.extend(slow::sound());
+    all.extend(room::sound());
     all.extend(deep().into_iter().chain(slow::deep()).map(Scenario::deep));
     all.extend(sections::scenarios());
     all.extend(errata::pairs());
     all.extend(slow::pairs());
     all.extend(errata::parts());
     all.extend(slow::parts());
+    all.extend(room::parts());
     all
 }
 

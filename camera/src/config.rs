@@ -77,8 +77,14 @@ pub struct Config {
     pub tree_patience: u8,
     /// The longest frame in bytes, header and sender included: from 127. Default 1,400.
     pub frame_budget: u16,
-    /// How many nodes may be remembered: from 1. Each takes some 80 bytes while a request is open,
-    /// and 72 more while this node waits. Default 4,096.
+    /// How many nodes may be remembered, dead ones included: from 1. Each takes some 80 bytes while a
+    /// request is open, and 72 more while this node waits. Default 4,096.
+    ///
+    /// Give at least the number of nodes. Who is new takes the place of a node that is over, or else
+    /// of one that is not on the list, if nothing of that is open here. Where there is none, a node
+    /// that asks gets no OK from here, and does not wait for it; and a request of ours that would
+    /// have to wait for more than can be remembered is refused
+    /// ([`Refusal::NoRoom`](crate::Refusal::NoRoom)).
     pub peer_limit: u32,
 }
 

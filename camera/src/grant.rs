@@ -278,7 +278,7 @@ impl Camera {
     }
 
     /// A node entered with this number.
-    fn used(&mut self, holder: Member, number: u64, cx: &mut Context<'_, Self>) {
+    pub(crate) fn used(&mut self, holder: Member, number: u64, cx: &mut Context<'_, Self>) {
         if number > 0 {
             self.fence(Token { number, holder }, cx);
         }

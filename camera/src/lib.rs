@@ -20,7 +20,8 @@
 //! | with [`Config::keep`] a node that enters again and again sends nothing | nobody else wants to enter |
 //! | with [`Config::eager`] the slower half of the answers is not waited for | they are not rivals' |
 //! | memory is bounded, whatever peers send; nothing panics | [`Config::peer_limit`] |
-//! | handling a message takes O(log N), and the list that an OK brings; on the slow path it may ask all neighbours, and sorts what it tells | |
+//! | a node that cannot remember all others holds up nobody: it gives no OK where it has no room, and is refused where it would have to wait for whom it cannot remember | the others' messages get through |
+//! | handling a message takes O(log N), and the list that an OK brings; on the slow path it may ask all neighbours, and sorts what it tells; who is new where `peer_limit` is reached takes O(N) | |
 //!
 //! What is *not* promised: that a node which was wrongly passed over stops in time. It is told
 //! ([`Event::Fenced`]), and a resource that refuses lower tokens than it has seen is safe.
@@ -118,8 +119,10 @@ mod peers;
 mod published;
 mod repair;
 mod request;
+mod room;
 pub mod sections;
 mod slow;
+mod sound;
 mod token;
 mod tree;
 mod waiting;

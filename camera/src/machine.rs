@@ -2,16 +2,15 @@
 
 use selvedge_core::{BoundedMap, Context, Delta, Input, Machine, Member, Untracked};
 
-use crate::config::DEPTH_MAX;
-use crate::message::{in_order, is_walk};
 use crate::peers::Peers;
 use crate::published::Rules;
+use crate::room::Abstention;
 use crate::slow::Sum;
 use crate::tree::{Subtree, Tree};
 use crate::waiting::{Answer, Waiting};
 use crate::{
     Command, Config, ConfigError, Counters, Event, Message, Misbehaviour, Reject, Request, Timer,
-    Token, TreeId,
+    Token,
 };
 
 /// One node's part in one critical section. See the [crate](crate) for what it promises.
@@ -305,16 +304,16 @@ impl Camera {
         if self.peers.is_over(member) {
             return false;
         }
+        if !self.make_room_for(member) {
+            return false;
+        }
         match self.peers.meet(member) {
             Ok(None) => true,
             Ok(Some(former)) => {
                 self.forget(former, cx);
                 true
             }
-            Err(_) => {
-                self.counters.0.no_room += 1;
-                false
-            }
+            Err(_) => false,
         }
     }
 
@@ -378,11 +377,15 @@ impl Camera {
             return Err(Misbehaviour::OwnId(from).into());
         }
         message.check()?;
-        if !self.meet(from, cx) {
+        if self.peers.is_over(from) {
             self.counters.0.stale += 1;
             return Ok(());
         }
+        let is_known = self.meet(from, cx);
         match message {
+            // Only what these say has to be remembered.
+            Message::Request { request, .. } if !is_known => self.abstain(from, request, cx),
+            Message::Release { last, .. } if !is_known => self.used(from, last, cx),
             Message::Request { request, after } => self.asked(from, request, after, cx),
             Message::Ok {
                 life,
@@ -451,68 +454,20 @@ impl Camera {
                     self.released(root, number, last, cx);
                 }
             }
-        }
-        Ok(())
-    }
-}
-
-impl Message {
-    /// Whether a sound peer can have sent it.
-    fn check(&self) -> Result<(), Misbehaviour> {
-        match self {
-            Self::Request { request, .. } => request.check(),
-            Self::Join {
-                tree, up_to, last, ..
+            Message::Abstain {
+                life,
+                number,
+                over,
+                floor,
+            } => {
+                let abstention = Abstention {
+                    life,
+                    number,
+                    over,
+                    floor,
+                };
+                self.abstained(from, abstention, cx);
             }
-            | Self::Adopt {
-                tree, up_to, last, ..
-            } => tree.request(*up_to, *last).check(),
-            Self::Ok {
-                after,
-                rivals,
-                more,
-                ..
-            }
-            | Self::Up {
-                after,
-                rivals,
-                more,
-                ..
-            } if !in_order(*after, rivals) || *more && rivals.is_empty() => Err(Misbehaviour::List),
-            Self::Echo {
-                levels, branches, ..
-            } if *levels > DEPTH_MAX || !is_walk(branches, *levels) => Err(Misbehaviour::Tree),
-            Self::Ok { .. }
-            | Self::Up { .. }
-            | Self::Echo { .. }
-            | Self::Wait { .. }
-            | Self::Release { .. }
-            | Self::Fence { .. }
-            | Self::Floor { .. }
-            | Self::Nack { .. }
-            | Self::Broken { .. }
-            | Self::Over { .. } => Ok(()),
-        }
-    }
-}
-
-impl TreeId {
-    const fn request(self, up_to: u64, last: u64) -> Request {
-        Request {
-            number: self.number,
-            up_to,
-            last,
-        }
-    }
-}
-
-impl Request {
-    const fn check(&self) -> Result<(), Misbehaviour> {
-        if self.number == 0 || self.up_to < self.number {
-            return Err(Misbehaviour::Number {
-                number: self.number,
-                up_to: self.up_to,
-            });
         }
         Ok(())
     }

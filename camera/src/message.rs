@@ -191,6 +191,19 @@ pub enum Message {
         /// See [`Message::Release`].
         last: u64,
     },
+    /// I have no room to remember an OK, so I give none; but you need not wait for me. Answers a
+    /// request.
+    Abstain {
+        /// The incarnation of the receiver that asked.
+        life: u32,
+        /// Which request.
+        number: u64,
+        /// The sender's requests that might have entered with a token of this number or a lower one
+        /// are over. A later one needs its own answer.
+        over: u64,
+        /// The highest token that was used, as far as the sender knows.
+        floor: Token,
+    },
 }
 
 impl Message {
@@ -254,6 +267,17 @@ impl Message {
             }
             Self::Release { number, last } => varint_len(*number) + varint_len(*last),
             Self::Fence { token } | Self::Floor { token } => token.encoded_len(),
+            Self::Abstain {
+                life,
+                number,
+                over,
+                floor,
+            } => {
+                varint_len((*life).into())
+                    + varint_len(*number)
+                    + varint_len(*over)
+                    + floor.encoded_len()
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Who is known, in which life, and what the membership service says of it.
 
+use alloc::collections::VecDeque;
+
 use selvedge_core::{BoundedMap, Delta, Full, Incarnation, Member, NodeId};
 
 /// What is known of a node.
@@ -24,11 +26,13 @@ enum Standing {
 }
 
 /// The latest life of each node. Each operation takes O(log n), and adding a node moves what lies
-/// behind it.
+/// behind it; a life that ends takes O(lives that have ended).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Peers {
     nodes: BoundedMap<NodeId, Peer>,
     listed: usize,
+    /// The nodes of which the latest life is over, the one that ended first in front.
+    ended: VecDeque<NodeId>,
 }
 
 impl Peers {
@@ -36,6 +40,7 @@ impl Peers {
         Self {
             nodes: BoundedMap::new(limit),
             listed: 0,
+            ended: VecDeque::new(),
         }
     }
 
@@ -83,9 +88,40 @@ impl Peers {
         })
     }
 
-    /// Whether [`meet`](Self::meet) finds room.
-    pub(crate) fn has_room_for(&self, member: Member) -> bool {
+    /// Whether a node can be added, or is here.
+    fn has_room_for(&self, member: Member) -> bool {
         self.nodes.contains(&member.id) || self.nodes.len() < self.nodes.limit()
+    }
+
+    /// Sees to it that `member` finds room. Where there is none, a node is forgotten that is not
+    /// on the list and not `needed`: of those that are over the one that ended first, or else the
+    /// one with the lowest id. Returns its latest life. Takes O(n) where there is no room.
+    ///
+    /// # Errors
+    /// [`Full`] when all are on the list or needed.
+    pub(crate) fn make_room_for(
+        &mut self,
+        member: Member,
+        is_needed: impl Fn(Member) -> bool,
+    ) -> Result<Option<Member>, Full> {
+        if self.has_room_for(member) {
+            return Ok(None);
+        }
+        let life = |id: NodeId| {
+            let incarnation = self.nodes.get(&id)?.incarnation;
+            Some(Member { id, incarnation })
+        };
+        let ended = self.ended.iter().filter_map(|&id| life(id));
+        let others = self
+            .nodes
+            .iter()
+            .filter(|(_, peer)| matches!(peer.standing, Standing::Known | Standing::Failed))
+            .filter_map(|(&id, _)| life(id));
+        let leaves = ended.chain(others).find(|&member| !is_needed(member));
+        let limit = self.nodes.limit();
+        let leaves = leaves.ok_or(Full { limit })?;
+        self.forget(leaves);
+        Ok(Some(leaves))
     }
 
     /// Takes note of a life that is not over. Returns the former one of this node, if it has just
@@ -135,13 +171,10 @@ impl Peers {
         self.set(member, Standing::Over)
     }
 
-    /// Forgets a node: published rules only.
+    /// Forgets a node.
     pub(crate) fn forget(&mut self, member: Member) {
-        if let Some(peer) = self.nodes.remove(&member.id)
-            && peer.standing == Standing::Listed
-        {
-            self.listed = self.listed.saturating_sub(1);
-        }
+        let before = self.nodes.remove(&member.id);
+        self.count(member.id, before, None);
     }
 
     fn standing(&self, member: Member) -> Option<Standing> {
@@ -155,9 +188,19 @@ impl Peers {
             standing,
         };
         let before = self.nodes.insert(member.id, peer)?;
-        let was_listed = before.is_some_and(|peer| peer.standing == Standing::Listed);
-        self.listed = self.listed.saturating_sub(usize::from(was_listed))
-            + usize::from(standing == Standing::Listed);
+        self.count(member.id, before, Some(peer));
         Ok(())
+    }
+
+    fn count(&mut self, id: NodeId, before: Option<Peer>, after: Option<Peer>) {
+        let is = |it: Option<Peer>, standing| it.is_some_and(|peer| peer.standing == standing);
+        let listed = |it| usize::from(is(it, Standing::Listed));
+        self.listed = (self.listed + listed(after)).saturating_sub(listed(before));
+        if is(before, Standing::Over) {
+            self.ended.retain(|&it| it != id);
+        }
+        if is(after, Standing::Over) {
+            self.ended.push_back(id);
+        }
     }
 }

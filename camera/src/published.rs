@@ -50,6 +50,9 @@ pub enum Published {
     /// Not in the thesis: a request that is issued again leaves those waiting who have priority
     /// now.
     ReissueKeepsDeferred,
+    /// Not in the thesis, which has room for all: who had no room to say OK is not waited for when
+    /// it asks to enter later.
+    LateAbstentions,
     /// Not in the thesis, which has one section: a section is dropped to make room for another one
     /// also while somebody has our OK there.
     DropWithOks,
@@ -95,6 +98,7 @@ selvedge_core::published_rules! {
     release_by_id ReleaseById
     snapshot_in_exit SnapshotInExit
     reissue_keeps_deferred ReissueKeepsDeferred
+    late_abstentions LateAbstentions
     drop_with_oks DropWithOks
     drop_with_tokens DropWithTokens
 }

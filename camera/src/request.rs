@@ -110,7 +110,8 @@ impl Camera {
         let member = rival.member;
         let before = waiting.get(member);
         let up_to = before.and_then(|it| it.rival).max(Some(rival.up_to));
-        let is_news = before.is_none_or(|it| it.rival.is_none() && it.answer != Answer::Ok);
+        let is_settled = |it: Asked| it.answer.is_settled(rival.up_to);
+        let is_news = before.is_none_or(|it| it.rival.is_none() && !is_settled(it));
         if self.rules.ask_who_is_not_listed() {
             if let Some(asked) = before {
                 let asked = Asked {
@@ -130,7 +131,8 @@ impl Camera {
             Some(Asked { answer, .. }) => {
                 let after = match answer {
                     Answer::Optional { after } => Some(after),
-                    Answer::Awaited { .. } | Answer::Ok => None,
+                    Answer::Abstained { over } if over < rival.up_to => Some(None),
+                    Answer::Awaited { .. } | Answer::Ok | Answer::Abstained { .. } => None,
                 };
                 let answer = after.map_or(answer, |after| Answer::Awaited { after });
                 let asked = Asked {
@@ -216,16 +218,19 @@ impl Camera {
         };
         let after = match asked.answer {
             Answer::Awaited { after } | Answer::Optional { after } => after,
-            Answer::Ok => return,
+            Answer::Ok | Answer::Abstained { .. } => return,
         };
         if after != permit.after {
             return;
         }
-        if waiting.room() < rivals.len() {
-            // Not taken, so it comes again, and meanwhile some may have been released.
-            self.counters.0.no_room += 1;
+        if !self.has_room_for_all(rivals) {
+            // One of them may be inside, and cannot be awaited.
+            self.refuse_for_room(cx);
             return;
         }
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
         let token = waiting.token;
         waiting.raise(permit.floor);
         // It is complete when all whom it names are awaited, and not before.
@@ -242,7 +247,9 @@ impl Camera {
         let answer = match (permit.more, asked.answer) {
             (false, _) => Answer::Ok,
             (true, Answer::Optional { .. }) => Answer::Optional { after: last },
-            (true, Answer::Awaited { .. } | Answer::Ok) => Answer::Awaited { after: last },
+            (true, Answer::Awaited { .. } | Answer::Ok | Answer::Abstained { .. }) => {
+                Answer::Awaited { after: last }
+            }
         };
         let _is_there = waiting.set(from, Asked { answer, ..asked }).is_ok();
         if permit.more {
@@ -267,8 +274,8 @@ impl Camera {
             }
             return;
         }
-        if !self.peers.has_room_for(member) {
-            // It may be inside, and cannot be awaited.
+        if !self.make_room_for(member) {
+            // It may be inside, and cannot be remembered.
             self.refuse_for_room(cx);
             return;
         }

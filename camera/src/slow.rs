@@ -241,6 +241,8 @@ impl Camera {
         cx: &mut Context<'_, Self>,
     ) {
         let root = tree.root;
+        let is_ours = root == self.me;
+        let has_room = !is_ours || self.has_room_for_all(rivals);
         let Some(ours) = self.trees.get_mut(&root).filter(|it| it.id == tree) else {
             self.forgotten(from, tree, cx);
             return;
@@ -251,16 +253,17 @@ impl Camera {
         if child.answer == Answered::Up || child.after != sum.after {
             return;
         }
-        let is_ours = root == self.me;
-        let room = match &self.stage {
-            Stage::Waiting(waiting) if is_ours => waiting.room(),
-            Stage::Idle | Stage::Waiting(_) | Stage::Inside(_) => {
-                ours.rivals.limit().saturating_sub(ours.rivals.len())
-            }
-        };
-        if room < rivals.len() {
-            // Not taken, so it comes again.
+        if !has_room {
+            // One of them may be inside, and cannot be awaited.
+            self.refuse_for_room(cx);
+            return;
+        }
+        if !is_ours && !ours.has_room_for_all(rivals) {
+            // The root cannot be told of all of them, so their OKs must not count.
             self.counters.0.no_room += 1;
+            ours.floor = ours.floor.max(sum.floor);
+            ours.complete(from, 0);
+            self.advance(root, cx);
             return;
         }
         if sum.more {
@@ -292,12 +295,17 @@ impl Camera {
         self.advance(root, cx);
     }
 
-    /// A rival that the root must hear of.
+    /// A rival that the root must hear of. Of one that is over it need know the token alone.
     fn pass_on(&mut self, root: Member, rival: Rival) {
-        if let Some(ours) = self.trees.get_mut(&root)
-            && rival.member != root
-            && ours.mind(rival).is_err()
-        {
+        let Rival { member, up_to } = rival;
+        let is_over = self.peers.is_over(member);
+        let Some(ours) = self.trees.get_mut(&root).filter(|_| member != root) else {
+            return;
+        };
+        if is_over {
+            let (number, holder) = (up_to, member);
+            ours.floor = ours.floor.max(Token { number, holder });
+        } else if ours.mind(rival).is_err() {
             self.counters.0.no_room += 1;
         }
     }

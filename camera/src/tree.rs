@@ -195,6 +195,13 @@ impl Tree {
         child.unanswered
     }
 
+    /// Whether the root can be told of all of these: those of whom it will be take no room.
+    pub(crate) fn has_room_for_all(&self, rivals: &[Rival]) -> bool {
+        let is_new = |it: &&Rival| it.member != self.id.root && !self.rivals.contains(&it.member);
+        let room = self.rivals.limit().saturating_sub(self.rivals.len());
+        rivals.iter().filter(is_new).count() <= room
+    }
+
     /// Takes note of rivals that those below named.
     pub(crate) fn mind(&mut self, rival: Rival) -> Result<(), Full> {
         let up_to = self.rivals.get(&rival.member).copied();

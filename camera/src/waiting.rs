@@ -26,6 +26,19 @@ pub(crate) enum Answer {
     Optional { after: Option<Member> },
     /// It is all here.
     Ok,
+    /// It has no room to say OK, and its requests with tokens up to this number are over.
+    Abstained { over: u64 },
+}
+
+impl Answer {
+    /// Whether nothing more has to come from who may enter with this number.
+    pub(crate) const fn is_settled(self, up_to: u64) -> bool {
+        match self {
+            Self::Awaited { .. } | Self::Optional { .. } => false,
+            Self::Ok => true,
+            Self::Abstained { over } => up_to <= over,
+        }
+    }
 }
 
 /// Whom a request waits for. Each operation takes O(log n).

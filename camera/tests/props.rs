@@ -90,7 +90,8 @@ fn long_histories_keep_every_promise_and_meet_every_trouble() {
 }
 
 /// So that the tests above mean something. Of the rules that are left out two only make somebody wait
-/// for longer where requests are sent again, and a tree that is not built anew only counts fewer.
+/// for longer where requests are sent again, and a tree that is not built anew only counts fewer; an
+/// abstention has to come twice around an entry to matter, which `model.rs` sees to.
 #[test]
 fn a_broken_rule_is_noticed() {
     use Published as P;

@@ -107,6 +107,12 @@ fn samples() -> Vec<Message> {
             number: 300,
             last: 7,
         },
+        Message::Abstain {
+            life: 4,
+            number: 300,
+            over: 7,
+            floor: token,
+        },
     ]
 }
 
@@ -127,6 +133,7 @@ fn the_format_stays_as_it_is() {
         "010201000a 0900ac0202 ac0207 00",
         "010201000b 0900ac0202",
         "010201000c 0900ac0207",
+        "010201000d 04 ac02 07 020900",
     ];
     assert_eq!(samples().len(), golden.len());
     for (message, golden) in samples().iter().zip(golden) {

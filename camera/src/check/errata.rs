@@ -154,7 +154,7 @@ fn friends_die() -> Case {
             },
             ..Setup::full(4).visits(&[VISIT, VISIT])
         },
-        states: 232_495,
+        states: 339_507,
     }
 }
 

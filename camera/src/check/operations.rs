@@ -159,7 +159,8 @@ impl Mesh {
     }
 
     fn new_driver(&self, me: Member) -> Driver<Camera> {
-        Driver::new(Camera::unchecked(me, self.settings.config, self.rules))
+        let config = self.settings.config(me.id);
+        Driver::new(Camera::unchecked(me, config, self.rules))
     }
 
     /// Tells a node of all others that are up and that it may and is to know.

@@ -9,7 +9,7 @@ use selvedge_sim::check::{Bounds, Model, Observer, State};
 
 use crate::machine::Stage;
 use crate::published::Rules;
-use crate::{Camera, Command, Config, Event, Published, Token};
+use crate::{Camera, Command, Config, Event, Published, Refusal, Token};
 
 /// Nodes 1 to n, what each knows, wants and is told, and what may go wrong.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +42,8 @@ pub struct Setup {
     pub failures: u8,
     /// Whether who was declared failed is passed over: then tokens alone say who is in.
     pub takeover: bool,
+    /// Nodes (by id) with room for so many others only, see [`Config::peer_limit`].
+    pub room: &'static [(u64, u32)],
     /// Rules that differ from ours.
     pub rules: &'static [Published],
     /// Whether a state from which not everyone can get in and out is looked for.
@@ -93,6 +95,7 @@ impl Setup {
             slow: false,
             failures: 1,
             takeover: false,
+            room: &[],
             rules: &[],
             progress: true,
             only: None,
@@ -120,7 +123,7 @@ impl Setup {
             resend_limit: Config::new(1).resend,
             // So would more copies: a lost message can be lost as well without them.
             copies: 1,
-            peer_limit: 16,
+            peer_limit: self.room_of(id),
             multicast: self.multicast,
             slow_path: self.slow,
             failures: self.failures,
@@ -135,6 +138,11 @@ impl Setup {
         };
         let me = Member::new(id, life);
         Camera::unchecked(me, config, Rules::published(self.rules))
+    }
+
+    fn room_of(&self, id: u64) -> u32 {
+        let of = |(node, _): &&(u64, u32)| *node == id;
+        self.room.iter().find(of).map_or(16, |&(_, limit)| limit)
     }
 
     /// What is to be checked.
@@ -174,6 +182,15 @@ impl Setup {
                 let is_root = |it: &Camera| it.token().is_some() && it.trees.contains(&it.me);
                 state.machines().any(is_root)
             });
+        }
+        if !self.room.is_empty() && self.only.is_none() {
+            model = model
+                .sometimes("somebody has no room to say OK", |state| {
+                    state.machines().any(Camera::has_abstention)
+                })
+                .sometimes("somebody is refused for room", |state| {
+                    state.observer().refused
+                });
         }
         if looks_at(Promise::Tokens) {
             model = model.always("tokens rise", |state| !state.observer().fell);
@@ -221,6 +238,8 @@ pub struct Watch {
     fell: bool,
     fenced: bool,
     passed: bool,
+    /// Somebody could not remember whom it had to wait for.
+    refused: bool,
 }
 
 impl Observer<Camera> for Watch {
@@ -232,11 +251,12 @@ impl Observer<Camera> for Watch {
             }
             Event::Fenced(_) => self.fenced = true,
             Event::PassedOver(_) => self.passed = true,
+            Event::Refused(Refusal::NoRoom { .. }) => self.refused = true,
             Event::SlowPath
             | Event::Waiting(_)
             | Event::Released(_)
             | Event::Cancelled
-            | Event::Refused(_) => {}
+            | Event::Refused(Refusal::TooFew { .. }) => {}
         }
     }
 }

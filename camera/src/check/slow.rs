@@ -114,7 +114,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, two in a row die",
-            1_939,
+            2_581,
             Setup {
                 ends: &[2, 3],
                 bounds: Bounds { crashes: 2, ..CALM },

@@ -69,5 +69,6 @@ pub(super) const fn leaves_it_vacant(message: &Message) -> bool {
             | Message::Over { .. }
             | Message::Nack { .. }
             | Message::Broken { .. }
+            | Message::Abstain { .. }
     )
 }

@@ -10,6 +10,7 @@
 mod cost;
 mod lives;
 mod refused;
+mod room;
 mod takeover;
 
 use selvedge_camera::{Camera, Config, Event, Token};

@@ -105,7 +105,10 @@ fn a_flood_of_strangers_stays_within_the_limit() {
         let mut answered = false;
         let input = Input::Message { from, message };
         node.step(Time::ZERO, &mut rng, input, |effect| {
-            answered |= matches!(effect, Effect::Send { to, .. } if to == from);
+            answered |= matches!(
+                effect,
+                Effect::Send { to, message: Message::Ok { .. } } if to == from
+            );
         })
         .unwrap();
         answered

@@ -444,6 +444,12 @@ fn messages(member: Member, number: u64) -> Vec<Message> {
             number,
             last,
         },
+        Message::Abstain {
+            life,
+            number,
+            over: number,
+            floor: token,
+        },
     ]
 }
 
@@ -464,5 +470,6 @@ const fn name(message: &Message) -> &'static str {
         Message::Adopt { .. } => "adopt",
         Message::Broken { .. } => "broken",
         Message::Over { .. } => "over",
+        Message::Abstain { .. } => "abstain",
     }
 }

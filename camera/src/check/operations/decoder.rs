@@ -68,11 +68,19 @@ impl<'a> Bytes<'a> {
                 number: self.number(),
                 last: self.number(),
             },
-            _ if self.flip() => Message::Fence {
-                token: self.token(first),
-            },
-            _ => Message::Floor {
-                token: self.token(first),
+            _ => match self.take() % 4 {
+                0 | 2 => Message::Fence {
+                    token: self.token(first),
+                },
+                1 => Message::Floor {
+                    token: self.token(first),
+                },
+                _ => Message::Abstain {
+                    life: self.member(first).incarnation.0,
+                    number: self.number(),
+                    over: self.number(),
+                    floor: self.token(first),
+                },
             },
         };
         (from, message)

@@ -16,7 +16,8 @@ pub(super) struct Settings {
     /// A bit for each node that another one does not know at first.
     pub(super) lists: u8,
     pub(super) is_hostile: bool,
-    is_tight: bool,
+    /// How many nodes may be remembered: by the first node, and by the others.
+    limits: (u32, u32),
     first: Member,
     graph: Graph,
 }
@@ -59,10 +60,13 @@ impl Settings {
         if has(32) {
             config.frame_budget = Config::radio(upper).frame_budget;
         }
-        let is_tight = has(16);
-        if is_tight {
+        let mut limits = (config.peer_limit, config.peer_limit);
+        if has(16) {
             // So tight that it is met.
-            config.peer_limit = 1 + u32::from(kind >> 2) % 4;
+            limits.0 = 1 + u32::from(kind >> 2) % 4;
+            if kind & 16 == 0 {
+                limits.1 = limits.0;
+            }
         }
         // Small ids in their first life, or the longest there are, around the wrap.
         let first = if has(64) {
@@ -75,7 +79,7 @@ impl Settings {
             nodes,
             lists: bytes.take(),
             is_hostile: has(8),
-            is_tight,
+            limits,
             first,
             graph: Graph::Full,
         };
@@ -138,6 +142,15 @@ impl Settings {
         }
     }
 
+    /// The settings of a node.
+    pub(super) fn config(&self, id: NodeId) -> Config {
+        let (first, others) = self.limits;
+        Config {
+            peer_limit: if id == self.first.id { first } else { others },
+            ..self.config
+        }
+    }
+
     pub(super) fn id(&self, node: usize) -> NodeId {
         NodeId(self.first.id.0.wrapping_add(node as u64))
     }
@@ -148,8 +161,8 @@ impl Settings {
         Member { id, ..self.first }
     }
 
-    /// Whether everyone is served in the end: where peers find room, and none of them lies.
+    /// Whether everyone is served in the end: where nobody lies.
     pub(super) const fn are_all_served(&self) -> bool {
-        !self.is_hostile && !self.is_tight
+        !self.is_hostile
     }
 }

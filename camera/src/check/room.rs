@@ -1,0 +1,100 @@
+//! Nodes that cannot remember all others.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_core::{Delta, Member};
+use selvedge_sim::check::{Bounds, Scenario};
+
+use super::Promise::Exclusion;
+use super::errata::Case;
+use super::{Setup, holds};
+use crate::Command::{self, Enter, Exit};
+use crate::Published;
+
+const VISIT: &[Command] = &[Enter, Exit];
+const TWICE: &[Command] = &[Enter, Exit, Enter, Exit];
+const NONE: &[Command] = &[];
+const THREE_JOINS: &[(u64, Delta)] = &[(1, Delta::Joined(Member::new(3, 0)))];
+const CALM: Bounds = Setup::CALM;
+
+/// Node 1 has room for one, and has heard of node 2 first.
+const NARROW: &[(u64, u32)] = &[(1, 1)];
+
+/// Three nodes that know each other, but for the first.
+fn narrow() -> Setup {
+    Setup {
+        room: NARROW,
+        ..Setup::full(3)
+    }
+}
+
+/// Under our rules.
+pub(super) fn sound() -> Vec<Scenario> {
+    let rivals = narrow().visits(&[VISIT, NONE, VISIT]);
+    vec![
+        holds(
+            "room for one, 3 requesters",
+            50_757,
+            narrow().visits(&[VISIT, VISIT, VISIT]),
+        ),
+        holds(
+            "room for one, loss",
+            37_019,
+            Setup {
+                bounds: Bounds { drops: 1, ..CALM },
+                ..rivals.visits(&[TWICE, NONE, VISIT])
+            },
+        ),
+        holds(
+            "room for one, permissions kept",
+            924,
+            Setup {
+                keep: true,
+                slack: 2,
+                ..rivals.visits(&[TWICE, NONE, TWICE])
+            },
+        ),
+        holds(
+            "room for one, slow path",
+            1_221,
+            Setup {
+                lists: &[&[2], &[1, 3], &[2]],
+                upper: 4,
+                slow: true,
+                ..rivals
+            },
+        ),
+        holds(
+            "room for one, and who was there leaves",
+            8_364,
+            Setup {
+                upper: 3,
+                ends: &[2],
+                deltas: THREE_JOINS,
+                bounds: Bounds { crashes: 1, ..CALM },
+                ..rivals
+            },
+        ),
+        abstained_before().ours(),
+    ]
+}
+
+/// Our rules with one part taken out.
+pub(super) fn parts() -> Vec<Scenario> {
+    vec![abstained_before().under(&[Published::LateAbstentions], Exclusion, 8)]
+}
+
+fn abstained_before() -> Case {
+    Case {
+        name: "A1: who had no room to say OK is inside when that comes once more",
+        setup: Setup {
+            bounds: Bounds {
+                duplicates: 1,
+                ..CALM
+            },
+            ..narrow().visits(&[VISIT, NONE, VISIT])
+        },
+        states: 6_550,
+    }
+}

@@ -1,0 +1,146 @@
+//! What becomes of nodes for which there is no room.
+
+use selvedge_core::{Context, Member};
+
+use crate::machine::{Camera, Stage};
+use crate::waiting::{Answer, Asked};
+use crate::{Message, Request, Rival, Token};
+
+/// An answer of a node that had no room to say OK.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Abstention {
+    pub(crate) life: u32,
+    pub(crate) number: u64,
+    pub(crate) over: u64,
+    pub(crate) floor: Token,
+}
+
+impl Camera {
+    /// Sees to it that a node can be remembered. Where the limit is reached, one is forgotten of
+    /// which nothing is open here: one that is over, or else one that is not on the list. False
+    /// where there is none.
+    ///
+    /// What is lost of it is that its late messages are late: they are taken for news, as from a
+    /// node that was never heard of. That may cost waiting, and breaks nothing.
+    pub(crate) fn make_room_for(&mut self, member: Member) -> bool {
+        let is_needed = |it: Member| {
+            let is_asked = match &self.stage {
+                Stage::Waiting(waiting) => waiting.get(it).is_some(),
+                Stage::Idle | Stage::Inside(_) => false,
+            };
+            is_asked
+                || self.grants.contains(&it)
+                || self.deferred.contains(&it)
+                || self.kept.contains(&it)
+                || self.trees.contains(&it)
+        };
+        match self.peers.make_room_for(member, is_needed) {
+            Ok(None) => true,
+            Ok(Some(former)) => {
+                self.released.remove(&former);
+                true
+            }
+            Err(_) => {
+                self.counters.0.no_room += 1;
+                false
+            }
+        }
+    }
+
+    /// Somebody wants to enter and cannot be remembered. Whoever has our OK must be, so it gets
+    /// none; but it need not wait for us longer than until our own requests are over.
+    ///
+    /// The answer says so of all that were made so far, by the highest token that they might have
+    /// had. One that is made later has a higher one. So an answer that comes late, when we want to
+    /// enter again, is known for what it is, and nothing need be remembered here.
+    pub(crate) fn abstain(&mut self, from: Member, request: Request, cx: &mut Context<'_, Self>) {
+        let Request { number, last, .. } = request;
+        self.seen = self.seen.max(number);
+        self.used(from, last, cx);
+        let theirs = Token {
+            number,
+            holder: from,
+        };
+        let has_to_wait = match &self.stage {
+            Stage::Idle => false,
+            Stage::Waiting(waiting) => theirs > waiting.token,
+            Stage::Inside(_) => true,
+        };
+        if has_to_wait {
+            cx.send(from, Message::Wait { number });
+            return;
+        }
+        if self.is_waiting() {
+            // It goes first, and we could not wait for it.
+            self.refuse_for_room(cx);
+        }
+        self.kept.retain(|_, ()| false);
+        self.issued = self.issued.max(self.kept_to);
+        let (life, over, floor) = (from.incarnation.0, self.kept_to, self.floor);
+        cx.send(
+            from,
+            Message::Abstain {
+                life,
+                number,
+                over,
+                floor,
+            },
+        );
+    }
+
+    /// A node has no room to say OK. It is not waited for, unless it may have asked to enter since.
+    pub(crate) fn abstained(
+        &mut self,
+        from: Member,
+        abstention: Abstention,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let Abstention {
+            life,
+            number,
+            over,
+            floor,
+        } = abstention;
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        if life != self.me.incarnation.0 || number != waiting.token.number {
+            self.counters.0.stale += 1;
+            return;
+        }
+        let Some(asked) = waiting.get(from) else {
+            return;
+        };
+        let is_late = asked.rival > Some(over) && !self.rules.late_abstentions();
+        if asked.answer == Answer::Ok || is_late {
+            return;
+        }
+        waiting.raise(floor);
+        let answer = Answer::Abstained { over };
+        let _is_there = waiting.set(from, Asked { answer, ..asked }).is_ok();
+        self.try_enter(cx);
+    }
+
+    /// Whether somebody had no room to say OK to the request that waits.
+    #[cfg(feature = "check")]
+    pub(crate) fn has_abstention(&self) -> bool {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return false;
+        };
+        waiting
+            .iter()
+            .any(|(_, asked)| matches!(asked.answer, Answer::Abstained { .. }))
+    }
+
+    /// Whether all of these can be waited for. Who is awaited already, or over, takes no room.
+    pub(crate) fn has_room_for_all(&self, rivals: &[Rival]) -> bool {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return true;
+        };
+        let is_new = |rival: &&Rival| {
+            let member = rival.member;
+            member.id != self.me.id && waiting.get(member).is_none() && !self.peers.is_over(member)
+        };
+        rivals.iter().filter(is_new).count() <= waiting.room()
+    }
+}

@@ -1,0 +1,400 @@
+//! Nodes that cannot remember all others.
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng as _;
+use selvedge_camera::{
+    Camera, Command, Config, Event, Message, Refusal, Request, Rival, Token, TreeId,
+};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
+use selvedge_sim::network::{Link, Network, Topology};
+
+use super::{DELAY, member};
+
+/// Nodes that all know each other, the first of them with room for `limit`.
+fn with_little_room(nodes: usize, limit: u32, config: Config) -> Network<Camera> {
+    let link = Link {
+        min_delay: DELAY,
+        max_delay: DELAY,
+        ..Link::default()
+    };
+    let mut mesh = Network::new(1, Topology::full_mesh(nodes).unwrap(), link).unwrap();
+    for node in 0..nodes {
+        let peer_limit = if node == 0 { limit } else { config.peer_limit };
+        let config = Config {
+            peer_limit,
+            ..config
+        };
+        mesh.add(member(node), Camera::new(member(node), config).unwrap())
+            .unwrap();
+    }
+    for node in 0..nodes {
+        for other in (0..nodes).filter(|&other| other != node) {
+            mesh.membership(node, Delta::Joined(member(other))).unwrap();
+        }
+    }
+    mesh
+}
+
+/// All that want to enter do, one after the other. Returns who entered, and who was refused.
+fn serve(mesh: &mut Network<Camera>, nodes: &[usize]) -> (Vec<usize>, Vec<(usize, Refusal)>) {
+    let (mut entered, mut refused) = (Vec::new(), Vec::new());
+    for &node in nodes {
+        mesh.command(node, Command::Enter).unwrap();
+    }
+    for _ in 0..20 {
+        mesh.run_for(Span::secs(1));
+        let events: Vec<_> = mesh.drain_events().collect();
+        for (_, node, event) in events {
+            match event {
+                Event::Entered(_) => {
+                    entered.push(node);
+                    mesh.command(node, Command::Exit).unwrap();
+                }
+                Event::Refused(refusal) => refused.push((node, refusal)),
+                _ => {}
+            }
+        }
+    }
+    (entered, refused)
+}
+
+/// Node 1 has heard of two others, and node 2 names three to it.
+#[test]
+fn a_node_that_cannot_remember_its_rivals_is_told_so_and_holds_up_nobody() {
+    for slow_path in [false, true] {
+        let config = Config {
+            slow_path,
+            ..Config::new(5)
+        };
+        let mut mesh = with_little_room(5, 2, config);
+        let (mut entered, refused) = serve(&mut mesh, &[2, 3, 4, 0]);
+        entered.sort_unstable();
+        let limit = 2;
+        assert_eq!(refused, [(0, Refusal::NoRoom { limit })]);
+        assert_eq!(entered, [2, 3, 4]);
+        // When nobody else wants to enter it needs no room.
+        assert_eq!(serve(&mut mesh, &[0]), (vec![0], Vec::new()));
+        // Nor does who enters after it.
+        assert_eq!(serve(&mut mesh, &[4]), (vec![4], Vec::new()));
+    }
+}
+
+/// Node 1 is inside when 5 asks, for which it has no room.
+#[test]
+fn a_holder_without_room_lets_in_who_comes_after_it() {
+    for keep in [false, true] {
+        let config = Config {
+            keep,
+            ..Config::new(5)
+        };
+        let mut mesh = with_little_room(5, 2, config);
+        mesh.command(0, Command::Enter).unwrap();
+        mesh.run_for(Span::secs(1));
+        mesh.command(4, Command::Enter).unwrap();
+        mesh.run_for(Span::secs(3));
+        assert!(mesh.machine(0).unwrap().token().is_some());
+        assert!(mesh.machine(4).unwrap().is_waiting());
+        mesh.command(0, Command::Exit).unwrap();
+        mesh.run_for(Span::secs(3));
+        let first = mesh.machine(4).unwrap().token().unwrap();
+        mesh.command(4, Command::Exit).unwrap();
+        // The permissions that node 1 kept are no good any more, or it knows of 5: either way it
+        // asks.
+        mesh.command(0, Command::Enter).unwrap();
+        mesh.command(4, Command::Enter).unwrap();
+        mesh.run_for(Span::secs(3));
+        let inside = (0..5).filter_map(|node| mesh.machine(node).unwrap().token());
+        let inside: Vec<Token> = inside.collect();
+        assert!(matches!(inside[..], [token] if token > first), "{inside:?}");
+    }
+}
+
+/// Node 1 by hand.
+struct Node {
+    driver: Driver<Camera>,
+    rng: ChaCha8Rng,
+}
+
+impl Node {
+    fn new(config: Config) -> Self {
+        Self {
+            driver: Driver::new(Camera::new(member(0), config).unwrap()),
+            rng: ChaCha8Rng::from_seed([0; 32]),
+        }
+    }
+
+    fn told(&mut self, input: Input<Camera>) -> Vec<Effect<Camera>> {
+        let mut told = Vec::new();
+        self.driver
+            .step(Time::ZERO, &mut self.rng, input, |it| told.push(it))
+            .unwrap();
+        told
+    }
+
+    fn learn(&mut self, delta: Delta) {
+        self.told(Input::Membership(delta));
+    }
+
+    fn enter(&mut self) -> Vec<Effect<Camera>> {
+        self.told(Input::Command(Command::Enter))
+    }
+
+    fn hear(&mut self, from: Member, message: Message) -> Vec<Effect<Camera>> {
+        self.told(Input::Message { from, message })
+    }
+
+    fn waits_for(&self) -> Vec<Member> {
+        self.driver.machine().waits_for().collect()
+    }
+}
+
+fn ok(number: u64, rivals: &[Member]) -> Message {
+    let rival = |&member| Rival { member, up_to: 1 };
+    Message::Ok {
+        life: 0,
+        number,
+        after: None,
+        rivals: rivals.iter().map(rival).collect(),
+        more: false,
+        floor: Token::default(),
+    }
+}
+
+fn request(number: u64) -> Message {
+    let request = Request {
+        number,
+        up_to: number,
+        last: 0,
+    };
+    Message::Request {
+        request,
+        after: None,
+    }
+}
+
+fn abstain(over: u64) -> Message {
+    Message::Abstain {
+        life: 0,
+        number: 1,
+        over,
+        floor: Token::default(),
+    }
+}
+
+/// An OK names as many as may be awaited, and they are awaited already or over.
+#[test]
+fn rivals_that_are_known_or_over_take_no_room() {
+    let mut node = Node::new(Config {
+        peer_limit: 3,
+        ..Config::new(5)
+    });
+    for other in [1, 2, 3] {
+        node.learn(Delta::Joined(member(other)));
+    }
+    node.enter();
+    // Room for six, and three are there: two that are known, and one whose life is over.
+    node.learn(Delta::Left(member(3)));
+    let (two, three, four) = (member(1), member(2), member(3));
+    node.hear(two, ok(1, &[three, four]));
+    assert_eq!(node.waits_for(), [three]);
+    let told = node.hear(three, ok(1, &[two, four]));
+    assert!(
+        told.iter()
+            .any(|it| matches!(it, Effect::Event(Event::Entered(_)))),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn the_first_list_that_cannot_be_remembered_refuses_the_request() {
+    let mut node = Node::new(Config {
+        peer_limit: 1,
+        ..Config::new(3)
+    });
+    node.learn(Delta::Joined(member(1)));
+    node.enter();
+    let told = node.hear(member(1), ok(1, &[member(2), member(3), member(4)]));
+    let refused = Event::Refused(Refusal::NoRoom { limit: 1 });
+    assert!(told.contains(&Effect::Event(refused)), "{told:?}");
+}
+
+/// The same where it comes up a tree.
+#[test]
+fn the_first_list_that_cannot_be_remembered_refuses_a_request_on_the_slow_path() {
+    let mut node = Node::new(Config {
+        peer_limit: 1,
+        ..Config::new(5)
+    });
+    node.learn(Delta::Joined(member(1)));
+    node.enter();
+    let tree = TreeId {
+        root: member(0),
+        number: 1,
+        attempt: 1,
+    };
+    let rival = |node| Rival {
+        member: member(node),
+        up_to: 1,
+    };
+    let up = Message::Up {
+        life: 0,
+        tree,
+        oks: 4,
+        after: None,
+        rivals: [rival(2), rival(3), rival(4)].into_iter().collect(),
+        more: false,
+        floor: Token::default(),
+    };
+    let told = node.hear(member(1), up);
+    let refused = Event::Refused(Refusal::NoRoom { limit: 1 });
+    assert!(told.contains(&Effect::Event(refused)), "{told:?}");
+}
+
+/// Node 1 stands between the root and a child that names more than it can remember.
+#[test]
+fn the_oks_of_those_who_name_too_many_do_not_count_in_a_tree() {
+    let mut node = Node::new(Config {
+        peer_limit: 2,
+        ..Config::new(9)
+    });
+    let (root, child) = (member(1), member(2));
+    node.learn(Delta::Joined(child));
+    let tree = TreeId {
+        root,
+        number: 1,
+        attempt: 1,
+    };
+    let (up_to, last) = (1, 0);
+    node.hear(root, Message::Join { tree, up_to, last });
+    let rival = |node| Rival {
+        member: member(node),
+        up_to: 1,
+    };
+    let told = node.hear(
+        child,
+        Message::Up {
+            life: 0,
+            tree,
+            oks: 5,
+            after: None,
+            rivals: (3..8).map(rival).collect(),
+            more: false,
+            floor: Token::default(),
+        },
+    );
+    let [Effect::Send { to, message }] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(*to, root);
+    let Message::Up { oks, rivals, .. } = message else {
+        panic!("{message:?}");
+    };
+    assert_eq!((*oks, rivals.len()), (1, 0));
+}
+
+/// Each node that comes finds the place of one that is gone, and what it says is taken.
+#[test]
+fn who_comes_takes_the_place_of_who_is_gone() {
+    let mut node = Node::new(Config {
+        peer_limit: 4,
+        ..Config::new(3)
+    });
+    let friend = member(1);
+    node.learn(Delta::Joined(friend));
+    for id in 100..200 {
+        let guest = Member::new(id, 0);
+        node.learn(Delta::Joined(guest));
+        let told = node.hear(guest, request(id));
+        assert!(
+            told.iter().any(
+                |it| matches!(it, Effect::Send { to, message: Message::Ok { .. } } if *to == guest)
+            ),
+            "{told:?}"
+        );
+        node.hear(
+            guest,
+            Message::Release {
+                number: id,
+                last: id,
+            },
+        );
+        node.learn(match id % 3 {
+            0 => Delta::Left(guest),
+            1 => Delta::Confirmed(guest),
+            _ => Delta::Failed(guest),
+        });
+    }
+    assert_eq!(node.driver.machine().counters().no_room, 0);
+    node.enter();
+    assert_eq!(node.waits_for(), [friend]);
+}
+
+/// Nobody's OK is forgotten, and nobody is who was asked.
+#[test]
+fn who_has_our_ok_or_is_asked_for_one_is_never_forgotten() {
+    let mut node = Node::new(Config {
+        peer_limit: 3,
+        ..Config::new(3)
+    });
+    let [listed, holder, named] = [member(1), member(2), member(3)];
+    node.learn(Delta::Joined(listed));
+    node.hear(holder, request(1));
+    node.learn(Delta::Failed(holder));
+    node.enter();
+    node.hear(listed, ok(2, &[named]));
+    for id in 100..110 {
+        let told = node.hear(Member::new(id, 0), request(5));
+        let wait = Message::Wait { number: 5 };
+        let to = Member::new(id, 0);
+        assert_eq!(told, [Effect::Send { to, message: wait }]);
+    }
+    assert_eq!(node.waits_for(), [holder, named]);
+}
+
+/// 2 has no room for 1. Its answer counts for what it asked before, and not for what it asks later.
+#[test]
+fn an_abstention_that_is_older_than_a_request_does_not_end_the_wait_for_it() {
+    let others = [member(1), member(2), member(3)];
+    let mut node = Node::new(Config::new(4));
+    for other in others {
+        node.learn(Delta::Joined(other));
+    }
+    node.enter();
+    let [two, three, four] = others;
+    node.hear(two, abstain(0));
+    assert_eq!(node.waits_for(), [three, four]);
+    // Now 2 wants to enter, and 3 has said OK to it.
+    let asks = node.hear(three, ok(1, &[two]));
+    assert!(
+        asks.iter().any(
+            |it| matches!(it, Effect::Send { to, message: Message::Request { .. } } if *to == two)
+        ),
+        "{asks:?}"
+    );
+    node.hear(four, ok(1, &[]));
+    assert_eq!(node.waits_for(), [two]);
+    // A copy of its old answer; then one that it gave when it was out again.
+    node.hear(two, abstain(0));
+    assert_eq!(node.waits_for(), [two]);
+    assert_eq!(node.driver.machine().token(), None);
+    node.hear(two, abstain(1));
+    assert!(node.driver.machine().token().is_some());
+}
+
+/// An abstention is no OK: with nothing else there is no quorum.
+#[test]
+fn abstentions_make_no_quorum() {
+    let mut node = Node::new(Config {
+        slow_path: false,
+        ..Config::new(3)
+    });
+    for other in [1, 2] {
+        node.learn(Delta::Joined(member(other)));
+    }
+    node.enter();
+    node.hear(member(1), abstain(0));
+    let told = node.hear(member(2), abstain(0));
+    let (answered, upper) = (1, 3);
+    let refused = Event::Refused(Refusal::TooFew { answered, upper });
+    assert!(told.contains(&Effect::Event(refused)), "{told:?}");
+}
