@@ -104,7 +104,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "friends, joins, loss and a false suspicion",
-            1_523_068,
+            1_522_922,
             Setup {
                 lists: &[&[3], &[3], &[1, 2]],
                 deltas: JOINS,
@@ -114,7 +114,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "4 nodes in a ring, quorums",
-            1_086_950,
+            984_221,
             Setup {
                 lists: &[&[2, 4], &[1, 3], &[2, 4], &[1, 3]],
                 upper: 4,
@@ -123,7 +123,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "5 nodes, requesters that know 3 each, crashes",
-            269_799,
+            265_703,
             Setup {
                 lists: &[&[3, 4], &[4, 5], &[1], &[1, 2], &[2]],
                 upper: 5,
@@ -303,7 +303,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "crash and comeback with memory lost",
-            65_053,
+            64_997,
             Setup {
                 upper: 3,
                 bounds: Bounds {

@@ -35,8 +35,7 @@ impl Camera {
             self.counters.0.stale += 1;
             return;
         }
-        if !self.peers.is_failed(from) {
-            // Else its message may be older than its failure; membership says when it is back.
+        if self.rules.request_lists() && !self.peers.is_failed(from) {
             self.note(|it| it.peers.list(from));
         }
         if let Some(tree) = self.trees.get_mut(&from) {

@@ -50,6 +50,8 @@ pub enum Published {
     /// Not in the thesis: a request that is issued again leaves those waiting who have priority
     /// now.
     ReissueKeepsDeferred,
+    /// Not in the thesis: whoever asks is put on the list, and only membership takes it off.
+    RequestLists,
     /// Not in the thesis, which has room for all: who had no room to say OK is not waited for when
     /// it asks to enter later.
     LateAbstentions,
@@ -98,6 +100,7 @@ selvedge_core::published_rules! {
     release_by_id ReleaseById
     snapshot_in_exit SnapshotInExit
     reissue_keeps_deferred ReissueKeepsDeferred
+    request_lists RequestLists
     late_abstentions LateAbstentions
     drop_with_oks DropWithOks
     drop_with_tokens DropWithTokens

@@ -73,7 +73,7 @@ impl Bench {
             nodes: Vec::new(),
             in_flight: VecDeque::new(),
             entered: Vec::new(),
-            hidden: Member::new(FOUR, u32::from(case.is_second_life)),
+            hidden: Member::new(FOUR.0, u32::from(case.is_second_life)),
         };
         for id in 1..=3 {
             bench.begin(Member::new(id, 0));
@@ -95,13 +95,20 @@ impl Bench {
         let config = membership::Config::default();
         let mesh = Mesh::new(me, config, Some(exclusion), None).unwrap();
         let place = me.id.0 as usize - 1;
-        self.nodes.resize_with(self.nodes.len().max(place + 1), || None);
+        self.nodes
+            .resize_with(self.nodes.len().max(place + 1), || None);
         self.nodes[place] = Some(Driver::new(mesh));
         let seeds = (place > 0).then_some(NodeId(1)).into_iter().collect();
-        self.ask(me.id, Command::Membership(membership::Command::Join { seeds }));
+        self.ask(
+            me.id,
+            Command::Membership(membership::Command::Join { seeds }),
+        );
         self.run(10);
         let name = name();
-        self.ask(me.id, Command::Sections(sections::Command::Open { name, config: None }));
+        self.ask(
+            me.id,
+            Command::Sections(sections::Command::Open { name, config: None }),
+        );
     }
 
     fn ask(&mut self, id: NodeId, command: Command) {
@@ -179,7 +186,7 @@ impl Bench {
     }
 
     fn is_hidden(&self, record: &Record) -> bool {
-        let is_end = matches!(record.claim, Claim::Failed(_) | Claim::Left);
+        let is_end = matches!(record.claim, Claim::Failed(..) | Claim::Left(_));
         record.member == self.hidden
             && match self.case.heard {
                 Heard::All => false,
@@ -212,7 +219,7 @@ fn name() -> Name {
 fn locked_out(case: Case) -> Option<NodeId> {
     let mut bench = Bench::new(case);
     if case.is_second_life {
-        bench.begin(Member::new(FOUR, 0));
+        bench.begin(Member::new(FOUR.0, 0));
         bench.nodes[3] = None;
     }
     let four = bench.hidden;
@@ -237,7 +244,10 @@ fn locked_out(case: Case) -> Option<NodeId> {
     bench.nodes[3] = None;
     let is_known = three(&bench) == Some(four);
     assert_eq!(is_known, case.heard != Heard::Nothing, "{case:?}");
-    [3, 1, 2].map(NodeId).into_iter().find(|&id| !bench.visit(id))
+    [3, 1, 2]
+        .map(NodeId)
+        .into_iter()
+        .find(|&id| !bench.visit(id))
 }
 
 /// All cases in which node 3 hears in some way that node 4 is out.

@@ -46,7 +46,7 @@ pub enum Event {
     /// This is who we are from now on. It comes when we are in, and again should we have to take
     /// a later incarnation because somebody remembers one; hosts with stable storage keep it.
     Identity(Member),
-    /// The list changed.
+    /// The list changed, or a life is over that never was on it: other protocols may have met it.
     Membership(Delta),
     /// A member's metadata is new or changed; read it with
     /// [`Membership::metadata`](crate::Membership::metadata).

@@ -52,7 +52,7 @@ pub(crate) struct Entry {
     pub(crate) suspicions: u8,
     pub(crate) missed: u8,
     pub(crate) neighbour: bool,
-    /// Whether the application was told of this life.
+    /// Whether the application was told that this life is here.
     pub(crate) reported: bool,
     /// Whether its metadata is of an earlier revision: the news of a suspicion or a failure bring
     /// none. It is kept for the host, and told to nobody.

@@ -136,17 +136,7 @@ impl Membership {
         self.list.set_standing(slot, standing, revision, ended);
         self.add_news(member.id);
         self.drop_probe_of(member.id, cx);
-        Self::tell_delta(
-            cx,
-            match standing {
-                Standing::Left => Delta::Left(member),
-                Standing::Alive
-                | Standing::Doubted
-                | Standing::Hearsay
-                | Standing::Suspect
-                | Standing::Failed => Delta::Failed(member),
-            },
-        );
+        Self::tell_delta(cx, end_of(member, standing));
     }
 
     /// An operator's word that a life is over. Others hear that it left, which is as final.
@@ -351,10 +341,9 @@ impl Membership {
             claim,
         } = record;
         let (claimed, metadata, age) = split(claim);
-        let was_reported = self.list.entry(slot).is_some_and(|entry| entry.reported);
         self.list
             .supersede(slot, member.incarnation, revision, metadata, self.period);
-        if standing != Standing::Left && was_reported {
+        if standing != Standing::Left {
             Self::tell_delta(cx, Delta::Confirmed(known));
         }
         self.add_news(member.id);
@@ -422,8 +411,8 @@ impl Membership {
             .wrapping_sub(age.min(self.config.tombstone_periods))
     }
 
-    /// Gives a life that was just entered as alive the standing that is claimed for it. One that
-    /// is over is remembered and not reported as a member: it was never here.
+    /// Gives a life that was just entered as alive the standing that is claimed for it. The end of one
+    /// that was never here is told as well: other protocols may have met it.
     fn settle_newcomer(
         &mut self,
         slot: usize,
@@ -437,6 +426,7 @@ impl Membership {
         } else {
             let ended = self.ended(age);
             self.list.set_standing(slot, claimed, revision, ended);
+            Self::tell_delta(cx, end_of(member, claimed));
         }
         // Of the dead too: the host may need it to reach them, should they not be dead.
         if self
@@ -465,6 +455,18 @@ impl Membership {
 
     pub(crate) fn add_news(&mut self, id: NodeId) {
         self.counters.news_dropped += u64::from(self.news.add(id));
+    }
+}
+
+/// What is told of a member that is no longer here.
+const fn end_of(member: Member, standing: Standing) -> Delta {
+    match standing {
+        Standing::Left => Delta::Left(member),
+        Standing::Alive
+        | Standing::Doubted
+        | Standing::Hearsay
+        | Standing::Suspect
+        | Standing::Failed => Delta::Failed(member),
     }
 }
 

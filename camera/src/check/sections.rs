@@ -20,7 +20,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     let friend = friend();
     alloc::vec![
         two().holds("2 sections, 2 nodes", 1_682),
-        friend.holds(ROOM_FOR_ONE, 1_221),
+        friend.holds(ROOM_FOR_ONE, 1_159),
         Case {
             bounds: Bounds {
                 drops: 1,
@@ -31,7 +31,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             refresh: Span::secs(30),
             ..friend
         }
-        .holds("2 sections, room for one, loss and duplicate", 206_746),
+        .holds("2 sections, room for one, loss and duplicate", 199_646),
         friend.breaks(
             ROOM_FOR_ONE,
             &[Published::DropWithOks],

@@ -24,6 +24,9 @@ pub struct Setup {
     pub deltas: &'static [(u64, Delta)],
     /// Nodes (by id) that may crash; `Confirmed` of their lives is told to all others when true.
     pub ends: &'static [u64],
+    /// Nodes (by id) that may crash when nothing of theirs is open, and of which nobody is ever told:
+    /// those that membership did not hear of.
+    pub unheard: &'static [u64],
     /// How much may go wrong.
     pub bounds: Bounds,
     /// See [`Config::slack`].
@@ -86,6 +89,7 @@ impl Setup {
             commands: &[],
             deltas: &[],
             ends: &[],
+            unheard: &[],
             bounds: Self::CALM,
             slack: 0,
             keep: false,
@@ -164,7 +168,11 @@ impl Setup {
             .restart(move |node, life, _| self.machine(node as u64 + 1, life))
             .remains(|machine| machine.corpse())
             .show(show)
-            .crash_when(move |_, node| self.ends.contains(&(node as u64 + 1)));
+            .crash_when(move |state, node| {
+                let id = node as u64 + 1;
+                let is_unheard = self.unheard.contains(&id);
+                self.ends.contains(&id) || is_unheard && has_nothing_open(state, id)
+            });
         let looks_at = |promise| self.only.is_none_or(|only| only == promise);
         if self.only.is_none() {
             model = model.never_rejects("no message is refused");
@@ -229,6 +237,14 @@ impl Setup {
         }
         model
     }
+}
+
+/// Whether nobody wants to enter, and nobody has given this node an OK that is open.
+fn has_nothing_open(state: &State<Camera, Watch>, id: u64) -> bool {
+    state.machines().all(|machine| {
+        let mut granted = machine.grants.iter().map(|(member, _)| member.id.0);
+        machine.stage == Stage::Idle && !granted.any(|it| it == id)
+    })
 }
 
 /// Remembers the last token, and whether one was not higher than the one before.

@@ -47,21 +47,21 @@ pub(super) fn sound() -> Vec<Scenario> {
     let between = mesh(BETWEEN).visits(&[VISIT, NONE, VISIT]);
     let ends = mesh(LINE).visits(&[VISIT, NONE, NONE, VISIT]);
     vec![
-        holds("slow path, 2 roots", 13_559, friend),
+        holds("slow path, 2 roots", 9_946, friend),
         holds(
             "slow path, 2 roots, one comes again",
-            163_885,
+            171_572,
             friend.visits(&[TWICE, VISIT]),
         ),
-        holds("slow path, from both ends of 4", 73_423, ends),
+        holds("slow path, from both ends of 4", 56_891, ends),
         holds(
             "slow path and fast path, 4 nodes",
-            28_450,
+            27_409,
             mesh(&[&[2, 3], &[3], &[2, 4], &[3, 1]]).visits(&[VISIT, VISIT]),
         ),
         holds(
             "slow path, permissions kept",
-            146_115,
+            158_578,
             Setup {
                 keep: true,
                 slack: 2,
@@ -70,7 +70,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, loss",
-            67_077,
+            50_028,
             Setup {
                 bounds: Bounds { drops: 1, ..CALM },
                 ..friend
@@ -78,7 +78,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, duplicate",
-            131_017,
+            97_008,
             Setup {
                 bounds: Bounds {
                     duplicates: 1,
@@ -89,7 +89,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, no multicast",
-            230_358,
+            80_889,
             Setup {
                 multicast: false,
                 ..ends
@@ -97,7 +97,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "fast path becomes slow in mid-request",
-            81_815,
+            76_648,
             Setup {
                 deltas: &[(1, Delta::Failed(TWO))],
                 ..mesh(&[&[2, 3], &[3], &[1, 2]]).visits(&[VISIT, VISIT])
@@ -105,7 +105,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, a root dies",
-            39_467,
+            27_909,
             Setup {
                 ends: &[1],
                 bounds: ONE_CRASH,
@@ -130,7 +130,7 @@ pub(super) fn deep() -> Vec<Scenario> {
     vec![
         holds(
             "slow path, inner nodes wrongly declared failed",
-            851_815,
+            340_521,
             Setup {
                 deltas: &[(1, Delta::Failed(TWO)), (2, Delta::Failed(THREE))],
                 ..mesh(BETWEEN).visits(&[VISIT, NONE, VISIT])
@@ -138,7 +138,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "slow path, no multicast, loss",
-            291_421,
+            100_760,
             Setup {
                 multicast: false,
                 bounds: Bounds { drops: 1, ..CALM },
@@ -172,7 +172,7 @@ fn strangers() -> Case {
     Case {
         name: "S1: two roots that nobody lists",
         setup: mesh(&[&[3], &[3], &[4], &[3]]).visits(&[VISIT, VISIT]),
-        states: 15_506,
+        states: 14_012,
     }
 }
 
@@ -183,7 +183,7 @@ fn joined_later() -> Case {
             deltas: &[(3, Delta::Joined(TWO))],
             ..mesh(&[&[3], &[3], &[1]]).visits(&[VISIT, VISIT])
         },
-        states: 20_456,
+        states: 15_883,
     }
 }
 
@@ -195,7 +195,7 @@ fn parent_dies() -> Case {
             bounds: ONE_CRASH,
             ..mesh(BETWEEN).visits(&[VISIT, NONE, VISIT])
         },
-        states: 129_438,
+        states: 56_154,
     }
 }
 
