@@ -23,7 +23,7 @@ use selvedge_sim::check::{Bounds, Scenario};
 
 pub use setup::{Promise, Setup, Watch};
 
-use crate::Command::{Cancel, Enter, Exit};
+use crate::Command::{Cancel, Enter, Exit, GiveBack};
 use crate::Published;
 
 /// What is checked: first ours, which must hold, then what must break.
@@ -190,6 +190,7 @@ fn sound() -> Vec<Scenario> {
     const VISIT: &[crate::Command] = &[Enter, Exit];
     const TWICE: &[crate::Command] = &[Enter, Exit, Enter, Exit];
     const GIVE_UP: &[crate::Command] = &[Enter, Cancel, Enter, Exit];
+    const GIVE_BACK: &[crate::Command] = &[Enter, Exit, GiveBack, Enter, Exit];
     let two = Setup::full(2);
     let three = Setup::full(3);
     let calm = Setup::CALM;
@@ -244,6 +245,19 @@ fn sound() -> Vec<Scenario> {
                 keep: true,
                 slack: 2,
                 ..two.visits(&[TWICE, VISIT])
+            },
+        ),
+        holds(
+            "2 nodes, permissions kept and given back, loss",
+            2_772,
+            Setup {
+                bounds: Bounds { drops: 1, ..calm },
+                keep: true,
+                slack: 2,
+                refresh: true,
+                // Who is inside when it is to give back stays there.
+                progress: false,
+                ..two.visits(&[GIVE_BACK, VISIT])
             },
         ),
         holds(

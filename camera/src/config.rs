@@ -12,7 +12,8 @@ use thiserror::Error;
 pub struct Config {
     /// An upper bound of the number of lives of nodes that are present, in all, from the beginning
     /// of a request to its end: from 1. A restart with memory lost is one more life, and the former
-    /// one counts on for the requests that it has seen. Whoever enters has the OK of more than half
+    /// one counts on for the requests that it has seen. With [`keep`](Self::keep) a request ends when
+    /// nothing of it is kept any more. Whoever enters has the OK of more than half
     /// of so many (thesis, section 4.4: N.upper; erratum C10). No default: too low
     /// a bound breaks mutual exclusion, too high a one only refuses more. May be raised or lowered
     /// while running by [`Command::Bound`](crate::Command::Bound).
@@ -51,6 +52,15 @@ pub struct Config {
     /// Whether permissions are kept after an exit until somebody else wants to enter, so that a
     /// node that enters again and again sends nothing (Roucairol and Carvalho). On the slow path none
     /// are. Default false.
+    ///
+    /// While one is kept the request that got it goes on, also when this node is out, and
+    /// [`upper`](Self::upper) is to bound all lives that are present meanwhile. A node that is cut
+    /// off keeps what it has for as long as nothing is heard from the others, and does not hear of
+    /// their restarts either: it enters by permissions of lives that are over, and another one by
+    /// those of the lives after them. Where nodes may restart, a host looks at
+    /// [`Camera::kept`](crate::Camera::kept) and gives the command
+    /// [`GiveBack`](crate::Command::GiveBack) in good time, above all when it hears of nobody any
+    /// more.
     pub keep: bool,
     /// Whether to enter as soon as a quorum and all rivals have said OK, without waiting for the
     /// others: safety rests on more than half of `upper`, not on all. All are asked, but none of the

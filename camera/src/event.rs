@@ -14,6 +14,9 @@ pub enum Command {
     Exit,
     /// Do not wait any longer.
     Cancel,
+    /// Give back the permissions that [`Config::keep`](crate::Config::keep) kept: the next entry asks
+    /// for them. Not while this node waits or is inside.
+    GiveBack,
     /// A new bound for the number of nodes, see [`Config::upper`](crate::Config::upper).
     Bound(u32),
 }

@@ -11,13 +11,13 @@
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | at most one node is inside | [`Config::takeover`] is `None`; at most [`Config::upper`] lives of nodes are present, in all, from the beginning of a request to its end; `Left` and `Confirmed` are true |
+//! | at most one node is inside | [`Config::takeover`] is `None`; at most [`Config::upper`] lives of nodes are present, in all, from the beginning of a request to its end; with [`Config::keep`] that is when no permission is kept any more ([`Camera::kept`]), however long this node was out; `Left` and `Confirmed` are true |
 //! | tokens rise strictly from entry to entry, also past a crashed holder | the same; from the beginning of one entry's request to the next entry not so many nodes restart that no two majorities share a life. (A newcomer is told the highest token at once, by all; that message may be lost) |
 //! | with a takeover: whoever enters past another has a higher token than it; who was passed over may be inside, or enter later, with the lower one, and is told as soon as it can be reached | as for tokens |
 //! | whoever waits gets in, or is told why not | messages get through now and then; holders exit; a holder that dies is confirmed dead, or is passed over after [`Config::takeover`], which who waits has to be told, and who gave it its OK; with a takeover a false failure is taken back in the end |
 //! | `Suspected` and `Failed` may be wrong, in any order, at any time, and break none of this | |
 //! | an uncontended entry sends 2 messages for each other member, and takes one round trip | no loss; all that have entered before are known |
-//! | with [`Config::keep`] a node that enters again and again sends nothing | nobody else wants to enter |
+//! | with [`Config::keep`] a node that enters again and again sends nothing | nobody else wants to enter; its host gives back what is kept ([`Command::GiveBack`]) before more lives than [`Config::upper`] have been present |
 //! | with [`Config::eager`] the slower half of the answers is not waited for | they are not rivals' |
 //! | memory is bounded, whatever peers send; nothing panics | [`Config::peer_limit`] |
 //! | a node that cannot remember all others holds up nobody: it gives no OK where it has no room, and is refused where it would have to wait for whom it cannot remember | the others' messages get through |

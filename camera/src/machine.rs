@@ -182,6 +182,12 @@ impl Camera {
             .map(|(member, _)| member)
     }
 
+    /// Whose permission was kept ([`Config::keep`]), in order. While there is one, the request that
+    /// got it is open, also when this node is out: [`Command::GiveBack`] ends it.
+    pub fn kept(&self) -> impl Iterator<Item = Member> + '_ {
+        self.kept.iter().map(|(&member, ())| member)
+    }
+
     /// How many members are on the list, this node excepted.
     #[must_use]
     pub const fn listed(&self) -> usize {
@@ -238,6 +244,24 @@ impl Camera {
         let number = waiting.token.number;
         self.withdraw(number, cx);
         cx.event(Event::Cancelled);
+        Ok(())
+    }
+
+    /// Gives back the permissions that were kept, and says to all that the request which got them is
+    /// over. Does nothing where none are kept.
+    ///
+    /// # Errors
+    /// [`Reject::AlreadyWaiting`], [`Reject::AlreadyInside`].
+    pub fn give_back(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match self.stage {
+            Stage::Idle if self.kept.is_empty() => {}
+            Stage::Idle => {
+                self.kept.retain(|_, ()| false);
+                self.release(self.issued, cx);
+            }
+            Stage::Waiting(_) => return Err(Reject::AlreadyWaiting),
+            Stage::Inside(_) => return Err(Reject::AlreadyInside),
+        }
         Ok(())
     }
 
@@ -491,6 +515,7 @@ impl Machine for Camera {
             Input::Command(Command::Enter) => self.enter(cx),
             Input::Command(Command::Exit) => self.exit(cx),
             Input::Command(Command::Cancel) => self.cancel(cx),
+            Input::Command(Command::GiveBack) => self.give_back(cx),
             Input::Command(Command::Bound(upper)) => self.bound(upper, cx),
         }
     }

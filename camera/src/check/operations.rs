@@ -193,7 +193,11 @@ impl Mesh {
             14 | 15 => self.pass_time(Span::millis(250 * u64::from(bytes.take() % 32))),
             16..=19 => self.step(seat, Input::Command(Command::Enter)),
             20..=23 => self.step(seat, Input::Command(Command::Exit)),
-            24 => self.step(seat, Input::Command(Command::Cancel)),
+            24 => {
+                self.step(seat, Input::Command(Command::Cancel))?;
+                // Whoever is inside refuses both.
+                self.step(seat, Input::Command(Command::GiveBack))
+            }
             25 => {
                 let more = bytes.take() % 8 / 6;
                 let upper = self.settings.config.upper + u32::from(more);

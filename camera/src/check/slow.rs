@@ -147,7 +147,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "slow path, cancel",
-            3_433_101,
+            3_413_057,
             Setup {
                 // Who is inside when it wants to give up stays there.
                 progress: false,

@@ -25,6 +25,9 @@ pub enum Command {
     Exit(Name),
     /// Do not wait for it any longer.
     Cancel(Name),
+    /// Give back the permissions that were kept for it, see
+    /// [`Camera::kept`](crate::Camera::kept). Not while this node waits or is inside.
+    GiveBack(Name),
     /// A new bound for the number of nodes, in all sections and in those to come, see
     /// [`Config::upper`](crate::Config::upper).
     Bound(u32),

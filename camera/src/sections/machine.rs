@@ -335,6 +335,9 @@ impl Machine for Sections {
             Input::Command(Command::Enter(name)) => self.command(name, crate::Command::Enter, cx),
             Input::Command(Command::Exit(name)) => self.command(name, crate::Command::Exit, cx),
             Input::Command(Command::Cancel(name)) => self.command(name, crate::Command::Cancel, cx),
+            Input::Command(Command::GiveBack(name)) => {
+                self.command(name, crate::Command::GiveBack, cx)
+            }
             Input::Command(Command::Bound(upper)) => self.bound(upper, cx),
         }
     }

@@ -8,6 +8,7 @@
 )]
 
 mod cost;
+mod kept;
 mod lives;
 mod refused;
 mod room;

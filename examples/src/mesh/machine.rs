@@ -388,7 +388,8 @@ impl Mesh {
                     | sections::Command::Close(_)
                     | sections::Command::Enter(_)
                     | sections::Command::Exit(_)
-                    | sections::Command::Cancel(_) => None,
+                    | sections::Command::Cancel(_)
+                    | sections::Command::GiveBack(_) => None,
                 };
                 self.ask_sections(Input::Command(command), cx)?;
                 // A later life is held to it as well.

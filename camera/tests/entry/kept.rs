@@ -1,0 +1,87 @@
+//! Permissions that are kept, and what they rest on.
+
+use selvedge_camera::{Camera, Command, Config, Event, Reject};
+use selvedge_core::{Delta, Member, Span};
+use selvedge_sim::network::{CallError, Network};
+
+use super::{entered, member, mesh};
+
+fn keeping(nodes: u32) -> Config {
+    Config {
+        keep: true,
+        ..Config::new(nodes)
+    }
+}
+
+fn visit(mesh: &mut Network<Camera>, node: usize) {
+    mesh.command(node, Command::Enter).unwrap();
+    mesh.run_for(Span::secs(1));
+    mesh.command(node, Command::Exit).unwrap();
+    mesh.run_for(Span::secs(1));
+}
+
+fn kept(mesh: &Network<Camera>, node: usize) -> Vec<Member> {
+    mesh.machine(node).unwrap().kept().collect()
+}
+
+#[test]
+fn what_is_kept_is_seen_and_given_back() {
+    let mut mesh = mesh(3, keeping(3));
+    mesh.command(0, Command::GiveBack).unwrap();
+    visit(&mut mesh, 0);
+    assert_eq!(kept(&mesh, 0), [member(1), member(2)]);
+    mesh.command(0, Command::GiveBack).unwrap();
+    mesh.run_for(Span::secs(1));
+    assert_eq!(kept(&mesh, 0), [] as [Member; 0]);
+    // Nobody names it any more, so who comes next does not wait for it.
+    mesh.drain_events();
+    mesh.command(1, Command::Enter).unwrap();
+    mesh.run_for(Span::secs(1));
+    let waited = mesh
+        .drain_events()
+        .any(|it| matches!(it.2, Event::Waiting(_)));
+    assert!(!waited);
+    mesh.command(1, Command::Exit).unwrap();
+}
+
+#[test]
+fn nothing_is_given_back_while_it_is_used() {
+    let mut mesh = mesh(2, keeping(2));
+    mesh.command(0, Command::Enter).unwrap();
+    let refused = mesh.command(0, Command::GiveBack);
+    let why = Reject::AlreadyWaiting;
+    assert_eq!(refused, Err(CallError::Refused { node: 0, why }));
+    mesh.run_for(Span::secs(1));
+    let refused = mesh.command(0, Command::GiveBack);
+    let why = Reject::AlreadyInside;
+    assert_eq!(refused, Err(CallError::Refused { node: 0, why }));
+}
+
+/// Node 1 keeps the permissions of 2 and 3 and is cut off; both restart, and 2 enters with 3's OK.
+/// Five lives were present while node 1's request went on, and the bound says three.
+#[test]
+fn permissions_of_lives_that_are_over_let_two_in_unless_they_are_given_back() {
+    for gives_back in [false, true] {
+        let mut mesh = mesh(3, keeping(3));
+        visit(&mut mesh, 0);
+        if gives_back {
+            mesh.command(0, Command::GiveBack).unwrap();
+            mesh.run_for(Span::secs(1));
+        }
+        mesh.partition(&[&[0][..], &[1, 2]]).unwrap();
+        for (node, other) in [(1, 2), (2, 1)] {
+            let heir = Member::new(node as u64 + 1, 1);
+            let machine = Camera::new(heir, keeping(3)).unwrap();
+            mesh.restart(node, heir, machine).unwrap();
+            let joined = Delta::Joined(Member::new(other as u64 + 1, 1));
+            mesh.membership(node, joined).unwrap();
+        }
+        mesh.drain_events();
+        mesh.command(1, Command::Enter).unwrap();
+        mesh.run_for(Span::secs(1));
+        mesh.command(0, Command::Enter).unwrap();
+        mesh.run_for(Span::secs(1));
+        let inside = entered(&mut mesh).len();
+        assert_eq!(inside, if gives_back { 1 } else { 2 });
+    }
+}
