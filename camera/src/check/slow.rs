@@ -156,7 +156,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "slow path, one of a ring of 4 dies",
-            2_941_882,
+            1_321_698,
             Setup {
                 ends: &[2],
                 bounds: ONE_CRASH,
