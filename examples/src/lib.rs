@@ -12,6 +12,7 @@ pub mod claims;
 pub mod demo;
 pub mod home;
 pub mod mesh;
+pub mod output;
 pub mod ricart_agrawala;
 pub mod seal;
 pub mod term;

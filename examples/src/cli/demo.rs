@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use clap::Args;
 use selvedge_core::Span;
@@ -11,11 +12,14 @@ use selvedge_examples::demo::{
     Narrator, Options, Outcome, Plan, morning, page, run, with_morning, write_table,
 };
 use selvedge_examples::home::{Report, write_report};
+use selvedge_examples::output::{Dropped, Output};
 use selvedge_examples::term::Colour;
 
 use super::home::{Pace, Speed};
 use super::{Failure, entropy, runtime};
 
+/// For how long a demo whose table goes elsewhere waits for somebody to read its story.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How many times faster than a clock the morning is.
 const MORNING_SPEED: u32 = 100;
 
@@ -65,13 +69,17 @@ impl Demo {
             Speed::Times(MORNING_SPEED)
         };
         let home = thread::spawn(move || morning(seed, &mut Pace::new(speed, false)));
-        let outcome = if self.json {
-            let narrator = Narrator::new(io::stderr(), Colour::on(&io::stderr()));
-            runtime()?.block_on(run(options, narrator))?
+        // A reader that stalls must not stall the nodes.
+        let (colour, told) = if self.json {
+            (Colour::on(&io::stderr()), told(io::stderr()))
         } else {
-            let narrator = Narrator::new(io::stdout(), Colour::on(&io::stdout()));
-            runtime()?.block_on(run(options, narrator))?
+            (Colour::on(&io::stdout()), told(io::stdout()))
         };
+        let told = told.map_err(Failure::Runtime)?;
+        let narrator = Narrator::new(told.clone(), colour);
+        let outcome = runtime()?.block_on(run(options, narrator))?;
+        // The mesh is gone: what follows on the same output may wait for its reader.
+        told.finish(self.json.then_some(LAST_WORDS));
         self.tell_mesh(&outcome, &home).map_err(Failure::Output)?;
         let mut page = page(&outcome, seed);
         let morning = home.join().ok().flatten();
@@ -122,4 +130,12 @@ impl Demo {
             source,
         })
     }
+}
+
+/// A way to tell what happens that never waits for its reader. A terminal that is gone is no reason
+/// to stop.
+fn told(sink: impl Write + Send + 'static) -> io::Result<Output> {
+    let missing = |it: Dropped| format!("{} lines are missing here: nobody read them", it.lines);
+    let (output, _closed) = Output::start(sink, Output::LIMIT, missing)?;
+    Ok(output)
 }

@@ -1,19 +1,18 @@
 //! `selvedge node`.
 
-use std::io::{self, Write};
+mod log;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
 use clap::Args;
-use selvedge_celect::{self as celect, Ballot};
-use selvedge_core::{Delta, Incarnation, Member, NodeId, Ratio, Span, Time};
+use log::{Line, Log};
+use selvedge_core::{Incarnation, Member, NodeId, Ratio, Span};
 use selvedge_examples::mesh::Election;
 use selvedge_examples::seal::{RateLimit, Seal, read_key_file};
-use selvedge_examples::term::Colour;
-use selvedge_examples::udp::{Clock, Host, MAX_NODE_ID, Seen, Setup, Told, TrafficReport, Weather};
+use selvedge_examples::udp::{Clock, Host, MAX_NODE_ID, Seen, Setup, Told, Weather};
 use selvedge_membership::{Config, Event, SuspicionLength};
-use serde::Serialize;
 use tokio::net::lookup_host;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Duration, interval, sleep};
@@ -173,11 +172,11 @@ impl Node {
             events,
         })
         .await?;
-        let mut log = Log::new(clock, self.json);
+        let (mut log, mut closed) = Log::start(clock, self.json)?;
         log.write(
             "listens",
             &Line::new(format!("node {id} listens at {}", host.address())),
-        )?;
+        );
         let traffic = host.traffic();
         let mut reports = interval(REPORTS);
 
@@ -186,38 +185,49 @@ impl Node {
         let patience = sleep(PATIENCE);
         tokio::pin!(patience);
         let mut waits = !self.join.is_empty();
-        loop {
+        let ended = loop {
             tokio::select! {
-                asked = &mut interrupted => {
-                    asked?;
-                    break;
-                }
+                asked = &mut interrupted => break asked,
+                Ok(error) = &mut closed => break Err(Failure::Output(error)),
                 Some(event) = seen.recv() => {
                     waits &= !matches!(event.event, Told::Membership(Event::Identity(_)));
-                    log.event(&event)?;
+                    log.event(&event);
                 }
-                _ = reports.tick(), if self.json => log.report(traffic.report())?,
+                _ = reports.tick(), if self.json => log.report(traffic.report()),
                 () = &mut patience, if waits => {
                     waits = false;
                     let seeds = self.join.join(", ");
-                    log.say(&format!("no answer from {seeds} for {PATIENCE:?}: check that a node runs there; still trying"))?;
+                    log.say(&format!("no answer from {seeds} for {PATIENCE:?}: check that a node runs there; still trying"));
                 }
             }
-        }
-        log.say("saying good-bye; Ctrl-C again to go at once")?;
-        let known = others(&host).await?;
-        tokio::select! {
-            left = host.leave() => left?,
-            asked = self::interrupted() => {
-                asked?;
-                return log.say("gone; the others will find out");
-            }
-        }
-        while let Ok(event) = seen.try_recv() {
-            log.event(&event)?;
-        }
-        log.say(&format!("left; others here: {known}"))
+        };
+        let left = say_goodbye(host, &mut log, &mut seen).await;
+        log.finish();
+        ended.and(left)
     }
+}
+
+/// Leaves the mesh, unless the user will not wait for that.
+async fn say_goodbye(
+    host: Host,
+    log: &mut Log,
+    seen: &mut mpsc::Receiver<Seen>,
+) -> Result<(), Failure> {
+    log.say("saying good-bye; Ctrl-C again to go at once");
+    let known = others(&host).await?;
+    tokio::select! {
+        left = host.leave() => left?,
+        asked = interrupted() => {
+            asked?;
+            log.say("gone; the others will find out");
+            return Ok(());
+        }
+    }
+    while let Ok(event) = seen.try_recv() {
+        log.event(&event);
+    }
+    log.say(&format!("left; others here: {known}"));
+    Ok(())
 }
 
 /// A life that this node did not have before: the seconds of the system's clock. Should that run
@@ -232,235 +242,6 @@ async fn others(host: &Host) -> Result<usize, Failure> {
     let list = host.members().await?;
     let live = list.iter().filter(|known| known.status.is_live()).count();
     Ok(live.saturating_sub(1))
-}
-
-/// Writes what a node is told, a line each, and keeps count of who is here.
-struct Log {
-    colour: Colour,
-    clock: Clock,
-    json: bool,
-    here: std::collections::BTreeSet<Member>,
-}
-
-/// One line, for people and for programs.
-#[derive(Serialize)]
-struct Line {
-    /// What is said to people.
-    #[serde(rename = "said")]
-    text: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<NodeId>,
-    /// How many are here.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    here: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ballot: Option<Ballot>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    traffic: Option<TrafficReport>,
-}
-
-impl Line {
-    const fn new(text: String) -> Self {
-        Self {
-            text,
-            node: None,
-            here: None,
-            ballot: None,
-            traffic: None,
-        }
-    }
-}
-
-impl Log {
-    fn new(clock: Clock, json: bool) -> Self {
-        Self {
-            colour: if json {
-                Colour::NEVER
-            } else {
-                Colour::on(&io::stdout())
-            },
-            clock,
-            json,
-            here: std::collections::BTreeSet::new(),
-        }
-    }
-
-    fn say(&self, line: &str) -> Result<(), Failure> {
-        self.write("says", &Line::new(line.to_owned()))
-    }
-
-    fn report(&self, traffic: TrafficReport) -> Result<(), Failure> {
-        let mut line = Line::new(String::new());
-        line.traffic = Some(traffic);
-        self.write("traffic", &line)
-    }
-
-    fn write(&self, event: &'static str, line: &Line) -> Result<(), Failure> {
-        self.write_at(self.clock.now(), event, line)
-    }
-
-    /// `at` is by the node's clock; programs get it as microseconds since 1970, which they can
-    /// compare.
-    fn write_at(&self, at: Time, event: &'static str, line: &Line) -> Result<(), Failure> {
-        #[derive(Serialize)]
-        struct Object<'a> {
-            at_us: u64,
-            event: &'static str,
-            #[serde(flatten)]
-            line: &'a Line,
-        }
-        let mut out = io::stdout().lock();
-        let written = if self.json {
-            let ago = self.clock.now().since(at);
-            let at_us = UNIX_EPOCH.elapsed().unwrap_or_default().as_micros();
-            let at_us = u64::try_from(at_us)
-                .unwrap_or(u64::MAX)
-                .saturating_sub(ago.0);
-            let object = Object { at_us, event, line };
-            serde_json::to_string(&object)
-                .map_err(io::Error::from)
-                .and_then(|text| writeln!(out, "{text}"))
-        } else {
-            let time = Duration::from_micros(at.0).as_secs_f64();
-            let time = self.colour.dim(&format!("+{time:06.2}s"));
-            writeln!(out, "{time}  {}", line.text)
-        };
-        written.map_err(Failure::Output)
-    }
-
-    fn event(&mut self, seen: &Seen) -> Result<(), Failure> {
-        let (event, line) = match &seen.event {
-            Told::Membership(Event::Identity(me)) => {
-                let text = format!("in the mesh as node {}", me.id);
-                ("identity", Line::new(text))
-            }
-            Told::Membership(Event::Membership(delta)) => self.delta(*delta),
-            Told::Membership(Event::Broadcast { origin, payload }) => {
-                let text = format!("{} bytes from node {}", payload.len(), origin.id);
-                ("broadcast", Line::new(text))
-            }
-            Told::Membership(Event::Metadata(_) | Event::Left) => return Ok(()),
-            Told::Election(event) => self.election(*event, seen.node),
-        };
-        self.write_at(seen.at, event, &line)
-    }
-
-    fn delta(&mut self, delta: Delta) -> (&'static str, Line) {
-        let member = delta.member();
-        match delta {
-            Delta::Joined(_) | Delta::Refuted(_) => self.here.insert(member),
-            Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_) => self.here.remove(&member),
-            Delta::Suspected(_) => true,
-        };
-        let count = self.here.len() + 1;
-        let (event, what) = match delta {
-            Delta::Joined(_) => ("joined", "joined"),
-            Delta::Suspected(_) => ("suspected", "may have failed"),
-            Delta::Refuted(_) => ("refuted", "is alive after all"),
-            Delta::Failed(_) => ("failed", "failed"),
-            Delta::Left(_) => ("left", "left"),
-            Delta::Confirmed(_) => ("confirmed", "ended its former life"),
-        };
-        let line = format!("node {} {what}: {count} here", member.id);
-        let text = match delta {
-            Delta::Joined(_) | Delta::Refuted(_) => self.colour.good(&line),
-            Delta::Failed(_) | Delta::Suspected(_) => self.colour.bad(&line),
-            Delta::Left(_) | Delta::Confirmed(_) => line,
-        };
-        let mut line = Line::new(text);
-        (line.node, line.here) = (Some(member.id), Some(count));
-        (event, line)
-    }
-
-    fn election(&self, event: celect::Event, me: NodeId) -> (&'static str, Line) {
-        use celect::Event as It;
-        let who = |member: Member| {
-            if member.id == me {
-                "this node".to_owned()
-            } else {
-                format!("node {}", member.id)
-            }
-        };
-        let (name, node, ballot, text) = match event {
-            It::Electing(ballot) => {
-                let text = format!("there is no leader: election {}", ballot.epoch);
-                ("electing", None, Some(ballot), text)
-            }
-            It::Yielded { to, .. } => {
-                let text = format!("the election of node {} goes on instead", to.initiator.id);
-                ("yielded", None, Some(to), text)
-            }
-            It::TooFew {
-                ballot,
-                known,
-                needed,
-            } => {
-                let text = format!("{known} lists can be asked and an election needs {needed}");
-                ("too-few", None, Some(ballot), self.colour.bad(&text))
-            }
-            It::Elected { leader, ballot } => {
-                let text = format!("{} leads", who(leader));
-                (
-                    "elected",
-                    Some(leader),
-                    Some(ballot),
-                    self.colour.good(&text),
-                )
-            }
-            It::Deposed { by, .. } => {
-                let text = "this node leads no longer".to_owned();
-                ("deposed", None, Some(by), self.colour.bad(&text))
-            }
-            It::Lost { leader, ballot } => {
-                let text = format!("the leader is lost: node {}", leader.id);
-                ("lost", Some(leader), Some(ballot), self.colour.bad(&text))
-            }
-            It::Regained { leader, ballot } => {
-                let text = format!("{} leads all the same", who(leader));
-                (
-                    "regained",
-                    Some(leader),
-                    Some(ballot),
-                    self.colour.good(&text),
-                )
-            }
-            It::LeaseOver { leader, ballot } => {
-                let text = format!(
-                    "node {} leads no longer: nothing was heard of it",
-                    leader.id
-                );
-                (
-                    "lease-over",
-                    Some(leader),
-                    Some(ballot),
-                    self.colour.bad(&text),
-                )
-            }
-            It::Ended(ballot) => {
-                let text = "this node leads no longer: too few acknowledge it".to_owned();
-                ("ended", None, Some(ballot), self.colour.bad(&text))
-            }
-            It::Concluded { ballot, c, .. } => {
-                let text = format!("the election holds if {c} lists at most lack a live node");
-                ("concluded", None, Some(ballot), text)
-            }
-            It::Measured(found) => {
-                let text = format!(
-                    "{} lists at most lack a live node, by a sample",
-                    found.upper
-                );
-                ("measured", None, None, text)
-            }
-            It::Unmeasured(why) => ("unmeasured", None, None, self.colour.bad(&why.to_string())),
-            It::Tolerates { c, .. } => {
-                let text = format!("elections rest on {c} lists at most that lack a live node");
-                ("tolerates", None, None, text)
-            }
-        };
-        let mut line = Line::new(text);
-        (line.node, line.ballot) = (node.map(|it| it.id), ballot);
-        (name, line)
-    }
 }
 
 /// Ends when the user or the system asks the node to go.

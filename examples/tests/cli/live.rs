@@ -34,7 +34,7 @@ fn a_mesh_of_processes_is_measured_and_loses_its_leader() {
         "--nodes",
         "3",
         "--idle",
-        "2",
+        "3",
         "--kills",
         "1",
         "--setting",

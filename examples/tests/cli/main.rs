@@ -13,6 +13,8 @@ mod home;
 mod keys;
 mod live;
 mod running;
+#[cfg(target_os = "linux")]
+mod stalled;
 
 use std::net::UdpSocket;
 
