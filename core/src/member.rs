@@ -3,6 +3,8 @@
 use core::cmp::Ordering;
 use core::fmt;
 
+use crate::Span;
+
 /// A node's address for life, 64 bits wide like an EUI-64.
 ///
 /// Any value is valid. Two nodes with the same id at the same time are a configuration error that
@@ -29,6 +31,40 @@ pub struct NodeId(pub u64);
 pub struct Incarnation(pub u32);
 
 impl Incarnation {
+    /// How long one number lasts in [`from_clock`](Self::from_clock): 1/16 s.
+    pub const TICK: Span = Span::micros(62_500);
+
+    /// The life of a node that starts so long after 1970 by its clock, and how long the node waits
+    /// before it sends anything under that life: up to one [`TICK`](Self::TICK).
+    ///
+    /// A life begins when the tick before its number ends. So a node that starts after the end of
+    /// this life draws a later number, however soon that is: in the same second, or millisecond.
+    /// Starts compare right while they are less than 2^31 ticks (4.2 years) apart.
+    ///
+    /// A clock that was set back gives a number that is earlier, or was used before. Members that
+    /// remember the former life notice that, and the node takes a later number; where nobody
+    /// remembers it, nobody confuses the two. A host with stable storage stores its life instead,
+    /// and begins with the [`next`](Self::next) one.
+    ///
+    /// ```
+    /// use selvedge_core::{Incarnation, Span};
+    ///
+    /// let start = Span::secs(1_800_000_000);
+    /// let (first, wait) = Incarnation::from_clock(start);
+    /// assert_eq!(wait, Incarnation::TICK);
+    /// // It begins, is killed a microsecond later, and the node starts again at once.
+    /// let (second, _) = Incarnation::from_clock(start + wait + Span::micros(1));
+    /// assert!(second.newer_than(first));
+    /// ```
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "incarnations wrap")]
+    pub const fn from_clock(since_1970: Span) -> (Self, Span) {
+        let tick = Self::TICK.0;
+        let number = (since_1970.0 / tick) as u32;
+        let wait = tick - since_1970.0 % tick;
+        (Self(number).next(), Span(wait))
+    }
+
     /// The life after this one.
     #[must_use]
     pub const fn next(self) -> Self {
@@ -165,6 +201,21 @@ impl Delta {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Also across the wrap, for starts within the 4.2 years that compare right.
+        #[test]
+        fn who_starts_after_a_life_has_begun_draws_a_later_one(
+            start in 0..u64::MAX / 4,
+            later in 0..(Incarnation::TICK.0 << 31) - 2 * Incarnation::TICK.0,
+        ) {
+            let (life, wait) = Incarnation::from_clock(Span(start));
+            prop_assert!(wait > Span::ZERO && wait <= Incarnation::TICK);
+            let (next, _) = Incarnation::from_clock(Span(start) + wait + Span(later));
+            prop_assert!(next.newer_than(life), "{start} us, then {later} us after {wait:?}");
+        }
+    }
 
     #[test]
     fn incarnations_wrap() {

@@ -22,14 +22,14 @@ use std::env;
 use std::error::Error;
 use std::path::PathBuf;
 use std::thread;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use selvedge_camera::gate::{EnterError, Limits};
 use selvedge_camera::sections;
-use selvedge_core::Member;
+use selvedge_core::{Member, NodeId};
 use selvedge_examples::mesh::Exclusion;
 use selvedge_examples::seal::{Seal, read_key_file};
-use selvedge_examples::udp::{Clock, Host, SectionGate, Setup, Weather};
+use selvedge_examples::udp::{Clock, Host, SectionGate, Setup, Weather, new_life};
 use tokio::sync::{mpsc, watch};
 
 /// At most so many nodes are here at a time, with those that restart.
@@ -48,11 +48,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // What membership tells is not needed here.
     let (events, _unread) = mpsc::channel(1);
     let host = Host::start(Setup {
-        // A life that this node never had before.
-        me: Member::new(
-            getrandom::u64()? >> 1,
-            UNIX_EPOCH.elapsed()?.as_secs() as u32,
-        ),
+        me: Member {
+            id: NodeId(getrandom::u64()? >> 1),
+            incarnation: new_life().await?,
+        },
         listen,
         socket: None,
         advertise: None,

@@ -63,7 +63,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .map(|seed| Ok(to_id(seed.parse()?)))
         .collect::<Result<_, Box<dyn Error>>>()?;
     let (mesh, port) = shared::channel(Limits::default(), Vec::new());
-    let host = Host::new(udp, Config::default(), port)?;
+    let host = Host::new(udp, Config::default(), port).await?;
     tokio::spawn({
         let mesh = mesh.clone();
         async move {
@@ -151,7 +151,7 @@ struct Host {
 
 impl Host {
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
-    fn new(
+    async fn new(
         socket: UdpSocket,
         config: Config,
         port: Port<Membership, Vec<Line>>,
@@ -159,8 +159,9 @@ impl Host {
         let SocketAddr::V4(address) = socket.local_addr()? else {
             return Err("give an IPv4 address to meet at: it is the node's id".into());
         };
-        // A life that this node never had before: the seconds of a clock that does not run back.
-        let incarnation = Incarnation(UNIX_EPOCH.elapsed()?.as_secs() as u32);
+        // A life that this node never had before, and none that is killed at once has after it.
+        let (incarnation, wait) = Incarnation::from_clock(UNIX_EPOCH.elapsed()?.into());
+        sleep(wait.into()).await;
         let id = to_id(address);
         Ok(Self {
             driver: Driver::new(Membership::new(Member { id, incarnation }, config)?),
@@ -297,7 +298,7 @@ mod tests {
             .map(|seed| to_id(seed.to_string().parse().unwrap()))
             .collect();
         let (mesh, port) = shared::channel(Limits::default(), Vec::new());
-        let host = Host::new(udp, config, port).unwrap();
+        let host = Host::new(udp, config, port).await.unwrap();
         let serving = async move {
             let ended = serve(http, host, mesh, seeds).await;
             ended.map_err(|error| error.to_string())

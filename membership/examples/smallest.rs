@@ -26,8 +26,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .ok_or("say where to listen, and then who to join: smallest ADDRESS [SEED..]")?;
     let socket = UdpSocket::bind(listen)?;
 
-    // A life that this node never had before: the seconds of a clock that does not run backwards.
-    let incarnation = Incarnation(UNIX_EPOCH.elapsed()?.as_secs() as u32);
+    // A life that this node never had before, and none that is killed at once has after it.
+    let (incarnation, wait) = Incarnation::from_clock(UNIX_EPOCH.elapsed()?.into());
+    std::thread::sleep(wait.into());
     let id = to_id(listen);
     let machine = Membership::new(Member { id, incarnation }, Config::default())?;
     let mut driver = Driver::new(machine);

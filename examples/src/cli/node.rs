@@ -4,14 +4,13 @@ mod log;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::UNIX_EPOCH;
 
 use clap::Args;
 use log::{Line, Log};
-use selvedge_core::{Incarnation, Member, NodeId, Ratio, Span};
+use selvedge_core::{Member, NodeId, Ratio, Span};
 use selvedge_examples::mesh::Election;
 use selvedge_examples::seal::{RateLimit, Seal, read_key_file};
-use selvedge_examples::udp::{Clock, Host, MAX_NODE_ID, Seen, Setup, Told, Weather};
+use selvedge_examples::udp::{Clock, Host, MAX_NODE_ID, Seen, Setup, Told, Weather, new_life};
 use selvedge_membership::{Config, Event, SuspicionLength};
 use tokio::net::lookup_host;
 use tokio::sync::{mpsc, watch};
@@ -148,7 +147,7 @@ impl Node {
         let host = Host::start(Setup {
             me: Member {
                 id,
-                incarnation: life(),
+                incarnation: new_life().await.map_err(Failure::Entropy)?,
             },
             listen: self.listen,
             socket: None,
@@ -228,14 +227,6 @@ async fn say_goodbye(
     }
     log.say(&format!("left; others here: {known}"));
     Ok(())
-}
-
-/// A life that this node did not have before: the seconds of the system's clock. Should that run
-/// backwards between two starts under one id, the others remember and the node takes a later one.
-#[allow(clippy::cast_possible_truncation, reason = "incarnations may wrap")]
-fn life() -> Incarnation {
-    let seconds = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
-    Incarnation(seconds as u32)
 }
 
 async fn others(host: &Host) -> Result<usize, Failure> {

@@ -73,6 +73,8 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Promise> {
 struct Facts {
     complete: Option<Time>,
     down: BTreeMap<NodeId, Time>,
+    /// The life that the node which restarts had before.
+    former: Option<Member>,
     left: Option<Time>,
     back: Option<Time>,
     healed: Option<Time>,
@@ -109,10 +111,13 @@ impl Facts {
                     }
                 }
             }
-            if let Mark::Fact(_, Fact::Crashed(node)) = mark
-                && node.0 == plan.crashing[0]
-            {
-                facts.before_crash = facts.leaders.agreed(&views, |_| true);
+            if let Mark::Fact(_, Fact::Crashed(node)) = mark {
+                if node.0 == plan.crashing[0] {
+                    facts.before_crash = facts.leaders.agreed(&views, |_| true);
+                }
+                if node.0 == plan.restarting {
+                    facts.former = lives.get(node).copied();
+                }
             }
             views.apply(mark);
             facts.leaders.apply(mark);
@@ -165,14 +170,10 @@ impl Facts {
                 self.farewells.entry(observer).or_insert(at);
             }
         }
-        let is_newer = lives
-            .get(&member.id)
-            .is_some_and(|life| *life == member || member.supersedes(*life));
         if member.id.0 == plan.restarting
             && self.back.is_some()
             && matches!(delta, Delta::Joined(_))
-            && member.incarnation.0 > 0
-            && is_newer
+            && self.former.is_some_and(|former| member.supersedes(former))
         {
             self.returns.entry(observer).or_insert(at);
         }

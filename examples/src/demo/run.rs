@@ -85,7 +85,7 @@ pub async fn run_on<W: Write>(
 ) -> Result<Outcome, HostError> {
     let mut rng = ChaCha12Rng::seed_from_u64(options.seed);
     let plan = Plan::new(options.nodes, options.period, &mut rng);
-    let (stage, events) = Stage::new(options.seed.wrapping_mul(1_000), ground)?;
+    let (stage, events) = Stage::new(options.seed.wrapping_mul(1_000), ground).await?;
     let play = Play {
         plan,
         stage,

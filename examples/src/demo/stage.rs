@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use selvedge_camera::gate::Limits;
 use selvedge_camera::sections::Name;
-use selvedge_core::{Member, NodeId, Time};
+use selvedge_core::{Incarnation, Member, NodeId, Time};
 use selvedge_membership::Command;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -17,7 +17,7 @@ use super::plan::Plan;
 use super::turns::Turns;
 use crate::mesh::Exclusion;
 use crate::seal::{Key, Keyring, Seal};
-use crate::udp::{Clock, Host, HostError, Seen, Setup, Traffic, TrafficReport, Weather};
+use crate::udp::{Clock, Host, HostError, Seen, Setup, Traffic, TrafficReport, Weather, new_life};
 
 /// How many events may wait for the narrator: all of a long demo.
 const EVENTS: usize = 1 << 16;
@@ -26,6 +26,8 @@ const EVENTS: usize = 1 << 16;
 #[derive(Debug)]
 pub struct Stage {
     clock: Clock,
+    /// The first life of each node: none had one before. Drawn once, since that takes time.
+    first_life: Incarnation,
     seed: u64,
     /// One key, made for this run and kept nowhere.
     keyring: Keyring,
@@ -45,14 +47,16 @@ impl Stage {
     ///
     /// # Errors
     /// When the system gives no random numbers for a key.
-    pub fn new(
+    pub async fn new(
         seed: u64,
         ground: Box<dyn Ground>,
     ) -> Result<(Self, mpsc::Receiver<Seen>), HostError> {
         let (events, seen) = mpsc::channel(EVENTS);
+        let first_life = new_life().await.map_err(HostError::Entropy)?;
         let clock = Clock::start();
         let stage = Self {
             clock,
+            first_life,
             seed,
             keyring: Keyring::of(Key::random().map_err(HostError::Entropy)?),
             hosts: BTreeMap::new(),
@@ -91,6 +95,10 @@ impl Stage {
     /// When there is no socket for it.
     pub async fn start(&mut self, plan: &Plan, node: NodeId) -> Result<(), HostError> {
         let former = self.addresses.get(&node).copied();
+        let incarnation = match former {
+            None => self.first_life,
+            Some(_) => new_life().await.map_err(HostError::Entropy)?,
+        };
         let unspecified = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let listen = former.unwrap_or(unspecified);
         let socket = self.ground.socket(node, former);
@@ -104,7 +112,7 @@ impl Stage {
         let host = Host::start(Setup {
             me: Member {
                 id: node,
-                ..Member::default()
+                incarnation,
             },
             listen,
             socket: Some(socket),

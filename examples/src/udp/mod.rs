@@ -24,7 +24,7 @@ mod task;
 mod traffic;
 mod weather;
 
-pub use clock::Clock;
+pub use clock::{Clock, new_life};
 pub use directory::{Directory, MAX_NODE_ID};
 pub use frame::{FrameError, decode, encode};
 pub use host::{Host, HostError, Known, Refused, Seen, Setup, Told};

@@ -12,6 +12,7 @@ mod claims;
 mod home;
 mod keys;
 mod live;
+mod lives;
 mod running;
 #[cfg(target_os = "linux")]
 mod stalled;
