@@ -29,7 +29,7 @@ use selvedge_camera::sections;
 use selvedge_core::{Member, NodeId};
 use selvedge_examples::mesh::Exclusion;
 use selvedge_examples::seal::{Seal, read_key_file};
-use selvedge_examples::udp::{Clock, Host, SectionGate, Setup, Weather, new_life};
+use selvedge_examples::udp::{Clock, Host, SectionGate, Seed, Setup, Weather, new_life};
 use tokio::sync::{mpsc, watch};
 
 /// At most so many nodes are here at a time, with those that restart.
@@ -41,9 +41,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let usage = "usage: take_turns KEY_FILE LISTEN [SEED..]";
     let key: PathBuf = arguments.next().ok_or(usage)?.into();
     let listen = arguments.next().ok_or(usage)?.parse()?;
-    let seeds = arguments
-        .map(|seed| seed.parse())
-        .collect::<Result<_, _>>()?;
+    let mut seeds = Vec::new();
+    for seed in arguments {
+        seeds.push(Seed::named(&seed).await?);
+    }
     let weather = watch::Sender::new(Weather::fair());
     // What membership tells is not needed here.
     let (events, _unread) = mpsc::channel(1);
@@ -54,7 +55,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         },
         listen,
         socket: None,
-        advertise: None,
+        advertise: Vec::new(),
         seeds,
         config: Default::default(),
         exclusion: Some(Exclusion {

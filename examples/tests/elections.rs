@@ -15,7 +15,7 @@ use selvedge_core::shared::Error;
 use selvedge_core::{Member, NodeId, Ratio, Span};
 use selvedge_examples::mesh::{Election, Reject};
 use selvedge_examples::seal::{Key, Keyring, Seal};
-use selvedge_examples::udp::{Clock, Elections, Host, Seen, Setup, Told, Weather};
+use selvedge_examples::udp::{Clock, Elections, Host, Seed, Seen, Setup, Told, Weather};
 use selvedge_membership::Config;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -46,8 +46,8 @@ impl Bench {
             me: Member::new(id, 0),
             listen: "127.0.0.1:0".parse().unwrap(),
             socket: None,
-            advertise: None,
-            seeds: seeds.to_vec(),
+            advertise: Vec::new(),
+            seeds: seeds.iter().copied().map(Seed::from).collect(),
             config: Config {
                 period: Span::millis(200),
                 jitter: Span::millis(20),

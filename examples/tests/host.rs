@@ -6,13 +6,13 @@
     reason = "helpers of tests are tests, too"
 )]
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use selvedge_core::wire::VERSION;
 use selvedge_core::{Delta, Member, Span};
 use selvedge_examples::udp::{
-    Clock, Host, HostError, MAX_NODE_ID, Seen, Setup, Told, Weather, encode,
+    Clock, Host, HostError, MAX_NODE_ID, Seed, Seen, Setup, Told, Weather, address, encode,
 };
 use selvedge_membership::{Body, Config, Event, KIND, Message};
 use tokio::net::UdpSocket;
@@ -43,8 +43,8 @@ impl Bench {
             me: Member::new(id, 0),
             listen: "127.0.0.1:0".parse().unwrap(),
             socket: None,
-            advertise: None,
-            seeds,
+            advertise: Vec::new(),
+            seeds: seeds.into_iter().map(Seed::from).collect(),
             config: Config {
                 period: Span::millis(200),
                 jitter: Span::millis(20),
@@ -207,10 +207,21 @@ async fn what_cannot_work_is_refused_at_the_start() {
     let reserved = Host::start(bench.setup(MAX_NODE_ID.0 + 1, vec![])).await;
     assert!(matches!(reserved, Err(HostError::Id { .. })));
     let mut setup = bench.setup(1, vec![]);
-    setup.advertise = Some("0.0.0.0:7001".parse().unwrap());
+    setup.advertise = vec!["0.0.0.0:7001".parse().unwrap()];
     assert!(matches!(
         Host::start(setup).await,
         Err(HostError::Advertise { .. })
+    ));
+    let mut setup = bench.setup(1, vec![]);
+    setup.advertise = vec!["127.0.0.1:7001".parse().unwrap(); address::LIMIT + 1];
+    assert!(matches!(
+        Host::start(setup).await,
+        Err(HostError::TooManyAddresses { .. })
+    ));
+    let v6 = vec!["[::1]:7001".parse().unwrap()];
+    assert!(matches!(
+        Host::start(bench.setup(1, v6)).await,
+        Err(HostError::Family { .. })
     ));
     let mut setup = bench.setup(1, vec![]);
     setup.config.probe_timeout = setup.config.period;
@@ -218,4 +229,158 @@ async fn what_cannot_work_is_refused_at_the_start() {
         Host::start(setup).await,
         Err(HostError::Config(_))
     ));
+}
+
+/// Nobody listens at an address of many, is reached there, or is asked there.
+#[tokio::test]
+async fn addresses_of_many_hosts_are_refused() {
+    let bench = Bench::new();
+    for (many, any) in [
+        ("224.0.0.1:7001", "127.0.0.1:0"),
+        ("255.255.255.255:7001", "127.0.0.1:0"),
+        ("[ff02::1]:7001", "[::1]:0"),
+        ("[::ffff:224.0.0.1]:7001", "[::1]:0"),
+    ] {
+        let many: SocketAddr = many.parse().unwrap();
+        let setup = || {
+            let mut setup = bench.setup(1, vec![]);
+            setup.listen = any.parse().unwrap();
+            setup
+        };
+        let mut listens = setup();
+        listens.listen = many;
+        let refused = Host::start(listens).await;
+        assert!(
+            matches!(refused, Err(HostError::ListenToMany { .. })),
+            "{refused:?}"
+        );
+        let mut advertises = setup();
+        advertises.advertise = vec!["10.1.2.3:7001".parse().unwrap(), many];
+        let refused = Host::start(advertises).await;
+        assert!(
+            matches!(refused, Err(HostError::Advertise { .. })),
+            "{refused:?}"
+        );
+        let mut joins = setup();
+        joins.seeds = vec![many.into()];
+        let refused = Host::start(joins).await;
+        assert!(
+            matches!(refused, Err(HostError::Seed { .. })),
+            "{refused:?}"
+        );
+    }
+    let nobody = vec!["0.0.0.0:7001".parse().unwrap()];
+    let refused = Host::start(bench.setup(1, nobody)).await;
+    assert!(
+        matches!(refused, Err(HostError::Seed { .. })),
+        "{refused:?}"
+    );
+}
+
+/// A socket that nobody reads, and its address.
+async fn silence() -> (UdpSocket, SocketAddr) {
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
+}
+
+fn is_in(seen: &Seen, id: u64) -> bool {
+    seen.node.0 == id && matches!(seen.event, Told::Membership(Event::Identity(_)))
+}
+
+#[tokio::test]
+async fn a_seed_that_does_not_answer_is_looked_up_again() {
+    let mut bench = Bench::new();
+    let host = bench.start(1, vec![]).await;
+    let (_silent, former) = silence().await;
+    let now = host.address();
+    let mut setup = bench.setup(2, vec![]);
+    // Its name has two addresses by now, and one of them is for nobody.
+    setup.seeds = vec![Seed::found_by("seed", vec![former], move || async move {
+        Ok(vec!["224.0.0.1:1".parse().unwrap(), now])
+    })];
+    let other = Host::start(setup).await.unwrap();
+    bench.wait_for(|seen| is_in(seen, 2)).await;
+    assert_eq!(other.traffic().report().lookups, 1);
+    // It is a member now and answers.
+    let traffic = other.traffic();
+    until(|| traffic.report().spared >= 2).await;
+    assert_eq!(traffic.report().lookups, 1);
+}
+
+#[tokio::test]
+async fn a_seed_with_several_addresses_is_asked_at_each() {
+    let mut bench = Bench::new();
+    let host = bench.start(1, vec![]).await;
+    let ((_one, first), (_other, second)) = (silence().await, silence().await);
+    let mut setup = bench.setup(2, vec![]);
+    let addresses = vec![first, second, host.address()];
+    let never = || async { panic!("three addresses are tried within a second") };
+    setup.seeds = vec![Seed::found_by("seed", addresses, never)];
+    let _other = Host::start(setup).await.unwrap();
+    bench.wait_for(|seen| is_in(seen, 2)).await;
+}
+
+/// A node at `[::]` has neighbours of both families, and they are known by plain addresses.
+#[tokio::test]
+async fn a_node_at_any_address_speaks_to_both_families() {
+    if UdpSocket::bind("[::1]:0").await.is_err() {
+        eprintln!("skipped: this machine has no IPv6");
+        return;
+    }
+    let mut bench = Bench::new();
+    let v4 = bench.start(1, vec![]).await;
+    let mut setup = bench.setup(2, vec![v4.address()]);
+    setup.listen = "[::]:0".parse().unwrap();
+    let both = Host::start(setup).await.unwrap();
+    bench.wait_for(|seen| is_in(seen, 2)).await;
+    let port = both.address().port();
+    let mut setup = bench.setup(3, vec![SocketAddr::from((Ipv6Addr::LOCALHOST, port))]);
+    setup.listen = "[::1]:0".parse().unwrap();
+    let v6 = Host::start(setup).await.unwrap();
+    bench.wait_for(|seen| is_in(seen, 3)).await;
+    let known = both.members().await.unwrap();
+    for host in [&v4, &v6] {
+        let line = known.iter().find(|known| known.member.id == host.id());
+        assert_eq!(line.unwrap().address, Some(host.address()));
+    }
+    let known = v4.members().await.unwrap();
+    let line = known.iter().find(|known| known.member.id == both.id());
+    let seen_at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    assert_eq!(line.unwrap().address, Some(seen_at));
+}
+
+/// It tells two addresses, of which the first one leads nowhere.
+#[tokio::test]
+async fn a_node_with_several_addresses_is_reached_at_one_that_works() {
+    let mut bench = Bench::new();
+    let host = bench.start(1, vec![]).await;
+    let (_silent, nowhere) = silence().await;
+    let (free, listen) = silence().await;
+    drop(free);
+    let mut setup = bench.setup(2, vec![host.address()]);
+    setup.listen = listen;
+    setup.advertise = vec![nowhere, listen];
+    let several = Host::start(setup).await.unwrap();
+    let third = bench.start(3, vec![host.address()]).await;
+    let joined = |seen: &Seen, who: u64| matches!(seen.event, Told::Membership(Event::Membership(Delta::Joined(it))) if it.id.0 == who);
+    bench
+        .wait_for(|seen| seen.node == third.id() && joined(seen, 2))
+        .await;
+    // Longer than it takes to declare somebody failed.
+    let (sent, seconds) = (third.traffic().report().sent, Duration::from_secs(4));
+    tokio::time::sleep(seconds).await;
+    assert!(third.traffic().report().sent > sent);
+    while let Ok(seen) = bench.seen.try_recv() {
+        let failed = matches!(
+            seen.event,
+            Told::Membership(Event::Membership(Delta::Failed(_)))
+        );
+        assert!(!failed, "{seen:?}");
+    }
+    for other in [&host, &third] {
+        let known = other.members().await.unwrap();
+        let line = known.iter().find(|known| known.member.id == several.id());
+        assert_eq!(line.unwrap().address, Some(listen));
+    }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use selvedge_core::{Delta, Member, NodeId, Span};
 use selvedge_examples::seal::{Epoch, Key, Keyring, Seal, Sealer, since_1970};
-use selvedge_examples::udp::{Clock, Host, Seen, Setup, Told, Weather};
+use selvedge_examples::udp::{Clock, Host, Seed, Seen, Setup, Told, Weather};
 use selvedge_membership::{Config, Event};
 use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, watch};
@@ -50,8 +50,8 @@ impl Mesh {
             me: Member::new(id, 0),
             listen: "127.0.0.1:0".parse().unwrap(),
             socket: None,
-            advertise: None,
-            seeds,
+            advertise: Vec::new(),
+            seeds: seeds.into_iter().map(Seed::from).collect(),
             config: Config {
                 period: Span::millis(200),
                 jitter: Span::millis(20),

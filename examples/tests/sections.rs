@@ -19,7 +19,7 @@ use selvedge_core::{Delta, Member, Ratio, Span};
 use selvedge_examples::mesh::{Exclusion, Reject};
 use selvedge_examples::seal::{Key, Keyring, Seal};
 use selvedge_examples::udp::{
-    Clock, Host, NoEntry, Refused, SectionGate, Seen, Setup, Told, Weather,
+    Clock, Host, NoEntry, Refused, SectionGate, Seed, Seen, Setup, Told, Weather,
 };
 use selvedge_membership::{Config, Event};
 use tokio::sync::{mpsc, watch};
@@ -59,8 +59,8 @@ impl Bench {
             me: Member::new(id, 0),
             listen: "127.0.0.1:0".parse().unwrap(),
             socket: None,
-            advertise: None,
-            seeds: seeds.to_vec(),
+            advertise: Vec::new(),
+            seeds: seeds.iter().copied().map(Seed::from).collect(),
             config: Config {
                 period: Span::millis(200),
                 jitter: Span::millis(20),

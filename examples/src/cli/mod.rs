@@ -9,7 +9,6 @@ pub(crate) mod live;
 pub(crate) mod node;
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -49,9 +48,6 @@ pub(crate) enum Failure {
     /// A name does not resolve.
     #[error("cannot find {name}: {source}: check the name, or give an address like 192.0.2.1:7001")]
     Resolve { name: String, source: io::Error },
-    /// A seed that cannot be reached from where the node listens.
-    #[error("{name} has no address of the same IP version as {listen}: listen at one that has")]
-    Family { name: String, listen: SocketAddr },
     /// No list has that name.
     #[error("there are no checks named {name}: known are {known}")]
     UnknownCheck { name: String, known: String },
@@ -123,7 +119,6 @@ impl Failure {
             | Self::Hub { .. }
             | Self::Output(_)
             | Self::Resolve { .. }
-            | Self::Family { .. }
             | Self::Signal(_)
             | Self::Entropy(_) => ExitCode::FAILURE,
         }

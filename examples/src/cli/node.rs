@@ -10,9 +10,10 @@ use log::{Line, Log};
 use selvedge_core::{Member, NodeId, Ratio, Span};
 use selvedge_examples::mesh::Election;
 use selvedge_examples::seal::{RateLimit, Seal, read_key_file};
-use selvedge_examples::udp::{Clock, Host, MAX_NODE_ID, Seen, Setup, Told, Weather, new_life};
+use selvedge_examples::udp::{
+    Clock, Host, MAX_NODE_ID, Seed, Seen, Setup, Told, Weather, new_life,
+};
 use selvedge_membership::{Config, Event, SuspicionLength};
-use tokio::net::lookup_host;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Duration, interval, sleep};
 
@@ -37,10 +38,12 @@ const REPORTS: Duration = Duration::from_secs(1);
   selvedge node --key mesh.key --listen 127.0.0.1:7001
   selvedge node --key mesh.key --listen 127.0.0.1:7002 --join 127.0.0.1:7001")]
 pub(crate) struct Node {
-    /// Where to listen: an address and a UDP port of this host (port 0 takes any free one)
+    /// Where to listen: an address and a UDP port of this host (port 0 takes any free one);
+    /// 0.0.0.0 for all of IPv4, [::] for all
     #[arg(long, value_name = "ADDR")]
     listen: SocketAddr,
-    /// Nodes that run already, as ADDRESS:PORT or NAME:PORT
+    /// Nodes that run already, as ADDRESS:PORT or NAME:PORT. A name that does not answer is looked
+    /// up again
     #[arg(long, value_name = "ADDR", num_args = 1..)]
     join: Vec<String>,
     /// The keys of the mesh, as `selvedge key` makes them: the first one seals, all open
@@ -55,9 +58,10 @@ pub(crate) struct Node {
     /// Hear at most so many packets a second of each node, and twice as many at once
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
-    /// Where others reach this node, if not where it listens (behind 0.0.0.0 or a port mapping)
-    #[arg(long, value_name = "ADDR")]
-    advertise: Option<SocketAddr>,
+    /// Where others reach this node, if not where it listens (behind 0.0.0.0 or a port mapping); up
+    /// to four addresses, of which one may be IPv6
+    #[arg(long, value_name = "ADDR", num_args = 1..)]
+    advertise: Vec<SocketAddr>,
     /// The node's id; random without it. No two nodes may share one
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=MAX_NODE_ID.0))]
     id: Option<u64>,
@@ -86,7 +90,11 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn run(self) -> Result<bool, Failure> {
-        runtime()?.block_on(self.serve())?;
+        let runtime = runtime()?;
+        let served = runtime.block_on(self.serve());
+        // A name that is being looked up may take half a minute.
+        runtime.shutdown_background();
+        served?;
         Ok(true)
     }
 
@@ -129,16 +137,7 @@ impl Node {
                 name: name.clone(),
                 source,
             };
-            let found = lookup_host(name).await.map_err(failure)?;
-            // A socket of one family cannot send to the other one.
-            let count = seeds.len();
-            seeds.extend(found.filter(|seed| seed.is_ipv4() == self.listen.is_ipv4()));
-            if seeds.len() == count {
-                return Err(Failure::Family {
-                    name: name.clone(),
-                    listen: self.listen,
-                });
-            }
+            seeds.push(Seed::named(name).await.map_err(failure)?);
         }
         let period = Span::millis(self.period);
         let weather = watch::Sender::new(Weather::lossy(Ratio::new(self.loss, 100)));
@@ -151,7 +150,7 @@ impl Node {
             },
             listen: self.listen,
             socket: None,
-            advertise: self.advertise,
+            advertise: self.advertise.clone(),
             seeds,
             config: Config {
                 period,

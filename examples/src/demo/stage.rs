@@ -17,7 +17,9 @@ use super::plan::Plan;
 use super::turns::Turns;
 use crate::mesh::Exclusion;
 use crate::seal::{Key, Keyring, Seal};
-use crate::udp::{Clock, Host, HostError, Seen, Setup, Traffic, TrafficReport, Weather, new_life};
+use crate::udp::{
+    Clock, Host, HostError, Seed, Seen, Setup, Traffic, TrafficReport, Weather, new_life,
+};
 
 /// How many events may wait for the narrator: all of a long demo.
 const EVENTS: usize = 1 << 16;
@@ -116,8 +118,8 @@ impl Stage {
             },
             listen,
             socket: Some(socket),
-            advertise: None,
-            seeds: seeds.into_iter().flatten().collect(),
+            advertise: Vec::new(),
+            seeds: seeds.into_iter().flatten().map(Seed::from).collect(),
             config: plan.config.clone(),
             exclusion: Some(Exclusion {
                 sections: plan.sections,

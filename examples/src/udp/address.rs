@@ -1,35 +1,96 @@
-//! An address as a node's metadata: 6 bytes for IPv4, 18 for IPv6; the length tells which.
+//! Addresses: which of them name one host, and how those of a node are written as its metadata.
+//!
+//! One address takes 6 bytes for IPv4 and 18 for IPv6; the length tells which. Several take a byte
+//! that says how many of them are IPv4, then these, then those of IPv6: 13 bytes for two of IPv4,
+//! 25 for one of each. Nodes that know only the first form find no address in the second one, and
+//! go on to send to where datagrams come from.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// The bytes that tell all others where this node listens.
+/// The most addresses that a node announces.
+pub const LIMIT: usize = 4;
+
+const V4_LEN: usize = 6;
+const V6_LEN: usize = 18;
+
+/// The bytes that tell all others where this node can be reached: the first [`LIMIT`] addresses,
+/// those of IPv4 first; none for none.
 #[must_use]
-pub fn to_metadata(address: SocketAddr) -> Box<[u8]> {
-    let port = address.port().to_be_bytes();
-    match address.ip() {
-        IpAddr::V4(ip) => [&ip.octets()[..], &port].concat().into(),
-        IpAddr::V6(ip) => [&ip.octets()[..], &port].concat().into(),
+pub fn to_metadata(addresses: &[SocketAddr]) -> Box<[u8]> {
+    let addresses = addresses.get(..LIMIT).unwrap_or(addresses);
+    let (v4, v6): (Vec<SocketAddr>, Vec<_>) = addresses.iter().partition(|it| it.is_ipv4());
+    let mut metadata = Vec::new();
+    if addresses.len() > 1 {
+        metadata.push(v4.len() as u8);
     }
+    for address in v4.into_iter().chain(v6) {
+        match address.ip() {
+            IpAddr::V4(ip) => metadata.extend(ip.octets()),
+            IpAddr::V6(ip) => metadata.extend(ip.octets()),
+        }
+        metadata.extend(address.port().to_be_bytes());
+    }
+    metadata.into()
 }
 
-/// The address that metadata tells, if it tells one that can be sent to.
+/// The addresses that metadata tells, as far as they can be sent to: [`LIMIT`] at most.
 #[must_use]
-pub fn from_metadata(metadata: &[u8]) -> Option<SocketAddr> {
-    let (ip, port) = metadata.split_last_chunk::<2>()?;
-    let ip = if let Ok(ip) = <[u8; 4]>::try_from(ip) {
-        IpAddr::V4(Ipv4Addr::from(ip))
-    } else {
-        IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(ip).ok()?))
+pub fn from_metadata(metadata: &[u8]) -> Vec<SocketAddr> {
+    let (v4, v6) = match (metadata.len(), metadata.split_first()) {
+        (V4_LEN, _) => (metadata, [].as_slice()),
+        (V6_LEN, _) => ([].as_slice(), metadata),
+        (_, Some((&count, rest))) => {
+            let Some(parts) = rest.split_at_checked(usize::from(count) * V4_LEN) else {
+                return Vec::new();
+            };
+            parts
+        }
+        (_, None) => return Vec::new(),
     };
-    let address = SocketAddr::new(ip, u16::from_be_bytes(*port));
-    reachable(address).then_some(address)
+    let (count, rest) = (v4.len() / V4_LEN + v6.len() / V6_LEN, v6.len() % V6_LEN);
+    if rest > 0 || count > LIMIT {
+        return Vec::new();
+    }
+    let v4 = v4.chunks_exact(V4_LEN).map(one::<4>);
+    let v6 = v6.chunks_exact(V6_LEN).map(one::<16>);
+    let all = v4.chain(v6).flatten();
+    all.filter(|&address| reachable(address)).collect()
+}
+
+/// Reads an IP address of so many bytes and a port.
+fn one<const N: usize>(bytes: &[u8]) -> Option<SocketAddr>
+where
+    IpAddr: From<[u8; N]>,
+{
+    let (ip, port) = bytes.split_last_chunk::<2>()?;
+    let ip = IpAddr::from(<[u8; N]>::try_from(ip).ok()?);
+    Some(SocketAddr::new(ip, u16::from_be_bytes(*port)))
 }
 
 /// Whether `address` names one host and port, so that others can send to it.
 #[must_use]
 pub fn reachable(address: SocketAddr) -> bool {
-    let ip = address.ip();
-    address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast()
+    address.port() != 0 && !address.ip().is_unspecified() && !names_many(address.ip())
+}
+
+/// Whether this is an address of many hosts: a multicast group, or the broadcast address.
+#[must_use]
+pub fn names_many(ip: IpAddr) -> bool {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => ip.is_multicast() || ip == Ipv4Addr::BROADCAST,
+        IpAddr::V6(ip) => ip.is_multicast(),
+    }
+}
+
+/// The address of IPv4 for one of IPv6 that stands for it (`::ffff:192.0.2.1`), as sockets of both
+/// families show them; any other address as it is.
+#[must_use]
+pub fn canonical(address: SocketAddr) -> SocketAddr {
+    match (address, address.ip().to_canonical()) {
+        (SocketAddr::V6(_), ip @ IpAddr::V4(_)) => SocketAddr::new(ip, address.port()),
+        // With its scope.
+        _ => address,
+    }
 }
 
 #[cfg(test)]
@@ -37,31 +98,84 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
     proptest! {
         #[test]
-        fn any_bytes_are_survived_and_addresses_return(
-            bytes in proptest::collection::vec(any::<u8>(), 0..24),
-        ) {
-            if let Some(address) = from_metadata(&bytes) {
-                prop_assert_eq!(&*to_metadata(address), bytes.as_slice());
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let addresses = from_metadata(&bytes);
+            prop_assert!(addresses.len() <= LIMIT && addresses.iter().all(|&it| reachable(it)));
+            if !addresses.is_empty() {
+                prop_assert_eq!(from_metadata(&to_metadata(&addresses)), addresses);
             }
+        }
+
+        #[test]
+        fn addresses_return(
+            v4 in proptest::collection::vec(any::<([u8; 4], u16)>(), 0..=LIMIT),
+            v6 in proptest::collection::vec(any::<([u8; 16], u16)>(), 0..=LIMIT),
+        ) {
+            let v4 = v4.into_iter().map(SocketAddr::from);
+            let all: Vec<SocketAddr> = v4.chain(v6.into_iter().map(SocketAddr::from))
+                .filter(|&it| reachable(it))
+                .take(LIMIT)
+                .collect();
+            prop_assert_eq!(from_metadata(&to_metadata(&all)), all);
         }
     }
 
     #[test]
-    fn both_families_fit_and_nowhere_is_refused() {
-        for (text, len) in [("10.1.2.3:7001", 6), ("[fe80::1]:7001", 18)] {
-            let address: SocketAddr = text.parse().unwrap();
-            let metadata = to_metadata(address);
+    fn both_families_fit_alone_and_together() {
+        let (v4, v6) = (address("10.1.2.3:7001"), address("[fe80::1]:7001"));
+        for (list, len) in [
+            (vec![v4], 6),
+            (vec![v6], 18),
+            (vec![v4, v6], 25),
+            (vec![v4, v4], 13),
+        ] {
+            let metadata = to_metadata(&list);
             assert_eq!(metadata.len(), len);
-            assert_eq!(from_metadata(&metadata), Some(address));
+            assert_eq!(from_metadata(&metadata), list);
         }
-        for nowhere in ["0.0.0.0:7001", "10.1.2.3:0", "224.0.0.1:7001", "[::]:7001"] {
-            assert_eq!(
-                from_metadata(&to_metadata(nowhere.parse().unwrap())),
-                None,
-                "{nowhere}"
-            );
+        assert_eq!(from_metadata(&to_metadata(&[v6, v4])), [v4, v6]);
+        assert_eq!(to_metadata(&[]).len(), 0);
+        assert_eq!(from_metadata(&to_metadata(&[v6; LIMIT + 1])).len(), LIMIT);
+    }
+
+    /// What a node of the first release writes and reads.
+    #[test]
+    fn one_address_is_written_as_ever() {
+        let metadata = to_metadata(&[address("10.1.2.3:7001")]);
+        assert_eq!(*metadata, [10, 1, 2, 3, 0x1B, 0x59]);
+    }
+
+    #[test]
+    fn what_names_nobody_or_many_is_passed_over() {
+        for nowhere in [
+            "0.0.0.0:7001",
+            "10.1.2.3:0",
+            "224.0.0.1:7001",
+            "255.255.255.255:7001",
+            "[::]:7001",
+            "[ff02::1]:7001",
+            "[::ffff:224.0.0.1]:7001",
+            "[::ffff:255.255.255.255]:7001",
+        ] {
+            let good = address("10.1.2.3:7001");
+            let nowhere = address(nowhere);
+            assert_eq!(from_metadata(&to_metadata(&[nowhere])), [], "{nowhere}");
+            let both = from_metadata(&to_metadata(&[nowhere, good]));
+            assert_eq!(both, [good], "{nowhere}");
         }
+    }
+
+    #[test]
+    fn what_stands_for_an_address_of_ipv4_is_that() {
+        let mapped = address("[::ffff:10.1.2.3]:7001");
+        assert_eq!(canonical(mapped), address("10.1.2.3:7001"));
+        let scoped = address("[fe80::1%3]:7001");
+        assert_eq!(canonical(scoped), scoped);
     }
 }

@@ -11,7 +11,6 @@ use selvedge_camera::sections::{self, Name};
 use selvedge_core::{Driver, Member, NodeId, Time, shared};
 use selvedge_membership::{Command, Config, Metadata, Status};
 use thiserror::Error;
-use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -20,8 +19,12 @@ use crate::seal::{Epoch, OVERHEAD, Seal};
 
 use super::leading::{Leading, Standing};
 use super::locks::Locks;
+use super::seeds::Lookups;
+use super::socket::Socket;
 use super::task::{Request, Sealing, Task};
-use super::{Clock, Directory, Elections, MAX_NODE_ID, SectionGate, Traffic, Weather, address};
+use super::{
+    Clock, Directory, Elections, MAX_NODE_ID, SectionGate, Seed, Traffic, Weather, address,
+};
 
 /// How many requests may wait for a node.
 const REQUESTS: usize = 64;
@@ -32,14 +35,18 @@ pub struct Setup {
     /// Who it is. A node without memory starts with incarnation 0; should somebody remember it,
     /// the protocol takes the next one.
     pub me: Member,
-    /// Where it listens; port 0 lets the system choose.
+    /// Where it listens; port 0 lets the system choose. `0.0.0.0` is each of this host's addresses
+    /// of IPv4, `[::]` each of IPv4 and of IPv6.
     pub listen: SocketAddr,
     /// A socket that is bound already, instead of one at `listen`.
     pub socket: Option<std::net::UdpSocket>,
-    /// Where others reach it, if that is not where it listens.
-    pub advertise: Option<SocketAddr>,
-    /// Whom it asks for the mesh; nobody to begin one. Its own address is passed over.
-    pub seeds: Vec<SocketAddr>,
+    /// Where others reach it, if that is not where it listens: up to [`address::LIMIT`] addresses,
+    /// of which others take those that they can send to. Several want a longer
+    /// [`metadata_limit`](Config::metadata_limit) than one.
+    pub advertise: Vec<SocketAddr>,
+    /// Whom it asks for the mesh; nobody to begin one. Its own addresses are passed over, and so is
+    /// a seed that has no other.
+    pub seeds: Vec<Seed>,
     /// The protocol's settings.
     pub config: Config,
     /// How it takes part in mutual exclusion; `None` if it does not. In one mesh all do, or none:
@@ -105,6 +112,14 @@ pub enum HostError {
         /// What the system said.
         source: io::Error,
     },
+    /// That is an address of many.
+    #[error(
+        "cannot listen at {address}, which names many hosts: listen at an address of this host, or at 0.0.0.0 or [::] for all of them"
+    )]
+    ListenToMany {
+        /// What was asked.
+        address: SocketAddr,
+    },
     /// The id is among those that stand in for seeds.
     #[error("the id {id} is reserved: give one up to {MAX_NODE_ID}")]
     Id {
@@ -118,6 +133,35 @@ pub enum HostError {
     Advertise {
         /// What was asked.
         address: SocketAddr,
+    },
+    /// Too many addresses are to be told.
+    #[error(
+        "{count} addresses to advertise, and {} are told: leave some out",
+        address::LIMIT
+    )]
+    TooManyAddresses {
+        /// How many there are.
+        count: usize,
+    },
+    /// No single host answers there.
+    #[error(
+        "nobody can be asked at {address} ({name}): give the address and port of one node that runs"
+    )]
+    Seed {
+        /// What the seed was called.
+        name: String,
+        /// Where it was found.
+        address: SocketAddr,
+    },
+    /// The socket cannot send there.
+    #[error(
+        "{name} has no address of the same IP version as {listen}: listen at one that has, or at [::] for both"
+    )]
+    Family {
+        /// What the seed was called.
+        name: String,
+        /// Where the node listens.
+        listen: SocketAddr,
     },
     /// The settings cannot work.
     #[error(transparent)]
@@ -165,12 +209,7 @@ impl Host {
         if id > MAX_NODE_ID {
             return Err(HostError::Id { id });
         }
-        if let Some(address) = setup
-            .advertise
-            .filter(|&address| !address::reachable(address))
-        {
-            return Err(HostError::Advertise { address });
-        }
+        check_addresses(&setup)?;
         let rng = generator(setup.seed)?;
         let mut config = setup.config;
         let budget = usize::from(config.frame_budget);
@@ -199,16 +238,20 @@ impl Host {
             source,
         };
         let socket = match setup.socket {
-            None => UdpSocket::bind(setup.listen).await.map_err(listen)?,
-            Some(socket) => {
-                socket.set_nonblocking(true).map_err(listen)?;
-                UdpSocket::from_std(socket).map_err(listen)?
-            }
+            None => Socket::bind(setup.listen).map_err(listen)?,
+            Some(socket) => Socket::from_std(socket).map_err(listen)?,
         };
-        let local = socket.local_addr().map_err(listen)?;
-        let announced = setup.advertise.unwrap_or(local);
-        let mut seeds = setup.seeds;
-        seeds.retain(|&seed| seed != local && seed != announced);
+        let local = socket.local();
+        let mut announced = setup.advertise;
+        if announced.is_empty() && address::reachable(local) {
+            announced.push(local);
+        }
+        let own = Own {
+            local,
+            announced: announced.iter().map(|&it| address::canonical(it)).collect(),
+        };
+        let seeds = others(setup.seeds, &socket, &own)?;
+        let addresses: Vec<_> = seeds.iter().map(|it| it.addresses().to_vec()).collect();
 
         let traffic = Arc::new(Traffic::default());
         let (requests, inbox) = mpsc::channel(REQUESTS);
@@ -216,8 +259,9 @@ impl Host {
         let mut task = Task {
             driver: Driver::new(machine),
             socket,
-            local,
-            directory: Directory::new(limit, &seeds),
+            directory: Directory::new(limit, &addresses),
+            lookups: Lookups::new(seeds, setup.clock.now()),
+            own,
             rng,
             budget,
             frame_budget: frame_budget.into(),
@@ -234,11 +278,11 @@ impl Host {
             frame: Vec::new(),
             left: false,
         };
-        if address::reachable(announced) {
-            let metadata = Metadata(address::to_metadata(announced));
+        if !announced.is_empty() {
+            let metadata = Metadata(address::to_metadata(&announced));
             task.command(mesh::Command::Membership(Command::SetMetadata(metadata)))?;
         }
-        let seeds = Directory::stand_ins(&seeds).collect();
+        let seeds = Directory::stand_ins(addresses.len()).collect();
         task.command(mesh::Command::Membership(Command::Join { seeds }))?;
         Ok(Self {
             id,
@@ -388,6 +432,58 @@ impl Drop for Host {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// The addresses of the node itself.
+#[derive(Debug)]
+pub(crate) struct Own {
+    local: SocketAddr,
+    announced: Vec<SocketAddr>,
+}
+
+impl Own {
+    pub(crate) fn is(&self, address: SocketAddr) -> bool {
+        address == address::canonical(self.local) || self.announced.contains(&address)
+    }
+}
+
+/// Refuses addresses that cannot be listened at, or that nobody can send to.
+fn check_addresses(setup: &Setup) -> Result<(), HostError> {
+    let listen = setup.listen;
+    if address::names_many(listen.ip()) {
+        return Err(HostError::ListenToMany { address: listen });
+    }
+    let count = setup.advertise.len();
+    if count > address::LIMIT {
+        return Err(HostError::TooManyAddresses { count });
+    }
+    let mut advertised = setup.advertise.iter().copied();
+    match advertised.find(|&address| !address::reachable(address)) {
+        Some(address) => Err(HostError::Advertise { address }),
+        None => Ok(()),
+    }
+}
+
+/// The seeds that are not this node, with the addresses that it can send to.
+fn others(seeds: Vec<Seed>, socket: &Socket, own: &Own) -> Result<Vec<Seed>, HostError> {
+    let mut others = Vec::new();
+    for mut seed in seeds {
+        let name = seed.name().to_owned();
+        let many = seed.addresses().iter().copied();
+        if let Some(address) = many.into_iter().find(|&it| !address::reachable(it)) {
+            return Err(HostError::Seed { name, address });
+        }
+        seed.retain(|address| socket.speaks(address));
+        if seed.addresses().is_empty() {
+            let listen = socket.local();
+            return Err(HostError::Family { name, listen });
+        }
+        seed.retain(|address| !own.is(address));
+        if !seed.addresses().is_empty() {
+            others.push(seed);
+        }
+    }
+    Ok(others)
 }
 
 fn generator(seed: Option<u64>) -> Result<ChaCha12Rng, HostError> {

@@ -10,8 +10,9 @@
 //! section. With [`Setup::election`] it takes part in elections, and [`Host::elections`] says who
 //! leads.
 //!
-//! A node announces its address as its metadata ([`address`]), so that members learn of one
-//! another's address together with their existence.
+//! A node announces its addresses as its metadata ([`address`]), so that members learn of one
+//! another's addresses together with their existence. A node that listens at `[::]` speaks to both
+//! families of addresses.
 
 pub mod address;
 mod clock;
@@ -20,6 +21,8 @@ pub(crate) mod frame;
 mod host;
 mod leading;
 mod locks;
+mod seeds;
+mod socket;
 mod task;
 mod traffic;
 mod weather;
@@ -30,5 +33,6 @@ pub use frame::{FrameError, decode, encode};
 pub use host::{Host, HostError, Known, Refused, Seen, Setup, Told};
 pub use leading::{Changes, Elections};
 pub use locks::{NoEntry, SectionGate, SectionGuard};
+pub use seeds::Seed;
 pub use traffic::{Counter, Traffic, TrafficReport};
 pub use weather::Weather;

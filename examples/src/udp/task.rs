@@ -10,18 +10,20 @@ use selvedge_camera::gate::Limits;
 use selvedge_camera::sections::{self, Name};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Time};
 use selvedge_membership::{self as membership, Event, KIND};
-use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep_until;
 
 use crate::mesh::{self, Command, Mesh, Message, Reject, decode, encode};
 use crate::seal::{Epoch, Opener, Seal, Sealer, Unopened, since_1970};
 
+use super::host::Own;
 use super::leading::{Leading, Standing};
 use super::locks::Locks;
+use super::seeds::Lookups;
+use super::socket::Socket;
 use super::{
-    Clock, Directory, FrameError, Known, MAX_NODE_ID, Refused, SectionGate, Seen, Told, Traffic,
-    Weather, address,
+    Clock, Directory, FrameError, Known, MAX_NODE_ID, Refused, SectionGate, Seed, Seen, Told,
+    Traffic, Weather, address,
 };
 
 /// How many datagrams that wait already are heard before a timer is obeyed.
@@ -43,9 +45,10 @@ pub(crate) enum Request {
 
 pub(crate) struct Task {
     pub(crate) driver: Driver<Mesh>,
-    pub(crate) socket: UdpSocket,
-    pub(crate) local: SocketAddr,
+    pub(crate) socket: Socket,
     pub(crate) directory: Directory,
+    pub(crate) lookups: Lookups,
+    pub(crate) own: Own,
     pub(crate) rng: ChaCha12Rng,
     /// The longest datagram.
     pub(crate) budget: usize,
@@ -123,6 +126,7 @@ impl Task {
                     self.receive(received, &buffer).await;
                 }
                 () = due => self.expire(&mut buffer).await,
+                (nth, seed) = self.lookups.next(&self.clock) => self.found(nth, seed),
                 wish = self.locks.next() => self.obey(wish).await,
                 asked = self.leading.next() => {
                     let outcome = self.command(asked.command);
@@ -132,6 +136,18 @@ impl Task {
             }
             self.open_sections().await;
             self.leave_if_outside().await;
+        }
+    }
+
+    /// A seed that did not answer was looked up again.
+    fn found(&mut self, nth: usize, mut seed: Seed) {
+        seed.retain(|address| {
+            address::reachable(address) && self.socket.speaks(address) && !self.own.is(address)
+        });
+        if let Some(id) = Directory::stand_ins(usize::MAX).nth(nth)
+            && !seed.addresses().is_empty()
+        {
+            self.directory.move_seed(id, seed.addresses().to_vec());
         }
     }
 
@@ -319,8 +335,13 @@ impl Task {
                     let reply = sender.filter(|&(id, _)| id == to.id);
                     let address = match reply {
                         Some((_, source)) => Some(source),
-                        None => self.directory.get(to.id),
+                        None => self.directory.next(to.id),
                     };
+                    if let Some(seed) = Directory::seed(to.id)
+                        && self.lookups.asked(seed, self.clock.now())
+                    {
+                        self.traffic.lookups.add(1);
+                    }
                     self.send(address, &message).await;
                 }
                 Effect::Multicast { message } => {
@@ -329,7 +350,7 @@ impl Task {
                     let others: Vec<_> = (machine.members())
                         .map(|view| view.member.id)
                         .filter(|&id| id != me)
-                        .map(|id| self.directory.get(id))
+                        .map(|id| self.directory.next(id))
                         .collect();
                     for address in others {
                         self.send(address, &message).await;
@@ -363,14 +384,15 @@ impl Task {
         if to <= MAX_NODE_ID {
             return false;
         }
-        let Some(seed) = self.directory.get(to) else {
-            return false;
-        };
+        let seeds = self.directory.all(to);
         let machine = self.driver.machine().membership();
         let mut others = machine
             .members()
             .filter(|it| it.member.id != machine.me().id);
-        others.any(|it| it.status.is_live() && self.directory.get(it.member.id) == Some(seed))
+        others.any(|it| {
+            let addresses = self.directory.all(it.member.id);
+            it.status.is_live() && addresses.iter().any(|address| seeds.contains(address))
+        })
     }
 
     async fn send(&mut self, address: Option<SocketAddr>, message: &Message) {
@@ -397,7 +419,7 @@ impl Task {
                 &sealing.datagram
             }
         };
-        if !self.weather.borrow().passes(self.local, address) {
+        if !self.weather.borrow().passes(self.socket.local(), address) {
             self.traffic.held_back.add(1);
             return;
         }
@@ -416,10 +438,11 @@ impl Task {
         match event {
             Event::Metadata(member) | Event::Membership(Delta::Joined(member)) => {
                 let machine = self.driver.machine().membership();
-                let announced = machine.metadata(member.id).and_then(address::from_metadata);
-                if let Some(address) = announced {
+                if let Some(metadata) = machine.metadata(member.id) {
+                    let mut addresses = address::from_metadata(metadata);
+                    addresses.retain(|&address| self.socket.speaks(address));
                     self.directory
-                        .announce(*member, address, |id| machine.member(id).is_some());
+                        .announce(*member, addresses, |id| machine.member(id).is_some());
                 }
             }
             Event::Left => self.left = true,

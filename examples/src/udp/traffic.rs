@@ -85,6 +85,8 @@ counters! {
     unknown_destination,
     /// Probes of a seed not sent: it is a member by now, and as such on the list.
     spared,
+    /// Names of seeds that were looked up again, because they do not answer.
+    lookups,
     /// Messages not sent: longer than the frame budget, which is the machine's defect.
     too_long,
     /// Sends and receives that the operating system refused.

@@ -121,8 +121,8 @@ impl Others {
                 me: Member::new(id, 0),
                 listen: "127.0.0.1:0".parse().unwrap(),
                 socket: None,
-                advertise: None,
-                seeds: vec![address],
+                advertise: Vec::new(),
+                seeds: vec![address.into()],
                 config: Config {
                     period: Span::millis(100),
                     jitter: Span::millis(10),
