@@ -531,6 +531,6 @@ fn a_key_file_is_made_for_one_reader_and_read_only_so() {
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(matches!(
         read_key_file(&path),
-        Err(KeyFileError::Read { .. })
+        Err(KeyFileError::Missing { .. })
     ));
 }

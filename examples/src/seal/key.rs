@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use thiserror::Error;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// A secret of the mesh: 32 bytes. Wiped when it is dropped, and shown to nobody.
 #[derive(Clone, PartialEq, Eq)]
@@ -25,13 +25,13 @@ pub struct Keyring {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// A line is no key.
-    #[error("line {line} is no key: give 64 hexadecimal digits, as `selvedge key` writes them")]
+    #[error("line {line} is no key of 64 hexadecimal digits")]
     Line {
         /// Which, from 1.
         line: usize,
     },
     /// There is no key.
-    #[error("there is no key: give a line of 64 hexadecimal digits, as `selvedge key` writes them")]
+    #[error("there is no line with a key of 64 hexadecimal digits")]
     None,
     /// There are too many.
     #[error("there are more than {limit} keys: take out those that nobody seals with any more")]
@@ -44,8 +44,14 @@ pub enum KeyError {
 /// A key file that cannot be used.
 #[derive(Debug, Error)]
 pub enum KeyFileError {
-    /// It cannot be read.
-    #[error("cannot read the key file {}: {source}: make one with `selvedge key {}`", path.display(), path.display())]
+    /// There is none.
+    #[error("there is no key file {}: copy that of the mesh, or make one for a new mesh with `{}`", path.display(), new(path))]
+    Missing {
+        /// Which.
+        path: PathBuf,
+    },
+    /// It is there, and cannot be read.
+    #[error("cannot read the key file {}: {source}: give a file that the user of this process may read", path.display())]
     Read {
         /// Which.
         path: PathBuf,
@@ -61,7 +67,7 @@ pub enum KeyFileError {
         source: io::Error,
     },
     /// Others may read or change it.
-    #[error("others may read or change the key file {} (mode {mode:03o}): chmod 600 {}", path.display(), path.display())]
+    #[error("others may read or change the key file {} (mode {mode:03o}): chmod 600 {}", path.display(), quoted(path))]
     Permissions {
         /// Which.
         path: PathBuf,
@@ -69,7 +75,7 @@ pub enum KeyFileError {
         mode: u32,
     },
     /// It holds no keys.
-    #[error("the key file {}: {source}", path.display())]
+    #[error("the key file {} is damaged: {source}: copy that of the mesh again, or make a new one for all nodes with `mv {} {}.damaged && {}`", path.display(), quoted(path), quoted(path), new(path))]
     Content {
         /// Which.
         path: PathBuf,
@@ -176,9 +182,13 @@ impl Keyring {
 /// # Errors
 /// When it cannot be read, others may read or change it (on Unix), or it holds no keys.
 pub fn read_key_file(path: &Path) -> Result<Keyring, KeyFileError> {
-    let read = |source| KeyFileError::Read {
-        path: path.to_owned(),
-        source,
+    let read = |source: io::Error| {
+        let path = path.to_owned();
+        if source.kind() == io::ErrorKind::NotFound {
+            KeyFileError::Missing { path }
+        } else {
+            KeyFileError::Read { path, source }
+        }
     };
     #[cfg(unix)]
     {
@@ -191,9 +201,12 @@ pub fn read_key_file(path: &Path) -> Result<Keyring, KeyFileError> {
             });
         }
     }
-    let mut text = fs::read_to_string(path).map_err(read)?;
-    let keyring = Keyring::parse(&text);
-    text.zeroize();
+    let mut bytes = fs::read(path).map_err(read)?;
+    // What is no text is replaced, and so is no key.
+    let keyring = Keyring::parse(&Zeroizing::new(
+        String::from_utf8_lossy(&bytes).into_owned(),
+    ));
+    bytes.zeroize();
     keyring.map_err(|source| KeyFileError::Content {
         path: path.to_owned(),
         source,
@@ -225,4 +238,28 @@ pub fn create_key_file(path: &Path) -> Result<(), KeyFileError> {
     );
     line.zeroize();
     written.and_then(|()| file.sync_all()).map_err(create)
+}
+
+/// The command that makes this file, with its folder if there is none.
+fn new(path: &Path) -> String {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    match folder.filter(|folder| !folder.exists()) {
+        Some(folder) => format!(
+            "mkdir -p {} && selvedge key {}",
+            quoted(folder),
+            quoted(path)
+        ),
+        None => format!("selvedge key {}", quoted(path)),
+    }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let is_plain = |it: char| it.is_alphanumeric() || "/._-+=:@%,".contains(it);
+    if path.chars().all(is_plain) {
+        path.into_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
+    }
 }

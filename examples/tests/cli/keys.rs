@@ -41,3 +41,43 @@ fn a_key_file_that_others_may_read_is_refused_with_the_mend() {
     assert_eq!(complaint.lines().count(), 1);
     assert!(complaint.contains(&format!("chmod 600 {path}")) && complaint.contains("644"));
 }
+
+/// Whatever a key file has become, the command that the error names makes one that a node takes.
+#[cfg(unix)]
+#[test]
+fn the_advice_about_a_key_file_works() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+
+    use crate::running::{Running, SELVEDGE};
+
+    let folder = Folder::new("damaged keys");
+    let path = folder.path("mesh.key");
+    let far = folder.path("no/such folder/mesh.key");
+    let half = "0123456789abcdef".repeat(3);
+    let cases: [(&str, Option<&[u8]>); 6] = [
+        (&path, None),
+        (&path, Some(b"")),
+        (&path, Some(half.as_bytes())),
+        (&path, Some(b"# all that is left\n")),
+        (&path, Some(&[0xFF, 0xFE, 0x00, 0x0A])),
+        (&far, None),
+    ];
+    for (path, content) in cases {
+        std::fs::remove_file(path).ok();
+        if let Some(content) = content {
+            std::fs::write(path, content).unwrap();
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        let output = selvedge(&[&ANYWHERE[..], &["--key", path]].concat());
+        assert_eq!(output.status.code(), Some(1));
+        let complaint = complaint(&output);
+        assert_eq!(complaint.lines().count(), 1);
+        let advice = complaint.split('`').nth(1).unwrap();
+        let advice = advice.replace("selvedge key", &format!("{SELVEDGE} key"));
+        let told = Command::new("sh").args(["-c", &advice]).output().unwrap();
+        assert!(told.status.success(), "{complaint}: {told:?}");
+        let mut node = Running::start(SELVEDGE, &[&ANYWHERE[..], &["--key", path]].concat());
+        node.wait_for("listens at");
+    }
+}
