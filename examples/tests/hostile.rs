@@ -246,3 +246,46 @@ async fn an_epoch_of_next_year_mutes_nobody() {
         assert!(!is_failure, "{seen:?}");
     }
 }
+
+/// And both of them find out.
+#[tokio::test]
+async fn two_nodes_with_one_id_hear_of_each_other() {
+    let mut mesh = Mesh::new();
+    let hosts = mesh.started(3).await;
+    let seed = hosts[0].address();
+    let twin = mesh.start(2, Some(mesh.keyring.clone()), vec![seed]).await;
+    let (mut earlier, mut later) = (None, None);
+    while earlier.is_none() || later.is_none() {
+        let seen = timeout(PATIENCE, mesh.seen.recv()).await.unwrap().unwrap();
+        if let Told::Twin(told) = seen.event {
+            assert_eq!(seen.node.0, 2);
+            if told.is_later {
+                earlier = Some(told.address);
+            } else {
+                later = Some(told.address);
+            }
+        }
+    }
+    assert_eq!(earlier, Some(Some(twin.address())));
+    assert_eq!(later, Some(Some(hosts[1].address())));
+    assert!(hosts[1].traffic().report().twins > 0);
+    assert!(twin.traffic().report().twins > 0);
+    // Others do not take it for theirs.
+    assert_eq!(hosts[0].traffic().report().twins, 0);
+}
+
+/// A node that is started again is no twin of its former life.
+#[tokio::test]
+async fn a_restart_is_no_second_process() {
+    let mut mesh = Mesh::new();
+    let mut hosts = mesh.started(3).await;
+    let seed = hosts[0].address();
+    hosts.remove(1).kill().await;
+    let again = mesh.start(2, Some(mesh.keyring.clone()), vec![seed]).await;
+    until(async || live(&again).await == 3).await;
+    sleep(Duration::from_secs(2)).await;
+    while let Ok(seen) = mesh.seen.try_recv() {
+        assert!(!matches!(seen.event, Told::Twin(_)), "{seen:?}");
+    }
+    assert_eq!(again.traffic().report().twins, 0);
+}

@@ -1,6 +1,7 @@
 //! `selvedge node`.
 
 mod log;
+mod trouble;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,11 +12,12 @@ use selvedge_core::{Member, NodeId, Ratio, Span};
 use selvedge_examples::mesh::Election;
 use selvedge_examples::seal::{RateLimit, Seal, read_key_file};
 use selvedge_examples::udp::{
-    Clock, Host, MAX_NODE_ID, Seed, Seen, Setup, Told, Weather, new_life,
+    Clock, Host, MAX_NODE_ID, Seed, Seen, Setup, Told, TrafficReport, Weather, new_life,
 };
 use selvedge_membership::{Config, Event, SuspicionLength};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Duration, interval, sleep};
+use trouble::Watch;
 
 use super::{Failure, entropy, runtime};
 
@@ -24,6 +26,8 @@ const EVENTS: usize = 1_024;
 /// After how long without an answer of any seed a line says so.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How often the counters are looked at for what may be wrong.
+const LOOKS: Duration = Duration::from_secs(5);
 /// How often a node that writes JSON says what it sent.
 const REPORTS: Duration = Duration::from_secs(1);
 
@@ -177,6 +181,7 @@ impl Node {
         );
         let traffic = host.traffic();
         let mut reports = interval(REPORTS);
+        let (mut looks, mut watch) = (interval(LOOKS), Watch::default());
 
         let interrupted = interrupted();
         tokio::pin!(interrupted);
@@ -194,8 +199,12 @@ impl Node {
                 _ = reports.tick(), if self.json => log.report(traffic.report()),
                 () = &mut patience, if waits => {
                     waits = false;
-                    let seeds = self.join.join(", ");
-                    log.say(&format!("no answer from {seeds} for {PATIENCE:?}: check that a node runs there; still trying"));
+                    log.say(&no_answer(&self.join.join(", "), traffic.report()));
+                }
+                _ = looks.tick() => {
+                    for trouble in watch.look(traffic.report(), clock.now()) {
+                        log.trouble(trouble);
+                    }
                 }
             }
         };
@@ -203,6 +212,21 @@ impl Node {
         log.finish();
         ended.and(left)
     }
+}
+
+/// What to say when no seed has answered for a while: what came instead.
+fn no_answer(seeds: &str, counted: TrafficReport) -> String {
+    let troubles = trouble::troubles(counted);
+    let troubles: Vec<String> = troubles.iter().map(ToString::to_string).collect();
+    let why = if !troubles.is_empty() {
+        troubles.join("; ")
+    } else if counted.received == 0 {
+        "nothing came at all: check that a node runs there, with the same key file and --group"
+            .to_owned()
+    } else {
+        format!("{} datagrams came, and no answer", counted.received)
+    };
+    format!("no answer from {seeds} for {PATIENCE:?}: {why}; still trying")
 }
 
 /// Leaves the mesh, unless the user will not wait for that.

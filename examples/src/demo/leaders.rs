@@ -46,7 +46,8 @@ impl Leaders {
                 }
                 Told::Membership(
                     Event::Membership(_) | Event::Metadata(_) | Event::Broadcast { .. },
-                ) => {}
+                )
+                | Told::Twin(_) => {}
                 Told::Election(event) => self.told(seen.node, seen.at, *event),
             },
         }

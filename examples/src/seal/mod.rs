@@ -60,7 +60,7 @@ pub use rate::RateLimit;
 pub use sealer::{Exhausted, Sealer};
 
 /// The first byte of a sealed datagram; no version of a plain frame.
-const SEALED: u8 = 0xA1;
+pub(crate) const SEALED: u8 = 0xA1;
 /// The longest first byte, protocol, key, sender, epoch and counter. Sender and counter are as short
 /// as they can be, since most are small.
 const HEAD_MAX_LEN: usize = 1 + 1 + 1 + 10 + 8 + 10;

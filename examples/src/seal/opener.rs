@@ -126,6 +126,14 @@ impl Opener {
         }
     }
 
+    /// The latest present start of a sender, as far as it is remembered; else the one that is ahead.
+    #[must_use]
+    pub fn epoch(&self, sender: NodeId) -> Option<Epoch> {
+        let starts = [Start::Present, Start::Ahead];
+        let mut sessions = starts.iter().map(|&start| self.sessions.get(&(sender, start)));
+        sessions.find_map(|it| it.map(|session| session.epoch))
+    }
+
     /// How many senders are remembered. One is counted twice that was heard under an epoch ahead of
     /// our clock and under a present one.
     #[must_use]

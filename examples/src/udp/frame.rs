@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use crate::seal::SEALED;
+
 /// Why bytes are no frame of ours, or a message cannot become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FrameError {
@@ -20,6 +22,9 @@ pub enum FrameError {
         /// How many there may be.
         limit: usize,
     },
+    /// A sealed datagram, where frames are sent in the clear.
+    #[error("a sealed datagram, and this node sends in the clear: give it the key of the others")]
+    Sealed,
     /// Another version of the frame format.
     #[error("frame version {found} and this node speaks {VERSION}: upgrade the older of the two")]
     Version {
@@ -88,6 +93,7 @@ pub fn decode<T: DeserializeOwned>(
                 expected: kind,
             });
         }
+        [SEALED, _] => return Err(FrameError::Sealed),
         [found, _] => return Err(FrameError::Version { found }),
     }
     match postcard::take_from_bytes(body) {

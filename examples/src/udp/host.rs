@@ -19,11 +19,12 @@ use crate::seal::{Epoch, OVERHEAD, Seal};
 
 use super::leading::{Leading, Standing};
 use super::locks::Locks;
+use super::notice::Paces;
 use super::seeds::Lookups;
 use super::socket::Socket;
 use super::task::{Request, Sealing, Task};
 use super::{
-    Clock, Directory, Elections, MAX_NODE_ID, SectionGate, Seed, Traffic, Weather, address,
+    Clock, Directory, Elections, MAX_NODE_ID, SectionGate, Seed, Traffic, Twin, Weather, address,
 };
 
 /// How many requests may wait for a node.
@@ -88,6 +89,10 @@ pub enum Told {
     Membership(selvedge_membership::Event),
     /// By its elections.
     Election(selvedge_celect::Event),
+    /// By others that refuse its datagrams, or by one whose datagrams are refused: another process
+    /// has its id. At most once a minute; in a sealed mesh alone. In the clear such processes take
+    /// later and later lives, each an [`Identity`](selvedge_membership::Event::Identity).
+    Twin(Twin),
 }
 
 /// A line of a node's member list.
@@ -269,6 +274,7 @@ impl Host {
             locks: Locks::default(),
             leaving: None,
             sealing,
+            paces: Paces::default(),
             clock: setup.clock,
             weather: setup.weather,
             traffic: Arc::clone(&traffic),
@@ -276,6 +282,7 @@ impl Host {
             inbox,
             effects: Vec::new(),
             frame: Vec::new(),
+            is_in: false,
             left: false,
         };
         if !announced.is_empty() {

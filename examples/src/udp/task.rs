@@ -19,11 +19,12 @@ use crate::seal::{Epoch, Opener, Seal, Sealer, Unopened, since_1970};
 use super::host::Own;
 use super::leading::{Leading, Standing};
 use super::locks::Locks;
+use super::notice::{self, Notice, Paces};
 use super::seeds::Lookups;
 use super::socket::Socket;
 use super::{
     Clock, Directory, FrameError, Known, MAX_NODE_ID, Refused, SectionGate, Seed, Seen, Told,
-    Traffic, Weather, address,
+    Traffic, Weather, address, frame,
 };
 
 /// How many datagrams that wait already are heard before a timer is obeyed.
@@ -59,6 +60,7 @@ pub(crate) struct Task {
     /// Who waits for the node to be outside of all sections, so that it can leave.
     pub(crate) leaving: Option<oneshot::Sender<Result<(), Reject>>>,
     pub(crate) sealing: Option<Sealing>,
+    pub(crate) paces: Paces,
     pub(crate) clock: Clock,
     pub(crate) weather: watch::Receiver<Weather>,
     pub(crate) traffic: Arc<Traffic>,
@@ -68,11 +70,14 @@ pub(crate) struct Task {
     pub(crate) effects: Vec<Effect<Mesh>>,
     /// The frame that is being written.
     pub(crate) frame: Vec<u8>,
+    /// Whether it has been in the mesh.
+    pub(crate) is_in: bool,
     pub(crate) left: bool,
 }
 
 /// What seals and opens, and what is being sealed and opened.
 pub(crate) struct Sealing {
+    epoch: Epoch,
     sealer: Sealer,
     opener: Opener,
     datagram: Vec<u8>,
@@ -89,6 +94,7 @@ impl Sealing {
         let mut opener = Opener::new(seal.keyring, seal.group, limit);
         opener.set_rate(seal.rate);
         Self {
+            epoch,
             sealer,
             opener,
             datagram: Vec::new(),
@@ -100,6 +106,16 @@ impl Sealing {
     fn open(&mut self, kind: u8, datagram: &[u8], now: Time) -> Result<NodeId, Unopened> {
         self.opener.set_clock(now, since_1970());
         self.opener.open(kind, datagram, now, &mut self.opened)
+    }
+
+    /// This start of this node.
+    pub(crate) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// The latest start of a node, as far as its datagrams were opened.
+    pub(crate) fn latest(&self, sender: NodeId) -> Option<Epoch> {
+        self.opener.epoch(sender)
     }
 }
 
@@ -278,22 +294,37 @@ impl Task {
         let now = self.clock.now();
         // The kind stands in the same place whether the datagram is sealed or not.
         let kind = bytes.get(1).copied();
-        let kind = kind.filter(|&kind| self.driver.machine().serves(kind));
+        let is_notice = |kind| kind == notice::KIND && self.sealing.is_some();
+        let kind = kind.filter(|&kind| self.driver.machine().serves(kind) || is_notice(kind));
         let kind = kind.unwrap_or(KIND);
         let (frame, sealer) = match &mut self.sealing {
             None => (bytes, None),
             Some(_) if len > self.budget => return self.traffic.oversize.add(1),
             Some(sealing) => match sealing.open(kind, bytes, now) {
                 Ok(sealer) => (sealing.opened.as_slice(), Some(sealer)),
+                Err(Unopened::OldEpoch(sender)) => {
+                    self.traffic.old_epoch.add(1);
+                    return self.notify(sender, source).await;
+                }
                 Err(unopened) => return count(&self.traffic, unopened),
             },
         };
+        if kind == notice::KIND {
+            return match frame::decode::<Notice>(kind, frame, self.frame_budget) {
+                Ok(it) if sealer == Some(it.from.id) => {
+                    self.heed(it.from.id, it.message, source).await;
+                }
+                Ok(_) => self.traffic.wrong_sender.add(1),
+                Err(_) => self.traffic.malformed.add(1),
+            };
+        }
         match decode(kind, frame, self.frame_budget) {
             Ok(envelope) if sealer.is_some_and(|sealer| sealer != envelope.from.id) => {
                 self.traffic.wrong_sender.add(1);
             }
             Ok(envelope) => self.deliver(envelope.from, envelope.message, source).await,
             Err(FrameError::Oversize { .. }) => self.traffic.oversize.add(1),
+            Err(FrameError::Sealed) => self.traffic.sealed.add(1),
             Err(FrameError::Version { .. }) => self.traffic.wrong_version.add(1),
             Err(FrameError::Kind { .. }) => self.traffic.wrong_kind.add(1),
             Err(FrameError::Malformed) => self.traffic.malformed.add(1),
@@ -405,13 +436,17 @@ impl Task {
             self.traffic.too_long.add(1);
             return;
         }
+        self.send_frame(message.kind(), address).await;
+    }
+
+    /// Sends the frame that was written.
+    pub(crate) async fn send_frame(&mut self, kind: u8, address: SocketAddr) {
         let datagram = match &mut self.sealing {
             None => &self.frame,
             Some(sealing) => {
-                let sealed =
-                    sealing
-                        .sealer
-                        .seal(message.kind(), &self.frame, &mut sealing.datagram);
+                let sealed = sealing
+                    .sealer
+                    .seal(kind, &self.frame, &mut sealing.datagram);
                 if sealed.is_err() {
                     // After 2^64 datagrams; silence is safe, a nonce used twice is not.
                     return;
@@ -446,11 +481,14 @@ impl Task {
                 }
             }
             Event::Left => self.left = true,
-            Event::Identity(_) | Event::Membership(_) | Event::Broadcast { .. } => {}
+            // Somebody knew a later life of a node that was in already.
+            Event::Identity(_) if self.is_in => self.traffic.twins.add(1),
+            Event::Identity(_) => self.is_in = true,
+            Event::Membership(_) | Event::Broadcast { .. } => {}
         }
     }
 
-    fn tell(&self, event: Told) {
+    pub(crate) fn tell(&self, event: Told) {
         let seen = Seen {
             at: self.clock.now(),
             node: self.driver.machine().membership().me().id,

@@ -31,6 +31,17 @@ macro_rules! counters {
             }
         }
 
+        impl TrafficReport {
+            /// What was counted after `earlier`; the longest datagram of all.
+            #[must_use]
+            pub const fn since(self, earlier: Self) -> Self {
+                Self {
+                    $($name: self.$name.saturating_sub(earlier.$name),)*
+                    longest: self.longest,
+                }
+            }
+        }
+
         impl core::ops::Add for TrafficReport {
             type Output = Self;
             /// What both counted together.
@@ -59,6 +70,8 @@ counters! {
     held_back,
     /// Datagrams dropped: not sealed, where they must be.
     unsealed,
+    /// Datagrams dropped: sealed, where they are sent in the clear.
+    sealed,
     /// Datagrams dropped: no key of ours opens them.
     wrong_key,
     /// Datagrams dropped: sealed by another node than the one that they say they are from.
@@ -91,6 +104,10 @@ counters! {
     too_long,
     /// Sends and receives that the operating system refused.
     network_errors,
+    /// Notices sent: to a process that nobody hears any more, as its node has started anew since.
+    notices,
+    /// Signs of another process with this node's id: notices, and later lives that somebody knew.
+    twins,
     /// Events that nobody read in time.
     events_lost,
     /// Ticks that the machine refused, which is its defect.
@@ -124,6 +141,7 @@ impl TrafficReport {
     #[must_use]
     pub const fn faulty(&self) -> u64 {
         self.unsealed
+            + self.sealed
             + self.wrong_key
             + self.wrong_sender
             + self.oversize

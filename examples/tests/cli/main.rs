@@ -16,6 +16,8 @@ mod lives;
 mod running;
 #[cfg(target_os = "linux")]
 mod stalled;
+#[cfg(unix)]
+mod strangers;
 
 use std::net::UdpSocket;
 

@@ -8,12 +8,13 @@ use selvedge_celect::{self as celect, Ballot};
 use selvedge_core::{Delta, Incarnation, Member, NodeId, Span, Time};
 use selvedge_examples::output::{Dropped, Output};
 use selvedge_examples::term::Colour;
-use selvedge_examples::udp::{Clock, Seen, Told, TrafficReport};
+use selvedge_examples::udp::{Clock, Seen, Told, TrafficReport, Twin};
 use selvedge_membership::Event;
 use serde::Serialize;
 use tokio::sync::oneshot;
 use tokio::time::Duration;
 
+use super::trouble::Trouble;
 use crate::cli::Failure;
 
 /// For how long a node that ends waits for somebody to read its last lines.
@@ -139,6 +140,11 @@ impl Log {
         self.write("says", &Line::new(line.to_owned()));
     }
 
+    pub(super) fn trouble(&self, trouble: Trouble) {
+        let text = self.form.colour.bad(&trouble.to_string());
+        self.write("trouble", &Line::new(text));
+    }
+
     pub(super) fn report(&self, traffic: TrafficReport) {
         let line = Line {
             traffic: Some(traffic),
@@ -181,6 +187,7 @@ impl Log {
             }
             Told::Membership(Event::Metadata(_) | Event::Left) => return,
             Told::Election(event) => self.election(*event, seen.node),
+            Told::Twin(twin) => ("twin", Line::new(self.twin(*twin, seen.node))),
         };
         self.write_at(seen.at, event, &line);
     }
@@ -198,6 +205,24 @@ impl Log {
             incarnation: Some(me.incarnation),
             ..Line::new(text)
         }
+    }
+
+    fn twin(&self, twin: Twin, me: NodeId) -> String {
+        let place = twin.address.map(|it| format!(" at {it}"));
+        let place = place.unwrap_or_default();
+        let text = if twin.is_later {
+            format!(
+                "another process has the id {me}{place}, and nobody hears this one any more, which \
+                 started earlier: stop one of the two and give it another --id; if there is no \
+                 other, a clock was set back: set it, and start this node anew"
+            )
+        } else {
+            format!(
+                "another process has the id {me}{place}, and nobody hears it any more, as it \
+                 started earlier: stop one of the two and give it another --id"
+            )
+        };
+        self.form.colour.bad(&text)
     }
 
     fn delta(&mut self, delta: Delta) -> (&'static str, Line) {
