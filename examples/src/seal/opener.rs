@@ -130,7 +130,9 @@ impl Opener {
     #[must_use]
     pub fn epoch(&self, sender: NodeId) -> Option<Epoch> {
         let starts = [Start::Present, Start::Ahead];
-        let mut sessions = starts.iter().map(|&start| self.sessions.get(&(sender, start)));
+        let mut sessions = starts
+            .iter()
+            .map(|&start| self.sessions.get(&(sender, start)));
         sessions.find_map(|it| it.map(|session| session.epoch))
     }
 

@@ -20,9 +20,11 @@ use crate::seal::{Epoch, OVERHEAD, Seal};
 use super::leading::{Leading, Standing};
 use super::locks::Locks;
 use super::notice::Paces;
+use super::places::{self, Own};
+use super::sealing::Sealing;
 use super::seeds::Lookups;
 use super::socket::Socket;
-use super::task::{Request, Sealing, Task};
+use super::task::{Request, Task};
 use super::{
     Clock, Directory, Elections, MAX_NODE_ID, SectionGate, Seed, Traffic, Twin, Weather, address,
 };
@@ -214,7 +216,7 @@ impl Host {
         if id > MAX_NODE_ID {
             return Err(HostError::Id { id });
         }
-        check_addresses(&setup)?;
+        places::check(&setup)?;
         let rng = generator(setup.seed)?;
         let mut config = setup.config;
         let budget = usize::from(config.frame_budget);
@@ -251,11 +253,8 @@ impl Host {
         if announced.is_empty() && address::reachable(local) {
             announced.push(local);
         }
-        let own = Own {
-            local,
-            announced: announced.iter().map(|&it| address::canonical(it)).collect(),
-        };
-        let seeds = others(setup.seeds, &socket, &own)?;
+        let own = Own::new(local, &announced);
+        let seeds = places::others(setup.seeds, &socket, &own)?;
         let addresses: Vec<_> = seeds.iter().map(|it| it.addresses().to_vec()).collect();
 
         let traffic = Arc::new(Traffic::default());
@@ -439,58 +438,6 @@ impl Drop for Host {
     fn drop(&mut self) {
         self.task.abort();
     }
-}
-
-/// The addresses of the node itself.
-#[derive(Debug)]
-pub(crate) struct Own {
-    local: SocketAddr,
-    announced: Vec<SocketAddr>,
-}
-
-impl Own {
-    pub(crate) fn is(&self, address: SocketAddr) -> bool {
-        address == address::canonical(self.local) || self.announced.contains(&address)
-    }
-}
-
-/// Refuses addresses that cannot be listened at, or that nobody can send to.
-fn check_addresses(setup: &Setup) -> Result<(), HostError> {
-    let listen = setup.listen;
-    if address::names_many(listen.ip()) {
-        return Err(HostError::ListenToMany { address: listen });
-    }
-    let count = setup.advertise.len();
-    if count > address::LIMIT {
-        return Err(HostError::TooManyAddresses { count });
-    }
-    let mut advertised = setup.advertise.iter().copied();
-    match advertised.find(|&address| !address::reachable(address)) {
-        Some(address) => Err(HostError::Advertise { address }),
-        None => Ok(()),
-    }
-}
-
-/// The seeds that are not this node, with the addresses that it can send to.
-fn others(seeds: Vec<Seed>, socket: &Socket, own: &Own) -> Result<Vec<Seed>, HostError> {
-    let mut others = Vec::new();
-    for mut seed in seeds {
-        let name = seed.name().to_owned();
-        let many = seed.addresses().iter().copied();
-        if let Some(address) = many.into_iter().find(|&it| !address::reachable(it)) {
-            return Err(HostError::Seed { name, address });
-        }
-        seed.retain(|address| socket.speaks(address));
-        if seed.addresses().is_empty() {
-            let listen = socket.local();
-            return Err(HostError::Family { name, listen });
-        }
-        seed.retain(|address| !own.is(address));
-        if !seed.addresses().is_empty() {
-            others.push(seed);
-        }
-    }
-    Ok(others)
 }
 
 fn generator(seed: Option<u64>) -> Result<ChaCha12Rng, HostError> {

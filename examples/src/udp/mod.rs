@@ -22,6 +22,8 @@ mod host;
 mod leading;
 mod locks;
 mod notice;
+mod places;
+mod sealing;
 mod seeds;
 mod socket;
 mod task;

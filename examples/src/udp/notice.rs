@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::seal::Epoch;
 
-use super::task::{Sealing, Task};
+use super::sealing::Sealing;
+use super::task::Task;
 use super::{Told, address, frame};
 
 /// The kind of a notice's frame.

@@ -8,18 +8,19 @@ use std::sync::Arc;
 use chacha20::ChaCha12Rng;
 use selvedge_camera::gate::Limits;
 use selvedge_camera::sections::{self, Name};
-use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Time};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId};
 use selvedge_membership::{self as membership, Event, KIND};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep_until;
 
 use crate::mesh::{self, Command, Mesh, Message, Reject, decode, encode};
-use crate::seal::{Epoch, Opener, Seal, Sealer, Unopened, since_1970};
+use crate::seal::Unopened;
 
-use super::host::Own;
 use super::leading::{Leading, Standing};
 use super::locks::Locks;
 use super::notice::{self, Notice, Paces};
+use super::places::Own;
+use super::sealing::{Sealing, count};
 use super::seeds::Lookups;
 use super::socket::Socket;
 use super::{
@@ -73,50 +74,6 @@ pub(crate) struct Task {
     /// Whether it has been in the mesh.
     pub(crate) is_in: bool,
     pub(crate) left: bool,
-}
-
-/// What seals and opens, and what is being sealed and opened.
-pub(crate) struct Sealing {
-    epoch: Epoch,
-    sealer: Sealer,
-    opener: Opener,
-    datagram: Vec<u8>,
-    opened: Vec<u8>,
-}
-
-impl Sealing {
-    /// Senders beyond the members that a list holds: nodes come and go.
-    const SPARE: usize = 64;
-
-    pub(crate) fn new(seal: Seal, me: NodeId, epoch: Epoch, members: usize) -> Self {
-        let sealer = Sealer::new(&seal.keyring, &seal.group, me, epoch);
-        let limit = members.saturating_add(Self::SPARE);
-        let mut opener = Opener::new(seal.keyring, seal.group, limit);
-        opener.set_rate(seal.rate);
-        Self {
-            epoch,
-            sealer,
-            opener,
-            datagram: Vec::new(),
-            opened: Vec::new(),
-        }
-    }
-
-    /// Opens a datagram. The system's clock is read each time, for it may be set while we run.
-    fn open(&mut self, kind: u8, datagram: &[u8], now: Time) -> Result<NodeId, Unopened> {
-        self.opener.set_clock(now, since_1970());
-        self.opener.open(kind, datagram, now, &mut self.opened)
-    }
-
-    /// This start of this node.
-    pub(crate) const fn epoch(&self) -> Epoch {
-        self.epoch
-    }
-
-    /// The latest start of a node, as far as its datagrams were opened.
-    pub(crate) fn latest(&self, sender: NodeId) -> Option<Epoch> {
-        self.opener.epoch(sender)
-    }
 }
 
 impl Task {
@@ -498,15 +455,4 @@ impl Task {
             self.traffic.events_lost.add(1);
         }
     }
-}
-
-fn count(traffic: &Traffic, unopened: Unopened) {
-    let counter = match unopened {
-        Unopened::NotSealed => &traffic.unsealed,
-        Unopened::WrongKey => &traffic.wrong_key,
-        Unopened::OldEpoch(_) => &traffic.old_epoch,
-        Unopened::Replayed(_) | Unopened::TooLate(_) => &traffic.replayed,
-        Unopened::TooMany(_) => &traffic.above_rate,
-    };
-    counter.add(1);
 }
