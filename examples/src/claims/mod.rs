@@ -27,7 +27,7 @@ use thiserror::Error;
 
 pub use page::page;
 pub use plan::{Plan, Shard, ShardError, Unit};
-pub use plot::{Axis, Line, Plot, Point, Reference};
+pub use plot::{Axis, Line, Paper, Plot, Point, Reference};
 pub use run::{Progress, run};
 pub use samples::{MergeError, Sample, Samples};
 pub use table::write_table;

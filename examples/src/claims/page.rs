@@ -2,7 +2,7 @@
 
 use core::fmt::Write;
 
-use super::{Finding, Verdict};
+use super::{Finding, Paper, Verdict};
 
 /// The whole page.
 #[must_use]
@@ -79,14 +79,26 @@ fn section(page: &mut String, finding: &Finding) {
                 put(
                     page,
                     format_args!(
-                        "<figure>\n<figcaption>{}</figcaption>\n<div class=\"plot\">{svg}</div>\n</figure>\n",
-                        text(&plot.title)
+                        "<figure>\n<figcaption>{}{}</figcaption>\n<div class=\"plot\">{svg}</div>\n</figure>\n",
+                        text(&plot.title),
+                        beside(&plot.paper),
                     ),
                 );
             }
         }
     }
     page.push_str("</section>\n");
+}
+
+/// What stands beside a title when nothing of the paper is drawn.
+fn beside(paper: &Paper) -> String {
+    match paper {
+        Paper::Figures(_) => String::new(),
+        Paper::Words(words) => format!(
+            "<span class=\"why\"> The paper gives no figure to draw: {}.</span>",
+            text(words)
+        ),
+    }
 }
 
 fn word(verdict: Verdict) -> (&'static str, &'static str) {

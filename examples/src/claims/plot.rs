@@ -17,7 +17,16 @@ pub struct Plot {
     /// Ours.
     pub lines: Vec<Line>,
     /// The paper's.
-    pub references: Vec<Reference>,
+    pub paper: Paper,
+}
+
+/// What the paper says of what is plotted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Paper {
+    /// Figures, which are drawn.
+    Figures(Vec<Reference>),
+    /// Nothing that could be drawn: what it says instead, which stands beside the title.
+    Words(String),
 }
 
 /// An axis with its name, which says the unit.
@@ -77,12 +86,44 @@ pub struct Reference {
     pub x: Option<(f64, f64)>,
 }
 
+impl Reference {
+    /// A figure that holds on the whole axis.
+    pub(crate) fn everywhere(name: impl Into<String>, y: f64) -> Self {
+        let (name, x) = (name.into(), None);
+        Self { name, y, x }
+    }
+
+    /// A figure that holds for the thing with this number.
+    pub(crate) fn at(nth: u32, name: impl Into<String>, y: f64) -> Self {
+        let nth = f64::from(nth);
+        let (name, x) = (name.into(), Some((nth - 0.4, nth + 0.4)));
+        Self { name, y, x }
+    }
+}
+
+impl Paper {
+    /// The paper says this, and gives no figure.
+    pub(crate) fn says(words: impl Into<String>) -> Self {
+        Self::Words(words.into())
+    }
+
+    /// What is drawn.
+    #[must_use]
+    pub fn figures(&self) -> &[Reference] {
+        match self {
+            Self::Figures(figures) => figures,
+            Self::Words(_) => &[],
+        }
+    }
+}
+
 /// A plot of some figures over things with names.
 pub(crate) fn over<'a>(
     title: &str,
     x: (&str, &[String]),
     unit: &str,
     lines: impl IntoIterator<Item = (&'a str, Vec<f64>)>,
+    paper: Paper,
 ) -> Plot {
     let line = |(name, figures): (&str, Vec<f64>)| Line {
         name: name.to_owned(),
@@ -102,7 +143,7 @@ pub(crate) fn over<'a>(
         x: Axis::Names(x.0.to_owned(), x.1.to_vec()),
         y: Axis::Plain(unit.to_owned()),
         lines: lines.into_iter().map(line).collect(),
-        references: Vec::new(),
+        paper,
     }
 }
 
@@ -123,6 +164,13 @@ const PAPER: RGBColor = RGBColor(0x6b, 0x6b, 0x6b);
 
 const SIZE: (u32, u32) = (760, 380);
 const FONT: &str = "system-ui, sans-serif";
+/// The height of a row of the legend, which stands above the plot: a mark among the points would
+/// look like one of them.
+const ROW: i32 = 20;
+/// About the width of a letter of the legend.
+const LETTER: usize = 7;
+/// Where the legend begins.
+const MARGIN: i32 = 72;
 
 impl Axis {
     fn name(&self) -> &str {
@@ -153,7 +201,7 @@ impl Plot {
         let (left, right) = range(points().map(|point| point.x))?;
         let tops = points().map(|point| point.high.max(point.y));
         let lows = points().map(|point| point.low.min(point.y));
-        let references = || self.references.iter().map(|it| it.y);
+        let references = || self.paper.figures().iter().map(|it| it.y);
         let (_, top) = range(tops.chain(references()))?;
         let (bottom, _) = range(lows.chain(references()))?;
         // From 0, but for what lies below.
@@ -174,7 +222,19 @@ impl Plot {
         (left, right): (f64, f64),
         (bottom, top): (f64, f64),
     ) -> Result<(), Box<dyn core::error::Error>> {
-        let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+        let all = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+        let marks = self.marks();
+        let rows = marks.last().map_or(0, |it| it.1 / ROW + 1);
+        let (legend, area) = all.split_vertically(rows * ROW);
+        for (x, y, line, colour) in marks {
+            let middle = y + ROW / 2;
+            legend.draw(&Circle::new((x, middle), 4, colour.filled()))?;
+            let style = (FONT, 13)
+                .into_font()
+                .color(&INK)
+                .pos(Pos::new(HPos::Left, VPos::Center));
+            legend.draw(&Text::new(line, (x + 9, middle), style))?;
+        }
         let mut chart = ChartBuilder::on(&area)
             .margin(8)
             .x_label_area_size(44)
@@ -194,9 +254,9 @@ impl Plot {
             .x_label_formatter(&|at| self.x.mark(*at))
             .y_label_formatter(&|at| self.y.mark(*at))
             .label_style(label.clone())
-            .axis_desc_style(label.clone())
+            .axis_desc_style(label)
             .draw()?;
-        for reference in &self.references {
+        for reference in self.paper.figures() {
             let (from, to) = reference.x.unwrap_or((left, right));
             let ends = [(from, reference.y), (to, reference.y)];
             chart.draw_series(DashedLineSeries::new(ends, 5, 4, PAPER.stroke_width(2)))?;
@@ -229,22 +289,32 @@ impl Plot {
                     colour.stroke_width(1),
                 )
             }))?;
-            chart
-                .draw_series(
-                    line.points
-                        .iter()
-                        .map(|point| Circle::new(place(point), 4, colour.filled())),
-                )?
-                .label(line.name.clone())
-                .legend(|(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
+            chart.draw_series(
+                line.points
+                    .iter()
+                    .map(|point| Circle::new(place(point), 4, colour.filled())),
+            )?;
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .label_font(label)
-            .draw()?;
-        area.present()?;
+        all.present()?;
         Ok(())
+    }
+
+    /// Where the legend's marks stand, with what they mean. A line without a name has none.
+    fn marks(&self) -> Vec<(i32, i32, String, RGBColor)> {
+        let (mut x, mut y) = (MARGIN, 0);
+        let named = self.lines.iter().zip(COLOURS.iter().cycle());
+        named
+            .filter(|(line, _)| !line.name.is_empty())
+            .map(|(line, &colour)| {
+                let width = 24 + (LETTER * line.name.chars().count()) as i32;
+                if x > MARGIN && x + width > SIZE.0 as i32 {
+                    (x, y) = (MARGIN, y + ROW);
+                }
+                let at = x;
+                x += width;
+                (at, y, line.name.clone(), colour)
+            })
+            .collect()
     }
 }
 
@@ -254,4 +324,50 @@ fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
         let (low, high) = range.unwrap_or((value, value));
         Some((value.min(low), value.max(high)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plot(names: [&str; 2], paper: Paper) -> String {
+        let unit = ["a".to_owned(), "b".to_owned(), "c".to_owned()];
+        let lines = names.map(|name| (name, vec![1.0, 2.0, 3.0]));
+        over("title", ("x", &unit), "y", lines, paper)
+            .svg()
+            .unwrap()
+    }
+
+    /// The heights of all circles.
+    fn circles(svg: &str) -> Vec<i32> {
+        let circles = svg.split("<circle ").skip(1);
+        circles
+            .map(|it| {
+                let (_, rest) = it.split_once("cy=\"").unwrap();
+                rest.split('"').next().unwrap().parse().unwrap()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn marks_of_the_legend_stand_above_all_points() {
+        let svg = plot(["one", "other"], Paper::says("nothing"));
+        let heights = circles(&svg);
+        let (marks, points): (Vec<i32>, Vec<i32>) = heights.iter().partition(|it| **it < ROW);
+        assert_eq!((marks.len(), points.len()), (2, 6));
+    }
+
+    #[test]
+    fn a_line_without_a_name_has_no_mark() {
+        let svg = plot(["", ""], Paper::says("nothing"));
+        assert_eq!(circles(&svg).len(), 6);
+    }
+
+    #[test]
+    fn what_the_paper_gives_is_drawn() {
+        let without = plot(["one", "other"], Paper::says("nothing"));
+        let figure = Reference::at(1, "paper: 7", 7.0);
+        let with = plot(["one", "other"], Paper::Figures(vec![figure]));
+        assert!(with.contains("paper: 7") && !without.contains("paper: 7"));
+    }
 }

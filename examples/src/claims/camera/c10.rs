@@ -12,7 +12,7 @@ use rand_core::SeedableRng;
 
 use super::lab::{member, plot, tell, words};
 use crate::claims::stats::mean;
-use crate::claims::{Claim, Experiment, Fault, Judgement, Sample, Samples, Verdict};
+use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples, Verdict};
 use crate::ricart_agrawala::{self, RicartAgrawala};
 
 const NODES: [usize; 3] = [16, 64, 256];
@@ -284,6 +284,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ("nodes", &names),
             "bytes",
             lines,
+            Paper::says("as many messages, and a RELEASE; it counts no bytes"),
         )],
     })
 }

@@ -1,7 +1,7 @@
 //! C3: how the wait falls with the number of those that want to enter.
 
 use super::lab::{BOTH, Contention, THESIS, both, experiments, fewest, plot, words};
-use crate::claims::{Claim, Judgement, Samples, Verdict};
+use crate::claims::{Claim, Judgement, Paper, Samples, Verdict};
 
 /// So many ask at once.
 pub(super) const REQUESTERS: [usize; 5] = [2, 5, 10, 20, 40];
@@ -62,6 +62,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ("requesters", &names),
             "wait / requesters, ms",
             BOTH.into_iter().zip([waits, eager]),
+            Paper::says("it falls and flattens (figure 5.1, a curve)"),
         )],
     })
 }

@@ -2,7 +2,7 @@
 
 use super::c3::{REQUESTERS, settings};
 use super::lab::{BOTH, both, experiments, fewest, plot, words};
-use crate::claims::{Claim, Judgement, Samples, Verdict};
+use crate::claims::{Claim, Judgement, Paper, Samples, Verdict};
 
 /// The largest figure may be so many percent above the smallest.
 const BAND: f64 = 25.0;
@@ -56,6 +56,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ("requesters", &names),
             "messages / requesters",
             BOTH.into_iter().zip([messages, eager]),
+            Paper::says("constant (a curve)"),
         )],
     })
 }

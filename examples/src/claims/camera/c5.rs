@@ -1,7 +1,7 @@
 //! C5: what a larger mesh costs.
 
 use super::lab::{BOTH, Contention, Seen, THESIS, both, experiments, fewest, plot, words};
-use crate::claims::{Claim, Judgement, Samples, Verdict};
+use crate::claims::{Claim, Judgement, Paper, Samples, Verdict};
 
 const NODES: [usize; 5] = [16, 32, 64, 128, 256];
 
@@ -69,12 +69,14 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 ("nodes", &names),
                 "wait / requesters, ms",
                 BOTH.into_iter().zip([waits, eager_waits]),
+                Paper::says("it grows, and levels off by 256 nodes (curves)"),
             ),
             plot(
                 "Messages a node",
                 ("nodes", &names),
                 "messages / nodes",
                 BOTH.into_iter().zip([a_node, eager_a_node]),
+                Paper::says("it grows less than the nodes (curves)"),
             ),
         ],
     })

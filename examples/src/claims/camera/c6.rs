@@ -1,7 +1,7 @@
 //! C6: what loss costs.
 
 use super::lab::{BOTH, Contention, THESIS, both, experiments, fewest, plot, words};
-use crate::claims::{Claim, Judgement, Samples, Verdict};
+use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 /// Percent lost on a hop.
 const LOSS: [u32; 4] = [5, 10, 15, 20];
@@ -38,6 +38,11 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     let times = |figures: &[f64]| Some(figures.last()? / figures.first()?);
     let (wait, traffic) = (times(&waits)?, times(&messages)?);
     let most = wait.max(traffic);
+    let (least_wait, least_traffic) = (*waits.first()?, *messages.first()?);
+    let most_at_20 = |at_5: f64| {
+        let name = format!("thesis: below {PAPER:.0} times that at 5%");
+        Paper::Figures(vec![Reference::at(3, name, at_5 * PAPER)])
+    };
     let names: Vec<String> = LOSS.iter().map(|it| format!("{it}%")).collect();
     Some(Judgement {
         paper: format!("{PAPER:.0}"),
@@ -68,12 +73,14 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 ("lost on a hop", &names),
                 "wait / requesters, ms",
                 BOTH.into_iter().zip([waits, eager_waits]),
+                most_at_20(least_wait),
             ),
             plot(
                 "Messages by loss",
                 ("lost on a hop", &names),
                 "messages / requesters",
                 BOTH.into_iter().zip([messages, eager_messages]),
+                most_at_20(least_traffic),
             ),
         ],
     })

@@ -2,7 +2,7 @@
 
 use super::lab::{plot, words};
 use super::workload::{Arrivals, Requesters, Seen, Workload};
-use crate::claims::{Claim, Judgement, Samples, Verdict};
+use crate::claims::{Claim, Judgement, Paper, Samples, Verdict};
 
 /// The largest of Zipf's figures may be so many times the smallest.
 const FLAT: f64 = 2.0;
@@ -94,7 +94,8 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     let plot_of = |title: &str, unit: &str, figure: fn(&Seen) -> f64| {
         let lines = rows.iter().map(|row| row.iter().map(figure).collect());
         let lines = names_of.into_iter().zip(lines);
-        plot(title, ("between / inside", &names), unit, lines)
+        let shape = Paper::says("Zipf is below uniform, and flat (figure 5.7, curves)");
+        plot(title, ("between / inside", &names), unit, lines, shape)
     };
     Some(Judgement {
         paper: "Zipf below uniform, and flat".to_owned(),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::claims::membership::lists::{Completeness, Lists, TENTHS};
 use crate::claims::stats::mean;
 use crate::claims::{
-    Axis, Claim, Experiment, Fault, Judgement, Line, Plot, Point, Reference, Sample, Samples,
-    Verdict,
+    Axis, Claim, Experiment, Fault, Judgement, Line, Paper, Plot, Point, Reference, Sample,
+    Samples, Verdict,
 };
 
 const NODES: usize = 256;
@@ -168,11 +168,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 line("the thesis' rules", &thesis),
                 line("our leanest rules", &ours),
             ],
-            references: vec![Reference {
-                name: "thesis".to_owned(),
-                y: mean,
-                x: None,
-            }],
+            paper: Paper::Figures(vec![Reference::everywhere("thesis", mean)]),
         }],
     })
 }

@@ -32,6 +32,12 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             notes()
         ),
         trials: cuts.trials,
-        plots: plots(samples, "Completion time", "units", completion),
+        plots: plots(
+            samples,
+            "Completion time",
+            "units",
+            completion,
+            "a mean cut over all settings, and curves (figures 6.4 to 6.6)",
+        ),
     })
 }

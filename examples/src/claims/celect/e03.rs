@@ -8,7 +8,7 @@ use super::figures::{
 };
 use super::lab::{PROTOCOLS, Setting};
 use crate::claims::stats::mean;
-use crate::claims::{Claim, Judgement, Reference, Samples, Verdict};
+use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 /// At 5 and 20% lost.
 const PAPER: [f64; 2] = [28.0, 157.0];
@@ -56,23 +56,27 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         Some(format!("{protocol:?} {mean:.0}"))
     });
     let bytes: Option<Vec<String>> = bytes.into_iter().collect();
-    let references = PAPER.iter().zip([0.0, 3.0]).map(|(paper, x)| Reference {
-        name: "thesis, Hybrid".to_owned(),
-        y: 1.0 + paper / 100.0,
-        x: Some((x - 0.4, x + 0.4)),
+    let [low, high] = lowest_and_highest(|it| it);
+    let base = [low, high].map(|it| mean_of(samples, &it, Protocol::Base, leaders));
+    let references = PAPER.iter().zip(base).zip([0, 3]);
+    let references = references.filter_map(|((paper, base), nth)| {
+        let times = 1.0 + paper / 100.0;
+        let name = format!("thesis: Hybrid, {times:.2} times Base");
+        Some(Reference::at(nth, name, base? * times))
     });
     let mut all_plots = vec![plot(
         samples,
         Over::Losses,
         ("Leaders in one election", "announcements"),
         leaders,
-        references.collect(),
+        Paper::Figures(references.collect()),
     )];
     all_plots.extend(plots(
         samples,
         "Bytes of an election, summed over hops",
         "bytes",
         hop_bytes,
+        "curves (figures 6.1 to 6.3)",
     ));
     Some(Judgement {
         paper: PAPER.map(|it| format!("{it:.0}")).join(" / "),

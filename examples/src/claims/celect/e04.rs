@@ -6,7 +6,7 @@ use super::figures::{
     Over, experiments, fewest, health, lowest_and_highest, mean_of, otherwise, plot,
 };
 use super::lab::Setting;
-use crate::claims::{Claim, Judgement, Samples, Verdict};
+use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 /// At 5 and 20% lost.
 const PAPER: [f64; 2] = [1.5, 28.5];
@@ -56,6 +56,11 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         Some(format!("{:.1} / {:.1} with {name}", low?, high?))
     });
     let others: Option<Vec<String>> = others.collect();
+    let references = PAPER.iter().zip(ranks_of_both).zip([0, 3]);
+    let references = references.map(|((paper, [base, ..]), nth)| {
+        let name = format!("thesis: {paper} times Base");
+        Reference::at(nth, name, base * paper)
+    });
     Some(Judgement {
         paper: PAPER.map(|it| format!("{it:.1}")).join(" / "),
         ours: ours.map(|it| format!("{it:.1}")).join(" / "),
@@ -84,7 +89,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 "nodes that are less healthy",
             ),
             health,
-            Vec::new(),
+            Paper::Figures(references.collect()),
         )],
     })
 }

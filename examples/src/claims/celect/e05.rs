@@ -7,7 +7,7 @@ use super::figures::{
 };
 use super::lab::{Announcement, Setting};
 use crate::claims::stats::mean;
-use crate::claims::{Claim, Judgement, Reference, Samples, Verdict};
+use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 /// The range of Preferred and Hybrid.
 const PAPER: (f64, f64) = (0.5, 2.0);
@@ -90,13 +90,11 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             Over::Losses,
             ("Rank of the leader by hash", "nodes of lower hash"),
             hash,
-            [PAPER.0, PAPER.1]
-                .map(|y| Reference {
-                    name: "thesis, Preferred and Hybrid".to_owned(),
-                    y,
-                    x: None,
-                })
-                .into(),
+            Paper::Figures(
+                [PAPER.0, PAPER.1]
+                    .map(|y| Reference::everywhere("thesis, Preferred and Hybrid", y))
+                    .into(),
+            ),
         )],
     })
 }

@@ -11,7 +11,9 @@ use selvedge_sim::network::{Link, Network, Topology};
 
 use super::lacking::{draw, lackers, member};
 use crate::claims::plot::over;
-use crate::claims::{Claim, Experiment, Fault, Judgement, Reference, Sample, Samples, Verdict};
+use crate::claims::{
+    Claim, Experiment, Fault, Judgement, Paper, Reference, Sample, Samples, Verdict,
+};
 
 const NODES: usize = 128;
 /// From so many lists the lowest is missing.
@@ -160,27 +162,22 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     let ranks = |all: &[Seen]| all.iter().map(|it| it.rank).collect();
     let low = LOW.map(|it| it.to_string());
     let many = MANY.map(|it| it.to_string());
-    let mut plots = vec![
+    let plots = vec![
         over(
             "Hash rank of the leader by c, 5 initiators (figure 7.1)",
             ("c", &low),
             "rank",
             [("Base", ranks(&by_c))],
+            Paper::Figures(vec![Reference::everywhere("thesis, worst", PAPER / 100.0)]),
         ),
         over(
             "Hash rank of the leader by initiators, c = 3 (figure 7.2)",
             ("initiators", &many),
             "rank",
             [("Base", ranks(&by_initiators))],
+            Paper::says("curves"),
         ),
     ];
-    if let Some(first) = plots.first_mut() {
-        first.references.push(Reference {
-            name: "thesis, worst".to_owned(),
-            y: PAPER / 100.0,
-            x: None,
-        });
-    }
     Some(Judgement {
         paper: format!("{PAPER:.0}"),
         ours: format!("{:.2}", worst.wrong),

@@ -9,7 +9,9 @@ use selvedge_core::{Choose, Member, NodeId, Ratio};
 
 use super::lacking::{column, draw, lackers, member};
 use crate::claims::plot::over;
-use crate::claims::{Claim, Experiment, Fault, Judgement, Plot, Sample, Samples, Verdict};
+use crate::claims::{
+    Claim, Experiment, Fault, Judgement, Paper, Plot, Reference, Sample, Samples, Verdict,
+};
 
 /// Samples and elections in a trial, one of each a round. The first are for getting going.
 const ROUNDS: usize = 120;
@@ -390,6 +392,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 ("sample size", &sizes),
                 "% of N",
                 lines,
+                Paper::Figures(vec![Reference::everywhere("thesis, at most, at 50", PAPER)]),
             ),
             run(samples)?,
         ],
@@ -423,5 +426,6 @@ fn run(samples: &Samples) -> Option<Plot> {
             ("as printed", line(1)),
             ("counted", line(2)),
         ],
+        Paper::says("a curve of one run"),
     ))
 }

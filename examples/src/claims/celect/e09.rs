@@ -10,7 +10,7 @@ use selvedge_core::Ratio;
 use super::lacking::draw;
 use crate::claims::plot::over;
 use crate::claims::stats::{mean, median, quantile};
-use crate::claims::{Claim, Experiment, Judgement, Reference, Sample, Samples, Verdict};
+use crate::claims::{Claim, Experiment, Judgement, Paper, Reference, Sample, Samples, Verdict};
 
 const NODES: u16 = 128;
 /// From so many lists the lowest is missing.
@@ -237,17 +237,20 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     let lines = all
         .iter()
         .map(|(words, seen)| (*words, seen.course.clone()));
-    let mut plot = over(
+    let plot = over(
         "The mean estimate after so many elections (figure 7.5)",
         ("elections", &rounds),
         "c",
         lines,
+        Paper::Figures(vec![
+            Reference::everywhere("real", f64::from(REAL)),
+            Reference {
+                name: format!("thesis: there from about {PAPER} elections on"),
+                y: f64::from(REAL),
+                x: Some((PAPER as f64 - 1.0, ROUNDS as f64 - 1.0)),
+            },
+        ]),
     );
-    plot.references.push(Reference {
-        name: "real".to_owned(),
-        y: f64::from(REAL),
-        x: None,
-    });
     Some(Judgement {
         paper: format!("about {PAPER}"),
         ours: told(counted.there),

@@ -5,7 +5,7 @@ use selvedge_celect::Protocol;
 use super::lab::{Announcement, Bias, HISTORY, PROTOCOLS, Seen, Setting};
 use crate::claims::membership::traces::{PERIOD, Placement};
 use crate::claims::stats::{Estimate, cut, mean};
-use crate::claims::{Axis, Experiment, Line, Plot, Point, Reference, Samples};
+use crate::claims::{Axis, Experiment, Line, Paper, Plot, Point, Samples};
 
 /// What is chosen where the thesis is silent: nobody fails, so f is 0.
 const DEFAULT: Setting = Setting {
@@ -196,7 +196,7 @@ pub(super) fn plot(
     over: Over,
     (title, unit): (&str, &str),
     figure: fn(&Seen) -> Option<f64>,
-    references: Vec<Reference>,
+    paper: Paper,
 ) -> Plot {
     let line = |protocol: Protocol| {
         let settings = over.settings().into_iter().zip(0..);
@@ -214,7 +214,7 @@ pub(super) fn plot(
         x: over.axis(),
         y: Axis::Plain(unit.to_owned()),
         lines: PROTOCOLS.map(line).into(),
-        references,
+        paper,
     }
 }
 
@@ -224,8 +224,9 @@ pub(super) fn plots(
     title: &str,
     unit: &str,
     figure: fn(&Seen) -> Option<f64>,
+    words: &str,
 ) -> Vec<Plot> {
-    let plot = |over| plot(samples, over, (title, unit), figure, Vec::new());
+    let plot = |over| plot(samples, over, (title, unit), figure, Paper::says(words));
     OVER.map(plot).into()
 }
 

@@ -3,7 +3,7 @@
 use super::lab::{FLOOR, PERIOD, Seen, Setting, Variant};
 use crate::claims::stats::{Estimate, cut, mean, median};
 pub(super) use crate::claims::verdict::{BAND, verdict_on_cut, worst};
-use crate::claims::{Axis, Experiment, Line, Plot, Point, Reference, Samples};
+use crate::claims::{Axis, Experiment, Line, Paper, Plot, Point, Reference, Samples};
 
 /// The trials of the thesis for one point of a figure.
 pub(super) const TRIALS: u32 = 1_000;
@@ -158,14 +158,12 @@ pub(super) fn plot_of_cuts(title: &str, lines: Vec<Line>, papers: &[(&str, f64)]
         x: Axis::Plain("exponent m".to_owned()),
         y: Axis::Plain("cut against plain Medley [%]".to_owned()),
         lines,
-        references: papers
-            .iter()
-            .map(|&(name, y)| Reference {
-                name: format!("thesis, largest: {name}"),
-                y,
-                x: None,
-            })
-            .collect(),
+        paper: Paper::Figures(
+            papers
+                .iter()
+                .map(|&(name, y)| Reference::everywhere(format!("thesis, largest: {name}"), y))
+                .collect(),
+        ),
     }
 }
 

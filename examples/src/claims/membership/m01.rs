@@ -2,7 +2,7 @@
 
 use super::figures::{BAND, Cuts, by_exponent, excess, plot_of_cuts, sweep, verdict_on_cut};
 use super::lab::Variant;
-use crate::claims::{Axis, Claim, Judgement, Plot, Samples};
+use crate::claims::{Axis, Claim, Judgement, Paper, Plot, Samples};
 
 const PAPER: f64 = 31.1;
 
@@ -62,7 +62,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                     ],
                     excess,
                 ),
-                references: Vec::new(),
+                paper: Paper::says("figure 4.1 has curves and no numbers"),
             },
         ],
     })

@@ -2,7 +2,7 @@
 
 use super::figures::{BAND, Cuts, by_exponent, plot_of_cuts, spread, sweep, verdict_on_cut, worst};
 use super::lab::Variant;
-use crate::claims::{Axis, Claim, Judgement, Plot, Samples};
+use crate::claims::{Axis, Claim, Judgement, Paper, Plot, Samples};
 
 const PAPER: [(Variant, &str, f64); 3] = [
     (Variant::Both, "both", 54.6),
@@ -71,7 +71,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                     ],
                     spread,
                 ),
-                references: Vec::new(),
+                paper: Paper::says("figure 4.1 has curves and no numbers"),
             },
         ],
     })

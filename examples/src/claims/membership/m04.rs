@@ -3,7 +3,7 @@
 use super::figures::{BAND, TRIALS, column, excess, paired, spread, verdict_on_cut, worst};
 use super::lab::{Setting, Variant};
 use crate::claims::stats::{Estimate, cut, mean, quantile, tail_cut};
-use crate::claims::{Axis, Claim, Judgement, Line, Plot, Point, Reference, Samples};
+use crate::claims::{Axis, Claim, Judgement, Line, Paper, Plot, Point, Reference, Samples};
 
 /// Which part of all trials lies below the tail.
 const TAIL: f64 = 0.95;
@@ -83,18 +83,10 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 name: "both feedbacks".to_owned(),
                 points: vec![point(0.0, found), point(1.0, found_spread)],
             }],
-            references: vec![
-                Reference {
-                    name: "thesis".to_owned(),
-                    y: DETECTION,
-                    x: Some((-0.4, 0.4)),
-                },
-                Reference {
-                    name: "thesis".to_owned(),
-                    y: SPREAD,
-                    x: Some((0.6, 1.4)),
-                },
-            ],
+            paper: Paper::Figures(vec![
+                Reference::at(0, "thesis", DETECTION),
+                Reference::at(1, "thesis", SPREAD),
+            ]),
         }],
     })
 }

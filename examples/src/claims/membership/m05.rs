@@ -3,7 +3,9 @@
 use super::figures::{TRIALS, detection, paired};
 use super::lab::{Fault, Setting, Variant};
 use crate::claims::stats::mean;
-use crate::claims::{Axis, Claim, Judgement, Line, Plot, Point, Reference, Samples, Verdict};
+use crate::claims::{
+    Axis, Claim, Judgement, Line, Paper, Plot, Point, Reference, Samples, Verdict,
+};
 
 /// Exponent, rules, name, the thesis' gap.
 const PAPER: [(u8, Variant, &str, f64); 3] = [
@@ -109,15 +111,13 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                         })
                         .collect(),
                 }],
-                references: PAPER
-                    .iter()
-                    .zip(0..)
-                    .map(|(it, nth)| Reference {
-                        name: "thesis".to_owned(),
-                        y: it.3,
-                        x: Some((f64::from(nth) - 0.4, f64::from(nth) + 0.4)),
-                    })
-                    .collect(),
+                paper: Paper::Figures(
+                    PAPER
+                        .iter()
+                        .zip(0..)
+                        .map(|(it, nth)| Reference::at(nth, "thesis", it.3))
+                        .collect(),
+                ),
             },
             Plot {
                 title: "First detection time when half of all fail; bars: quartiles of the trials' means".to_owned(),
@@ -130,7 +130,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                     name: "measured".to_owned(),
                     points: bars.collect(),
                 }],
-                references: Vec::new(),
+                paper: Paper::says("it gives the gaps above, and no times"),
             },
         ],
     })

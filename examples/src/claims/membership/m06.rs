@@ -5,7 +5,7 @@ use super::figures::{
 };
 use super::lab::{Setting, Variant};
 use crate::claims::stats::mean;
-use crate::claims::{Axis, Claim, Judgement, Line, Plot, Point, Reference, Samples};
+use crate::claims::{Axis, Claim, Judgement, Line, Paper, Plot, Point, Reference, Samples};
 
 const SWIM: Setting = Setting::new(Variant::Plain, 0);
 
@@ -139,6 +139,6 @@ fn plot(samples: &Samples, swim: f64) -> Plot {
         ]
         .map(line)
         .to_vec(),
-        references: vec![reference("active", 37.8), reference("both", 31.2)],
+        paper: Paper::Figures(vec![reference("active", 37.8), reference("both", 31.2)]),
     }
 }

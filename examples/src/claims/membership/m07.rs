@@ -3,7 +3,7 @@
 use super::figures::{EXPONENTS, TRIALS, column, detection, paired};
 use super::lab::{Fault, PATIENCE, PERIOD, Placement, Setting, Variant};
 use crate::claims::stats::{cut, mean};
-use crate::claims::{Axis, Claim, Judgement, Line, Plot, Point, Samples, Verdict};
+use crate::claims::{Axis, Claim, Judgement, Line, Paper, Plot, Point, Samples, Verdict};
 
 const VARIANTS: [Variant; 4] = [
     Variant::Plain,
@@ -101,7 +101,9 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             x: Axis::Plain("exponent m".to_owned()),
             y: Axis::Plain("first detection [units]".to_owned()),
             lines: VARIANTS.map(line).to_vec(),
-            references: Vec::new(),
+            paper: Paper::says(
+                "at high m passive feedback helps more than active (figure 4.3, curves)",
+            ),
         }],
     })
 }

@@ -3,7 +3,7 @@
 use super::figures::{column, detection, excess, middle, units};
 use super::lab::{Seen, Setting, Variant};
 use crate::claims::stats::{deviation, fit, mean, median};
-use crate::claims::{Axis, Claim, Judgement, Line, Plot, Samples, Verdict};
+use crate::claims::{Axis, Claim, Judgement, Line, Paper, Plot, Samples, Verdict};
 
 /// Numbers of nodes, and of trials. The thesis ran 1,000 of each, 200 of the last. Ours take a
 /// tenth of the time at 49 nodes and grow with the square, so large meshes get fewer.
@@ -114,12 +114,12 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             })
             .collect(),
     };
-    let plot = |title: &str, y: &str, figure: fn(&Seen) -> Option<f64>| Plot {
+    let plot = |title: &str, y: &str, figure: fn(&Seen) -> Option<f64>, shape: &str| Plot {
         title: format!("{title}; bars: quartiles"),
         x: Axis::Log2("nodes".to_owned()),
         y: Axis::Plain(y.to_owned()),
         lines: VARIANTS.map(|variant| line(variant, figure)).to_vec(),
-        references: Vec::new(),
+        paper: Paper::says(shape),
     };
     Some(Judgement {
         paper: "flat; a straight line over log N".to_owned(),
@@ -143,11 +143,13 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 "Median excess of the first detection time",
                 "excess [units]",
                 excess,
+                "flat (figure 4.6, curves)",
             ),
             plot(
                 "Median time from the first detection until half of all know",
                 "dissemination [units]",
                 half_spread,
+                "a straight line over log N (figure 4.6, curves)",
             ),
         ],
     })

@@ -3,7 +3,9 @@
 use super::figures::{TRIALS, column, detection, product};
 use super::lab::{Setting, Variant};
 use super::mobility::Mobility;
-use crate::claims::{Axis, Claim, Judgement, Line, Plot, Point, Reference, Samples, Verdict};
+use crate::claims::{
+    Axis, Claim, Judgement, Line, Paper, Plot, Point, Reference, Samples, Verdict,
+};
 
 const METRES: [u32; 4] = [4, 8, 12, 16];
 
@@ -93,14 +95,16 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             x: Axis::Plain("largest distance moved [m]".to_owned()),
             y: Axis::Plain("rise of the product [%]".to_owned()),
             lines,
-            references: PAPER
-                .iter()
-                .map(|&(percent, paper)| Reference {
-                    name: format!("thesis, {percent}% moved 16 m"),
-                    y: paper,
-                    x: Some((12.0, 16.0)),
-                })
-                .collect(),
+            paper: Paper::Figures(
+                PAPER
+                    .iter()
+                    .map(|&(percent, paper)| Reference {
+                        name: format!("thesis, {percent}% moved 16 m"),
+                        y: paper,
+                        x: Some((12.0, 16.0)),
+                    })
+                    .collect(),
+            ),
         }],
     })
 }

@@ -10,8 +10,8 @@ use selvedge_sim::network::Topology;
 use super::lab::{PERIOD, Placement, Setting, Variant};
 use crate::claims::stats::median;
 use crate::claims::{
-    Axis, Claim, Experiment, Fault, Judgement, Line, Plot, Point, Reference, Sample, Samples,
-    Verdict,
+    Axis, Claim, Experiment, Fault, Judgement, Line, Paper, Plot, Point, Reference, Sample,
+    Samples, Verdict,
 };
 
 /// Placement, nodes, percent lost on a hop, the thesis' c.
@@ -245,15 +245,13 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 line("the thesis' rules", thesis),
                 line("our leanest rules", ours),
             ],
-            references: TABLE
-                .iter()
-                .zip(0..)
-                .map(|(it, nth)| Reference {
-                    name: String::new(),
-                    y: it.3 as f64,
-                    x: Some((f64::from(nth) - 0.4, f64::from(nth) + 0.4)),
-                })
-                .collect(),
+            paper: Paper::Figures(
+                TABLE
+                    .iter()
+                    .zip(0..)
+                    .map(|(it, nth)| Reference::at(nth, "thesis", it.3 as f64))
+                    .collect(),
+            ),
         }],
     })
 }

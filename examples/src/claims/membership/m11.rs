@@ -10,8 +10,8 @@ use selvedge_membership::{
 };
 
 use crate::claims::{
-    Axis, Claim, Experiment, Fault, Judgement, Line, Plot, Point, Reference, Sample, Samples,
-    Verdict,
+    Axis, Claim, Experiment, Fault, Judgement, Line, Paper, Plot, Point, Reference, Sample,
+    Samples, Verdict,
 };
 
 const NAME: &str = "membership: the worked example of Algorithm 1";
@@ -130,15 +130,13 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ),
             y: Axis::Plain("probability".to_owned()),
             lines,
-            references: AFTER
-                .iter()
-                .zip(0..)
-                .map(|(&after, nth)| Reference {
-                    name: String::new(),
-                    y: after as f64 / 100.0,
-                    x: Some((f64::from(nth) - 0.4, f64::from(nth) + 0.4)),
-                })
-                .collect(),
+            paper: Paper::Figures(
+                AFTER
+                    .iter()
+                    .zip(0..)
+                    .map(|(&after, nth)| Reference::at(nth, "thesis", after as f64 / 100.0))
+                    .collect(),
+            ),
         }],
     })
 }

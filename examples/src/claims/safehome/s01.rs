@@ -2,7 +2,7 @@
 
 use super::lab::{EV, Figure, Load, Setting, WV};
 use super::tell::{above, experiments, fewest, plot, words};
-use crate::claims::{Claim, Judgement, Samples, Verdict};
+use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 const LOADS: [Load; 3] = [Load::Morning, Load::Party, Load::Factory];
 const PAPER: f64 = 23.1;
@@ -41,6 +41,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         let means = of(model).map(|it| it.mean(Figure::Mean, samples).unwrap_or_default());
         words(means, 0)
     };
+    let weak_factory = of(WV)[2].mean(Figure::Median, samples)?;
     let largest = ours.iter().copied().fold(f64::MIN, f64::max);
     Some(Judgement {
         paper: "0 to 23.1".to_owned(),
@@ -68,6 +69,11 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ("s", Figure::Median, 1.0),
             [EV, WV].map(|model| (model.name, of(model).to_vec())),
             samples,
+            Paper::Figures(vec![Reference::at(
+                2,
+                format!("paper: EV {PAPER}% above WV"),
+                weak_factory * (1.0 + PAPER / 100.0),
+            )]),
         )],
     })
 }

@@ -2,7 +2,7 @@
 
 use super::lab::{EV, Figure, GSV, Load, PSV, Setting};
 use super::tell::{above, experiments, fewest, plot};
-use crate::claims::{Claim, Judgement, Samples, Verdict};
+use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 const PAPER: f64 = 15.0;
 
@@ -54,6 +54,11 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 ("party", settings()[3..].to_vec()),
             ],
             samples,
+            Paper::Figures(vec![Reference::at(
+                1,
+                format!("paper, morning: {PAPER}% above EV"),
+                ev.mean(Figure::P90, samples)? * (1.0 + PAPER / 100.0),
+            )]),
         )],
     })
 }

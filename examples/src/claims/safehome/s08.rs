@@ -2,8 +2,8 @@
 
 use super::lab::{EV, Figure, GSV, Load, Model, PSV, S_GSV, Setting};
 use super::scenario::TABLE_3;
-use super::tell::{experiments, fewest, plot, reference, words};
-use crate::claims::{Claim, Judgement, Samples, Verdict};
+use super::tell::{experiments, fewest, plot, words};
+use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 const MODELS: [Model; 4] = [GSV, S_GSV, PSV, EV];
 /// Percent of the commands that must succeed.
@@ -62,17 +62,20 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     let (must, failing) = (names(&MUST), names(&FAILING));
     let must: Vec<&str> = must.iter().map(String::as_str).collect();
     let failing: Vec<&str> = failing.iter().map(String::as_str).collect();
-    let mut by_must = plot(
+    let plateaus = || {
+        Paper::Figures(vec![
+            Reference::everywhere("paper: GSV levels off", PAPER[0]),
+            Reference::everywhere("paper: S-GSV levels off", PAPER[1]),
+        ])
+    };
+    let by_must = plot(
         "S8: commands rolled back, 25% of devices fail",
         ("% of commands that must succeed", &must),
         ("%", Figure::Restored, 100.0),
         lines(by_must),
         samples,
+        plateaus(),
     );
-    by_must.references = vec![
-        reference("GSV in the paper", PAPER[0]),
-        reference("S-GSV in the paper", PAPER[1]),
-    ];
     Some(Judgement {
         paper: "EV least; 50 / 40".to_owned(),
         ours: format!("EV {ev:.1}, PSV {psv:.1}; {gsv:.1} / {strong:.1}"),
@@ -101,6 +104,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 ("%", Figure::Restored, 100.0),
                 lines(by_failing),
                 samples,
+                plateaus(),
             ),
             plot(
                 "S8: aborted routines, all commands must succeed",
@@ -108,6 +112,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 ("%", Figure::Aborted, 100.0),
                 lines(by_failing),
                 samples,
+                Paper::says("curves (figures 13a and 13b)"),
             ),
         ],
     })

@@ -3,7 +3,7 @@
 use super::lab::{EV, Figure, Load, Setting};
 use super::scenario::{Micro, TABLE_3};
 use super::tell::{experiments, fewest, plot, words};
-use crate::claims::{Claim, Judgement, Samples, Verdict};
+use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 const PAPER: [f64; 2] = [3.0, 10.0];
 
@@ -88,6 +88,11 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ("% of pairs that share a device", sharing, 100.0),
             [("EV", by_share())],
             samples,
+            Paper::Figures(
+                PAPER
+                    .map(|it| Reference::everywhere(format!("paper: {it}%"), it))
+                    .into(),
+            ),
         )],
     })
 }

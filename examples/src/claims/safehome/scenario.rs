@@ -155,6 +155,16 @@ pub(super) struct Micro {
     pub(super) long_seconds: u64,
     /// The mean length of a short command, in seconds.
     pub(super) short_seconds: u64,
+    pub(super) lengths: Lengths,
+}
+
+/// How long commands are around their mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lengths {
+    /// Normally distributed, with a third of the mean as deviation.
+    Normal,
+    /// Within two seconds of it, each second alike.
+    Even,
 }
 
 pub(super) const TABLE_3: Micro = Micro {
@@ -167,6 +177,31 @@ pub(super) const TABLE_3: Micro = Micro {
     long: 10,
     long_seconds: 1_200,
     short_seconds: 10,
+    lengths: Lengths::Normal,
+};
+
+/// What the authors' program ran for figure 14, by the settings that are published with it: fewer
+/// devices, and more and longer commands than table 3.
+pub(super) const FIGURE_14: Micro = Micro {
+    devices: 15,
+    commands: 4,
+    zipf: 1,
+    long: 20,
+    long_seconds: 2_012,
+    short_seconds: 62,
+    lengths: Lengths::Even,
+    ..TABLE_3
+};
+
+/// What the authors' program ran for figure 15c, by the settings that are published with it: fewer
+/// devices and shorter long commands than table 3.
+pub(super) const FIGURE_15C: Micro = Micro {
+    devices: 10,
+    zipf: 1,
+    long_seconds: 402,
+    short_seconds: 12,
+    lengths: Lengths::Even,
+    ..TABLE_3
 };
 
 impl Micro {
@@ -181,13 +216,18 @@ impl Micro {
                 usual.concurrent as u64,
             ),
             ("commands", self.commands, usual.commands),
+            ("devices", self.devices.into(), usual.devices.into()),
             ("zipf", self.zipf.into(), usual.zipf.into()),
             ("% long", self.long, usual.long),
             ("s long", self.long_seconds, usual.long_seconds),
+            ("s short", self.short_seconds, usual.short_seconds),
         ] {
             if ours != usual {
                 name += &format!(", {ours} {what}");
             }
+        }
+        if self.lengths == Lengths::Even {
+            name += ", even lengths";
         }
         if self.users {
             name += ", users who wait";
@@ -200,7 +240,11 @@ impl Micro {
         let weight = |nth: u32| (1e6 / f64::from(nth).powf(exponent)).round() as u64;
         let weights: Vec<u64> = (1..=self.devices).map(weight).collect();
         let mut routine = |_| {
-            let count = normal(self.commands, rng).min(self.devices.into()) as usize;
+            let count = match self.lengths {
+                Lengths::Normal => normal(self.commands, rng),
+                Lengths::Even => self.commands,
+            };
+            let count = count.min(self.devices.into()) as usize;
             // As in the authors' program: the one in the middle.
             let long = (rng.below(100) < self.long).then_some(count / 2);
             let mut left = weights.clone();
@@ -210,7 +254,11 @@ impl Micro {
                 } else {
                     self.short_seconds
                 };
-                let seconds = u32::try_from(normal(mean, rng)).unwrap_or(u32::MAX);
+                let seconds = match self.lengths {
+                    Lengths::Normal => normal(mean, rng),
+                    Lengths::Even => (mean + rng.below(5)).saturating_sub(2),
+                };
+                let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
                 (draw(&mut left, rng), seconds)
             });
             needs.collect()

@@ -2,7 +2,7 @@
 
 use super::lab::{Figure, Setting};
 use crate::claims::stats::quantile;
-use crate::claims::{Axis, Experiment, Line, Plot, Point, Reference, Samples};
+use crate::claims::{Axis, Experiment, Line, Paper, Plot, Point, Samples};
 
 /// What is to be run for these.
 pub(super) fn experiments(settings: impl IntoIterator<Item = Setting>) -> Vec<Experiment> {
@@ -49,6 +49,7 @@ pub(super) fn plot(
     y: (&str, Figure, f64),
     lines: impl IntoIterator<Item = (&'static str, Vec<Setting>)>,
     samples: &Samples,
+    paper: Paper,
 ) -> Plot {
     let (unit, figure, factor) = y;
     let point = |(x, setting): (u32, &Setting)| {
@@ -74,15 +75,6 @@ pub(super) fn plot(
         ),
         y: Axis::Plain(unit.to_owned()),
         lines: lines.into_iter().map(line).collect(),
-        references: Vec::new(),
-    }
-}
-
-/// A figure of the paper.
-pub(super) fn reference(name: &str, y: f64) -> Reference {
-    Reference {
-        name: name.to_owned(),
-        y,
-        x: None,
+        paper,
     }
 }

@@ -4,7 +4,9 @@ use super::live::Report;
 use super::simulated::Simulated;
 use super::{Setting, Takeover};
 use crate::claims::stats::{deviation, mean, quantile};
-use crate::claims::{Axis, Claim, Finding, Judgement, Line, Plot, Point, Reference, Verdict};
+use crate::claims::{
+    Axis, Claim, Finding, Judgement, Line, Paper, Plot, Point, Reference, Verdict,
+};
 
 /// The thesis: election on 16 Raspberry Pis, and ZooKeeper on the same, in kbit/s.
 const THESIS: (f64, f64) = (20.0, 117.0);
@@ -361,10 +363,10 @@ fn curve(measured: &Measured) -> Plot {
         x: Axis::Plain("kbit/s of all nodes together, with IP and UDP headers".to_owned()),
         y: Axis::Plain("seconds".to_owned()),
         lines,
-        references: vec![Reference {
+        paper: Paper::Figures(vec![Reference {
             name: format!("goal: {} s at {} kbit/s", GOAL.1, GOAL.0),
             y: GOAL.1,
             x: Some((0.0, GOAL.0)),
-        }],
+        }]),
     }
 }

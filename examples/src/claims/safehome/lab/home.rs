@@ -80,6 +80,10 @@ pub(super) struct Home {
     running: u64,
     /// The sum of those that ran, over so many starts and ends.
     pub(super) ran: (u64, u64),
+    /// The time that all of them ran, added up, over the time during which any did.
+    pub(super) ran_for: (Span, Span),
+    /// When a routine last started or ended.
+    turned: Time,
     open: usize,
 }
 
@@ -94,6 +98,7 @@ impl Home {
             scheduler,
             pre_leases,
             post_leases,
+            stretch,
             ..
         } = setting.model;
         let config = Config {
@@ -101,6 +106,7 @@ impl Home {
             scheduler,
             pre_leases,
             post_leases,
+            stretch,
             short: ANSWER,
             ..Config::default()
         };
@@ -119,6 +125,8 @@ impl Home {
             order: Vec::new(),
             running: 0,
             ran: (0, 0),
+            ran_for: (Span::ZERO, Span::ZERO),
+            turned: Time::ZERO,
             open: 0,
             scenario,
         };
@@ -342,8 +350,7 @@ impl Home {
                 Event::Started(routine) => {
                     let now = self.now;
                     self.job(routine)?.started = Some(now);
-                    self.running += 1;
-                    self.ran = (self.ran.0 + self.running, self.ran.1 + 1);
+                    self.now_run(self.running + 1);
                 }
                 Event::Committed(routine) => self.ended(routine, None)?,
                 Event::Aborted { routine, undo, why } => {
@@ -366,6 +373,17 @@ impl Home {
         Ok(())
     }
 
+    /// A routine starts or ends, and so many run now.
+    fn now_run(&mut self, count: u64) {
+        let took = self.now.since(self.turned);
+        if self.running > 0 {
+            self.ran_for.0 = self.ran_for.0 + Span(took.0.saturating_mul(self.running));
+            self.ran_for.1 = self.ran_for.1 + took;
+        }
+        (self.running, self.turned) = (count, self.now);
+        self.ran = (self.ran.0 + count, self.ran.1 + 1);
+    }
+
     fn job(&mut self, routine: RoutineId) -> Result<&mut Job, Fault> {
         let job = self.jobs.get_mut(number(routine));
         job.ok_or_else(|| Fault::Outcome(format!("{routine:?} was never submitted")))
@@ -379,8 +397,7 @@ impl Home {
         let undo = undo.unwrap_or_default().iter();
         job.restored = undo.filter(|it| it.1 != Undo::NotNeeded).count();
         if job.started.is_some() {
-            self.running -= 1;
-            self.ran = (self.ran.0 + self.running, self.ran.1 + 1);
+            self.now_run(self.running.saturating_sub(1));
         }
         self.open -= 1;
         if matches!(self.scenario.arrivals, Arrivals::Concurrent(_)) {

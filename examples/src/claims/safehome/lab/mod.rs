@@ -27,7 +27,13 @@ pub(super) struct Model {
     pub(super) scheduler: Scheduler,
     pub(super) pre_leases: bool,
     pub(super) post_leases: bool,
+    /// [`Config::stretch`](selvedge_safehome::Config::stretch): planned to take at most so many
+    /// percent of what the commands take, if there is such a plan.
+    pub(super) stretch: u16,
 }
+
+/// The default of [`Model::stretch`].
+const STRETCH: u16 = 300;
 
 const fn model(name: &'static str, visibility: Visibility, scheduler: Scheduler) -> Model {
     Model {
@@ -36,6 +42,7 @@ const fn model(name: &'static str, visibility: Visibility, scheduler: Scheduler)
         scheduler,
         pre_leases: true,
         post_leases: true,
+        stretch: STRETCH,
     }
 }
 
@@ -93,8 +100,10 @@ pub(super) enum Figure {
     MedianWork,
     /// The latency, in times of what the routine's commands take.
     Normalized,
-    /// How many run, in the mean of all moments at which one starts or ends.
+    /// How many run, in the mean of all moments at which one starts or ends (section 7.1).
     Parallelism,
+    /// The same in the mean of the time during which any runs: dense moments do not count more.
+    ParallelismByTime,
     /// The share of routines that suffer a temporary incongruence: before they end, another one
     /// changes what they changed (the paper's text).
     Incongruent,
@@ -146,6 +155,10 @@ impl Setting {
             (false, true) => ", no pre-leases",
             (false, false) => ", no leases",
         };
+        let stretch = match model.stretch {
+            STRETCH => String::new(),
+            other => format!(", stretch {other}%"),
+        };
         let name = model.name;
         let load = match load {
             Load::Morning => "morning".to_owned(),
@@ -158,7 +171,7 @@ impl Setting {
         } else {
             String::new()
         };
-        format!("safehome: {load}{few}, {name}{leases}{fail}")
+        format!("safehome: {load}{few}, {name}{leases}{stretch}{fail}")
     }
 
     pub(super) fn experiment(self) -> Experiment {

@@ -44,6 +44,9 @@ impl Home {
             Figure::Parallelism,
             (self.ran.0 * PARTS).checked_div(self.ran.1),
         );
+        let by_time = u128::from(self.ran_for.0.0) * u128::from(PARTS);
+        let by_time = by_time.checked_div(u128::from(self.ran_for.1.0));
+        put(Figure::ParallelismByTime, by_time.map(|it| it as u64));
         put(
             Figure::Incongruent,
             average(jobs().map(|(job, _)| u64::from(job.collided.is_some()) * PARTS)),
