@@ -43,7 +43,7 @@ const REPORTS: Duration = Duration::from_secs(1);
   selvedge node --key mesh.key --listen 127.0.0.1:7002 --join 127.0.0.1:7001")]
 pub(crate) struct Node {
     /// Where to listen: an address and a UDP port of this host (port 0 takes any free one);
-    /// 0.0.0.0 for all of IPv4, [::] for all
+    /// 0.0.0.0 is all of IPv4, and the IPv6 address :: all of both
     #[arg(long, value_name = "ADDR")]
     listen: SocketAddr,
     /// Nodes that run already, as ADDRESS:PORT or NAME:PORT. A name that does not answer is looked
