@@ -101,7 +101,7 @@ fn failures() -> Vec<Scenario> {
             start.config.suppress_probes = true;
             start
         }),
-        holds("crash and comeback, needless probes left out", 6_529, {
+        holds("crash and comeback, needless probes left out", 6_181, {
             let bounds = Bounds {
                 drops: 1,
                 restarts: 1,
@@ -137,17 +137,17 @@ fn lives_and_joins() -> Vec<Scenario> {
     vec![
         holds(
             "join, crash and comeback with memory",
-            8_086,
+            6_748,
             with_comeback(1),
         ),
         holds(
             "join, crash and comeback under the same number",
-            9_646,
+            8_257,
             with_comeback(0),
         ),
         holds(
             "join, crash and comeback under a lower number",
-            9_464,
+            8_075,
             with_comeback(-1),
         ),
         unnoticed("crash and comeback unnoticed", 278, {
@@ -164,7 +164,7 @@ fn lives_and_joins() -> Vec<Scenario> {
         ),
         holds(
             "two nodes that are each other's seeds",
-            396,
+            496,
             Start {
                 meshed: 0,
                 ..Start::meshed(2, Bounds { drops: 1, ..CALM })
@@ -178,7 +178,7 @@ fn lives_and_joins() -> Vec<Scenario> {
         ),
         commanded(
             "leave, come back and loss",
-            1_068,
+            1_007,
             Start::meshed(2, Bounds { drops: 1, ..CALM }),
             vec![left, again],
         ),
@@ -257,7 +257,7 @@ fn deep() -> Vec<Scenario> {
             },
         )
         .deep(),
-        holds("2 nodes, everything at once", 669_162, {
+        holds("2 nodes, everything at once", 636_624, {
             let bounds = Bounds {
                 drops: 1,
                 duplicates: 1,

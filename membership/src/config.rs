@@ -66,7 +66,7 @@ pub struct Config {
     pub farewell_periods: u16,
     /// The longest frame in bytes, header and sender included: from 96. Default 1,400.
     pub frame_budget: u16,
-    /// The longest metadata in bytes: up to what fits a frame, which is 77 bytes less than
+    /// The longest metadata in bytes: up to what fits a frame, which is 80 bytes less than
     /// `frame_budget`, and up to 16,383. Default 32.
     pub metadata_limit: u16,
     /// How many nodes may be remembered, dead ones included. The dead give way to the living: set

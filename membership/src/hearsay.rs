@@ -25,6 +25,9 @@ const INCARNATION_LEAP: u32 = 1 << 30;
 pub(crate) struct Hearsay {
     spent: [Option<(NodeId, u16)>; Self::SENDERS],
     gave_way: bool,
+    /// For how many periods more our last leap is on its way to all. Whoever missed one of two
+    /// leaps could not compare.
+    leaping: u16,
 }
 
 impl Hearsay {
@@ -49,7 +52,10 @@ impl Hearsay {
 impl Membership {
     /// Begins a period with full allowances.
     pub(crate) fn renew_allowances(&mut self) {
-        self.hearsay = Hearsay::default();
+        self.hearsay = Hearsay {
+            leaping: self.hearsay.leaping.saturating_sub(1),
+            ..Hearsay::default()
+        };
     }
 
     /// Whether a sender may tell us of somebody new.
@@ -146,20 +152,31 @@ impl Membership {
         (self.config.hearsay_limit / 2).max(1)
     }
 
-    /// Goes on above a life that somebody tells of: once a period, for what is told may be wrong.
+    /// Goes on above a life that somebody tells of: once a period, for what is told may be wrong,
+    /// and far ahead only when our last leap has reached all.
     pub(crate) fn give_way(&mut self, life: Incarnation, cx: &mut Context<'_, Self>) {
-        if self.hearsay.gave_way {
+        let is_far = life.0.wrapping_sub(self.me.incarnation.0) > REVISION_LEAP;
+        if self.hearsay.gave_way || (is_far && self.hearsay.leaping > 0) {
             self.counters.hearsay_refused += 1;
             return;
         }
         self.hearsay.gave_way = self.config.hearsay_limit > 0;
+        if is_far {
+            self.hearsay.leaping = self.suspicion_periods();
+        }
         self.take_identity(beyond(self.me.incarnation, life), cx);
     }
 }
 
+/// Whether a number that is told of us is one that we have not come to: later than our own, or
+/// opposite on the circle, where neither is later. Who lists us under that one cannot follow us.
+pub(crate) const fn is_beyond_us(told: u32, own: u32) -> bool {
+    told != own && !serial_newer(own, told)
+}
+
 /// Whether a revision that is told of our life is so far above our own that it never was ours.
 pub(crate) const fn is_leap(told: u32, own: u32) -> bool {
-    serial_newer(told, own) && told.wrapping_sub(own) > REVISION_LEAP
+    is_beyond_us(told, own) && told.wrapping_sub(own) > REVISION_LEAP
 }
 
 /// The number after `life`, or as far in its direction as one may go at once.

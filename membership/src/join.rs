@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Context, Incarnation, Member, NodeId};
 
-use crate::hearsay::beyond;
+use crate::hearsay::{beyond, is_beyond_us};
 use crate::list::Standing;
 use crate::message::{Body, Key, Message, Records};
 use crate::suspicion::Source;
@@ -26,11 +26,11 @@ impl Membership {
         seeds.retain(|&seed| seed != self.me.id);
         seeds.truncate(Self::SEED_LIMIT);
         self.seeds = seeds;
+        self.waited = false;
         if self.seeds.is_empty() {
             self.enter_mesh(cx);
         } else {
             self.phase = Phase::Joining;
-            self.waited = false;
             self.ask_seeds(cx);
         }
         self.arm_period(cx);
@@ -79,10 +79,9 @@ impl Membership {
     ) -> Result<(), Reject> {
         match body {
             Body::Welcome { you, next } if you == self.me => {
+                self.waited = false;
                 self.enter_mesh(cx);
-                for record in records.0 {
-                    self.merge(from, record, Source::Fetched, cx);
-                }
+                self.merge_all(from, records, Source::Fetched, cx);
                 self.fetch = next;
                 self.fetch_from(from, cx);
                 Ok(())
@@ -155,7 +154,9 @@ impl Membership {
 
     /// Someone knows a later life of our node than we are.
     pub(crate) fn learn_of_heir(&mut self, life: Member, cx: &mut Context<'_, Self>) {
-        if self.phase == Phase::Joined && life.supersedes(self.me) {
+        let is_ours = life.id == self.me.id;
+        let is_beyond_us = is_beyond_us(life.incarnation.0, self.me.incarnation.0);
+        if self.phase == Phase::Joined && is_ours && is_beyond_us {
             self.give_way(life.incarnation, cx);
         }
     }

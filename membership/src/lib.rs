@@ -60,7 +60,8 @@
 //! | lie | what becomes of it |
 //! |---|---|
 //! | that members have left | two are believed (half of L each). Each of these goes on in another life as soon as it hears of it, once a period |
-//! | that members are in a later life | refused where the member is listed as live: it is asked. Told to the member itself, it moves it to another life, once a period and by 2^30 numbers at most, so that all can follow |
+//! | that members are in a later life | refused where the member is listed as live: it is asked. Told to the member itself, it moves it to another life, once a period and by 2^30 numbers at most; by more than 2^20 only when the last such move has had the time of a suspicion to reach all, so that all can follow |
+//! | a life, or a revision, that is 2^31 ahead, so that neither is later | the member gives way to it as to a later one, as soon as it hears of it |
 //! | a revision more than 2^20 ahead | refused by all but the member itself, which goes on in another life |
 //! | members that do not exist | L are believed, found silent, and forgotten like the dead. They fill the list up to [`Config::member_limit`], L in a period, and give way to live members as soon as they are found silent |
 //! | another's metadata | L are believed, until the member hears of it and goes on in another life with its own |

@@ -43,7 +43,8 @@ pub struct Membership {
     pub(crate) me: Member,
     pub(crate) phase: Phase,
     pub(crate) seeds: Vec<NodeId>,
-    /// While joining: whether a whole period went by without an answer.
+    /// Whether a whole period went by without an answer to our request to be let in. A node that
+    /// then began a mesh still fetches the list of the first that welcomes it.
     pub(crate) waited: bool,
     pub(crate) list: MemberList,
     pub(crate) news: News,
@@ -308,6 +309,11 @@ impl Membership {
             Some(entry) => (Some(entry.member()), entry.standing == Standing::Left),
             None => (None, false),
         };
+        // Before anything is sent, for that has our name. Of a sender that is over as well: after
+        // lies two nodes may take each other for a former life.
+        if let Body::Known { life } = body {
+            self.learn_of_heir(life, cx);
+        }
         let is_over = known.is_some_and(|known| known.supersedes(from))
             || (has_left && known == Some(from) && !matches!(body, Body::Farewell));
         if is_over {
@@ -329,9 +335,7 @@ impl Membership {
         } else {
             Source::News
         };
-        for record in records.0 {
-            self.merge(from, record, source, cx);
-        }
+        self.merge_all(from, records, source, cx);
         for broadcast in broadcasts.0 {
             self.deliver(broadcast, cx);
         }
@@ -408,7 +412,6 @@ impl Membership {
             Body::PingRequest { target } => self.relay(from, target, cx),
             Body::RelayedAck { target } => self.heard_from(target, cx),
             Body::Unlucky => self.hear_unlucky(from),
-            Body::Known { life } => self.learn_of_heir(life, cx),
             Body::Digests { buckets } if self.may_read(slot) => {
                 self.send_differences(from, &buckets, cx);
             }
@@ -433,12 +436,14 @@ impl Membership {
                 self.take_page(from, (first, last), next, exchange, cx);
             }
             Body::Welcome { you, next } => {
-                if you == self.me && self.fetch.is_none() {
+                // A list that nobody asked for is not to be believed like one that was fetched.
+                if you == self.me && self.fetch.is_none() && self.waited {
+                    self.waited = false;
                     self.fetch = next;
                     self.fetch_from(from, cx);
                 }
             }
-            Body::Join | Body::Farewell => {}
+            Body::Known { .. } | Body::Join | Body::Farewell => {}
         }
     }
 

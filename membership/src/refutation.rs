@@ -2,7 +2,7 @@
 
 use selvedge_core::{Context, Incarnation, serial_newer};
 
-use crate::hearsay::is_leap;
+use crate::hearsay::{is_beyond_us, is_leap};
 use crate::list::Standing;
 use crate::message::{Claim, Record};
 use crate::{Event, Membership, Phase};
@@ -14,7 +14,7 @@ impl Membership {
             return;
         }
         let life = record.member.incarnation;
-        if life.newer_than(self.me.incarnation) {
+        if is_beyond_us(life.0, self.me.incarnation.0) {
             self.give_way(life, cx);
             return;
         }
@@ -24,7 +24,7 @@ impl Membership {
         let Some(own) = self.own_slot().and_then(|slot| self.list.entry(slot)) else {
             return;
         };
-        let is_ours = !serial_newer(record.revision, own.revision);
+        let is_ours = !is_beyond_us(record.revision, own.revision);
         match record.claim {
             // Nobody but us may say so; it was another life under our number, or an operator.
             Claim::Left(_) => self.give_way(life, cx),

@@ -3,7 +3,7 @@
 use selvedge_core::{Context, Delta, Member, NodeId, Span, serial_newer};
 
 use crate::list::Standing;
-use crate::message::{Age, Claim, Metadata, Record};
+use crate::message::{Age, Claim, Metadata, Record, Records};
 use crate::{Event, Membership, Phase, Reject, Selection, Timer};
 
 /// How a record reached us.
@@ -111,7 +111,7 @@ impl Membership {
         Ok(())
     }
 
-    fn suspicion_periods(&self) -> u16 {
+    pub(crate) fn suspicion_periods(&self) -> u16 {
         self.config.suspicion.periods(self.list.live())
     }
 
@@ -168,7 +168,28 @@ impl Membership {
         Ok(())
     }
 
-    /// Takes in what someone says about a member.
+    /// Takes in what someone says about members: about us first, for it may give us another name,
+    /// which makes every frame longer that is sent afterwards.
+    pub(crate) fn merge_all(
+        &mut self,
+        from: Member,
+        records: Records,
+        source: Source,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let our_id = self.me.id;
+        let is_ours = |record: &&Record| record.member.id == our_id;
+        for record in records.0.iter().filter(is_ours) {
+            self.hear_about_self(record, cx);
+        }
+        for record in records.0 {
+            if record.member.id != our_id {
+                self.merge(from, record, source, cx);
+            }
+        }
+    }
+
+    /// Takes in what someone says about another member than us.
     pub(crate) fn merge(
         &mut self,
         from: Member,
@@ -177,10 +198,6 @@ impl Membership {
         cx: &mut Context<'_, Self>,
     ) {
         let member = record.member;
-        if member.id == self.me.id {
-            self.hear_about_self(&record, cx);
-            return;
-        }
         let Some(slot) = self.list.find(member.id) else {
             self.enlist(from, record, source, cx);
             return;
