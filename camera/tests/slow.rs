@@ -8,7 +8,9 @@
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
-use selvedge_camera::{Camera, Command, Config, Event, Message, Refusal, Request, Token};
+use selvedge_camera::{
+    Camera, Command, Config, Event, Message, Refusal, Request, Rival, Token, TreeId,
+};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, Ratio, Span, Time};
 use selvedge_sim::network::{Link, Network, Topology};
 
@@ -251,4 +253,94 @@ fn a_permission_that_was_kept_is_asked_for_again_on_the_slow_path() {
     let (effects, waits_for) = step(Input::Command(Command::Enter));
     assert!(effects.contains(&Effect::Event(Event::SlowPath)));
     assert_eq!(waits_for, [rival]);
+}
+
+/// Node 1 of a mesh that needs the slow path, by hand, asks to enter after these inputs. Returns how
+/// it hears node 3, and says for whom it waits then.
+fn root(config: Config, before: Vec<Input<Camera>>) -> impl FnMut(Option<Message>) -> Vec<Member> {
+    let mut node = Driver::new(Camera::new(member(0), config).unwrap());
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    for input in before.into_iter().chain([Input::Command(Command::Enter)]) {
+        node.step(Time::ZERO, &mut rng, input, |_| ()).unwrap();
+    }
+    move |message| {
+        let from = member(2);
+        if let Some(message) = message {
+            let input = Input::Message { from, message };
+            node.step(Time::ZERO, &mut rng, input, |_| ()).unwrap();
+        }
+        node.machine().waits_for().collect()
+    }
+}
+
+/// What node 3 and all below it say of others to node 1's request.
+fn sum(number: u64, after: Option<usize>, rivals: &[usize], more: bool) -> Message {
+    let rival = |&node| Rival {
+        member: member(node),
+        up_to: 9,
+    };
+    Message::Up {
+        life: 0,
+        tree: TreeId {
+            root: member(0),
+            number,
+            attempt: 1,
+        },
+        oks: 3,
+        after: after.map(member),
+        rivals: rivals.iter().map(rival).collect(),
+        more,
+        floor: Token::default(),
+    }
+}
+
+/// Its giver is not asked in the tree, and may have gone on since.
+#[test]
+fn a_rival_of_which_a_permission_was_kept_is_asked_when_the_tree_names_it() {
+    let config = Config {
+        keep: true,
+        ..Config::new(4)
+    };
+    let ok = |node| Input::Message {
+        from: member(node),
+        message: Message::Ok {
+            life: 0,
+            number: 1,
+            after: None,
+            rivals: [].into_iter().collect(),
+            more: false,
+            floor: Token::default(),
+        },
+    };
+    let joined = |node| Input::Membership(Delta::Joined(member(node)));
+    let before = vec![
+        joined(1),
+        joined(2),
+        Input::Command(Command::Enter),
+        ok(1),
+        ok(2),
+        Input::Command(Command::Exit),
+        Input::Membership(Delta::Failed(member(1))),
+    ];
+    let mut waits = root(config, before);
+    assert_eq!(waits(None), []);
+    assert_eq!(waits(Some(sum(2, None, &[1], false))), [member(1)]);
+}
+
+/// A part that comes late, or twice, would hide the rivals of the parts between.
+#[test]
+fn a_part_of_a_list_from_below_counts_in_its_turn_only() {
+    let joined = Input::Membership(Delta::Joined(member(2)));
+    let mut waits = root(Config::radio(5), vec![joined]);
+    assert_eq!(waits(Some(sum(1, None, &[3], true))), [member(3)]);
+    for late in [
+        sum(1, Some(4), &[5], false),
+        sum(1, Some(4), &[], false),
+        sum(1, None, &[3], true),
+        sum(1, None, &[], false),
+    ] {
+        assert_eq!(waits(Some(late)), [member(3)]);
+    }
+    let last = sum(1, Some(3), &[4], false);
+    assert_eq!(waits(Some(last)), [member(3), member(4)]);
 }

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod answers;
 mod cost;
 mod kept;
 mod lives;

@@ -252,6 +252,31 @@ fn a_timer_of_a_section_that_was_dropped_is_passed_over() {
     assert_eq!(node.driver.refused_ticks(), 0);
 }
 
+/// A section is new or it is open: one that has no OK out and has a tree to look after, if only for
+/// one more tick, is not dropped.
+#[test]
+fn a_section_is_dropped_when_its_last_tree_is_no_longer_watched() {
+    let mut node = Node::new(1, small(1));
+    node.joined(&[2, 3]);
+    let tree = selvedge_camera::TreeId {
+        root: member(4),
+        number: 1,
+        attempt: 1,
+    };
+    let (up_to, last) = (1, 0);
+    node.hears(2, "a", Message::Join { tree, up_to, last })
+        .unwrap();
+    node.hears(4, "a", Message::Release { number: 1, last })
+        .unwrap();
+    node.sent();
+    node.hears(3, "b", request(1)).unwrap();
+    assert_eq!((node.sent(), names(&node)), (vec![], vec!["a".into()]));
+    let (rng, later) = (&mut node.rng, Time::ZERO + Span::secs(1));
+    node.driver.expire(later, rng, |_| ());
+    node.hears(3, "b", request(1)).unwrap();
+    assert_eq!((node.sent().len(), names(&node)), (1, vec!["b".into()]));
+}
+
 /// Any messages about any sections, from anybody: a bounded number of sections, and no panic.
 #[test]
 fn random_messages_are_survived_within_the_limits() {
