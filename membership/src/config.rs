@@ -10,7 +10,9 @@ use crate::message::{BODY_MAX_LEN, BROADCAST_MAX_LEN, PAYLOAD_MAX_LEN, RECORD_MA
 /// [`Command::Configure`](crate::Command::Configure).
 ///
 /// Times count in microseconds ([`Span`]) or in protocol periods, as each field says. Nodes of one
-/// mesh may differ in everything but should share `period`, `suspicion` and `frame_budget`.
+/// mesh may differ in everything but should share `period`, `suspicion` and `frame_budget`. None may
+/// have a lower `metadata_limit` or `broadcast_len` than the length of what another one sets or
+/// sends: it refuses every frame that has it on board. Raise the limits on all nodes first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Config {
