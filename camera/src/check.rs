@@ -13,6 +13,7 @@ mod errata;
 pub mod operations;
 mod room;
 mod sections;
+mod settings;
 mod setup;
 mod slow;
 
@@ -32,7 +33,9 @@ pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound();
     all.extend(slow::sound());
     all.extend(room::sound());
-    all.extend(deep().into_iter().chain(slow::deep()).map(Scenario::deep));
+    all.extend(settings::sound());
+    let deep = [deep(), slow::deep(), settings::deep()];
+    all.extend(deep.into_iter().flatten().map(Scenario::deep));
     all.extend(sections::scenarios());
     all.extend(errata::pairs());
     all.extend(slow::pairs());

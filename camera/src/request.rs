@@ -258,6 +258,16 @@ impl Camera {
         self.try_enter(cx);
     }
 
+    /// Whether a part of somebody's list is here, and not all of it.
+    #[cfg(feature = "check")]
+    pub(crate) fn has_part(&self) -> bool {
+        let Stage::Waiting(waiting) = &self.stage else {
+            return false;
+        };
+        let is_part = |asked: Asked| matches!(asked.answer, Answer::Awaited { after: Some(_) });
+        waiting.iter().any(|(_, asked)| is_part(asked))
+    }
+
     /// Somebody gave this rival its OK.
     pub(crate) fn heard_of(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
         let member = rival.member;

@@ -4,12 +4,19 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use alloc::{format, vec};
 
+use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
 use selvedge_core::{Delta, Input, Machine as _, Member, Span};
 use selvedge_sim::check::{Bounds, Model, Observer, State};
 
 use crate::machine::Stage;
+use crate::message::OK_MAX_LEN;
 use crate::published::Rules;
+use crate::tree::Tree;
 use crate::{Camera, Command, Config, Event, Published, Refusal, Token};
+
+/// The bytes of a frame in which an OK names one rival: of a small id, in an early life, with a low
+/// number.
+const ONE_RIVAL: u16 = (HEADER_LEN + MEMBER_MAX_LEN + OK_MAX_LEN + 3) as u16;
 
 /// Nodes 1 to n, what each knows, wants and is told, and what may go wrong.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +54,18 @@ pub struct Setup {
     pub takeover: bool,
     /// Nodes (by id) with room for so many others only, see [`Config::peer_limit`].
     pub room: &'static [(u64, u32)],
+    /// See [`Config::copies`]. More than one makes states that differ in nothing else.
+    pub copies: u8,
+    /// After how many times [`Config::resend`] those are asked again that said that we have to wait.
+    /// So does counting to more than one.
+    pub resends: u64,
+    /// See [`Config::tree_patience`]. Where it is 0, whoever fails is told of in the end.
+    pub patience: u8,
+    /// Whether an OK has room for one rival only, so that lists come in parts. Such frames are too
+    /// short for the slow path.
+    pub narrow: bool,
+    /// Whether nobody gets in under our rules, for too few know each other.
+    pub refuses: bool,
     /// Rules that differ from ours.
     pub rules: &'static [Published],
     /// Whether a state from which not everyone can get in and out is looked for.
@@ -100,6 +119,11 @@ impl Setup {
             failures: 1,
             takeover: false,
             room: &[],
+            copies: 1,
+            resends: 1,
+            patience: 0,
+            narrow: false,
+            refuses: false,
             rules: &[],
             progress: true,
             only: None,
@@ -113,6 +137,7 @@ impl Setup {
     }
 
     fn machine(&self, id: u64, life: u32) -> Camera {
+        let common = Config::new(self.upper);
         let config = Config {
             slack: self.slack,
             keep: self.keep,
@@ -123,17 +148,19 @@ impl Setup {
                 Span::ZERO
             },
             takeover: self.takeover.then(|| Span::secs(60)),
-            // Counting to more than one would make states that differ in nothing else.
-            resend_limit: Config::new(1).resend,
-            // So would more copies: a lost message can be lost as well without them.
-            copies: 1,
+            resend_limit: common.resend * self.resends,
+            copies: self.copies,
+            frame_budget: if self.narrow {
+                ONE_RIVAL
+            } else {
+                common.frame_budget
+            },
             peer_limit: self.room_of(id),
             multicast: self.multicast,
             slow_path: self.slow,
             failures: self.failures,
-            // Whoever fails is told of in the end.
-            tree_patience: 0,
-            ..Config::new(self.upper)
+            tree_patience: self.patience,
+            ..common
         };
         let life = if self.rules.contains(&Published::OneLife) {
             0
@@ -189,6 +216,29 @@ impl Setup {
             model = model.sometimes("a tree lets its root in", |state| {
                 let is_root = |it: &Camera| it.token().is_some() && it.trees.contains(&it.me);
                 state.machines().any(is_root)
+            });
+        }
+        if self.narrow && self.only.is_none() {
+            model = model.sometimes("a list comes in parts", |state| {
+                state.machines().any(Camera::has_part)
+            });
+        }
+        if self.patience > 0 && self.only.is_none() {
+            model = model.sometimes(
+                "a child is asked in vain as often as patience lasts",
+                move |state| {
+                    let waits = |tree: &Tree| {
+                        let mut children = tree.children();
+                        children.any(|(_, child)| child.unanswered >= self.patience)
+                    };
+                    let mut machines = state.machines();
+                    machines.any(|it| it.trees.iter().any(|(_, tree)| waits(tree)))
+                },
+            );
+        }
+        if !self.slow && !self.refuses && self.only.is_none() {
+            model = model.sometimes("somebody enters", |state| {
+                state.machines().any(|machine| machine.token().is_some())
             });
         }
         if !self.room.is_empty() && self.only.is_none() {

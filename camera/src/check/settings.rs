@@ -1,0 +1,148 @@
+//! Settings that the other scenarios leave at their simplest: lists in parts, more than one copy of
+//! what was lost, answers that are asked for again at two paces, and patience.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_sim::check::{Bounds, Scenario};
+
+use super::{Setup, holds};
+use crate::Command::{self, Enter, Exit};
+
+const STAY: &[Command] = &[Enter];
+const VISIT: &[Command] = &[Enter, Exit];
+const TWICE: &[Command] = &[Enter, Exit, Enter, Exit];
+
+const CALM: Bounds = Setup::CALM;
+const LOSS: Bounds = Bounds { drops: 1, ..CALM };
+/// Three nodes hear of each other from the fourth, which names two of them to the last. It is in
+/// every quorum, so a bound of 3 is enough. Whoever gets in stays there.
+fn parts() -> Setup {
+    Setup {
+        lists: &[&[4], &[4], &[4], &[1, 2, 3]],
+        upper: 3,
+        narrow: true,
+        progress: false,
+        ..Setup::full(4).visits(&[STAY, STAY, STAY])
+    }
+}
+
+/// What is lost comes again in two copies.
+fn copies(nodes: u64) -> Setup {
+    Setup {
+        copies: 2,
+        resends: 2,
+        bounds: LOSS,
+        ..Setup::full(nodes)
+    }
+}
+
+/// Four nodes of which only those side by side know each other.
+fn line() -> Setup {
+    Setup {
+        lists: &[&[2], &[1, 3], &[2, 4], &[3]],
+        upper: 4,
+        slow: true,
+        ..Setup::full(4)
+    }
+}
+
+/// Node 2 dies between two that want to enter: each takes on the other, which is not on its list,
+/// and may ask it in vain. Whoever gets in stays there.
+fn patience() -> Setup {
+    Setup {
+        lists: &[&[2], &[1, 3], &[2]],
+        upper: 4,
+        slow: true,
+        patience: 1,
+        ends: &[2],
+        bounds: Bounds { crashes: 1, ..LOSS },
+        progress: false,
+        ..Setup::full(3).visits(&[STAY, &[], STAY])
+    }
+}
+
+/// Under our rules.
+pub(super) fn sound() -> Vec<Scenario> {
+    vec![
+        holds("lists in parts", 3_418, parts()),
+        holds(
+            "lists in parts, duplicate",
+            75_698,
+            Setup {
+                bounds: Bounds {
+                    duplicates: 1,
+                    ..CALM
+                },
+                ..parts()
+            },
+        ),
+        holds(
+            "lists in parts, loss",
+            30_356,
+            Setup {
+                bounds: LOSS,
+                ..parts()
+            },
+        ),
+        holds(
+            "2 nodes, loss, 2 copies",
+            10_810,
+            copies(2).visits(&[TWICE, VISIT]),
+        ),
+        holds(
+            "2 nodes, loss and duplicate, 2 copies",
+            89_283,
+            Setup {
+                bounds: Bounds {
+                    duplicates: 1,
+                    ..LOSS
+                },
+                ..copies(2).visits(&[TWICE, VISIT])
+            },
+        ),
+        holds(
+            "3 nodes, loss, 2 copies",
+            9_997,
+            copies(3).visits(&[VISIT, VISIT]),
+        ),
+        holds(
+            "slow path, loss, asked again at two paces",
+            8_215,
+            Setup {
+                copies: 2,
+                resends: 2,
+                bounds: LOSS,
+                ..line().visits(&[TWICE])
+            },
+        ),
+        holds(
+            "slow path, patience with the node below a dead one",
+            64_871,
+            patience(),
+        ),
+    ]
+}
+
+/// More of it, for `--deep`.
+pub(super) fn deep() -> Vec<Scenario> {
+    vec![
+        holds(
+            "lists in parts, and one leaves",
+            374_179,
+            parts().visits(&[STAY, VISIT, STAY]),
+        ),
+        holds(
+            "slow path, 2 roots, loss, asked again at two paces",
+            212_348,
+            Setup {
+                lists: &[&[3], &[3], &[1, 2]],
+                upper: 4,
+                slow: true,
+                resends: 2,
+                bounds: LOSS,
+                ..Setup::full(3).visits(&[VISIT, VISIT])
+            },
+        ),
+    ]
+}
