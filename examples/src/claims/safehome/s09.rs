@@ -77,10 +77,9 @@ fn judge(samples: &Samples) -> Option<Judgement> {
              none is above the paper's, holds when it rises and falls within 10 points of them. The paper's \
              fall does not come out of its authors' program either: at the settings published with it for \
              figure 15c (10 devices, long commands of 402 s) that gives {}, at those of table 3 {}; ours at \
-             the former {}. The more commands, the more devices a routine shares with others; one that finds \
-             no gap goes behind all others, yet starts as soon as its first device is free, and waits for the \
-             next. The limit of a plan hardly matters (stretch 100%: {}), for such a routine has no plan \
-             within it. Under JiT, where all devices must be free: {}%.",
+             the former {}. Why ours stretches more routines than \
+             that program was not measured; ours starts a routine as soon as its first device is free. The \
+             limit of a plan hardly matters (stretch 100%: {}). Under JiT, where all devices must be free: {}%.",
             words(THEIRS[0], 1),
             words(THEIRS[1], 1),
             words(as_theirs?, 1),
