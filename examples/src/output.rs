@@ -124,7 +124,7 @@ impl Output {
 
     /// Takes no more lines and waits until those that wait are written, for no longer than
     /// `patience`; `None` waits for as long as it takes. Says how many lines were not written, from
-    /// the beginning.
+    /// the beginning; those that came after the sink refused one are not counted.
     pub fn finish(self, patience: Option<Duration>) -> u64 {
         let mut queue = self.shared.queue();
         queue.is_closed = true;

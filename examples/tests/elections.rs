@@ -127,7 +127,8 @@ async fn a_leader_comes_unasked_is_replaced_when_killed_and_when_it_leaves() {
     }
 }
 
-/// A thread that writes as the leader sees that it must stop, also when the node's host is late.
+/// What a thread looks at that writes as the leader: the end moves while others acknowledge, and
+/// not beyond a lease after the last of them was heard.
 #[tokio::test]
 async fn a_leader_that_hears_nobody_leads_until_its_lease_is_over() {
     const LEASE: Span = Span::secs(3);

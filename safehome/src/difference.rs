@@ -17,10 +17,11 @@ use crate::{Hub, Placed, Routine, RoutineId, Saved, Step, Value};
 /// # What a host does
 /// It stores [`Hub::save`] once, as the base, and keeps it. After each step it stores what
 /// [`Hub::difference`] gives, behind the base and the differences before. When those have grown
-/// longer than a base it stores a new base and drops them. When it starts again it reads the base,
-/// [applies](Saved::apply) the differences in order, and restores the hub from that. A difference
-/// that is missing or comes twice is refused; of a last one that was written in part nothing need
-/// be kept, for nothing of its step has been carried out.
+/// longer than a base it stores a new base and drops them, both in one write: behind a base that is
+/// not theirs differences may be refused, or taken without notice. When it starts again it reads the
+/// base, [applies](Saved::apply) the differences in order, and restores the hub from that. A
+/// difference that is missing or comes twice is refused; of a last one that was written in part
+/// nothing need be kept, for nothing of its step has been carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Difference<V> {

@@ -26,7 +26,8 @@ pub enum Command<V> {
     /// [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). Until that time is over nobody takes the
     /// device's state for known: nothing is sent to it, conditions wait, and what it reports or
     /// answers does not count. Holds for outcomes from now on, and for what a hub that
-    /// [resumes](Self::Resume) finds on its way.
+    /// [resumes](Self::Resume) finds on its way. Under [`Weak`](crate::Visibility::Weak), which
+    /// restores nothing, it holds for the latter alone.
     Lateness {
         /// Which one.
         device: NodeId,
@@ -39,7 +40,7 @@ pub enum Command<V> {
     Cancel(RoutineId),
     /// What became of a command that was [issued](Event::Issue). Of one that may still act after
     /// its outcome came back unknown ([`Lateness`](Self::Lateness)) a certain outcome may be reported
-    /// later; then the device's state is known that much sooner.
+    /// later; then the device is free that much sooner.
     Outcome {
         /// To which device.
         device: NodeId,

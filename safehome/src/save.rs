@@ -24,9 +24,10 @@ pub(crate) const VERSION: u16 = 3;
 /// for the visibility model, which cannot change while routines are unfinished.
 ///
 /// # What a host does
-/// 1. After each step it stores [`Hub::save`], or [`Hub::difference`], and waits until that is safe; then it carries out the
-///    step's events. A tick without events need not be stored; a command without events must be,
-///    for what was [observed](crate::Command::Observed) may not be told a second time.
+/// 1. After each step it stores [`Hub::save`], or [`Hub::difference`], and waits until that is safe;
+///    then it carries out the step's events. A tick without events need not be stored; a command
+///    without events must be, for what was [observed](crate::Command::Observed) may not be told a
+///    second time.
 /// 2. When it starts again it calls [`Hub::restore`], sends
 ///    [`Command::Resume`](crate::Command::Resume) before anything else, and then tells the hub which
 ///    devices are up and which are not, as its membership service sees it now.
@@ -214,8 +215,8 @@ impl<V: Value> Hub<V> {
     ///
     /// Other settings than before will do, but for the visibility model while routines are
     /// unfinished or a rollback is on its way. A weak hub restores nothing: rollbacks that are pending
-    /// rest as long as it is one. What is counted begins at zero. Takes O(p l), with p the places that routines have
-    /// on devices and l the most on one device.
+    /// rest as long as it is one. What is counted begins at zero. Takes O(p l), with p the places that
+    /// routines have on devices and l the most on one device.
     ///
     /// # Errors
     /// When the settings cannot work or do not fit the state, or no hub can have come into it.

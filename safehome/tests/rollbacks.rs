@@ -236,13 +236,13 @@ fn nothing_is_tried_again_at_a_device_that_is_gone() {
     assert!(!is_retry(&home));
 }
 
-/// Two routines have changed a device one after the other. The second one is undone, and the device
-/// does not answer any more.
-fn second_undone() -> (Home, RoutineId) {
-    let mut home = Home::new(config(5), 3);
+/// Two routines have changed a device one after the other, the second one to this state. It is
+/// undone, and the device does not answer any more.
+fn second_undone(attempts: u8, state: u8) -> (Home, RoutineId) {
+    let mut home = Home::new(config(attempts), 3);
     let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
     home.pass(Time::ZERO + Span::secs(1));
-    let second = home.submit(vec![set(0, 2), long(2, 1, Span::secs(100))]);
+    let second = home.submit(vec![set(0, state), long(2, 1, Span::secs(100))]);
     home.pass(Time::ZERO + Span::secs(2));
     home.is_mute[0] = true;
     home.tell(Command::Cancel(second)).unwrap();
@@ -253,7 +253,7 @@ fn second_undone() -> (Home, RoutineId) {
 /// be brought back.
 #[test]
 fn a_rollback_that_is_asked_for_is_not_issued_as_it_was() {
-    let (mut home, first) = second_undone();
+    let (mut home, first) = second_undone(5, 2);
     assert_eq!(home.issued(0).last(), Some(&(1, false)));
     home.tell(Command::Cancel(first)).unwrap();
     let (config, saved) = (config(5), home.hub.machine().save());
@@ -322,7 +322,7 @@ fn an_abort_tells_what_becomes_of_each_device() {
 /// A rollback is done, and another state is wanted by then: nothing is restored yet.
 #[test]
 fn a_device_is_restored_when_it_is_in_the_state_that_is_wanted() {
-    let (mut home, first) = second_undone();
+    let (mut home, first) = second_undone(5, 2);
     home.tell(Command::Cancel(first)).unwrap();
     let restored = |home: &Home| home.events.iter().any(|it| it.1 == Event::Restored(A));
     home.lands(0, Outcome::Done);
@@ -353,7 +353,7 @@ fn ends(home: &Home) -> Vec<Event<u8>> {
 }
 
 /// Whoever is told that a device is being restored hears what came of it, also when it comes into
-/// that state by hand,
+/// that state by hand.
 #[test]
 fn a_device_that_a_hand_restores_is_told() {
     let mut home = undone(5);
@@ -363,26 +363,20 @@ fn a_device_that_a_hand_restores_is_told() {
     assert_eq!(ends(&home), [Event::Restored(A)]);
 }
 
-/// or because another routine is undone as well, so that it is right as it is,
+/// The same when another routine is undone as well, so that the device is right as it is.
 #[test]
 fn a_device_that_turns_out_to_be_right_is_told() {
-    let mut home = Home::new(config(5), 3);
-    let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
-    home.pass(Time::ZERO + Span::secs(1));
-    let second = home.submit(vec![set(0, 0), long(2, 1, Span::secs(100))]);
-    home.pass(Time::ZERO + Span::secs(2));
-    home.is_mute[0] = true;
-    home.tell(Command::Cancel(second)).unwrap();
+    let (mut home, first) = second_undone(5, 0);
     home.lands(0, Outcome::Refused);
     home.tell(Command::Cancel(first)).unwrap();
     home.rest();
     assert_eq!(ends(&home), [Event::Restored(A)]);
 }
 
-/// and when the hub was stopped meanwhile and finds it so.
+/// The same when the hub was stopped meanwhile and finds the device so.
 #[test]
 fn a_device_that_is_found_right_is_told() {
-    let (mut home, first) = second_undone();
+    let (mut home, first) = second_undone(5, 2);
     home.tell(Command::Cancel(first)).unwrap();
     let saved = home.hub.machine().save();
     home.hub = Driver::new(Hub::restore(config(5), saved).unwrap());
@@ -414,7 +408,7 @@ fn undone_at_last(home: &Home) -> Vec<(NodeId, Undo)> {
 /// says so.
 #[test]
 fn what_is_stuck_is_not_said_to_need_nothing() {
-    let (mut home, first) = second_undone();
+    let (mut home, first) = second_undone(5, 2);
     for _ in 0..5 {
         home.lands(0, Outcome::Refused);
         home.wait(Span::secs(1));
@@ -435,13 +429,7 @@ fn what_is_stuck_is_not_said_to_need_nothing() {
 /// It is right as it is if what it would not give up is wanted again; then it counts as any other.
 #[test]
 fn what_was_stuck_and_is_right_by_now_needs_nothing() {
-    let mut home = Home::new(config(1), 3);
-    let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
-    home.pass(Time::ZERO + Span::secs(1));
-    let second = home.submit(vec![set(0, 0), long(2, 1, Span::secs(100))]);
-    home.pass(Time::ZERO + Span::secs(2));
-    home.is_mute[0] = true;
-    home.tell(Command::Cancel(second)).unwrap();
+    let (mut home, first) = second_undone(1, 0);
     home.lands(0, Outcome::Refused);
     assert!(is_stuck(&home));
     home.tell(Command::Cancel(first)).unwrap();

@@ -186,8 +186,8 @@ pub fn run_under(bytes: &[u8], rules: &[Published]) -> Result<Summary, String> {
     Ok(mesh.summary)
 }
 
-/// Whether membership tells this node of that. It says of nobody that it is gone who was never said
-/// to be there; but that those whom the node waits for or follows are gone, somebody tells it.
+/// Whether membership tells this node of that. Ours tells the end of every life; here it may be
+/// silent about a life that it never said was there, unless the node waits for it or follows it.
 fn is_told(machine: &Celect<Order>, delta: Delta) -> bool {
     let member = delta.member();
     let awaited = machine.awaited.map(|it| it.initiator);

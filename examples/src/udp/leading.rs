@@ -38,7 +38,7 @@ impl Elections {
 
     /// Who leads, perhaps this node, and by which ballot; `None` when nobody does, as far as it
     /// knows. Give the ballot to whatever is done on the leader's account, and let that refuse
-    /// smaller ones.
+    /// smaller ones. Of a node that was killed the last answer stays.
     #[must_use]
     pub fn leader(&self) -> Option<(Member, Ballot)> {
         self.handle.snapshot().leader
@@ -48,6 +48,9 @@ impl Elections {
     /// not lead, or nobody has acknowledged that yet. See
     /// [`Celect::leads_until`](selvedge_celect::Celect::leads_until). Compare it with that clock right
     /// before you write as the leader: it does not wait for the host's loop, which may be late.
+    ///
+    /// Where machines are suspended that clock may stand still, and the lease outlasts what others
+    /// wait for: rely on the ballot there. Of a node that was killed the last answer stays.
     #[must_use]
     pub fn leads_until(&self) -> Option<Time> {
         self.handle.snapshot().until

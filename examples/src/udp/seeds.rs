@@ -45,7 +45,8 @@ impl Seed {
         }))
     }
 
-    /// A seed that is at these addresses now, and later where `lookup` says.
+    /// A seed that is at these addresses now, and later where `lookup` says. It is called again
+    /// whenever the seed does not answer, and must not panic.
     pub fn found_by<F>(
         name: &str,
         addresses: Vec<SocketAddr>,
@@ -148,7 +149,7 @@ impl Lookups {
             let Some(done) = self.running.join_next().await else {
                 return core::future::pending().await;
             };
-            // A lookup that panics is none that the host started: pass it over.
+            // A lookup of the application that panics: its seed is not looked up again.
             let Ok((nth, found)) = done else { continue };
             let Some((seed, state)) = self.seeds.get_mut(nth) else {
                 continue;

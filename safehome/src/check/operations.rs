@@ -1,9 +1,10 @@
 //! Lists of operations on a small home, with a watch on what becomes of it.
 //!
 //! Bytes become operations; so a fuzzer steers what happens, and a test draws it. Routines come and
-//! are cancelled, devices do their commands, refuse, keep silent, say what they do before its outcome is known, do it after it was given up, take too long, fail and restart, a
-//! hand changes them, and the hub is restarted from what it saved: on demand, or around every single
-//! step. After every step the state must be one that a hub can come into. When the bytes run out
+//! are cancelled. Devices do their commands, refuse, keep silent, take too long, fail and restart;
+//! they report a state before the outcome of its command is known, and act after a command was given
+//! up. A hand changes them, and the hub is restarted from what it saved: on demand, or around every
+//! single step. After every step the state must be one that a hub can come into. When the bytes run out
 //! faults are over, and all routines have to finish. Then
 //!
 //! - the order that was told explains the end, and what each condition saw;

@@ -25,7 +25,8 @@ impl<V: Value> Hub<V> {
     /// are found within [`Config::search_limit`](crate::Config::search_limit).
     ///
     /// Not in front of a routine that sets the same devices, if neither asks for a state: the first
-    /// one would come last. To go behind all others would stretch it as much, and later ones would have to go behind it.
+    /// one would come last. Where that leaves only gaps that stretch it, it takes these: behind all
+    /// others it would be stretched as much, and later ones would have to go behind it.
     pub(crate) fn timeline(&mut self, id: RoutineId, now: Time) -> Vec<Place> {
         let needs = self.needs(id);
         let work = needs.iter().map(|it| it.until).max().unwrap_or_default();
