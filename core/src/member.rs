@@ -163,8 +163,8 @@ impl fmt::Display for Member {
 /// What the membership service learned about one member.
 ///
 /// Protocols must stay safe when `Suspected` and `Failed` are wrong, in any order, at any moment.
-/// Only `Left` and `Confirmed` are certain. The end of a life is told even where its beginning never
-/// was: a protocol may have heard from it all the same.
+/// Only `Left` and `Confirmed` are certain. The end of a life is told even where its beginning
+/// never was: a protocol may have heard from it all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]

@@ -10,8 +10,8 @@ use crate::message::{BODY_MAX_LEN, BROADCAST_MAX_LEN, PAYLOAD_MAX_LEN, RECORD_MA
 /// [`Command::Configure`](crate::Command::Configure).
 ///
 /// Times count in microseconds ([`Span`]) or in protocol periods, as each field says. Nodes of one
-/// mesh may differ in everything but should share `period`, `suspicion` and `frame_budget`. None may
-/// have a lower `metadata_limit` or `broadcast_len` than the length of what another one sets or
+/// mesh may differ in everything but should share `period`, `suspicion` and `frame_budget`. None
+/// may have a lower `metadata_limit` or `broadcast_len` than the length of what another one sets or
 /// sends: it refuses every frame that has it on board. Raise the limits on all nodes first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -75,17 +75,16 @@ pub struct Config {
     /// it to the most members there can be at once, and as many again as leave within
     /// `tombstone_periods`. Default 4,096.
     pub member_limit: u32,
-    /// How much one node may tell of others in a period: so many new members, changes of metadata,
-    /// suspicions and failures in all, where nobody had a doubt, and half as many of it, at least
-    /// one, for each live member that it says has left. So one lie changes so many entries. What a
-    /// member says of itself is believed beyond that, and so is the list that a joiner fetches. A
-    /// later life of a live member is never believed on another's word; the member is asked. 0
-    /// believes everybody everything. Default 8.
+    /// How much one node may tell of others in a period. A new member, a change of metadata, a
+    /// suspicion and a failure cost 1 each, where nobody had a doubt before; that a live member has
+    /// left costs half of this, at least 1. What a member says of itself is believed beyond that,
+    /// and so is the list that a joiner fetches. A later life of a live member is never believed on
+    /// another's word; the member is asked. 0 believes everybody everything. Default 8.
     pub hearsay_limit: u16,
     /// How many updates may wait to be passed on. Default 256.
     pub gossip_limit: u16,
-    /// The longest application broadcast in bytes, with the same bounds as `metadata_limit`.
-    /// Default 512.
+    /// The longest application broadcast in bytes: up to what fits a frame, which is 76 bytes less
+    /// than `frame_budget`, and up to 16,383. Default 512.
     pub broadcast_len: u16,
     /// How many broadcasts may wait to be passed on; eight times as many are remembered, so that
     /// each is delivered once. Default 32.
@@ -242,7 +241,8 @@ impl Config {
 
     /// The thesis' setting (section 4.1.1) with 1 unit = 1 ms: period 20 plus 0 to 2, suspicion
     /// 160, three relays, plain choice with m = 3, both feedbacks, suspicions told at once, no
-    /// stretching, and everybody is believed. Joining, syncing and reconnecting, on which the thesis is silent, are ours.
+    /// stretching, and everybody is believed. Joining, syncing and reconnecting, on which the thesis
+    /// is silent, are ours.
     #[must_use]
     pub fn thesis() -> Self {
         Self {

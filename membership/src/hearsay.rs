@@ -1,9 +1,9 @@
 //! What a node says about others: believed within bounds, so that a single liar changes little.
 //!
 //! A member's word about itself is first-hand. What it says about others is hearsay. Hearsay that
-//! would change what is listed of somebody in whom nobody here has any doubt is paid for out of an
-//! allowance of its sender for the period. That a live member has begun a later life nobody can say
-//! but itself: it is asked.
+//! would change the entry of a member that nobody here doubts is paid for out of an allowance of its
+//! sender for the period. That a live member has begun a later life only that member can say: it is
+//! asked.
 
 use selvedge_core::{Context, Incarnation, Member, NodeId, serial_newer};
 
@@ -16,8 +16,8 @@ use crate::suspicion::Source;
 /// longer than so many changes of another's is told by that one itself.
 const REVISION_LEAP: u32 = 1 << 20;
 
-/// How far a member moves its incarnation at once, to give way to a life that somebody tells of. All
-/// who list the former one can follow, whatever was told: they compare within 2^31.
+/// How far a member moves its incarnation at once, to give way to a life that somebody tells of.
+/// All that list the former one can follow, whatever was told: they compare within 2^31.
 const INCARNATION_LEAP: u32 = 1 << 30;
 
 /// What each sender has spent in this period, and whether we gave way to another life in it.
@@ -25,7 +25,7 @@ const INCARNATION_LEAP: u32 = 1 << 30;
 pub(crate) struct Hearsay {
     spent: [Option<(NodeId, u16)>; Self::SENDERS],
     gave_way: bool,
-    /// For how many periods more our last leap is on its way to all. Whoever missed one of two
+    /// For how many periods more our last leap is on its way to all. A node that missed one of two
     /// leaps could not compare.
     leaping: u16,
 }
@@ -124,14 +124,14 @@ impl Membership {
         cx.send(member, Message::bare(Body::Pull { first, last }));
     }
 
-    /// Whether the list may be read by whoever stands in `slot`: by members, dead ones too, for they
-    /// may be alive.
+    /// Whether a sender may read the list, given its slot: members may, dead ones too, for they may
+    /// be alive.
     pub(crate) fn may_read(&mut self, slot: Option<usize>) -> bool {
         self.counters.readers_refused += u64::from(slot.is_none());
         slot.is_some()
     }
 
-    /// First-hand, or from whom we let tell us everything.
+    /// First-hand, or from a sender that is believed in everything.
     fn is_beyond_doubt(&self, from: Member, about: Member, source: Source) -> bool {
         from == about || source == Source::Fetched || self.config.hearsay_limit == 0
     }
@@ -147,7 +147,8 @@ impl Membership {
         is_within
     }
 
-    /// Half an allowance: an end is final, and whom it is told of falsely needs another life.
+    /// Half an allowance: an end is final, and a member of which it is told falsely needs another
+    /// life.
     fn cost_of_an_end(&self) -> u16 {
         (self.config.hearsay_limit / 2).max(1)
     }
@@ -169,7 +170,8 @@ impl Membership {
 }
 
 /// Whether a number that is told of us is one that we have not come to: later than our own, or
-/// opposite on the circle, where neither is later. Who lists us under that one cannot follow us.
+/// opposite on the circle, where neither is later. A list that has us under that one cannot follow
+/// us.
 pub(crate) const fn is_beyond_us(told: u32, own: u32) -> bool {
     told != own && !serial_newer(own, told)
 }

@@ -17,7 +17,7 @@
 //! | a live member that can talk is never stuck as suspect or failed: it hears of it and refutes | messages get through in both directions now and then |
 //! | a refuted suspicion never acts, and every suspicion ends, however it was learned | timers tick (the driver's work) |
 //! | a member that left stays left until it comes back in a new incarnation | its tombstone outlives the news about it: no more than [`Config::tombstone_limit`] leave within [`Config::tombstone_periods`], and the living leave room for them in [`Config::member_limit`]; how many fail does not matter |
-//! | a live node finds room on the list, whoever died before | fewer than [`Config::member_limit`] are live |
+//! | a live node finds room on the list, however many have died | fewer than [`Config::member_limit`] are live |
 //! | the dead are forgotten [`Config::tombstone_periods`] after their end, however often others tell of them | nodes agree on that setting, and their periods last about as long; half as long again where a node learns of the end that late |
 //! | incarnations and revisions never go back | fewer than 2^31 of them between two contacts |
 //! | a restarted node is never taken for its former life | it starts under an incarnation that it never had; a number that is too low is noticed; an equal one only while somebody remembers the former life, and is asked to let it in or knows a higher revision of it |
@@ -25,8 +25,7 @@
 //! | parts that were cut off from each other, and nodes that lost everyone, find back | a seed or a remembered dead member is reachable; [`Config::reconnect_every`] is not 0 |
 //! | no frame is longer than [`Config::frame_budget`] | |
 //! | memory is bounded, whatever peers send; nothing panics | about 80 bytes for each of [`Config::member_limit`] members, and metadata |
-//! | handling a message takes O(log N) and what is on its back | |
-//!
+//! | handling a message takes O(log N) and what is on its back; the first record about a member moves up to 16 bytes for each other one on the list | |
 //! | one lie of a member about others changes at most [`Config::hearsay_limit`] entries of one list in a period | the member cannot send in another's name; see [below](#what-a-member-that-lies-can-do) |
 //!
 //! What is *not* promised: a member that is declared failed may be alive (the network decides), and
@@ -68,13 +67,13 @@
 //! | that members are suspected, or failed | L are believed, until the members refute |
 //! | requests for the list | answered to those that are on it; anybody may ask a node for its own record, and to be let in |
 //!
-//! What is refused is counted in [`Counters::hearsay_refused`] and [`Counters::readers_refused`]. Lists
-//! agree again when the lies end. The bounds cost time where many changes are true: 150 nodes that
-//! join through one seed in the same second are on all lists after some 20 periods, not 10.
+//! What is refused is counted in [`Counters::hearsay_refused`] and [`Counters::readers_refused`].
+//! Lists agree again when the lies end. The bounds cost time where many changes are true: 150 nodes
+//! that join through one seed in the same second are on all lists after some 20 periods, not 10.
 //!
-//! A node that joins believes the list of the member that lets it in. Whoever can send in
-//! another's name (every holder of the key of a sealed mesh can) makes that other say what it likes:
-//! that it left, or lives at another address. Signed records are to come.
+//! A node that joins believes the list of the member that lets it in. A sender that can use
+//! another's name (every holder of the key of a sealed mesh can) makes that other say anything: that
+//! it left, or lives at another address. Signed records are to come.
 //!
 //! # Two nodes, by hand
 //!

@@ -217,7 +217,7 @@ impl MemberList {
         let age = Age(now.map_or(0, |now| now.wrapping_sub(entry.stamp)));
         let claim = match entry.standing {
             Standing::Alive | Standing::Doubted | Standing::Hearsay => {
-                debug_assert!(!self.is_outdated(slot), "who is alive told its metadata");
+                debug_assert!(!self.is_outdated(slot), "a live member told its metadata");
                 Claim::Alive(self.metadata.get(slot)?.clone())
             }
             Standing::Suspect => Claim::Suspect(of_doubtful()),
@@ -314,14 +314,14 @@ impl MemberList {
         self.note(slot, |entry| entry.is_outdated = !is_empty);
     }
 
-    /// Forgets one dead member that ended at least `age` periods ago (0: never). Says who. O(log N)
-    /// and the move of the index.
+    /// Forgets one dead member that ended at least `age` periods ago (0: never), and returns its id.
+    /// O(log N) and the move of the index.
     pub(crate) fn forget_overdue(&mut self, now: u16, age: u16) -> Option<NodeId> {
         let id = self.tombstones.overdue(now, age).filter(|_| age > 0)?;
         self.forget(id)
     }
 
-    /// Forgets the dead member that is missed least, for want of room. Says who. As
+    /// Forgets the dead member that is missed least, for want of room, and returns its id. As
     /// [`forget_overdue`](Self::forget_overdue).
     pub(crate) fn forget_first(&mut self) -> Option<NodeId> {
         let id = self.tombstones.first_to_go()?;

@@ -78,8 +78,8 @@ impl Membership {
     /// A node that is in no mesh yet; give it [`Command::Join`].
     ///
     /// The incarnation of `me` should be one that this node never had: the one that it stored
-    /// last plus one, else the time of a clock that never runs backwards, in a unit that is shorter
-    /// than any restart, else a random number.
+    /// last plus one, else [`Incarnation::from_clock`](selvedge_core::Incarnation::from_clock), else
+    /// a random number.
     /// Should someone remember a later one, the node takes one later still and says so with
     /// [`Event::Identity`].
     ///
@@ -415,7 +415,7 @@ impl Membership {
             Body::Digests { buckets } if self.may_read(slot) => {
                 self.send_differences(from, &buckets, cx);
             }
-            // Whoever it is may ask who we are.
+            // Anybody may ask a node for its own record.
             Body::Pull { first, last } if first == last && first == key(self.me.id) => {
                 self.send_page(from, first, last, false, cx);
             }

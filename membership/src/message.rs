@@ -151,9 +151,9 @@ pub enum Claim {
     Left(Age),
 }
 
-/// How many periods ago a member ended, by the count of whoever says so. It travels with what is
-/// said about the dead, so that they are forgotten everywhere at one time and nobody who hears of
-/// them late keeps them longer. 0 where the dead are remembered for ever.
+/// How many periods ago a member ended, by the count of the node that says so. It travels with what
+/// is said about the dead, so that they are forgotten everywhere at one time, and a node that hears
+/// of them late keeps them no longer. 0 where the dead are remembered for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]

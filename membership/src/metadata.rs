@@ -1,4 +1,4 @@
-//! Whose word about a member's metadata counts.
+//! Which word about a member's metadata counts.
 //!
 //! A member says one thing in each of its revisions, so metadata goes with the revision in which it
 //! was said. Two things break that: a suspicion or a failure that travels as news brings a revision
@@ -42,7 +42,7 @@ impl Membership {
     }
 
     /// A claim in the revision that we hold. Of two words the larger one wins, so that all lists
-    /// end with the same, in whatever order they hear them. It is passed on: whoever told the
+    /// end with the same, in whatever order they hear them. It is passed on: the node that told the
     /// smaller one does not know of it, and where that was the member itself, it hears that it is
     /// told wrongly.
     pub(crate) fn compare_metadata(
@@ -93,8 +93,8 @@ impl Membership {
         }
     }
 
-    /// Replaces our own. Whoever was told of the former one, if only by a request to be let in,
-    /// has to hear of a new revision.
+    /// Replaces our own. Nodes that were told of the former one, if only by a request to be let in,
+    /// have to hear of a new revision.
     pub(crate) fn replace_own_metadata(&mut self, metadata: Metadata) {
         let Some(slot) = self.own_slot() else {
             return;

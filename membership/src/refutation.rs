@@ -38,8 +38,8 @@ impl Membership {
                 self.stretch = (self.stretch + 1).min(self.config.stretch_limit);
                 self.raise_revision(Some(record.revision));
             }
-            // Refuted before; who says it now has missed our word, and nobody may be passing it on
-            // any more.
+            // Refuted before; the node that says it now has missed our word, and nobody may be
+            // passing it on any more.
             Claim::Suspect(_) | Claim::Failed(..) if !self.rules.old_claim_is_ignored() => {
                 self.add_news(self.me.id);
             }

@@ -115,8 +115,8 @@ impl Membership {
         self.config.suspicion.periods(self.list.live())
     }
 
-    /// Ends a member's presence, so long ago. However long that is, whom we took for live until now
-    /// is remembered for half the time at least: news of its life may still be on their way.
+    /// Ends a member's presence, so long ago. However long that is, a member that was live here until
+    /// now is remembered for half the time at least: news of its life may still be on their way.
     fn declare(
         &mut self,
         slot: usize,
@@ -405,8 +405,8 @@ impl Membership {
         self.settle_newcomer(slot, (member, revision), (claimed, age), cx);
     }
 
-    /// Whether there is room for one more. The failed give way to whoever left, and all the dead to
-    /// the living.
+    /// Whether there is room for one more. The failed give way to those that left, and all the dead
+    /// to the living.
     fn make_room(&mut self, newcomer: Standing) -> bool {
         let dead = self.list.tombstones();
         let limit = usize::from(self.config.tombstone_limit);
@@ -418,7 +418,7 @@ impl Membership {
             Standing::Left => dead.failed_len() > 0,
             Standing::Alive | Standing::Doubted | Standing::Hearsay | Standing::Suspect => true,
         };
-        // Whoever leaves is among the dead of its own list, and needs nobody new.
+        // A node that leaves is among the dead of its own list, and needs nobody new.
         gives_way && self.phase == Phase::Joined && self.displace_tombstone()
     }
 
@@ -428,8 +428,8 @@ impl Membership {
             .wrapping_sub(age.min(self.config.tombstone_periods))
     }
 
-    /// Gives a life that was just entered as alive the standing that is claimed for it. The end of one
-    /// that was never here is told as well: other protocols may have met it.
+    /// Gives a life that was just entered as alive the standing that is claimed for it. The end of
+    /// one that was never here is told as well: other protocols may have met it.
     fn settle_newcomer(
         &mut self,
         slot: usize,

@@ -40,7 +40,8 @@ impl Turn {
         }
     }
 
-    /// Takes a forgotten member out. O(N), and never on the way of a message.
+    /// Takes a forgotten member out. O(N): at the end of a period, or where the list is full and a
+    /// newcomer takes the place of a dead member.
     pub(crate) fn leave(&mut self, id: NodeId) {
         if let Some(place) = self.order.iter().position(|&other| other == id) {
             self.order.remove(place);

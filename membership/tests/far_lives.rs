@@ -90,7 +90,7 @@ impl Mesh {
         while let Some((from, to, message)) = self.wire.pop_front() {
             let is_cut = self.cut_off.is_some_and(|id| from.id.0 == id || to.0 == id);
             if !is_cut && (1..=self.nodes.len() as u64).contains(&to.0) {
-                // Who is a former life to the receiver may be refused.
+                // A sender that is a former life to the receiver may be refused.
                 self.step(to.0, Input::Message { from, message }).ok();
             }
         }
@@ -211,8 +211,8 @@ fn a_revision_opposite_to_the_true_one_is_given_way_to() {
     }
 }
 
-/// Lies drive a member halfway around the circle, while one other is cut off for so long. Whoever
-/// is in touch follows every step.
+/// Lies drive a member halfway around the circle, while one other is cut off for so long. All that
+/// are in touch follow every step.
 #[test]
 fn who_is_driven_around_the_circle_is_followed() {
     let mut mesh = Mesh::new(8, &Config::default());

@@ -1,4 +1,5 @@
-//! Metadata: it goes with the revision in which its member said it, and all lists end with the same.
+//! Metadata: it goes with the revision in which its member said it, and all lists end with the
+//! same.
 
 #![allow(
     clippy::unwrap_used,
@@ -100,7 +101,7 @@ fn who_failed_on_another_list_and_answers_a_relay_has_the_metadata_of_its_revisi
     assert!(ring.events.contains(&(0, Event::Metadata(member))));
 }
 
-/// The other list knows of the revision alone. Whoever took it over would tell the old metadata
+/// The other list knows of the revision alone. A node that took it over would tell the old metadata
 /// in its name.
 #[test]
 fn a_revision_that_came_without_metadata_is_told_to_nobody_as_alive() {
@@ -192,7 +193,7 @@ fn metadata_of_a_life_under_a_used_number_ends_as_the_node_says() {
     }
 }
 
-/// Whoever takes another word passes it on, so the member hears of it.
+/// A node that takes another word passes it on, so the member hears of it.
 #[test]
 fn a_word_that_a_member_never_said_reaches_it_and_is_put_right() {
     let mut ring = ring_of_three(&plain());
@@ -226,7 +227,7 @@ fn lists_that_differ_in_metadata_alone_have_different_digests() {
     assert_ne!(digest_with(""), digest_with("\0"));
 }
 
-/// Whoever answered the first request holds what was said in it.
+/// The node that answered the first request holds what was said in it.
 #[test]
 fn metadata_that_changes_while_a_node_asks_to_be_let_in_is_a_new_word() {
     let mut ring = ring_of_three(&plain());

@@ -76,8 +76,8 @@ fn a_page_that_does_not_come_is_asked_for_again() {
     assert!(repeated >= 2, "{repeated} requests");
 }
 
-/// Four parts of 32 are sent at once. Who always began with the same ones would never come to the
-/// others where these keep differing.
+/// Four parts of 32 are sent at once. A node that always began with the same ones would never come
+/// to the others where these keep differing.
 #[test]
 fn every_part_of_a_list_that_differs_has_its_turn() {
     let mut ring = Ring::joined(2, &plain());

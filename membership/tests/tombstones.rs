@@ -1,4 +1,4 @@
-//! What becomes of the dead: whom they give way to, and when they are forgotten.
+//! What becomes of the dead: which of them give way to others, and when they are forgotten.
 
 #![allow(
     clippy::unwrap_used,
@@ -92,7 +92,7 @@ fn a_newcomer_is_let_in_where_the_dead_fill_the_list() {
     }
 }
 
-/// The sender of a message may itself be the tombstone that gives way to whom it tells of.
+/// The sender of a message may itself be the tombstone that gives way to a member it tells of.
 #[test]
 fn a_dead_sender_that_gives_way_is_answered_as_itself() {
     let config = Config {
@@ -124,7 +124,8 @@ fn a_dead_sender_that_gives_way_is_answered_as_itself() {
     assert_eq!(ring.nodes[0].machine().members().count(), 5);
 }
 
-/// What is told of the dead does not push out the dead that are remembered, but for who left.
+/// What is told of the dead does not push out the dead that are remembered, except that one that
+/// left pushes out one that failed.
 #[test]
 fn the_dead_that_are_told_of_take_the_room_that_there_is() {
     let config = Config {

@@ -90,7 +90,7 @@ fn those_here(mesh: &Mesh) -> impl Iterator<Item = &Membership> {
         .filter(|machine| machine.phase() == Phase::Joined)
 }
 
-/// Who they are.
+/// Their lives.
 fn truth(mesh: &Mesh) -> impl Iterator<Item = Member> {
     those_here(mesh).map(Membership::me)
 }
@@ -105,8 +105,8 @@ fn the_dead_are_gone(mesh: &Mesh) -> bool {
     })
 }
 
-/// Whoever takes part lists all that do, as alive and trusted and with the metadata that they have;
-/// who is up and wants in, is in.
+/// Each node that takes part lists all that do, as alive and trusted and with the metadata that they
+/// have; each that is up and wants in, is in.
 fn the_living_are_listed(mesh: &Mesh) -> bool {
     let is_content = |node: &Node<Membership>| match node.machine().phase() {
         Phase::Joined => those_here(mesh).all(|there| {

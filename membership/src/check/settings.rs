@@ -77,7 +77,7 @@ impl Start {
         }
     }
 
-    /// Two nodes. Whoever comes back has the number of its former life, asks nobody to let it in,
+    /// Two nodes. One that comes back has the number of its former life, asks nobody to let it in,
     /// and says something else of itself: what loses where both are compared.
     pub(super) fn unnoticed(bounds: Bounds) -> Self {
         Self {

@@ -88,10 +88,11 @@
 //! | [`progress`](Model::progress) | from every state a goal stays within reach, without the help of a fault | going backwards from the goals |
 //! | [`never_rejects`](Model::never_rejects) | no message, tick or delta is refused | having taken every step |
 //!
-//! A pass is said of a complete run only, and assumes what is said below about `Hash`. A run that met a limit or a boundary, or a machine that
-//! breaks the contract, is [`Outcome::Truncated`] with the reason, and so is a property that was
-//! left open because another one broke. Counts of unique states are exact and the same on every
-//! machine, so a scenario states its own, and a check that suddenly explores less is noticed.
+//! A pass is said of a complete run only, and assumes what is said below about `Hash`. A run that
+//! met a limit or a boundary, or a machine that breaks the contract, is [`Outcome::Truncated`] with
+//! the reason, and so is a property that was left open because another one broke. Counts of unique
+//! states are exact and the same on every machine, so a scenario states its own, and a check that
+//! suddenly explores less is noticed.
 //!
 //! # What the model does and does not know
 //!
