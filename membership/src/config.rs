@@ -76,10 +76,11 @@ pub struct Config {
     /// `tombstone_periods`. Default 4,096.
     pub member_limit: u32,
     /// How much one node may tell of others in a period. A new member, a change of metadata, a
-    /// suspicion and a failure cost 1 each, where nobody had a doubt before; that a live member has
-    /// left costs half of this, at least 1. What a member says of itself is believed beyond that,
-    /// and so is the list that a joiner fetches. A later life of a live member is never believed on
-    /// another's word; the member is asked. 0 believes everybody everything. Default 8.
+    /// suspicion and a failure cost 1 each, unless the member was suspected or failed before. That a
+    /// live member has left costs half of this, at least 1; that a failed one has, 1. What a member
+    /// says of itself is believed beyond that, and so is the list that a joiner fetches. A later
+    /// life of a live member is never believed on another's word; the member is asked. 0 believes
+    /// everybody everything. Default 8.
     pub hearsay_limit: u16,
     /// How many updates may wait to be passed on. Default 256.
     pub gossip_limit: u16,

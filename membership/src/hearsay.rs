@@ -86,7 +86,8 @@ impl Membership {
             && (record.claim.told()).is_some_and(|it| self.list.metadata(slot) != Some(it));
         let cost = match record.claim {
             Claim::Left(_) if standing.is_live() => self.cost_of_an_end(),
-            Claim::Left(_) => 0,
+            // It is final, and after a partition many are failed that live.
+            Claim::Left(_) => 1,
             Claim::Alive(_) => u16::from(is_other_word || (is_newer && !is_doubted)),
             Claim::Suspect(_) | Claim::Failed(..) => {
                 u16::from(is_other_word || ((is_newer || ahead == 0) && !is_doubted))

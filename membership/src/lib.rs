@@ -26,7 +26,7 @@
 //! | no frame is longer than [`Config::frame_budget`] | |
 //! | memory is bounded, whatever peers send; nothing panics | about 80 bytes for each of [`Config::member_limit`] members, and metadata |
 //! | handling a message takes O(log N) and what is on its back; the first record about a member moves up to 16 bytes for each other one on the list | |
-//! | one lie of a member about others changes at most [`Config::hearsay_limit`] entries of one list in a period | the member cannot send in another's name; see [below](#what-a-member-that-lies-can-do) |
+//! | one lie of a member about others changes at most [`Config::hearsay_limit`] entries of one list in a period; beyond that it can only bring back members that were suspected or failed, for as long as a suspicion lasts | the member cannot send in another's name; see [below](#what-a-member-that-lies-can-do) |
 //!
 //! What is *not* promised: a member that is declared failed may be alive (the network decides), and
 //! two nodes' lists may differ at any moment. Protocols above must stay safe under both; they learn
@@ -65,6 +65,8 @@
 //! | members that do not exist | L are believed, found silent, and forgotten like the dead. They fill the list up to [`Config::member_limit`], L in a period, and give way to live members as soon as they are found silent |
 //! | another's metadata | L are believed, until the member hears of it and goes on in another life with its own |
 //! | that members are suspected, or failed | L are believed, until the members refute |
+//! | that failed members have left | L are believed; each of these that lives goes on in another life as soon as it hears of it |
+//! | that suspected or failed members live | believed, until they are found silent; one that lives and is told with wrong metadata goes on in another life. Were it counted, halves of a mesh of 200 that took each other for failed would find together in 20 periods, and not in 6 |
 //! | requests for the list | answered to those that are on it; anybody may ask a node for its own record, and to be let in |
 //!
 //! What is refused is counted in [`Counters::hearsay_refused`] and [`Counters::readers_refused`].

@@ -134,6 +134,35 @@ fn that_all_have_left_is_believed_of_two() {
     assert!(lives_begun(&ring) <= 2 + 10 * 2, "{}", lives_begun(&ring));
 }
 
+/// As after a partition. It is final, so each of these that lives needs another life.
+#[test]
+fn that_the_failed_have_left_is_believed_of_few() {
+    let mut ring = mesh(NODES, &settings());
+    let configure = |ring: &mut Ring, hearsay_limit| {
+        let config = Config {
+            hearsay_limit,
+            ..settings()
+        };
+        let command = Command::Configure(Box::new(config));
+        ring.command(0, command).unwrap();
+    };
+    configure(&mut ring, 0);
+    let failed = || Claim::Failed(Metadata::default(), Age::default());
+    lie(&mut ring, 0, others().map(|id| record(id, 7, 0, failed())));
+    configure(&mut ring, ALLOWANCE as u16);
+    assert_eq!(ring.nodes[0].machine().live(), 2);
+    for _ in 0..10 {
+        let left = others().map(|id| record(id, 7, 0, Claim::Left(Age::default())));
+        lie(&mut ring, 0, left);
+    }
+    let left = ring.nodes[0].machine().members();
+    let left = left.filter(|view| view.status == Status::Left).count();
+    assert_eq!(left, ALLOWANCE);
+    ring.periods(30, |_, _, _| true);
+    agree(&ring);
+    assert_eq!(lives_begun(&ring), ALLOWANCE as u64);
+}
+
 #[test]
 fn that_all_are_in_a_later_life_is_asked_and_refused() {
     let mut ring = mesh(NODES, &settings());
@@ -349,6 +378,29 @@ fn halves_that_forgot_each_other_become_one_list() {
         assert!(
             periods <= 60,
             "a hundred changes take longer than 60 periods"
+        );
+    }
+    println!("one list after {periods} periods");
+    agree(&ring);
+}
+
+/// Halves that take each other for failed: all of the other half comes back.
+#[test]
+fn halves_that_lost_each_other_become_one_list() {
+    let mut ring = mesh(200, &settings());
+    let cut = |from: Member, to: NodeId, _: &Message| (from.id.0 < 100) == (to.0 < 100);
+    ring.periods(60, cut);
+    for node in &ring.nodes {
+        let machine = node.machine();
+        assert_eq!((machine.live(), machine.members().count()), (100, 200));
+    }
+    let mut periods = 0;
+    while ring.nodes.iter().any(|node| node.machine().live() < 200) {
+        ring.periods(1, |_, _, _| true);
+        periods += 1;
+        assert!(
+            periods <= 12,
+            "a hundred that come back take longer than 12 periods"
         );
     }
     println!("one list after {periods} periods");
