@@ -159,7 +159,7 @@ impl Host {
         let SocketAddr::V4(address) = socket.local_addr()? else {
             return Err("give an IPv4 address to meet at: it is the node's id".into());
         };
-        // A life that this node never had before, and none that is killed at once has after it.
+        // A life that this node never had before, however soon after its last one it starts.
         let (incarnation, wait) = Incarnation::from_clock(UNIX_EPOCH.elapsed()?.into());
         sleep(wait.into()).await;
         let id = to_id(address);

@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .ok_or("say where to listen, and then who to join: smallest ADDRESS [SEED..]")?;
     let socket = UdpSocket::bind(listen)?;
 
-    // A life that this node never had before, and none that is killed at once has after it.
+    // A life that this node never had before, however soon after its last one it starts.
     let (incarnation, wait) = Incarnation::from_clock(UNIX_EPOCH.elapsed()?.into());
     std::thread::sleep(wait.into());
     let id = to_id(listen);
