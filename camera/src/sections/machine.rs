@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeMap;
 
-use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, Untracked};
+use selvedge_core::{Context, Delta, Full, Input, Machine, Member, Nested, Untracked};
 
 use super::remains::{Remains, is_vacant, leaves_it_vacant};
 use super::{Command, Config, ConfigError, Counters, Event, Message, Name, Reject, Timer};
@@ -213,16 +213,27 @@ impl Sections {
             return Err(Reject::OwnMember(delta));
         }
         if member.id != self.me.id {
-            let noted = match delta {
-                Delta::Suspected(_) => Ok(()),
-                Delta::Joined(_) | Delta::Refuted(_) => self.peers.list(member),
-                Delta::Failed(_) => self.peers.fail(member),
-                Delta::Left(_) | Delta::Confirmed(_) => self.peers.end(member),
-            };
+            let noted = self.note(delta);
             self.counters.no_room += u64::from(noted.is_err());
         }
         self.tell_all(&Input::Membership(delta), cx);
         Ok(())
+    }
+
+    /// Remembers a delta for sections that are made later. Nothing is open here, so any node may be
+    /// forgotten that is not on the list.
+    fn note(&mut self, delta: Delta) -> Result<(), Full> {
+        let member = delta.member();
+        if matches!(delta, Delta::Suspected(_)) {
+            return Ok(());
+        }
+        self.peers.make_room_for(member, |_| false)?;
+        match delta {
+            Delta::Suspected(_) => Ok(()),
+            Delta::Joined(_) | Delta::Refuted(_) => self.peers.list(member),
+            Delta::Failed(_) => self.peers.fail(member),
+            Delta::Left(_) | Delta::Confirmed(_) => self.peers.end(member),
+        }
     }
 
     /// Tells all sections what none of them refuses.

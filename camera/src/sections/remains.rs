@@ -3,7 +3,7 @@
 use crate::machine::Camera;
 use crate::{Message, Token};
 
-/// What is kept of all sections that were dropped, in two numbers. A section that is made later
+/// What is kept of all sections that were dropped, in three numbers. A section that is made later
 /// begins with them, whichever it is: so its tokens are above all that its former state knew of,
 /// and no number of a request of ours ever comes twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -12,6 +12,9 @@ pub(super) struct Remains {
     floor: Token,
     /// The highest number of a request of ours in any of them.
     issued: u64,
+    /// The highest number that a token of ours might have had in any of them. Others may still name
+    /// us as a rival up to it, and an abstention has to say that this is over.
+    kept_to: u64,
 }
 
 impl Remains {
@@ -19,12 +22,14 @@ impl Remains {
     pub(super) fn absorb(&mut self, camera: &Camera) {
         self.floor = self.floor.max(camera.floor);
         self.issued = self.issued.max(camera.issued).max(camera.last);
+        self.kept_to = self.kept_to.max(camera.kept_to);
     }
 
     /// Has a section that was just made begin with what others left.
     pub(super) fn pass_on(&self, camera: &mut Camera) {
         camera.floor = camera.floor.max(self.floor);
         camera.issued = camera.issued.max(self.issued);
+        camera.kept_to = camera.kept_to.max(self.kept_to);
     }
 }
 

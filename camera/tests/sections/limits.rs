@@ -338,3 +338,71 @@ fn random_messages_are_survived_within_the_limits() {
         node.effects.clear();
     }
 }
+
+/// What was told of nodes that are gone takes no room from those that come, in a section that is
+/// opened later as in one that is open.
+#[test]
+fn a_section_that_is_opened_later_knows_who_came_after_many_had_left() {
+    let mut config = Config::new(2);
+    config.section.peer_limit = 3;
+    let mut node = Node::new(1, config);
+    node.command(open("early")).unwrap();
+    for id in 100..110 {
+        node.joined(&[id]);
+        let left = Delta::Left(member(id));
+        node.step(Input::Membership(left)).unwrap();
+    }
+    node.joined(&[2]);
+    node.command(open("late")).unwrap();
+    for section in ["early", "late"] {
+        assert_eq!(node.machine().get(name(section)).unwrap().listed(), 1);
+        node.command(Command::Enter(name(section))).unwrap();
+        let sent = node.sent();
+        assert!(
+            matches!(&sent[..], [(2, _, Message::Request { .. })]),
+            "{section}: {sent:?}"
+        );
+    }
+    assert_eq!(node.machine().counters().no_room, 0);
+}
+
+/// A request of before the section was dropped is over, and so are all tokens that it might have had.
+#[test]
+fn a_section_without_room_that_was_dropped_abstains_for_what_it_asked_before() {
+    let mut config = Config {
+        passive_limit: 1,
+        ..Config::new(3)
+    };
+    config.section.peer_limit = 1;
+    let mut node = Node::new(1, config);
+    node.joined(&[2]);
+    let a = name("a");
+    node.command(open("a")).unwrap();
+    node.command(Command::Enter(a)).unwrap();
+    let sent = node.sent();
+    let [(2, _, Message::Request { request: asked, .. })] = sent[..] else {
+        panic!("{sent:?}");
+    };
+    let ok = Message::Ok {
+        life: 0,
+        number: asked.number,
+        after: None,
+        rivals: [].into_iter().collect(),
+        more: false,
+        floor: Token::default(),
+    };
+    node.hears(2, "a", ok).unwrap();
+    node.command(Command::Exit(a)).unwrap();
+    node.command(Command::Close(a)).unwrap();
+    let floor = Message::Floor { token: token(1, 2) };
+    node.hears(2, "b", floor).unwrap();
+    assert_eq!(names(&node), ["b"]);
+    node.sent();
+    node.hears(3, "a", request(9)).unwrap();
+    let sent = node.sent();
+    let [(3, _, Message::Abstain { over, .. })] = sent[..] else {
+        panic!("{sent:?}");
+    };
+    // Those that said OK may name us with this number.
+    assert!(over >= asked.up_to, "{over} of {}", asked.up_to);
+}
