@@ -111,7 +111,14 @@ async fn a_leader_comes_unasked_is_replaced_when_killed_and_when_it_leaves() {
     let mut hosts = bench.start(4).await;
     let (first, ballot) = agreed(&hosts).await;
     let at = hosts.iter().position(|it| it.id() == first.id).unwrap();
-    hosts.remove(at).kill().await;
+    let killed = hosts.remove(at);
+    let elections = killed.elections().unwrap();
+    assert!(
+        elections.leads_until().is_some(),
+        "without a lease for ever"
+    );
+    killed.kill().await;
+    assert_eq!((elections.leader(), elections.leads_until()), (None, None));
     let (second, next) = agreed(&hosts).await;
     assert!(second.id != first.id && next > ballot);
     let at = hosts.iter().position(|it| it.id() == second.id).unwrap();

@@ -195,6 +195,23 @@ async fn strangers_do_not_get_in() {
     assert_eq!(wrong.traffic().report().received, 0);
 }
 
+/// A node with the key that serves another protocol is no stranger without one.
+#[tokio::test]
+async fn a_sealed_datagram_of_another_protocol_is_counted_as_that() {
+    let mesh = Mesh::new();
+    let host = mesh.start(1, Some(mesh.keyring.clone()), vec![]).await;
+    let mut other = Sealer::new(&mesh.keyring, "test", NodeId(2), Epoch::now().unwrap());
+    let mut datagram = Vec::new();
+    other
+        .seal(selvedge_camera::KIND, b"no matter what", &mut datagram)
+        .unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    socket.send_to(&datagram, host.address()).await.unwrap();
+    until(async || host.traffic().report().received > 0).await;
+    let report = host.traffic().report();
+    assert_eq!((report.wrong_kind, report.unsealed), (1, 0));
+}
+
 /// Both have the key and are called 2: the later one is heard, the former one's datagrams are
 /// counted, and everybody else goes on.
 #[tokio::test]

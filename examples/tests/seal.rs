@@ -343,6 +343,53 @@ fn an_epoch_ahead_of_time_does_not_mute_its_sender() {
     assert_eq!(heard(&mut opener, &datagram, 31 * DAY + 1), old);
 }
 
+/// A node starts with a clock that is an hour ahead, is put right and starts again. What was recorded
+/// in that hour reaches a node that joined later, when its epoch is not ahead any more: it does not
+/// mute the node that is there. Nor does it end a start that is ahead when a datagram of a start
+/// before it was held back.
+#[test]
+fn a_recording_of_a_wrong_clock_does_not_mute_its_sender() {
+    const NOW: u64 = 1_700_000_000_000_000;
+    const HOUR: u64 = 3_600 * 1_000_000;
+    let start = |since_1970: u64| sealer(5, Epoch::new(since_1970, 0).0);
+    let heard = |opener: &mut Opener, datagram: &[u8], now: u64| {
+        opener.open(KIND, datagram, Time(now), &mut Vec::new())
+    };
+    let (ok, old) = (Ok(NodeId(5)), Err(Unopened::OldEpoch(NodeId(5))));
+
+    let (mut ahead, mut corrected) = (start(NOW + HOUR), start(NOW + 1_000_000));
+    let (recorded, again) = (seal(&mut ahead, b"one"), seal(&mut ahead, b"two"));
+    let mut joined = opener();
+    joined.set_clock(Time(0), NOW);
+    for seconds in (10..7_200).step_by(10) {
+        let datagram = seal(&mut corrected, b"here");
+        assert_eq!(heard(&mut joined, &datagram, seconds * 1_000_000), ok);
+    }
+    assert_eq!(heard(&mut joined, &recorded, 2 * HOUR), ok, "once");
+    let replayed = Err(Unopened::Replayed(NodeId(5)));
+    assert_eq!(heard(&mut joined, &recorded, 2 * HOUR), replayed);
+    let datagram = seal(&mut corrected, b"still here");
+    assert_eq!(heard(&mut joined, &datagram, 2 * HOUR), ok, "not mute");
+    // Its next start is at a right time, and ends both.
+    let mut anew = start(NOW + 2 * HOUR + 1_000_000);
+    let datagram = seal(&mut anew, b"anew");
+    assert_eq!(heard(&mut joined, &datagram, 2 * HOUR + 2_000_000), ok);
+    for former in [again, seal(&mut corrected, b"late")] {
+        let now = 2 * HOUR + 3_000_000;
+        assert_eq!(heard(&mut joined, &former, now), old);
+    }
+
+    let (mut former, mut ahead) = (start(NOW - HOUR), start(NOW + HOUR));
+    let mut opener = opener();
+    opener.set_clock(Time(0), NOW);
+    assert_eq!(heard(&mut opener, &seal(&mut former, b"early"), 1), ok);
+    let held_back = seal(&mut former, b"held back");
+    assert_eq!(heard(&mut opener, &seal(&mut ahead, b"ahead"), 2), ok);
+    assert_eq!(heard(&mut opener, &held_back, 3), ok);
+    let datagram = seal(&mut ahead, b"still here");
+    assert_eq!(heard(&mut opener, &datagram, 4), ok, "not mute");
+}
+
 /// Where our own clock is behind, everybody is ahead, and heard as without a clock.
 #[test]
 fn a_node_whose_clock_is_behind_hears_everybody() {

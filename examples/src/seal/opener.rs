@@ -46,13 +46,15 @@ pub struct Opener {
     forgotten: u64,
 }
 
-/// Starts of one sender are kept apart by our clock when they are first heard of, so that an epoch
-/// of a time to come mutes nobody that starts at present.
+/// Starts of one sender are kept apart by our clock when they are first heard of, so that a start
+/// at a wrong time mutes nobody that starts at the right one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Start {
     Present,
-    /// More than [`Opener::TOLERANCE`] ahead of our clock: one of the two is wrong.
-    Ahead,
+    /// The epoch contradicts our clock: it is ahead of it, or an earlier start was heard after it;
+    /// each by more than [`Opener::TOLERANCE`]. A clock is or was wrong, or somebody sends again
+    /// what a wrong clock wrote.
+    Apart,
 }
 
 /// The microseconds since 1970 at some time.
@@ -62,12 +64,24 @@ struct Clock {
     since_1970: u64,
 }
 
+impl Clock {
+    /// The microseconds since 1970 at `time`, which may be before the clock was set.
+    const fn at(self, time: Time) -> u64 {
+        let later = self.since_1970.saturating_add(time.since(self.at).0);
+        later.saturating_sub(self.at.since(time).0)
+    }
+}
+
 /// What is known of a sender that holds a key.
 struct Session {
     epoch: Epoch,
     /// Which key opened the latest datagram, by its mark; none after a rotation.
     cipher: Option<(u8, Aes256Gcm)>,
     window: Window,
+    /// When this epoch was first heard, and whether its start was at most
+    /// [`Opener::TOLERANCE`] ago then. A recording is no such start for long.
+    since: Time,
+    is_recent: bool,
     heard: Time,
     bucket: Option<Bucket>,
 }
@@ -126,18 +140,19 @@ impl Opener {
         }
     }
 
-    /// The latest present start of a sender, as far as it is remembered; else the one that is ahead.
+    /// The latest present start of a sender, as far as it is remembered; else the one that
+    /// contradicts our clock.
     #[must_use]
     pub fn epoch(&self, sender: NodeId) -> Option<Epoch> {
-        let starts = [Start::Present, Start::Ahead];
+        let starts = [Start::Present, Start::Apart];
         let mut sessions = starts
             .iter()
             .map(|&start| self.sessions.get(&(sender, start)));
         sessions.find_map(|it| it.map(|session| session.epoch))
     }
 
-    /// How many senders are remembered. One is counted twice that was heard under an epoch ahead of
-    /// our clock and under a present one.
+    /// How many senders are remembered. One is counted twice that was heard under a present epoch
+    /// and under one that contradicts our clock.
     #[must_use]
     pub fn senders(&self) -> usize {
         self.sessions.len()
@@ -172,6 +187,7 @@ impl Opener {
             .ok_or(Unopened::NotSealed)?;
         let sender = head.sender;
         let start = self.start_of(head, now)?;
+        let is_recent = self.is_recent(head.epoch, now);
         let mut session = self.sessions.get_mut(&(sender, start));
         // What costs nothing comes first, and changes nothing.
         if let Some(session) = &session {
@@ -227,6 +243,8 @@ impl Opener {
                 epoch: head.epoch,
                 cipher: Some((head.key, cipher)),
                 window: same_epoch.map_or_else(Window::new, |former| former.window.clone()),
+                since: same_epoch.map_or(now, |former| former.since),
+                is_recent: same_epoch.map_or(is_recent, |former| former.is_recent),
                 heard: now,
                 bucket: former.and_then(|former| former.bucket),
             };
@@ -250,28 +268,49 @@ impl Opener {
         Ok(sender)
     }
 
-    /// Among which starts of its sender a datagram belongs. One that was ahead stays so when our
-    /// clock has come to it, and is over as soon as a present one was heard later.
+    /// Among which starts of its sender a datagram belongs. One that was apart stays so when our
+    /// clock has come to it. It is over when the sender has started anew since, at a right time.
+    /// Until then both are heard: of two starts that contradict each other nobody without a key
+    /// can choose the one that is mute.
     fn start_of(&self, head: Head, now: Time) -> Result<Start, Unopened> {
-        let sender = head.sender;
-        let session = |start| self.sessions.get(&(sender, start));
-        if self.is_ahead(head.epoch, now) {
-            return Ok(Start::Ahead);
+        let present = self.sessions.get(&(head.sender, Start::Present));
+        let apart = self.sessions.get(&(head.sender, Start::Apart));
+        if let Some(apart) = apart.filter(|it| it.epoch == head.epoch) {
+            let is_over = present.is_some_and(|it| it.is_recent && it.since > apart.since);
+            return if is_over {
+                Err(Unopened::OldEpoch(head.sender))
+            } else {
+                Ok(Start::Apart)
+            };
         }
-        let Some(ahead) = session(Start::Ahead).filter(|it| it.epoch == head.epoch) else {
-            return Ok(Start::Present);
-        };
-        if session(Start::Present).is_some_and(|present| present.heard > ahead.heard) {
-            return Err(Unopened::OldEpoch(sender));
-        }
-        Ok(Start::Ahead)
+        let contradicts = self.is_ahead(head.epoch, now)
+            || present
+                .is_some_and(|it| head.epoch > it.epoch && self.is_before(head.epoch, it.heard));
+        Ok(if contradicts {
+            Start::Apart
+        } else {
+            Start::Present
+        })
     }
 
     fn is_ahead(&self, epoch: Epoch, now: Time) -> bool {
         self.clock.is_some_and(|clock| {
-            let latest = now.since(clock.at) + Self::TOLERANCE;
-            epoch > Epoch::new(clock.since_1970.saturating_add(latest.0), u64::MAX)
+            let latest = clock.at(now).saturating_add(Self::TOLERANCE.0);
+            epoch > Epoch::new(latest, u64::MAX)
         })
+    }
+
+    /// Whether a start was more than [`Self::TOLERANCE`] before `time`.
+    fn is_before(&self, epoch: Epoch, time: Time) -> bool {
+        self.clock.is_some_and(|clock| {
+            let earliest = clock.at(time).saturating_sub(Self::TOLERANCE.0);
+            epoch < Epoch::new(earliest, 0)
+        })
+    }
+
+    /// Whether a start was at most [`Self::TOLERANCE`] ago.
+    fn is_recent(&self, epoch: Epoch, now: Time) -> bool {
+        self.clock.is_some() && !self.is_ahead(epoch, now) && !self.is_before(epoch, now)
     }
 
     /// Forgets the sender that was not heard from for longest, if there are too many. O(senders),

@@ -38,7 +38,7 @@ impl Elections {
 
     /// Who leads, perhaps this node, and by which ballot; `None` when nobody does, as far as it
     /// knows. Give the ballot to whatever is done on the leader's account, and let that refuse
-    /// smaller ones. Of a node that was killed the last answer stays.
+    /// smaller ones. `None` as well once the node has stopped.
     #[must_use]
     pub fn leader(&self) -> Option<(Member, Ballot)> {
         self.handle.snapshot().leader
@@ -50,7 +50,7 @@ impl Elections {
     /// before you write as the leader: it does not wait for the host's loop, which may be late.
     ///
     /// Where machines are suspended that clock may stand still, and the lease outlasts what others
-    /// wait for: rely on the ballot there. Of a node that was killed the last answer stays.
+    /// wait for: rely on the ballot there. `None` once the node has stopped.
     #[must_use]
     pub fn leads_until(&self) -> Option<Time> {
         self.handle.snapshot().until
@@ -141,5 +141,12 @@ impl Leading {
             self.published = standing;
             self.port.publish(standing, self.told.drain(..));
         }
+    }
+}
+
+impl Drop for Leading {
+    /// Of a node that has stopped nobody is to believe that it leads on.
+    fn drop(&mut self) {
+        self.publish(Standing::NONE);
     }
 }

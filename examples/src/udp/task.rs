@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::sleep_until;
 
 use crate::mesh::{self, Command, Mesh, Message, Reject, decode, encode};
-use crate::seal::Unopened;
+use crate::seal::{SEALED, Unopened};
 
 use super::leading::{Leading, Standing};
 use super::locks::Locks;
@@ -253,10 +253,14 @@ impl Task {
         let kind = bytes.get(1).copied();
         let is_notice = |kind| kind == notice::KIND && self.sealing.is_some();
         let kind = kind.filter(|&kind| self.driver.machine().serves(kind) || is_notice(kind));
+        let is_ours = kind.is_some();
         let kind = kind.unwrap_or(KIND);
         let (frame, sealer) = match &mut self.sealing {
             None => (bytes, None),
             Some(_) if len > self.budget => return self.traffic.oversize.add(1),
+            Some(_) if !is_ours && bytes.first() == Some(&SEALED) => {
+                return self.traffic.wrong_kind.add(1);
+            }
             Some(sealing) => match sealing.open(kind, bytes, now) {
                 Ok(sealer) => (sealing.opened.as_slice(), Some(sealer)),
                 Err(Unopened::OldEpoch(sender)) => {

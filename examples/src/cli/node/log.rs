@@ -180,7 +180,10 @@ impl Log {
     pub(super) fn event(&mut self, seen: &Seen) {
         let (event, line) = match &seen.event {
             Told::Membership(Event::Identity(me)) => ("identity", self.identity(*me)),
-            Told::Membership(Event::Membership(delta)) => self.delta(*delta),
+            Told::Membership(Event::Membership(delta)) => match self.delta(*delta) {
+                Some(it) => it,
+                None => return,
+            },
             Told::Membership(Event::Broadcast { origin, payload }) => {
                 let text = format!("{} bytes from node {}", payload.len(), origin.id);
                 ("broadcast", Line::new(text))
@@ -225,13 +228,20 @@ impl Log {
         self.form.colour.bad(&text)
     }
 
-    fn delta(&mut self, delta: Delta) -> (&'static str, Line) {
+    /// Nothing where one is over that never was here: who joins hears of the dead as well.
+    fn delta(&mut self, delta: Delta) -> Option<(&'static str, Line)> {
         let member = delta.member();
-        match delta {
-            Delta::Joined(_) | Delta::Refuted(_) => self.here.insert(member),
+        let is_news = match delta {
+            Delta::Joined(_) | Delta::Refuted(_) => {
+                self.here.insert(member);
+                true
+            }
             Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_) => self.here.remove(&member),
             Delta::Suspected(_) => true,
         };
+        if !is_news {
+            return None;
+        }
         let count = self.here.len() + 1;
         let (event, what) = match delta {
             Delta::Joined(_) => ("joined", "joined"),
@@ -249,7 +259,7 @@ impl Log {
         };
         let mut line = Line::new(text);
         (line.node, line.here) = (Some(member.id), Some(count));
-        (event, line)
+        Some((event, line))
     }
 
     fn election(&self, event: celect::Event, me: NodeId) -> (&'static str, Line) {

@@ -78,19 +78,25 @@ pub(super) fn troubles(counted: TrafficReport) -> Vec<Trouble> {
 /// Looks at the counters now and then, and says what is new, but not all the time.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    said: TrafficReport,
-    at: Option<Time>,
+    /// What was counted when the present spell began.
+    before: TrafficReport,
+    began: Time,
+    said: Option<Time>,
 }
 
 impl Watch {
     /// What is to be said now.
     pub(super) fn look(&mut self, counted: TrafficReport, now: Time) -> Vec<Trouble> {
-        if self.at.is_some_and(|at| now.since(at) < EVERY) {
+        if self.said.is_some_and(|at| now.since(at) < EVERY) {
             return Vec::new();
         }
-        let troubles = troubles(counted.since(self.said));
+        let troubles = troubles(counted.since(self.before));
         if !troubles.is_empty() {
-            (self.said, self.at) = (counted, Some(now));
+            self.said = Some(now);
+        }
+        // Three strays in a minute are a trouble, three in a month are none.
+        if !troubles.is_empty() || now.since(self.began) >= EVERY {
+            (self.before, self.began) = (counted, now);
         }
         troubles
     }
@@ -127,6 +133,19 @@ mod tests {
         assert!(later[0].starts_with("4 datagrams came that did not open"));
         assert_eq!(watch.look(counted, at(200)), []);
         counted.old_epoch = 5;
-        assert!(said(&watch.look(counted, at(200)))[0].contains("two processes have one id"));
+        assert!(said(&watch.look(counted, at(201)))[0].contains("two processes have one id"));
+    }
+
+    #[test]
+    fn strays_that_come_one_an_hour_are_no_trouble() {
+        let at = |seconds| Time::ZERO + Span::secs(seconds);
+        let mut watch = Watch::default();
+        let mut counted = TrafficReport::default();
+        for second in 0..12 * 3_600 {
+            counted.old_epoch += u64::from(second % 3_600 == 0);
+            assert_eq!(watch.look(counted, at(second)), [], "at {second} s");
+        }
+        counted.old_epoch += STRAY;
+        assert_eq!(watch.look(counted, at(12 * 3_600)).len(), 1);
     }
 }
