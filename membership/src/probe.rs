@@ -81,7 +81,7 @@ impl Membership {
     fn keep_house(&mut self, cx: &mut Context<'_, Self>) {
         if self.config.passive.is_some() || self.config.tombstone_periods > 0 {
             self.period = self.period.wrapping_add(1);
-            self.refresh_stamp();
+            self.refresh_stamps();
         }
         self.renew_allowances();
         self.forget_the_dead();
@@ -111,17 +111,19 @@ impl Membership {
         forgotten.is_some()
     }
 
-    /// Keeps one member's age from wrapping: in 65,536 periods every member of a list up to that
-    /// size has its turn, and an age beyond the passive timeout needs no precision.
-    fn refresh_stamp(&mut self) {
-        let slot = usize::from(self.period);
+    /// Keeps ages from wrapping: every member of a list of up to 65,536 has its turn in a quarter
+    /// of so many periods, and an age beyond the passive timeout needs no precision.
+    fn refresh_stamps(&mut self) {
         let now = self.period;
-        if self.list.weights().weight(slot) > 0 {
-            self.list.note(slot, |entry| {
-                if now.wrapping_sub(entry.stamp) > 1 << 15 {
-                    entry.stamp = now.wrapping_sub(1 << 15);
-                }
-            });
+        for quarter in 0..4 {
+            let slot = usize::from(now.wrapping_add(quarter << 14));
+            if self.list.weights().weight(slot) > 0 {
+                self.list.note(slot, |entry| {
+                    if now.wrapping_sub(entry.stamp) > 1 << 15 {
+                        entry.stamp = now.wrapping_sub(1 << 15);
+                    }
+                });
+            }
         }
     }
 
@@ -266,5 +268,30 @@ impl Body {
             self,
             Self::Ping { .. } | Self::PingRequest { .. } | Self::Join
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use crate::message::Metadata;
+
+    /// Whoever was silent for 65,536 periods was not heard from just now.
+    #[test]
+    fn a_silent_member_never_looks_young_again() {
+        let me = Member::new(1, 0);
+        let mut machine = Membership::new(me, Config::default()).unwrap();
+        let silent = Member::new(2, 0);
+        let slot = machine.list.insert(silent, 0, Metadata::default(), 1, 0);
+        let slot = slot.unwrap();
+        for age in 1..400_000_u32 {
+            machine.period = machine.period.wrapping_add(1);
+            machine.refresh_stamps();
+            let stamp = machine.list.entry(slot).unwrap().stamp;
+            let shown = u32::from(machine.period.wrapping_sub(stamp));
+            assert!(shown >= age.min(1 << 15), "{shown} after {age} periods");
+            assert!(shown <= age, "{shown} after {age} periods");
+        }
     }
 }
