@@ -51,7 +51,7 @@ impl Membership {
         }
     }
 
-    /// Says anew that we live, above our last word and above `heard`.
+    /// Says anew that we live, above our last word, or above `heard`, which is no earlier.
     pub(crate) fn raise_revision(&mut self, heard: Option<u32>) {
         let Some(slot) = self.own_slot() else {
             return;
@@ -59,10 +59,8 @@ impl Membership {
         let Some(own) = self.list.entry(slot).map(|entry| entry.revision) else {
             return;
         };
-        let above = match heard {
-            Some(heard) if serial_newer(heard, own) => heard,
-            Some(_) | None => own,
-        };
+        let above = heard.unwrap_or(own);
+        debug_assert!(!serial_newer(own, above), "an old claim is refuted already");
         self.list
             .set_standing(slot, Standing::Alive, above.wrapping_add(1), self.period);
         self.add_news(self.me.id);
@@ -76,16 +74,11 @@ impl Membership {
             let metadata = self.list.metadata(slot).cloned().unwrap_or_default();
             self.list
                 .supersede(slot, incarnation, 0, metadata, self.period);
-            self.hide_self(slot);
+            debug_assert_eq!(self.list.own_weight(slot), 0, "nobody probes itself");
         }
         if self.phase == Phase::Joined {
             self.add_news(self.me.id);
             cx.event(Event::Identity(self.me));
         }
-    }
-
-    fn hide_self(&mut self, slot: usize) {
-        // We weigh nothing, whatever was done to our entry.
-        self.list.set_own_weight(slot, 0);
     }
 }
