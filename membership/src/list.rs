@@ -524,11 +524,46 @@ mod tests {
             assert_eq!(list.tombstones().len(), 0);
         }
         list.set_standing(slot, Standing::Failed, 0, 1_000);
+        // A later revision of a failure changes nothing of it.
+        list.set_standing(slot, Standing::Failed, 1, 1_005);
+        assert_eq!(list.tombstones().len(), 1);
         list.set_standing(slot, Standing::Left, 0, 1_010);
         assert_eq!(list.tombstones().len(), 1);
         assert_eq!(list.forget_overdue(1_019, 20), None);
         assert_eq!(list.forget_overdue(1_020, 0), None, "0 is for ever");
         assert_eq!(list.forget_overdue(1_020, 20), Some(NodeId(1)));
         assert_eq!((list.tombstones().len(), list.find(NodeId(1))), (0, None));
+    }
+
+    fn list_of(limit: usize, ids: &[u64]) -> MemberList {
+        let mut list = MemberList::new(limit);
+        for &id in ids {
+            let metadata = Metadata::default();
+            list.insert(Member::new(id, 0), 0, metadata, 1, 0).unwrap();
+        }
+        list
+    }
+
+    /// Whatever the slots are; a check takes equal lists for one.
+    #[test]
+    fn lists_are_equal_that_hold_the_same_under_the_same_limit() {
+        let list = list_of(10, &[1, 2, 3]);
+        assert_eq!(list, list_of(10, &[3, 1, 2]));
+        assert_ne!(list, list_of(11, &[1, 2, 3]), "another limit");
+        assert_ne!(list, list_of(10, &[1, 2]), "one less");
+        assert_ne!(list, list_of(10, &[1, 2, 4]), "another member");
+        let after_ends_of = |ids: [u64; 2]| {
+            let mut list = list_of(10, &[1, 2, 3]);
+            for id in ids {
+                let slot = list.find(NodeId(id)).unwrap();
+                list.set_standing(slot, Standing::Failed, 0, 7);
+            }
+            list
+        };
+        assert_ne!(
+            after_ends_of([1, 2]),
+            after_ends_of([2, 1]),
+            "another is forgotten first"
+        );
     }
 }

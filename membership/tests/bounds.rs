@@ -66,6 +66,57 @@ fn invented_members_fill_the_list_and_no_more() {
     );
 }
 
+/// A limit is what may be, and not the first that may not.
+#[test]
+fn what_is_as_long_as_its_limit_is_taken() {
+    let mut ring = Ring::joined(2, &plain());
+    let mut message = Message::bare(Body::Ack { origin: None });
+    message.records.0.push(Record {
+        claim: Claim::Alive(Metadata(vec![1; 32].into())),
+        ..alive(5)
+    });
+    message.broadcasts.0.push(Broadcast {
+        origin: Member::new(5, 0),
+        number: 0,
+        payload: vec![0; 512].into(),
+    });
+    ring.step(0, from_one(message)).unwrap();
+    let mut full = Message::bare(Body::Unlucky);
+    let from = Member::new(1, 7);
+    let mut ids = 1_000..;
+    while full.frame_len(from) + 12 <= 1_400 {
+        full.records.0.push(alive(ids.next().unwrap()));
+    }
+    // What is left is a record of six bytes, and metadata.
+    let rest = 1_400 - full.frame_len(from) - 6;
+    full.records.0.push(Record {
+        claim: Claim::Alive(Metadata(vec![1; rest].into())),
+        ..alive(ids.next().unwrap())
+    });
+    assert_eq!(full.frame_len(from), 1_400);
+    ring.step(0, from_one(full)).unwrap();
+}
+
+#[test]
+fn a_list_grows_when_its_limit_is_raised() {
+    let config = |member_limit| Config {
+        member_limit,
+        tombstone_limit: 4,
+        ..plain()
+    };
+    let mut ring = Ring::joined(2, &config(5));
+    let tell = |ring: &mut Ring| {
+        let mut message = Message::bare(Body::Ack { origin: None });
+        message.records.0.extend((10..30).map(alive));
+        ring.step(0, from_one(message)).unwrap();
+        ring.nodes[0].machine().members().count()
+    };
+    assert_eq!(tell(&mut ring), 5);
+    ring.command(0, Command::Configure(Box::new(config(9))))
+        .unwrap();
+    assert_eq!(tell(&mut ring), 9);
+}
+
 #[test]
 fn the_dead_are_forgotten_by_number_and_by_time() {
     let config = Config {

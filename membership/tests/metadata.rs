@@ -86,6 +86,17 @@ fn reached_by_relay(ring: &mut Ring, target: Member) {
 }
 
 #[test]
+fn the_metadata_of_a_newcomer_is_told_where_it_has_any() {
+    let mut ring = ring_of_three(&plain());
+    let [named, nameless] = [30, 31].map(|id| Member::new(id, 0));
+    tell(&mut ring, news(), named, 0, Claim::Alive(word("new")));
+    let none = Claim::Alive(Metadata::default());
+    tell(&mut ring, news(), nameless, 0, none);
+    let told = |member| ring.events.contains(&(0, Event::Metadata(member)));
+    assert!(told(named) && !told(nameless), "{:?}", ring.events);
+}
+
+#[test]
 fn who_failed_on_another_list_and_answers_a_relay_has_the_metadata_of_its_revision() {
     let mut ring = ring_of_three(&plain());
     let member = Member::new(2, 7);

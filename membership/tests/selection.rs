@@ -57,6 +57,17 @@ fn draws_follow_the_inverse_power_of_the_distance() {
     }
 }
 
+#[test]
+fn whose_distance_nobody_told_is_drawn_as_at_the_default_distance() {
+    let config = Config {
+        default_distance: 3,
+        ..quiet()
+    };
+    let mut lone = Lone::new(config, &[3]);
+    lone.hear(Member::new(3, 0), lone::says_that_it_lives(3));
+    assert_eq!(lone.shares(2), [0.5, 0.5]);
+}
+
 /// A bag holds each weight; a draw takes off the smallest. Weights 8, 4, 1, 1 make 14 draws.
 #[test]
 fn a_bag_is_emptied_in_proportion_and_filled_again() {

@@ -149,6 +149,53 @@ fn the_dead_that_are_told_of_take_the_room_that_there_is() {
     assert_eq!(ring.nodes[0].machine().counters().tombstones_displaced, 1);
 }
 
+/// Nothing is forgotten for somebody who may not come back either.
+#[test]
+fn who_left_gives_way_to_nobody_that_is_dead() {
+    let config = Config {
+        tombstone_limit: 2,
+        ..plain()
+    };
+    let mut ring = Ring::joined(2, &config);
+    tell(&mut ring, [left(20), left(21), left(22), failed(23)]);
+    let listed = [20, 21, 22, 23].map(|id| ring.status(0, id));
+    let left = Some(Status::Left);
+    assert_eq!(listed, [left, left, None, None]);
+    assert_eq!(ring.nodes[0].machine().counters().list_full, 2);
+}
+
+/// Where the dead are remembered for ever, how long they are dead is nothing.
+#[test]
+fn the_dead_that_are_never_forgotten_are_learned_of_and_have_no_age() {
+    let config = Config {
+        tombstone_periods: 0,
+        passive: Some(selvedge_membership::PassiveFeedback::default()),
+        ..plain()
+    };
+    let mut ring = Ring::joined(2, &config);
+    tell(&mut ring, [failed(20), record(21, Claim::Left(Age(9)))]);
+    assert_eq!(ring.status(0, 20), Some(Status::Failed));
+    assert_eq!(ring.status(0, 21), Some(Status::Left));
+    ring.periods(40, |_, _, _| true);
+    ring.wire.clear();
+    let (first, last) = (
+        selvedge_membership::Key(0),
+        selvedge_membership::Key(u64::MAX),
+    );
+    let message = Message::bare(Body::Pull { first, last });
+    let from = Member::new(1, 7);
+    ring.step(0, Input::Message { from, message }).unwrap();
+    let mut ages = Vec::new();
+    for (_, _, message) in &ring.wire {
+        for record in &message.records.0 {
+            if let Claim::Failed(_, age) | Claim::Left(age) = record.claim {
+                ages.push(age.0);
+            }
+        }
+    }
+    assert_eq!(ages, [0, 0]);
+}
+
 /// However long ago it was: news of its life may still be on their way.
 #[test]
 fn who_was_taken_for_live_is_remembered_for_half_the_time() {
