@@ -166,11 +166,7 @@ impl<V: Value> Hub<V> {
         }
         self.token += 1;
         let token = self.token;
-        device.flight = Some(Flight {
-            token,
-            value: value.clone(),
-            routine: None,
-        });
+        device.flight = Some(Flight::new(token, value.clone(), None));
         cx.event(Event::Issue {
             device: id,
             token,
@@ -195,6 +191,11 @@ impl<V: Value> Hub<V> {
                 device.is_announced = false;
                 cx.event(Event::Restored(id));
             }
+            return;
+        }
+        if !device.needs_rollback() {
+            // It came into its state otherwise.
+            device.attempts = 0;
             return;
         }
         if !device.is_up {

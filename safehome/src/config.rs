@@ -53,7 +53,8 @@ pub struct Config {
     /// common device yet (section 4.1). Default true.
     pub pre_leases: bool,
     /// Whether a device is free for others as soon as its routine no longer needs it, and not only
-    /// when that routine is finished (section 4.1). Default true.
+    /// when that routine is finished (section 4.1). Default true. One that was taken by a pre-lease
+    /// is given back as soon as it is no longer needed, whatever is set here.
     pub post_leases: bool,
     /// How long a pre-lease may last, in percent of what was estimated: from 100. Default 110, as
     /// in section 4.1.

@@ -51,7 +51,12 @@ pub enum Command<V> {
     },
     /// The device says that it is in this state: somebody changed it by hand. A command on its way
     /// counts as coming after that. The state that a command on its way asks for is no change by
-    /// hand: the device reports what it was told to do.
+    /// hand, unless the command is refused: the device reports what it was told to do. Nor is the
+    /// state that the device is known to be in.
+    ///
+    /// Reports may be doubled and late, but those of one device are told in the order in which it
+    /// made them. One that it made before it did a command is told before the outcome of that
+    /// command; before the command's [lateness](Self::Lateness) is over, if the outcome is unknown.
     Observed {
         /// Which one.
         device: NodeId,
@@ -143,8 +148,9 @@ pub enum Event<V> {
         /// What becomes of each device that it commanded, or whose state it asked for.
         undo: Vec<(NodeId, Undo)>,
     },
-    /// A device is back in the state that it had without what was aborted: it was brought back, or
-    /// came into that state otherwise, by hand or because another routine was undone, too.
+    /// A device is back in the state that it had without what was aborted or passed over: it was
+    /// brought back, or came into that state otherwise, by hand or because another routine was
+    /// undone, too.
     Restored(NodeId),
     /// A device refused to be restored as often as was tried. It is left as it is, until it
     /// restarts or is changed by hand, or a routine's command to it is done.
@@ -178,7 +184,8 @@ pub enum Placed<V> {
     Failed(NodeId),
     /// A device's restart was noticed.
     Restarted(NodeId),
-    /// A device was brought into a state by hand, or by the undo handler of an aborted routine.
+    /// A device was brought into a state by hand, by the undo handler of an aborted routine, or by
+    /// an aborted routine itself where that [cannot be undone](Undo::Impossible).
     Set {
         /// Which device.
         device: NodeId,

@@ -200,11 +200,7 @@ impl<V: Value> Hub<V> {
         let Some(device) = self.devices.get_mut(&at) else {
             return;
         };
-        device.flight = Some(Flight {
-            token,
-            value: value.clone(),
-            routine: Some(id),
-        });
+        device.flight = Some(Flight::new(token, value.clone(), Some(id)));
         if let Some(entry) = device.entry_mut(id) {
             if let Some(length) = entry.begin(leniency) {
                 cx.arm(Timer::Lease(at), length);
@@ -218,26 +214,6 @@ impl<V: Value> Hub<V> {
             routine: Some(id),
         });
         cx.arm(Timer::Timeout(at), timeout);
-    }
-
-    /// The device says that the command on its way was not done: it is sent again.
-    pub(crate) fn issue_again(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
-        self.token += 1;
-        let token = self.token;
-        let Some(device) = self.devices.get_mut(&id) else {
-            return;
-        };
-        let Some(flight) = &mut device.flight else {
-            return;
-        };
-        flight.token = token;
-        cx.event(Event::Issue {
-            device: id,
-            token,
-            value: flight.value.clone(),
-            routine: flight.routine,
-        });
-        cx.arm(Timer::Timeout(id), self.timeout(id));
     }
 
     /// How long to wait for the outcome of the command on its way to this device.
@@ -260,6 +236,8 @@ impl<V: Value> Hub<V> {
         cx.disarm(Timer::Late(id));
         match outcome {
             Outcome::Done => device.actual = Some(flight.value.clone()),
+            // It was not the command that brought the device there.
+            Outcome::Refused if flight.is_said => self.observed(id, flight.value.clone(), cx),
             Outcome::Refused => {}
             Outcome::Unknown if self.rules.unknown_is_refused() => {}
             Outcome::Unknown => {
@@ -393,7 +371,7 @@ impl<V: Value> Hub<V> {
     }
 
     /// The routine's command was not done.
-    fn fail(&mut self, id: RoutineId, why: Skip, cx: &mut Context<'_, Self>) {
+    pub(crate) fn fail(&mut self, id: RoutineId, why: Skip, cx: &mut Context<'_, Self>) {
         let Some(run) = self.runs.get(&id) else {
             return;
         };

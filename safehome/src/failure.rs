@@ -9,7 +9,6 @@ use crate::config::Visibility;
 use crate::lineage::{Entry, Owner};
 use crate::machine::Work;
 use crate::run::{Run, Stage};
-use crate::schedule::is_just_in_time;
 use crate::{Hub, RoutineId, Timer, Value, Why};
 
 /// How many failures and restarts of a device are kept in the order while somebody before them is
@@ -94,45 +93,5 @@ impl<V: Value> Hub<V> {
         }
         device.happen(owner, None);
         self.settle(vec![id], cx);
-    }
-
-    /// The hub comes back from storage: timers are set again, and what was on its way is asked for.
-    pub(crate) fn resume(&mut self, cx: &mut Context<'_, Self>) {
-        let leniency = self.config.leniency;
-        for (&id, device) in self.devices.iter() {
-            self.ask(id, cx);
-            let held = device.held.and_then(|it| self.runs.get(&it));
-            if let Some(step) = held.and_then(Run::step) {
-                cx.arm(Timer::Hold(id), step.hold);
-            }
-            if device.rests {
-                cx.arm(Timer::Retry(id), self.config.undo_retry);
-            }
-            if let Some(entry) = device.lineage.iter().find(|it| it.is_lease()) {
-                cx.arm(Timer::Lease(id), entry.lease(leniency));
-            }
-        }
-        let is_patient = |run: &Run<V>| {
-            is_just_in_time(&self.config)
-                && matches!(run.stage, Stage::Waiting | Stage::Placed)
-                && !run.late
-        };
-        for (&id, _) in self.runs.iter().filter(|it| is_patient(it.1)) {
-            cx.arm(Timer::Patience(id), self.config.patience);
-        }
-        let devices: Vec<NodeId> = self.devices.iter().map(|(&id, _)| id).collect();
-        for &id in &devices {
-            // The clock is another one: what was planned is planned anew, in the same order.
-            let mut clock = cx.now();
-            if let Some(device) = self.devices.get_mut(&id) {
-                for entry in device.lineage.iter_mut().filter(|it| !it.released) {
-                    entry.start = clock;
-                    clock = entry.end();
-                }
-            }
-            self.look(Work::Device(id));
-        }
-        self.settle(devices, cx);
-        self.look(Work::Queue);
     }
 }

@@ -62,34 +62,12 @@ impl<V: Value> Hub<V> {
         };
         if outcome == Outcome::Done {
             device.actual = Some(late.value);
+            // It obeys.
+            (device.is_stuck, device.attempts) = (false, 0);
         }
         cx.disarm(Timer::Late(id));
         self.look(crate::machine::Work::Device(id));
         true
-    }
-
-    /// What was on its way when the hub stopped is asked for, once the answer is certain.
-    pub(crate) fn ask(&self, id: NodeId, cx: &mut Context<'_, Self>) {
-        let Some(device) = self.devices.get(&id) else {
-            return;
-        };
-        if let Some(late) = &device.late {
-            cx.arm(Timer::Late(id), late.span);
-        }
-        let Some(flight) = &device.flight else {
-            return;
-        };
-        let timeout = self.timeout(id);
-        if device.lateness > Span::ZERO && !self.rules.unknown_is_over() {
-            // Nobody knows when it was sent: perhaps just now.
-            cx.arm(Timer::Late(id), timeout + device.lateness);
-            return;
-        }
-        cx.event(Event::Ask {
-            device: id,
-            token: flight.token,
-        });
-        cx.arm(Timer::Timeout(id), timeout);
     }
 
     /// Nothing acts late any more.

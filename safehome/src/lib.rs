@@ -18,8 +18,8 @@
 //! | a rollback to a device that is down is done when it is back, and nothing else touches the device before | |
 //! | a device has one command on its way at a time | |
 //! | no two routines wait for each other, and every routine is finished | outcomes are reported, or [`Config::timeout`] passes; the host ticks |
-//! | under `GlobalStrict` one routine runs at a time; under `PartitionedStrict` those that run at a time have no device in common | |
-//! | of routines that set the same devices and ask for no state, one that was submitted later comes later: the last one wins | every [`Visibility`] but `Weak` |
+//! | under `GlobalStrict` one routine runs at a time; under `PartitionedStrict` those that run at a time use no device in common | |
+//! | of routines that set the same devices and ask for no state, one that was submitted later comes later: the last one wins | every [`Visibility`] but `Weak`; one that passes over all its commands is told when it ends |
 //! | a routine that has not begun, or waits for a device, is overtaken there for [`Config::patience`] at most | [`Scheduler::JustInTime`] |
 //! | a hub that comes back from what it [saved](Saved) loses no command and does none twice | it was saved before its events were carried out; the device can be asked ([`Event::Ask`]), else what is unknown is restored |
 //! | memory is bounded; nothing panics | [`Config::routine_limit`], [`Config::order_limit`], [`Config::device_limit`], [`Config::step_limit`] |
@@ -47,7 +47,9 @@
 //! | any other device fails or restarts | goes on | goes on | goes on | aborted |
 //!
 //! (Section 3, figure 3.) A device that has only commands that [may fail](Priority::BestEffort) ends
-//! no routine but under `StrongGlobalStrict`.
+//! no routine but under `StrongGlobalStrict`. A question that a [condition](Step::condition) asks
+//! counts as a command to the device that it asks about, from when it has its answer until the step
+//! is over; under `Eventual` it does so only on a device that the routine must command, too.
 //!
 //! # Where a routine stands
 //!
@@ -141,6 +143,7 @@ mod late;
 mod lineage;
 mod machine;
 mod published;
+mod resume;
 mod routine;
 mod run;
 mod save;

@@ -55,6 +55,20 @@ pub(crate) struct Flight<V> {
     pub(crate) value: V,
     /// For whom; `None` for a rollback.
     pub(crate) routine: Option<RoutineId>,
+    /// The device has said that it is in this state. The command brought it there or, if it is
+    /// refused, a hand did.
+    pub(crate) is_said: bool,
+}
+
+impl<V> Flight<V> {
+    pub(crate) const fn new(token: u64, value: V, routine: Option<RoutineId>) -> Self {
+        Self {
+            token,
+            value,
+            routine,
+            is_said: false,
+        }
+    }
 }
 
 /// A command whose outcome is unknown, and that may still act.

@@ -340,52 +340,25 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// The device was asked, and its command on the way is over: it was done if the device is in its
-    /// state; if not it is issued again, unless nobody wants it any more.
-    fn answered(&mut self, id: NodeId, state: V, cx: &mut Context<'_, Self>) {
-        let Some(device) = self.devices.get_mut(&id) else {
-            return;
-        };
-        let Some(flight) = &device.flight else {
-            return;
-        };
-        let is_done = flight.value == state;
-        let run = flight.routine.and_then(|it| self.runs.get(&it));
-        let is_over = run.is_some_and(|run| matches!(run.stage, Stage::Aborting(_)));
-        let is_revoked = flight.routine.and_then(|it| device.entry(it));
-        let is_revoked = is_revoked.is_some_and(|it| it.revoked);
-        let is_rollback = flight.routine.is_none();
-        device.actual = Some(state);
-        cx.disarm(Timer::Late(id));
-        if is_done {
-            self.outcome(id, Outcome::Done, cx);
-        } else if is_rollback {
-            // What it is to bring back may be another state by now.
-            device.flight = None;
-            cx.disarm(Timer::Timeout(id));
-            self.look(Work::Device(id));
-        } else if is_over || is_revoked {
-            self.outcome(id, Outcome::Refused, cx);
-        } else {
-            self.issue_again(id, cx);
-        }
-    }
-
     /// Somebody changed the device by hand, or it reports what it was told to do.
-    fn observed(&mut self, device: NodeId, state: V, cx: &mut Context<'_, Self>) {
+    pub(crate) fn observed(&mut self, device: NodeId, state: V, cx: &mut Context<'_, Self>) {
         let is_weak = self.is_weak();
         let Some(it) = self.devices.get_mut(&device) else {
             return;
         };
-        if let Some(flight) = it.flight.as_ref().filter(|it| it.value == state) {
-            // The outcome says what became of a routine's command. A rollback may have been done
-            // though its outcome stays unknown: what a hand does after that is known to be so.
-            if flight.routine.is_none() {
-                it.actual = Some(state);
+        if let Some(flight) = &mut it.flight {
+            flight.is_said = flight.value == state;
+            if flight.is_said {
+                // The outcome says what became of a routine's command. A rollback may have been done
+                // though its outcome stays unknown: what a hand does after that is known to be so.
+                if flight.routine.is_none() {
+                    it.actual = Some(state);
+                }
+                return;
             }
-            return;
         }
-        if it.late.as_ref().is_some_and(|it| it.value == state) {
+        let is_known = it.late.is_none() && it.actual.as_ref() == Some(&state);
+        if is_known || it.late.as_ref().is_some_and(|it| it.value == state) {
             return;
         }
         it.attempts = 0;

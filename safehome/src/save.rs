@@ -14,7 +14,7 @@ use crate::schedule::stays_first;
 use crate::{Config, ConfigError, Hub, RoutineId, Value};
 
 /// The layout of [`Saved`]; another one is not read.
-pub(crate) const VERSION: u16 = 3;
+pub(crate) const VERSION: u16 = 4;
 
 /// The whole state of a hub: what is unfinished, what is on its way, what is to be undone. A host
 /// may store it once, and after each step what has changed ([`Difference`](crate::Difference)).
@@ -214,9 +214,10 @@ impl<V: Value> Hub<V> {
     /// A hub with a stored state. Send it [`Command::Resume`](crate::Command::Resume) first.
     ///
     /// Other settings than before will do, but for the visibility model while routines are
-    /// unfinished or a rollback is on its way. A weak hub restores nothing: rollbacks that are pending
-    /// rest as long as it is one. What is counted begins at zero. Takes O(p l), with p the places that
-    /// routines have on devices and l the most on one device.
+    /// unfinished or a rollback is on its way. Those that waited for a place just in time get one in
+    /// the order of their submission if that is no longer the scheduler. A weak hub restores nothing:
+    /// rollbacks that are pending rest as long as it is one. What is counted begins at zero. Takes
+    /// O(p l), with p the places that routines have on devices and l the most on one device.
     ///
     /// # Errors
     /// When the settings cannot work or do not fit the state, or no hub can have come into it.

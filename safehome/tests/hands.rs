@@ -145,6 +145,49 @@ fn a_report_of_what_a_rollback_asked_for_is_no_hand() {
     assert_eq!(home.states[0], 7);
 }
 
+/// The command is refused: so it was no command that brought the device into this state.
+#[test]
+fn a_hand_that_does_what_a_command_asks_for_counts_if_the_command_is_refused() {
+    for is_changed_again in [false, true] {
+        let mut home = Home::new(Config::default(), 1);
+        home.is_mute[0] = true;
+        home.submit(vec![set(0, 1)]);
+        home.by_hand(0, 1);
+        if is_changed_again {
+            home.by_hand(0, 0);
+        }
+        home.lands(0, Outcome::Refused);
+        home.rest();
+        let state = u8::from(!is_changed_again);
+        assert_eq!(home.states[0], state);
+        assert_eq!(home.hub.machine().state(NodeId(0)), Some(&state));
+        let (device, state) = (NodeId(0), Some(state));
+        let by_hand = (!is_changed_again).then_some(Placed::Set { device, state });
+        assert_eq!(home.order().pop(), by_hand);
+    }
+}
+
+/// One that says again and again in which state it is was not changed by hand.
+#[test]
+fn a_stuck_device_that_reports_its_state_is_left_as_it_is() {
+    let mut home = Home::new(Config::default(), 2);
+    let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
+    home.pass(at(500));
+    home.is_mute[0] = true;
+    home.tell(Command::Cancel(routine)).unwrap();
+    for _ in 0..Config::default().undo_attempts {
+        home.lands(0, Outcome::Refused);
+        home.wait(Config::default().undo_retry);
+    }
+    assert!(home.when(&Event::Stuck(NodeId(0))).is_some());
+    let tried = home.issued(0);
+    home.by_hand(0, 1);
+    home.by_hand(0, 1);
+    assert_eq!(home.issued(0), tried);
+    home.by_hand(0, 2);
+    assert_eq!(home.issued(0).len(), tried.len() + 1);
+}
+
 /// A report does not make a device more obedient.
 #[test]
 fn attempts_are_counted_though_the_device_reports_each_rollback() {

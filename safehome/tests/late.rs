@@ -99,6 +99,67 @@ fn what_a_device_says_meanwhile_does_not_count() {
     assert_eq!(home.order().len(), 2, "no hand was there");
 }
 
+fn last_token(home: &Home) -> u64 {
+    let token = |(_, event): &(Time, Event<u8>)| match event {
+        Event::Issue { token, .. } => Some(*token),
+        _ => None,
+    };
+    home.events.iter().rev().find_map(token).unwrap()
+}
+
+/// A rollback of the first device, of which nobody hears in time that it was done.
+fn restored_late(undo_attempts: u8) -> Home {
+    let config = Config {
+        undo_attempts,
+        ..Config::default()
+    };
+    let mut home = Home::new(config, 3);
+    let (device, lateness) = (LAMP, LATENESS);
+    home.tell(Command::Lateness { device, lateness }).unwrap();
+    let routine = home.submit(vec![set(0, 1), set(1, 1), set(1, 2)]);
+    home.pass(at(75));
+    home.is_mute[0] = true;
+    home.tell(Command::Cancel(routine)).unwrap();
+    // Its next try is due by then.
+    home.pass(at(7_000));
+    home.is_mute[0] = false;
+    home.states[0] = 0;
+    let (token, outcome) = (last_token(&home), Outcome::Done);
+    let told = Command::Outcome {
+        device,
+        token,
+        outcome,
+    };
+    home.tell(told).unwrap();
+    home
+}
+
+/// A device that has obeyed is not stuck.
+#[test]
+fn a_late_outcome_says_that_a_device_obeys() {
+    let mut home = restored_late(1);
+    assert!(home.when(&Event::Stuck(LAMP)).is_some());
+    home.submit(vec![if_it_is(set(2, 7), 0, 0)]);
+    home.rest();
+    assert_eq!(home.states, [0, 0, 7]);
+}
+
+#[test]
+fn attempts_count_from_a_rollback_that_was_done_late() {
+    let mut home = restored_late(2);
+    assert!(home.when(&Event::Restored(LAMP)).is_some());
+    home.is_mute[0] = true;
+    let routine = home.submit(vec![set(0, 1), set(1, 1)]);
+    home.lands(0, Outcome::Done);
+    home.tell(Command::Cancel(routine)).unwrap();
+    home.wait(Span::millis(60));
+    home.lands(0, Outcome::Refused);
+    assert!(home.when(&Event::Stuck(LAMP)).is_none());
+    home.is_mute[0] = false;
+    home.rest();
+    assert_eq!(home.states[0], 0);
+}
+
 /// An acknowledgement may come late as well.
 #[test]
 fn a_certain_outcome_ends_the_wait() {

@@ -115,6 +115,21 @@ fn attempts_count_from_the_last_rollback_though_no_command_was_done_since() {
 }
 
 /// A device that was off and on may obey again.
+/// It is in its state, though it says that no rollback brought it there.
+#[test]
+fn attempts_count_from_the_last_time_that_it_was_in_its_state() {
+    let mut home = undone(2);
+    home.by_hand(0, 0);
+    home.lands(0, Outcome::Refused);
+    assert!(home.when(&Event::Restored(A)).is_some());
+    let next = home.submit(vec![set(0, 1), set(1, 1)]);
+    home.lands(0, Outcome::Done);
+    home.tell(Command::Cancel(next)).unwrap();
+    home.wait(Span::millis(60));
+    home.lands(0, Outcome::Refused);
+    assert!(!is_stuck(&home));
+}
+
 #[test]
 fn attempts_count_from_the_last_restart() {
     let mut home = undone(2);

@@ -15,8 +15,8 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::check::operations::run_under;
 use selvedge_safehome::{
-    Command, Config, Event, Flaw, Hub, Outcome, Reject, RestoreError, Routine, RoutineId, Saved,
-    Step, Visibility,
+    Command, Config, Event, Flaw, Hub, Outcome, Priority, Reject, RestoreError, Routine, RoutineId,
+    Saved, Scheduler, Skip, Step, Timer, Visibility, Why,
 };
 use selvedge_sim::histories;
 
@@ -143,6 +143,120 @@ fn a_cancelled_command_that_was_not_done_is_not_issued_again() {
     let events = host.tell(answer).unwrap();
     assert_eq!(issues(&events), []);
     assert!(host.hub.machine().is_quiet());
+}
+
+/// The device was asked while it was up, and is down by the time that it says that nothing was done.
+#[test]
+fn what_was_not_done_is_not_issued_again_to_a_device_that_is_down() {
+    let mut host = Host::new(Config::default());
+    let mut first = Step::new(A, 1);
+    first.priority = Priority::BestEffort;
+    let steps = vec![first, Step::new(B, 2)];
+    let events = host.tell(Command::Submit(Routine { steps })).unwrap();
+    let token = issues(&events)[0].2;
+    let (mut host, _) = host.restarted();
+    let failed = Delta::Failed(Member::new(A.0, 0));
+    host.input(Input::Membership(failed)).unwrap();
+    let answer = Command::Answered {
+        device: A,
+        token,
+        state: 0,
+    };
+    let events = host.tell(answer).unwrap();
+    let skipped = Event::Skipped {
+        routine: RoutineId(1),
+        step: 0,
+        why: Skip::Down(A),
+    };
+    assert_eq!(events.first(), Some(&skipped), "{events:?}");
+    let issued: Vec<NodeId> = issues(&events).iter().map(|it| it.0).collect();
+    assert_eq!(issued, [B]);
+}
+
+/// Its lease was over while nobody knew what became of its command. The device refused nothing.
+#[test]
+fn a_lease_that_is_over_is_the_reason_though_the_command_was_not_done() {
+    let mut host = Host::new(Config::default());
+    let lateness = Span::secs(60);
+    host.tell(Command::Lateness {
+        device: B,
+        lateness,
+    })
+    .unwrap();
+    let events = host.submit(&[(A, 1), (B, 1)]);
+    let first = issues(&events)[0].2;
+    let events = host.submit(&[(B, 2)]);
+    let second = issues(&events)[0].2;
+    let (mut host, _) = host.restarted();
+    host.tell(Command::Answered {
+        device: A,
+        token: first,
+        state: 1,
+    })
+    .unwrap();
+    let is_over = |timer| matches!(timer, Timer::Late(_));
+    while !host
+        .hub
+        .timers()
+        .any(|(it, at)| is_over(it) && at <= host.now)
+    {
+        host.now = host.hub.deadline().unwrap();
+        if !host
+            .hub
+            .timers()
+            .any(|(it, at)| is_over(it) && at <= host.now)
+        {
+            host.hub.expire(host.now, &mut host.rng, |_| {});
+        }
+    }
+    host.hub.expire(host.now, &mut host.rng, |_| {});
+    let events = host
+        .tell(Command::Answered {
+            device: B,
+            token: second,
+            state: 0,
+        })
+        .unwrap();
+    let aborting = Event::Aborting {
+        routine: RoutineId(2),
+        why: Why::LeaseOver(B),
+    };
+    assert_eq!(events.first(), Some(&aborting), "{events:?}");
+    assert_eq!(issues(&events).first().map(|it| it.1), Some(1));
+}
+
+/// Those who waited just in time get their places in the order of their submission, and whoever
+/// comes now comes later.
+#[test]
+fn who_waited_just_in_time_is_not_overtaken_under_another_scheduler() {
+    for scheduler in [Scheduler::FirstCome, Scheduler::Timeline] {
+        let config = |scheduler| Config {
+            scheduler,
+            ..Config::default()
+        };
+        let mut host = Host::new(config(Scheduler::JustInTime));
+        let events = host.submit(&[(A, 1)]);
+        let token = issues(&events)[0].2;
+        host.submit(&[(B, 2), (A, 2)]);
+        host.submit(&[(B, 3), (A, 3)]);
+        let hub = Hub::restore(config(scheduler), host.hub.machine().save()).unwrap();
+        let mut host = Host::of(hub);
+        let mut issued = vec![(A, 1, token)];
+        issued.extend(issues(&host.tell(Command::Resume).unwrap()));
+        issued.extend(issues(&host.submit(&[(A, 4), (B, 4)])));
+        let mut states = [0; 2];
+        while let Some((device, state, token)) = issued.pop() {
+            states[device.0 as usize] = state;
+            let done = Command::Outcome {
+                device,
+                token,
+                outcome: Outcome::Done,
+            };
+            issued.extend(issues(&host.tell(done).unwrap()));
+        }
+        assert!(host.hub.machine().is_quiet());
+        assert_eq!(states, [4, 4], "{scheduler:?}");
+    }
 }
 
 /// A device says by itself in which state it is; that is no answer.
@@ -367,7 +481,7 @@ fn a_state_is_the_same_in_every_format() {
     let text = serde_json::to_string(&saved).unwrap();
     let back: Saved<u8> = serde_json::from_str(&text).unwrap();
     assert_eq!(back, saved);
-    assert!(text.starts_with("{\"version\":3,"), "{text}");
+    assert!(text.starts_with("{\"version\":4,"), "{text}");
 }
 
 thread_local! {

@@ -265,9 +265,11 @@ impl World<'_> {
         }
     }
 
-    /// A hand changes a device, and the device says so.
+    /// A hand changes a device, and the device says so. Perhaps it does what a command on its way
+    /// asks for, and the device refuses that.
     pub(super) fn change(&mut self, nth: usize) -> Result<(), String> {
-        let state = 100 + self.bytes.take() % 8;
+        let kind = self.bytes.take();
+        let may_refuse = kind & 8 == 8 && !self.settings.is_obedient && !self.settings.restarts;
         let known = self.witness.chains.iter().map(Vec::len).sum::<usize>();
         let Some(thing) = self.things.get_mut(nth) else {
             return Ok(());
@@ -277,12 +279,18 @@ impl World<'_> {
         if !thing.is_up || is_done || known >= self.settings.links {
             return Ok(());
         }
+        let refused = thing.flight.filter(|it| may_refuse && !it.is_over);
+        let state = refused.map_or(100 + kind % 8, |it| it.value);
         thing.state = state;
         self.by_hand.insert(nth);
         self.summary.by_hand += 1;
         if let Some(chain) = self.witness.chains.get_mut(nth) {
             chain.push(Link::Set(state));
         }
-        self.observed(NodeId(nth as u64), state)
+        self.observed(NodeId(nth as u64), state)?;
+        if refused.is_some() {
+            self.land(nth, Outcome::Refused)?;
+        }
+        Ok(())
     }
 }

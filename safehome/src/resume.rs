@@ -1,0 +1,172 @@
+//! The hub comes back from storage.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, NodeId, Span};
+
+use crate::config::Visibility;
+use crate::machine::Work;
+use crate::run::{Run, Stage};
+use crate::schedule::is_just_in_time;
+use crate::{Event, Hub, Outcome, RoutineId, Skip, Timer, Value, Why};
+
+impl<V: Value> Hub<V> {
+    /// Timers are set again, and what was on its way is asked for.
+    pub(crate) fn resume(&mut self, cx: &mut Context<'_, Self>) {
+        let leniency = self.config.leniency;
+        for (&id, device) in self.devices.iter() {
+            self.ask(id, cx);
+            let held = device.held.and_then(|it| self.runs.get(&it));
+            if let Some(step) = held.and_then(Run::step) {
+                cx.arm(Timer::Hold(id), step.hold);
+            }
+            if device.rests {
+                cx.arm(Timer::Retry(id), self.config.undo_retry);
+            }
+            if let Some(entry) = device.lineage.iter().find(|it| it.is_lease()) {
+                cx.arm(Timer::Lease(id), entry.lease(leniency));
+            }
+        }
+        let is_patient = |run: &Run<V>| {
+            is_just_in_time(&self.config)
+                && matches!(run.stage, Stage::Waiting | Stage::Placed)
+                && !run.late
+        };
+        for (&id, _) in self.runs.iter().filter(|it| is_patient(it.1)) {
+            cx.arm(Timer::Patience(id), self.config.patience);
+        }
+        let devices: Vec<NodeId> = self.devices.iter().map(|(&id, _)| id).collect();
+        for &id in &devices {
+            // The clock is another one: what was planned is planned anew, in the same order.
+            let mut clock = cx.now();
+            if let Some(device) = self.devices.get_mut(&id) {
+                for entry in device.lineage.iter_mut().filter(|it| !it.released) {
+                    entry.start = clock;
+                    clock = entry.end();
+                }
+            }
+            self.look(Work::Device(id));
+        }
+        self.settle(devices, cx);
+        self.admit_again(cx);
+        self.look(Work::Queue);
+    }
+
+    /// Those who waited just in time get their places, if it is no longer for that: whoever comes
+    /// now comes behind them.
+    fn admit_again(&mut self, cx: &mut Context<'_, Self>) {
+        if self.config.visibility != Visibility::Eventual || is_just_in_time(&self.config) {
+            return;
+        }
+        let waits = |it: &(&RoutineId, &Run<V>)| it.1.stage == Stage::Waiting;
+        let waiting: Vec<RoutineId> = self.runs.iter().filter(waits).map(|it| *it.0).collect();
+        for id in waiting {
+            self.wait_no_longer(id);
+            self.admit(id, cx);
+        }
+    }
+
+    /// What was on its way when the hub stopped is asked for, once the answer is certain.
+    pub(crate) fn ask(&self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let Some(device) = self.devices.get(&id) else {
+            return;
+        };
+        if let Some(late) = &device.late {
+            cx.arm(Timer::Late(id), late.span);
+        }
+        let Some(flight) = &device.flight else {
+            return;
+        };
+        let timeout = self.timeout(id);
+        if device.lateness > Span::ZERO && !self.rules.unknown_is_over() {
+            // Nobody knows when it was sent: perhaps just now.
+            cx.arm(Timer::Late(id), timeout + device.lateness);
+            return;
+        }
+        cx.event(Event::Ask {
+            device: id,
+            token: flight.token,
+        });
+        cx.arm(Timer::Timeout(id), timeout);
+    }
+
+    /// The device was asked, and its command on the way is over: it was done if the device is in its
+    /// state; if not it is issued again, unless nobody wants it any more.
+    pub(crate) fn answered(&mut self, id: NodeId, state: V, cx: &mut Context<'_, Self>) {
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        let Some(flight) = &device.flight else {
+            return;
+        };
+        let is_done = flight.value == state;
+        let routine = flight.routine;
+        device.actual = Some(state);
+        cx.disarm(Timer::Late(id));
+        if is_done {
+            self.outcome(id, Outcome::Done, cx);
+        } else if let Some(routine) = routine {
+            self.was_not_done(routine, id, cx);
+        } else {
+            // What it is to bring back may be another state by now.
+            self.lands(id, cx);
+        }
+    }
+
+    /// A routine's command to this device was on its way and was not done.
+    fn was_not_done(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) {
+        let device = self.devices.get(&at);
+        let is_revoked = device
+            .and_then(|it| it.entry(id))
+            .is_some_and(|it| it.revoked);
+        let is_down = !self.is_up(at);
+        let Some(run) = self.runs.get_mut(&id) else {
+            return;
+        };
+        let is_over = matches!(run.stage, Stage::Aborting(_));
+        if !is_over && !is_revoked && !is_down {
+            self.issue_again(at, cx);
+            return;
+        }
+        run.busy = None;
+        self.lands(at, cx);
+        if is_over {
+            self.undo(id, cx);
+        } else if is_revoked {
+            self.abort(id, Why::LeaseOver(at), cx);
+        } else {
+            self.fail(id, Skip::Down(at), cx);
+            self.look(Work::Routine(id));
+        }
+    }
+
+    /// Nothing is on its way to this device any more.
+    fn lands(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        if let Some(device) = self.devices.get_mut(&id) {
+            device.flight = None;
+        }
+        cx.disarm(Timer::Timeout(id));
+        self.look(Work::Device(id));
+    }
+
+    /// The command on its way to this device is sent again.
+    fn issue_again(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        self.token += 1;
+        let token = self.token;
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        let Some(flight) = &mut device.flight else {
+            return;
+        };
+        flight.token = token;
+        flight.is_said = false;
+        cx.event(Event::Issue {
+            device: id,
+            token,
+            value: flight.value.clone(),
+            routine: flight.routine,
+        });
+        cx.arm(Timer::Timeout(id), self.timeout(id));
+    }
+}
