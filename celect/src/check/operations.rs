@@ -11,9 +11,11 @@
 //! memory and frames stay within their limits.
 
 mod decoder;
+mod end;
 mod limits;
 mod oracle;
 mod settings;
+mod summary;
 
 use alloc::format;
 use alloc::string::String;
@@ -28,107 +30,11 @@ use limits::{check_frame, check_limits};
 use oracle::Oracle;
 use settings::{Order, Settings};
 
+pub use summary::Summary;
+
 /// At most so many messages are in flight; older ones are lost.
 const IN_FLIGHT: usize = 256;
-/// After so many rounds without a fault all follow the same one. A round lasts a [`ROUND`].
-const ROUNDS: usize = 800;
 const ROUND: Span = Span::millis(250);
-/// So long nothing may change, in rounds: longer than anybody waits before it begins.
-const CALM: usize = 40;
-
-/// What a run did: for tests that want to know that it did something.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Operations carried out.
-    pub operations: u64,
-    /// Messages delivered.
-    pub delivered: u64,
-    /// Hostile messages among them.
-    pub hostile: u64,
-    /// Inputs refused.
-    pub refused: u64,
-    /// Elections begun.
-    pub elections: u64,
-    /// Times that somebody took the lead.
-    pub led: u64,
-    /// Times that somebody who led heard of a larger ballot.
-    pub deposed: u64,
-    /// Times that an initiator gave way.
-    pub yielded: u64,
-    /// Leaders that were believed to be gone.
-    pub lost: u64,
-    /// Leases that ran out, at followers and leaders.
-    pub leases_over: u64,
-    /// Initiators that knew too few.
-    pub starved: u64,
-    /// Elections that ended at their initiator while it was known who was to win, at least.
-    pub judged: u64,
-    /// Of those, elections that ended with somebody lower than all who were there throughout.
-    pub lower: u64,
-    /// Rounds that were begun anew.
-    pub rounds: u64,
-    /// Crashes of a node that led.
-    pub leaders_died: u64,
-    /// Crashes of a node that ran an election.
-    pub initiators_died: u64,
-    /// Nodes that came back without memory.
-    pub restarts: u64,
-    /// Nodes that were up and were declared failed.
-    pub false_failures: u64,
-    /// Runs that ended with agreement, twice.
-    pub agreed: u64,
-    /// Of those, runs in which nobody was asked for an election after the last fault.
-    pub by_itself: u64,
-    /// What found no room.
-    pub no_room: u64,
-    /// The longest frame in bytes.
-    pub longest_frame: usize,
-}
-
-impl Summary {
-    /// Adds what another run did.
-    pub fn add(&mut self, other: &Self) {
-        for (sum, one) in self.counts().into_iter().zip({ *other }.counts()) {
-            *sum.1 += *one.1;
-        }
-        self.longest_frame = self.longest_frame.max(other.longest_frame);
-    }
-
-    /// Whether each kind of trouble was met, so that the runs say something.
-    ///
-    /// # Errors
-    /// What was not.
-    pub fn check_each_happened(mut self) -> Result<(), &'static str> {
-        let never = self.counts().into_iter().find(|(_, count)| **count == 0);
-        never.map_or(Ok(()), |(what, _)| Err(what))
-    }
-
-    fn counts(&mut self) -> [(&'static str, &mut u64); 21] {
-        [
-            ("operations", &mut self.operations),
-            ("delivered", &mut self.delivered),
-            ("hostile", &mut self.hostile),
-            ("refused", &mut self.refused),
-            ("elections", &mut self.elections),
-            ("led", &mut self.led),
-            ("deposed", &mut self.deposed),
-            ("yielded", &mut self.yielded),
-            ("lost", &mut self.lost),
-            ("leases_over", &mut self.leases_over),
-            ("starved", &mut self.starved),
-            ("judged", &mut self.judged),
-            ("lower", &mut self.lower),
-            ("rounds", &mut self.rounds),
-            ("leaders_died", &mut self.leaders_died),
-            ("initiators_died", &mut self.initiators_died),
-            ("restarts", &mut self.restarts),
-            ("false_failures", &mut self.false_failures),
-            ("agreed", &mut self.agreed),
-            ("by_itself", &mut self.by_itself),
-            ("no_room", &mut self.no_room),
-        ]
-    }
-}
 
 struct Seat {
     driver: Option<Driver<Celect<Order>>>,
@@ -582,105 +488,8 @@ impl Mesh {
         self.oracle.look(machines.map(Driver::machine));
     }
 
-    /// Nothing goes wrong any more, and all know each other: all follow one.
-    fn end(&mut self) -> Result<(), String> {
-        let none = &mut Bytes::new(&[]);
-        let up: Vec<usize> = (0..self.seats.len())
-            .filter(|&at| self.seats.get(at).is_some_and(|it| it.driver.is_some()))
-            .collect();
-        let (Some(&first), Some(&last)) = (up.first(), up.last()) else {
-            return Ok(());
-        };
-        for &at in &up {
-            let (c, f) = self.settings.tolerance(0);
-            let c = c.min(up.len() as u16 - 1);
-            self.step(at, Input::Command(Command::Tolerate { c, f }), none)?;
-        }
-        for at in 0..self.seats.len() {
-            self.announce(at, none)?;
-        }
-        let has_begun = |at: &usize| {
-            let machine = self.machine(*at);
-            machine
-                .is_some_and(|it| it.run.is_some() || it.leader.is_some() || it.awaited.is_some())
-        };
-        let is_asked = !self.settings.is_mended() || !up.iter().any(has_begun);
-        if is_asked {
-            // Who runs an election refuses.
-            self.step(last, Input::Command(Command::Elect), none)?;
-        }
-        self.settle(&up, none)?;
-        self.summary.by_itself += u64::from(!is_asked);
-        // Once more, and now it is known who has to win.
-        for at in [first, last] {
-            let epoch = self.machine(at).map(|it| it.epoch);
-            self.step(at, Input::Command(Command::Elect), none)?;
-            self.settle(&up, none)?;
-            let Some(machine) = self.machine(at) else {
-                continue;
-            };
-            if Some(machine.epoch) == epoch {
-                return Err(format!("{:?} began no election", machine.me));
-            }
-            let members = up.iter().filter_map(|&it| self.machine(it));
-            let lowest = members.map(|it| it.me).min_by_key(|&it| machine.key_of(it));
-            let leader = machine.leader().map(|(leader, _)| leader);
-            if !machine.config.protocol.prefers() && leader != lowest {
-                return Err(format!("{leader:?} leads, and {lowest:?} is the lowest"));
-            }
-        }
-        self.summary.agreed += 1;
-        Ok(())
-    }
-
     fn machine(&self, at: usize) -> Option<&Celect<Order>> {
         let driver = self.seats.get(at)?.driver.as_ref()?;
         Some(driver.machine())
-    }
-
-    fn settle(&mut self, up: &[usize], bytes: &mut Bytes<'_>) -> Result<(), String> {
-        let mut calm = 0;
-        for round in 0..ROUNDS {
-            // Where no leader is replaced by itself, the application asks, and asks again.
-            if round % CALM == CALM - 1
-                && !self.settings.is_mended()
-                && calm == 0
-                && let Some(&at) = up.last()
-            {
-                self.step(at, Input::Command(Command::Elect), bytes)?;
-            }
-            // An answer takes no time.
-            for _ in 0..4 {
-                self.deliver_all(bytes)?;
-            }
-            self.pass_time(ROUND, bytes)?;
-            calm = if self.follow_one(up) { calm + 1 } else { 0 };
-            if calm == CALM {
-                return Ok(());
-            }
-        }
-        let mut text = String::from("they do not agree");
-        for machine in up.iter().filter_map(|&at| self.machine(at)) {
-            let (leader, run) = (machine.leader, &machine.run);
-            text += &format!(
-                "\n  {:?} follows {leader:?}, awaits {:?}, runs {run:?}",
-                machine.me, machine.awaited
-            );
-        }
-        Err(text)
-    }
-
-    /// Whether all follow the same one, by the same ballot, it is up and leads, and nobody runs an
-    /// election.
-    fn follow_one(&self, up: &[usize]) -> bool {
-        let mut machines = up.iter().filter_map(|&at| self.machine(at));
-        let Some(first) = machines.next().and_then(Celect::leader) else {
-            return false;
-        };
-        let mut all = up.iter().filter_map(|&at| self.machine(at));
-        let leads = |it: &Celect<Order>| it.me == first.0 && it.leads() == Some(first.1);
-        machines.all(|it| it.leader() == Some(first))
-            && all.clone().all(|it| it.run.is_none())
-            && all.any(leads)
     }
 }

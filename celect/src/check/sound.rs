@@ -255,8 +255,15 @@ pub(super) fn quick() -> Vec<Scenario> {
     all
 }
 
-/// What only narrow settings show: little room, short frames, nobody to tell, and time alone.
+/// What only narrow settings show.
 fn narrow() -> Vec<Scenario> {
+    let mut all = unheard();
+    all.extend(little_room());
+    all
+}
+
+/// Nobody is told, and only time mends it.
+fn unheard() -> Vec<Scenario> {
     let four = Setup {
         lists: Lists::Given(&[&[], &[], &[1, 2, 4], &[3]]),
         commands: &[&[], &[], &[], &[Elect]],
@@ -301,6 +308,12 @@ fn narrow() -> Vec<Scenario> {
                 ..Setup::full(3, 1, 1)
             }
         ),
+    ]
+}
+
+/// Few places on a list, and short frames.
+fn little_room() -> Vec<Scenario> {
+    alloc::vec![
         holds(
             "3 nodes, each has room for one other, a loss",
             125,

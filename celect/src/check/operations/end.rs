@@ -1,0 +1,116 @@
+//! How a run ends, and who leads then.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use selvedge_core::Input;
+use selvedge_sim::Bytes;
+
+use super::settings::Order;
+use super::{Mesh, ROUND};
+use crate::{Celect, Command};
+
+/// After so many rounds without a fault all follow the same one. A round lasts a [`ROUND`].
+const ROUNDS: usize = 800;
+/// So long nothing may change, in rounds: longer than anybody waits before it begins.
+const CALM: usize = 40;
+
+impl Mesh {
+    /// Nothing goes wrong any more, and all know each other: all follow one.
+    pub(super) fn end(&mut self) -> Result<(), String> {
+        let none = &mut Bytes::new(&[]);
+        let up: Vec<usize> = (0..self.seats.len())
+            .filter(|&at| self.seats.get(at).is_some_and(|it| it.driver.is_some()))
+            .collect();
+        let (Some(&first), Some(&last)) = (up.first(), up.last()) else {
+            return Ok(());
+        };
+        for &at in &up {
+            let (c, f) = self.settings.tolerance(0);
+            let c = c.min(up.len() as u16 - 1);
+            self.step(at, Input::Command(Command::Tolerate { c, f }), none)?;
+        }
+        for at in 0..self.seats.len() {
+            self.announce(at, none)?;
+        }
+        let has_begun = |at: &usize| {
+            let machine = self.machine(*at);
+            machine
+                .is_some_and(|it| it.run.is_some() || it.leader.is_some() || it.awaited.is_some())
+        };
+        let is_asked = !self.settings.is_mended() || !up.iter().any(has_begun);
+        if is_asked {
+            // Who runs an election refuses.
+            self.step(last, Input::Command(Command::Elect), none)?;
+        }
+        self.settle(&up, none)?;
+        self.summary.by_itself += u64::from(!is_asked);
+        // Once more, and now it is known who has to win.
+        for at in [first, last] {
+            let epoch = self.machine(at).map(|it| it.epoch);
+            self.step(at, Input::Command(Command::Elect), none)?;
+            self.settle(&up, none)?;
+            let Some(machine) = self.machine(at) else {
+                continue;
+            };
+            if Some(machine.epoch) == epoch {
+                return Err(format!("{:?} began no election", machine.me));
+            }
+            let members = up.iter().filter_map(|&it| self.machine(it));
+            let lowest = members.map(|it| it.me).min_by_key(|&it| machine.key_of(it));
+            let leader = machine.leader().map(|(leader, _)| leader);
+            if !machine.config.protocol.prefers() && leader != lowest {
+                return Err(format!("{leader:?} leads, and {lowest:?} is the lowest"));
+            }
+        }
+        self.summary.agreed += 1;
+        Ok(())
+    }
+
+    fn settle(&mut self, up: &[usize], bytes: &mut Bytes<'_>) -> Result<(), String> {
+        let mut calm = 0;
+        for round in 0..ROUNDS {
+            // Where no leader is replaced by itself, the application asks, and asks again.
+            if round % CALM == CALM - 1
+                && !self.settings.is_mended()
+                && calm == 0
+                && let Some(&at) = up.last()
+            {
+                self.step(at, Input::Command(Command::Elect), bytes)?;
+            }
+            // An answer takes no time.
+            for _ in 0..4 {
+                self.deliver_all(bytes)?;
+            }
+            self.pass_time(ROUND, bytes)?;
+            calm = if self.follow_one(up) { calm + 1 } else { 0 };
+            if calm == CALM {
+                return Ok(());
+            }
+        }
+        let mut text = String::from("they do not agree");
+        for machine in up.iter().filter_map(|&at| self.machine(at)) {
+            let (leader, run) = (machine.leader, &machine.run);
+            text += &format!(
+                "\n  {:?} follows {leader:?}, awaits {:?}, runs {run:?}",
+                machine.me, machine.awaited
+            );
+        }
+        Err(text)
+    }
+
+    /// Whether all follow the same one, by the same ballot, it is up and leads, and nobody runs an
+    /// election.
+    fn follow_one(&self, up: &[usize]) -> bool {
+        let mut machines = up.iter().filter_map(|&at| self.machine(at));
+        let Some(first) = machines.next().and_then(Celect::leader) else {
+            return false;
+        };
+        let mut all = up.iter().filter_map(|&at| self.machine(at));
+        let leads = |it: &Celect<Order>| it.me == first.0 && it.leads() == Some(first.1);
+        machines.all(|it| it.leader() == Some(first))
+            && all.clone().all(|it| it.run.is_none())
+            && all.any(leads)
+    }
+}
