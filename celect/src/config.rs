@@ -94,8 +94,11 @@ pub struct Config {
     /// The longest frame in bytes, header and sender included: from 127. Lists are cut to fit.
     /// Default 1,400.
     pub frame_budget: u16,
-    /// How many nodes may be remembered: from 1. No more are counted in a sample, either. Default
-    /// 4,096.
+    /// How many others may be on the list: from 1. Who is alive and finds no place is counted
+    /// ([`Counters::no_room`](crate::Counters::no_room)), told once who leads, and waits for a place;
+    /// meanwhile it is missing from this list, as c counts it. As many others and two more are
+    /// remembered besides that are gone or wait: the dead take no place on the list. No more are
+    /// counted in a sample, either. Default 4,096.
     pub peer_limit: u32,
     /// Whether elections take c from what is measured. `None`, the default, is for no: they take
     /// [`c`](Self::c). With it they do so as long as nothing newer is known.

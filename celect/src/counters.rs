@@ -4,8 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Counters {
-    /// What was not remembered because [`Config::peer_limit`](crate::Config::peer_limit) was
-    /// reached.
+    /// How often a member that is alive found no place on the list, because
+    /// [`Config::peer_limit`](crate::Config::peer_limit) others were there. No event says so.
     pub no_room: u64,
     /// Answers to runs, rounds and samples that are over, or of nodes that were not asked; those
     /// that name somebody who is over, when no more can be passed over; NOTIFYLEADER to a former

@@ -97,6 +97,16 @@ impl Lease {
         Some(at)
     }
 
+    /// This node is forgotten: what it acknowledged does not count any more, so that it does not count
+    /// twice if it comes back. O(log n).
+    pub(crate) fn forget(&mut self, node: NodeId) {
+        let acknowledged = self.acknowledged.remove(&node);
+        if let Some(at) = acknowledged.and_then(|it| self.position(it)) {
+            let heard = self.sent.iter_mut().take(at + 1);
+            heard.for_each(|it| it.heard = it.heard.saturating_sub(1));
+        }
+    }
+
     /// Of the renewals up to this one, the latest that c nodes have acknowledged, one if anybody was
     /// told, takes the place of those before it: their expiries are disarmed.
     fn settle<A: Attribute>(&mut self, last: usize, c: usize, cx: &mut Context<'_, Celect<A>>) {
@@ -296,5 +306,45 @@ impl<A: Attribute> Celect<A> {
         }
         cx.disarm(Timer::Renew);
         cx.disarm(Timer::Measure);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    fn sent(renewal: u32) -> Sent {
+        Sent {
+            renewal,
+            is_told: true,
+            heard: 0,
+            over: Untracked(Time::ZERO),
+        }
+    }
+
+    /// Ids come and go within one renewal.
+    #[test]
+    fn who_is_forgotten_takes_no_memory_and_counts_once() {
+        let mut lease = Lease::default();
+        lease.sent.extend([sent(0), sent(1)]);
+        let heard = |it: &Lease| -> Vec<usize> { it.sent.iter().map(|it| it.heard).collect() };
+        let [one, two, three] = [1, 2, 3].map(NodeId);
+        lease.acknowledge(one, 1);
+        lease.acknowledge(two, 0);
+        assert_eq!(heard(&lease), [2, 1]);
+        for _ in 0..3 {
+            lease.forget(one);
+            lease.forget(three);
+            assert_eq!(heard(&lease), [1, 0]);
+            assert_eq!(lease.acknowledged.len(), 1);
+            lease.acknowledge(one, 1);
+        }
+        assert_eq!(heard(&lease), [2, 1]);
+        // What is over counts no more.
+        lease.sent.remove(0);
+        lease.forget(two);
+        assert_eq!(heard(&lease), [1]);
     }
 }

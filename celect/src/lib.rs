@@ -16,7 +16,7 @@
 //! | of the leaders that a node hears of, the one with the larger [`Ballot`] leads, whatever order they come in; no two appointments share a ballot | ids are unique; a node that restarts has a new incarnation |
 //! | the leader that an election ends with is the lowest live node (theorem 1): [`Protocol::Base`], `Optimistic`, `Lean` | no live node is missing from more than [`Config::c`] lists *at any moment of the run, all misses counted together*; lists are those that the host told of; a live node that is appointed answers within [`Config::attempts`] timeouts, one that the initiator takes for failed within one; for `Optimistic` the initiator lives |
 //! | an election ends (theorem 2), also when the initiator or the one whom it appoints crashes | messages get through now and then; the crash of the initiator is told ([`Delta::Failed`](selvedge_core::Delta)) to somebody whom it asked, or somebody gave way to it; c + 1 nodes are reached from list to list |
-//! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; somebody is told |
+//! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; somebody is told, and hears no LEADER of it that is older than what it was told since of [`Config::peer_limit`] others |
 //! | all who are reached from the leader, from list to list, hear who leads | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
 //! | whoever joins later hears so, too | the same; the leader lists it, or no more than c lists lack it |
 //! | with a lease, a leader ends by its own clock before any of those who acknowledged it last gives it up by its own, however late its host does what is due | see [Clocks](#clocks) |
@@ -24,7 +24,8 @@
 //! | an election without faults sends 2(c + f + 1) + 1 unicasts with `Base`, and 2(c + f) + 1 with `Lean`, before the leader is told of | enough nodes are listed; `Optimistic` sends one more for each leader that it corrects |
 //! | an election that says so ([`Event::Concluded`]) rests on a c that the real one exceeded, when it was measured, in at most a share `miss` of all samples | [`Config::estimation`]; whom the leader asked for lists it drew; who answers does not depend on lists; no live node is missing from more than half of them |
 //! | whoever is not told what was measured, or not for [`Estimation::valid`], or restarts, elects with [`Config::c`] | |
-//! | memory is bounded, whatever sound peers send; nothing panics | [`Config::peer_limit`]; while lists are asked for, 32 bytes besides for each node, and [`Estimation::at_once`] lists |
+//! | who joins has a place on the list, however many have been here before; where dead members that nobody declared failed hold all places, as soon as one is | no more than [`Config::peer_limit`] others live, and no more than twice as many are taken for living |
+//! | memory is bounded, whatever sound peers send; nothing panics | [`Config::peer_limit`]: twice as many nodes are remembered, and two more; while lists are asked for, 32 bytes besides for each node, and [`Estimation::at_once`] lists |
 //!
 //! What is *not* promised:
 //!
@@ -34,6 +35,9 @@
 //! - With `Preferred` and `Hybrid`: that no unhealthy node leads. A node is passed over if one of
 //!   the c + 1 who answer suspects it among its [`Config::y`] worst; where nobody is left x rises
 //!   and y falls, and at y = 0 nobody is passed over (erratum E9).
+//! - That all are listed where more than [`Config::peer_limit`] others live. Those that find no place
+//!   are missing from that list, which c has to bound. They are told once who leads, get the next
+//!   place that is free, and [`Counters::no_room`] counts them; no event tells of it.
 //! - Anything against peers that lie. One that invents a high epoch is believed.
 //!
 //! # Where a node stands
@@ -144,6 +148,7 @@ mod counters;
 pub mod estimate;
 mod event;
 mod follow;
+mod learn;
 mod lease;
 mod machine;
 mod message;

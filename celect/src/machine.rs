@@ -1,12 +1,11 @@
 //! The state, and where each input goes.
 
-use selvedge_core::{Context, Delta, Input, Machine, Member, Ratio, Untracked};
+use selvedge_core::{Context, Input, Machine, Member, Ratio, Untracked};
 
 use crate::config::{MILLION, is_miss};
-
 use crate::lease::Lease;
 use crate::message::Message;
-use crate::peers::{Peers, Standing};
+use crate::peers::Peers;
 use crate::published::Rules;
 use crate::run::Run;
 use crate::sampling::is_in_order;
@@ -316,77 +315,6 @@ impl<A: Attribute> Celect<A> {
                 };
                 self.churn_told((ballot, number), bound, cx);
             }
-        }
-        Ok(())
-    }
-
-    fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        let member = delta.member();
-        if member.id == self.me.id {
-            return match delta {
-                Delta::Left(_) | Delta::Confirmed(_) if member == self.me => {
-                    Err(Reject::OwnMember(delta))
-                }
-                Delta::Left(_)
-                | Delta::Confirmed(_)
-                | Delta::Joined(_)
-                | Delta::Suspected(_)
-                | Delta::Refuted(_)
-                | Delta::Failed(_) => Ok(()),
-            };
-        }
-        let standing = match delta {
-            Delta::Suspected(_) => {
-                self.peers.suspect(member);
-                return Ok(());
-            }
-            Delta::Joined(_) | Delta::Refuted(_) => Standing::Listed,
-            Delta::Failed(_) => Standing::Failed,
-            Delta::Left(_) | Delta::Confirmed(_) => Standing::Over,
-        };
-        let was_listed = self.peers.is_listed(member);
-        if self.peers.set(member, standing, &self.attribute).is_err() {
-            self.counters.no_room += 1;
-            if standing == Standing::Listed {
-                return Ok(());
-            }
-        }
-        if standing == Standing::Listed {
-            if let Some(leader) = &mut self.leader
-                && leader.member == member
-                && leader.lost
-                // A lease that ran out is renewed by the leader alone.
-                && self.config.lease.is_none()
-            {
-                leader.lost = false;
-                let ballot = leader.ballot;
-                cx.disarm(Timer::Start);
-                cx.event(Event::Regained {
-                    leader: member,
-                    ballot,
-                });
-            }
-            if was_listed {
-                self.tell_longer(member, cx);
-            } else {
-                self.tell_newcomer(member, cx);
-            }
-        }
-        // A later life ends the former one.
-        if let Some(leader) = self.leader
-            && leader.member.id == member.id
-            && self.peers.is_gone(leader.member)
-        {
-            self.lose(cx);
-        }
-        self.stop_telling(member.id, cx);
-        self.drop_from_run(cx);
-        if let Some(awaited) = self.awaited
-            && self.peers.is_gone(awaited.initiator)
-            && awaited.initiator.id == member.id
-            && !self.rules.gives_up()
-        {
-            self.begin_soon(cx);
         }
         Ok(())
     }

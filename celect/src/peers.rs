@@ -1,5 +1,33 @@
 //! Who is known, in which life, and what the membership service says of it.
+//!
+//! # Room
+//!
+//! The list has [`Config::peer_limit`](crate::Config::peer_limit) places. The dead take none of
+//! them: who is not on the list is remembered apart, as many as the list has places and two more.
+//! Where these are too many one that is gone is forgotten, the one of which nothing new was said for
+//! longest. Who is alive and finds no place waits for one.
+//!
+//! # Argument
+//!
+//! Ends are remembered also of those who were never listed, because membership tells each end once,
+//! and these rely on it:
+//!
+//! 1. LEADER that others pass on, and QUERY, may arrive when the end of the leader, or of the
+//!    initiator, has been told already. Nothing would be told of it again, so who does not know
+//!    better follows it, or waits for it, for ever. So a message may be older than the end of its
+//!    subject, as long as nothing new was said since of as many others as the list has places,
+//!    those counted that wait for one.
+//! 2. A leader that was declared failed and speaks for itself is followed for a while. It is never
+//!    forgotten: [`Peers::make_room_for`] has one to spare.
+//! 3. Answers name the dead, and former lives. Who has forgotten their end appoints them, gets no
+//!    answer, and asks anew without them. That costs time. NOTIFYLEADER says which life is meant.
+//! 4. Deltas of a former life say nothing of the present one. Membership does not go back to one,
+//!    as long as it remembers itself.
+//!
+//! Whoever can say that many are dead, of the mesh or not, can make a node forget the ends of
+//! others, and nothing else: no member of the list is ever forgotten for another one.
 
+use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -23,18 +51,28 @@ struct Peer {
 pub(crate) enum Standing {
     /// On the membership list.
     Listed,
+    /// Alive, as far as can be told, and there is no place for it on the list.
+    Known,
     /// Declared failed, which may be false.
     Failed,
     /// Certainly over.
     Over,
 }
 
+/// How many more are remembered without a place on the list than it has places: the leader, and one
+/// that is gone, so that nobody who waits for a place has to go for one that is gone.
+const SPARE: usize = 2;
+
 /// The latest life of each node. To look one up takes O(log n). What changes the list ranks
 /// O(log n) members and moves what lies behind: no rank is kept, because lists change seldom and a
-/// rank would double what a member takes.
+/// rank would double what a member takes. What changes who is not on it takes O(n).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Peers {
     nodes: BoundedMap<NodeId, Peer>,
+    /// How many places the list has.
+    limit: usize,
+    /// Who is not on the list: the one of which nothing new was said for longest in front.
+    unlisted: VecDeque<NodeId>,
     owner: Member,
     /// Who is on the list, and the owner: the lowest first.
     by_rank: Vec<Member>,
@@ -47,7 +85,9 @@ pub(crate) struct Peers {
 impl Peers {
     pub(crate) fn new(limit: usize, owner: Member) -> Self {
         Self {
-            nodes: BoundedMap::new(limit),
+            nodes: BoundedMap::new(limit.saturating_mul(2).saturating_add(SPARE)),
+            limit,
+            unlisted: VecDeque::new(),
             owner,
             by_rank: vec![owner],
             owner_at: 0,
@@ -55,10 +95,63 @@ impl Peers {
         }
     }
 
+    /// How many are on the list.
+    const fn listed(&self) -> usize {
+        self.by_rank.len() - 1
+    }
+
+    /// Whether this life is on the list, has a place there, or is over and needs none.
+    pub(crate) fn has_place_for(&self, member: Member) -> bool {
+        let is_listed = |peer: &Peer| peer.standing == Standing::Listed;
+        self.listed() < self.limit
+            || self.nodes.get(&member.id).is_some_and(is_listed)
+            || self.is_over(member)
+    }
+
+    /// Who has waited longest for a place on the list, if there is one. O(n) where there is.
+    pub(crate) fn next_in_turn(&self) -> Option<Member> {
+        if self.listed() >= self.limit {
+            return None;
+        }
+        self.unlisted.iter().find_map(|&id| {
+            let peer = self.nodes.get(&id)?;
+            let incarnation = peer.incarnation;
+            (peer.standing == Standing::Known).then_some(Member { id, incarnation })
+        })
+    }
+
+    /// Sees to it that `member` can be remembered without a place on the list. Where there is no
+    /// room one that is not `needed` is forgotten: of those that are gone the one of which nothing
+    /// new was said for longest, or else of those that wait for a place. Returns which it is. O(n
+    /// log n) where there is no room.
+    pub(crate) fn make_room_for(
+        &mut self,
+        member: Member,
+        needed: Option<NodeId>,
+    ) -> Option<NodeId> {
+        let standing = |id: &NodeId| self.nodes.get(id).map(|it| it.standing);
+        let is_there = standing(&member.id).is_some_and(|it| it != Standing::Listed);
+        let has_room = self.unlisted.len() < self.limit.saturating_add(SPARE);
+        if is_there || has_room || self.is_over(member) {
+            return None;
+        }
+        let is_needed = |id: &NodeId| Some(*id) == needed;
+        let is_gone = |id: &NodeId| standing(id) != Some(Standing::Known);
+        let first = |is_it: &dyn Fn(&NodeId) -> bool| {
+            let mut all = self.unlisted.iter();
+            all.position(|id| is_it(id) && !is_needed(id))
+        };
+        let first = first(&is_gone).or_else(|| first(&|_| true))?;
+        let leaves = self.unlisted.remove(first)?;
+        self.nodes.remove(&leaves);
+        Some(leaves)
+    }
+
     /// What was said of this life; nothing else of a life that is past.
     ///
     /// # Errors
-    /// [`Full`] when it is new and there is no room. Nothing is remembered of it then.
+    /// [`Full`] when there is [no place](Self::has_place_for) on the list, or
+    /// [no room](Self::make_room_for) beside it. Nothing changes then.
     pub(crate) fn set(
         &mut self,
         member: Member,
@@ -67,6 +160,9 @@ impl Peers {
     ) -> Result<(), Full> {
         if self.is_over(member) {
             return Ok(());
+        }
+        if standing == Standing::Listed && !self.has_place_for(member) {
+            return Err(Full { limit: self.limit });
         }
         let peer = Peer {
             incarnation: member.incarnation,
@@ -77,19 +173,21 @@ impl Peers {
         if before == Some(peer) {
             return Ok(());
         }
-        if let Some(before) = before
-            && before.standing == Standing::Listed
-        {
-            let incarnation = before.incarnation;
-            let former = Member {
-                incarnation,
-                ..member
-            };
-            if let Ok(at) = self.place(former, attribute) {
-                self.by_rank.remove(at);
-                self.owner_at -= usize::from(at < self.owner_at);
+        match before {
+            Some(before) if before.standing == Standing::Listed => {
+                let incarnation = before.incarnation;
+                let former = Member {
+                    incarnation,
+                    ..member
+                };
+                if let Ok(at) = self.place(former, attribute) {
+                    self.by_rank.remove(at);
+                    self.owner_at -= usize::from(at < self.owner_at);
+                }
+                self.doubt(former, before.suspicions, 0);
             }
-            self.doubt(former, before.suspicions, 0);
+            Some(_) => self.unlisted.retain(|&id| id != member.id),
+            None => {}
         }
         if standing == Standing::Listed {
             if let Err(at) = self.place(member, attribute) {
@@ -97,6 +195,8 @@ impl Peers {
                 self.owner_at += usize::from(at <= self.owner_at);
             }
             self.doubt(member, 0, peer.suspicions);
+        } else {
+            self.unlisted.push_back(member.id);
         }
         Ok(())
     }
@@ -208,10 +308,17 @@ impl Peers {
             })
     }
 
+    /// How many are remembered.
+    #[cfg(feature = "check")]
+    pub(crate) fn remembered(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// Forgets all.
     #[cfg(feature = "check")]
     pub(crate) fn clear(&mut self) {
         self.nodes.retain(|_, _| false);
+        self.unlisted.clear();
         self.by_rank.clear();
         self.owner_at = 0;
         self.doubted.clear();
@@ -235,16 +342,17 @@ mod tests {
         prop_oneof![
             4 => Just(Step::Set(Standing::Listed)),
             2 => Just(Step::Set(Standing::Failed)),
+            1 => Just(Step::Set(Standing::Known)),
             1 => Just(Step::Set(Standing::Over)),
             4 => Just(Step::Suspect),
         ]
     }
 
     proptest! {
-        /// Lives 0 to 3 of nodes 1 to 8, of which six are remembered.
+        /// Lives 0 to 3 of nodes 1 to 16. The list has six places, and node 1 is never forgotten.
         #[test]
         fn both_orders_are_those_of_the_list(
-            steps in proptest::collection::vec((step(), 1_u64..9, 0_u32..4), 0..200),
+            steps in proptest::collection::vec((step(), 1_u64..17, 0_u32..4), 0..200),
         ) {
             let (owner, by_hash): (Member, Lowest) = (Member::new(0, 0), Lowest::default());
             let mut peers = Peers::new(6, owner);
@@ -252,13 +360,35 @@ mod tests {
                 let member = Member::new(id, life);
                 match step {
                     Step::Set(standing) => {
-                        let known = peers.nodes.contains(&member.id);
-                        let full = peers.nodes.len() == 6;
+                        let before = peers.nodes.get(&member.id).copied();
+                        let is_needed_known = peers.nodes.contains(&NodeId(1));
+                        let listed: Vec<Member> = peers.iter().collect();
+                        let is_full = listed.len() == 6 && !listed.iter().any(|it| it.id == member.id);
+                        let is_over = peers.is_over(member);
+                        let is_refused = standing == Standing::Listed && is_full && !is_over;
+                        prop_assert_eq!(peers.has_place_for(member), !is_full || is_over);
+                        if standing != Standing::Listed {
+                            peers.make_room_for(member, Some(NodeId(1)));
+                        }
                         let taken = peers.set(member, standing, &by_hash);
-                        prop_assert_eq!(taken.is_err(), full && !known);
+                        prop_assert_eq!(taken.is_err(), is_refused);
+                        // Nobody leaves the list for another one.
+                        let is_there = |it: &Member| it.id == member.id || peers.is_listed(*it);
+                        prop_assert!(listed.iter().all(is_there));
+                        prop_assert!(peers.nodes.contains(&NodeId(1)) || !is_needed_known);
+                        let after = peers.nodes.get(&member.id).copied();
+                        if standing != Standing::Listed && before != after {
+                            prop_assert_eq!(peers.unlisted.back(), Some(&member.id));
+                        }
                     }
                     Step::Suspect => peers.suspect(member),
                 }
+                prop_assert!(peers.iter().count() <= 6 && peers.unlisted.len() <= 8);
+                let mut unlisted: Vec<NodeId> = peers.unlisted.iter().copied().collect();
+                unlisted.sort_unstable();
+                let stands = |it: &&Peer| it.standing != Standing::Listed;
+                let rest = peers.nodes.iter().filter(|(_, it)| stands(it)).map(|(id, _)| *id);
+                prop_assert!(unlisted.iter().copied().eq(rest));
                 let mut by_rank: Vec<Member> = peers.iter().chain([owner]).collect();
                 by_rank.sort_by_key(|&it| key(&by_hash, it));
                 prop_assert_eq!(peers.by_rank(), by_rank);

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use selvedge_core::wire::MEMBER_MAX_LEN;
-use selvedge_core::{Context, Member, Rank, Ratio};
+use selvedge_core::{Context, Member, NodeId, Rank, Ratio};
 
 use crate::attribute::key;
 use crate::message::{FIXED_MAX_LEN, Members, Message, cut};
@@ -103,6 +103,14 @@ impl Run {
             !is_silent
         });
         asked.retain(|it| !silent.contains(it));
+    }
+
+    /// This node is forgotten, and its answer is not waited for any more.
+    pub(crate) fn forget(&mut self, node: NodeId) {
+        let Self {
+            asked, answered, ..
+        } = self;
+        asked.retain(|it| it.id != node || answered.binary_search(it).is_ok());
     }
 
     /// How many lists it must rest on.

@@ -127,6 +127,11 @@ impl<A: Attribute> Celect<A> {
         if leader.member == member || self.config.retries == 0 {
             return;
         }
+        if !self.peers.is_listed(member) {
+            // Only those on the list are waited for: they are bounded.
+            self.say(member, leader, cx);
+            return;
+        }
         match &mut self.telling {
             Some(telling) => {
                 // Others that wait must not wait longer for each who comes.

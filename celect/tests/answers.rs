@@ -1,5 +1,5 @@
 //! One node by hand: what it makes of answers, of former lives, and of those for whom it has no
-//! room.
+//! place.
 
 #![allow(
     clippy::unwrap_used,
@@ -216,9 +216,10 @@ fn less_to_tolerate_ends_an_election_that_has_enough() {
     }
 }
 
-/// Who leads tells those whom it can remember.
+/// Who leads tells those on its list until they have heard, and once a newcomer for whom there is no
+/// place.
 #[test]
-fn a_newcomer_without_room_is_not_told() {
+fn a_newcomer_without_a_place_is_told_once() {
     let config = Config {
         peer_limit: 2,
         ..Config::new(0, 0)
@@ -227,11 +228,18 @@ fn a_newcomer_without_room_is_not_told() {
     let asked = queries(&node.ask(Command::Elect));
     node.answer(member(asked[0].0), asked[0].1, member(1));
     assert!(node.driver.machine().leads().is_some());
-    assert_eq!(node.learn(Delta::Joined(member(4))), []);
+    let is_told = |it: &Effect<Celect<ById>>, id: u64| matches!(it, Effect::Send { to, .. } if *to == member(id));
+    let told = node.learn(Delta::Joined(member(4)));
+    assert!(matches!(&told[..], [it] if is_told(it, 4)), "{told:?}");
     assert_eq!(node.driver.machine().counters().no_room, 1);
-    node.learn(Delta::Failed(member(3)));
-    let told = node.learn(Delta::Refuted(member(3)));
-    assert!(matches!(&told[..], [Effect::Send { to, .. }] if *to == member(3)));
+    let later = node.pass(Span::secs(60));
+    assert!(later.iter().any(|it| is_told(it, 2)), "{later:?}");
+    assert!(!later.iter().any(|it| is_told(it, 4)), "{later:?}");
+    // It gets the place of the next one that goes.
+    let told = node.learn(Delta::Failed(member(3)));
+    assert!(matches!(&told[..], [it] if is_told(it, 4)), "{told:?}");
+    let later = node.pass(Span::millis(600));
+    assert!(later.iter().any(|it| is_told(it, 4)), "{later:?}");
 }
 
 /// In the shortest frames three names of the longest kind fit. A fourth that did not would be named

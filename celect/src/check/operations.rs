@@ -6,7 +6,7 @@
 //! once more when somebody asks for an election, which the lowest wins.
 //!
 //! What the promises rest on is kept: nobody is said to have left who has not, a node that restarts
-//! has a new incarnation, and where nothing is acknowledged no multicast is lost. A run with hostile
+//! has a new incarnation or another id, and where nothing is acknowledged no multicast is lost. A run with hostile
 //! messages promises no more than that nothing panics, that a refusal changes nothing, and that
 //! memory and frames stay within their limits.
 
@@ -56,6 +56,8 @@ struct Mesh {
     rules: Rules,
     now: Time,
     seats: Vec<Seat>,
+    /// Who died with an id that does not come back, in order.
+    gone: Vec<Member>,
     in_flight: Vec<Letter>,
     oracle: Oracle,
     summary: Summary,
@@ -92,17 +94,6 @@ pub fn run_under(bytes: &[u8], rules: &[Published]) -> Result<Summary, String> {
     Ok(mesh.summary)
 }
 
-/// Whether membership tells this node of that. Ours tells the end of every life; here it may be
-/// silent about a life that it never said was there, unless the node waits for it or follows it.
-fn is_told(machine: &Celect<Order>, delta: Delta) -> bool {
-    let member = delta.member();
-    let awaited = machine.awaited.map(|it| it.initiator);
-    let followed = machine.leader.map(|it| it.member);
-    let is_listed = machine.members().any(|it| it.id == member.id);
-    let matters = [awaited, followed].contains(&Some(member));
-    matches!(delta, Delta::Joined(_)) || is_listed || matters
-}
-
 impl Mesh {
     fn new(bytes: &mut Bytes<'_>, rules: &[Published]) -> Result<Self, String> {
         let settings = Settings::new(bytes);
@@ -114,6 +105,7 @@ impl Mesh {
             rules: Rules::published(rules),
             now: Time::ZERO,
             seats: Vec::new(),
+            gone: Vec::new(),
             in_flight: Vec::new(),
             oracle: Oracle::default(),
             summary: Summary::default(),
@@ -211,7 +203,9 @@ impl Mesh {
             }
             return;
         }
-        let cut = self.settings.id(seat);
+        let Some(cut) = self.seats.get(seat).map(|it| it.me.id) else {
+            return;
+        };
         let is_cut = |it: &Letter| it.to == cut || it.from.id == cut;
         self.in_flight
             .retain(|letter| letter.is_safe || !is_cut(letter));
@@ -279,10 +273,18 @@ impl Mesh {
 
     /// Anything that membership may say of a node; only of those that are gone that it is sure.
     fn delta(&self, bytes: &mut Bytes<'_>) -> Delta {
-        let about = bytes.pick(self.seats.len());
+        let about = bytes.pick(self.seats.len() + self.gone.len());
         let byte = bytes.take();
         let Some(seat) = self.seats.get(about) else {
-            return Delta::Suspected(Member::default());
+            let gone = self.gone.get(about - self.seats.len());
+            let gone = gone.copied().unwrap_or_default();
+            return match byte & 7 {
+                0 => Delta::Suspected(gone),
+                1 => Delta::Joined(gone),
+                2 => Delta::Left(gone),
+                3 => Delta::Confirmed(gone),
+                _ => Delta::Failed(gone),
+            };
         };
         let (first, now) = (seat.first.incarnation, seat.me.incarnation);
         let lives = now.0.wrapping_sub(first.0).saturating_add(1);
@@ -351,16 +353,27 @@ impl Mesh {
             return Ok(());
         };
         let incarnation = before.incarnation.next();
-        let me = Member {
-            incarnation,
-            ..before
+        let is_renamed = self.settings.is_renamed && byte & 32 == 0;
+        let me = if is_renamed {
+            let id = self.settings.next_id(self.gone.len());
+            self.gone.push(before);
+            Member { id, incarnation }
+        } else {
+            Member {
+                incarnation,
+                ..before
+            }
         };
         let driver = Some(self.new_driver(at, me));
         if let Some(seat) = self.seats.get_mut(at) {
             seat.driver = driver;
             seat.me = me;
+            if is_renamed {
+                seat.first = me;
+            }
         }
         self.summary.restarts += 1;
+        self.summary.renamed += u64::from(is_renamed);
         self.look();
         // It may know nobody, and nobody of it.
         if byte & 1 == 0 {
@@ -381,10 +394,7 @@ impl Mesh {
             return Ok(());
         };
         for other in (0..self.seats.len()).filter(|&other| other != at) {
-            let machine = self.machine(other);
-            if machine.is_some_and(|it| is_told(it, delta)) {
-                self.step(other, Input::Membership(delta), bytes)?;
-            }
+            self.step(other, Input::Membership(delta), bytes)?;
         }
         Ok(())
     }
@@ -453,7 +463,7 @@ impl Mesh {
                 }
                 Effect::Multicast { message } => {
                     self.measure(&after, &message)?;
-                    for to in (0..self.settings.nodes).map(|node| self.settings.id(node)) {
+                    for to in self.seats.iter().map(|it| it.me.id) {
                         if to != me.id {
                             let (from, message) = (me, message.clone());
                             self.in_flight.push(Letter {

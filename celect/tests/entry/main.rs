@@ -12,6 +12,7 @@ mod lease;
 #[path = "../mesh/mod.rs"]
 mod mesh;
 mod refused;
+mod room;
 mod takeover;
 mod told;
 

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_core::Input;
+use selvedge_core::{Delta, Input};
 use selvedge_sim::Bytes;
 
 use super::settings::Order;
@@ -33,6 +33,11 @@ impl Mesh {
         }
         for at in 0..self.seats.len() {
             self.announce(at, none)?;
+        }
+        for gone in self.gone.clone() {
+            for &at in &up {
+                self.step(at, Input::Membership(Delta::Failed(gone)), none)?;
+            }
         }
         let has_begun = |at: &usize| {
             let machine = self.machine(*at);

@@ -24,6 +24,7 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
     // The one who appointed us may not be on our list.
     check(&[
         ("listed", machine.members().count(), peers),
+        ("remembered", machine.peers.remembered(), 2 * peers + 2),
         ("timers", timers, 13),
         ("to be told", told, peers + 1),
     ])?;
@@ -31,7 +32,7 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
         let (on_the_way, acknowledged) = lease.sizes();
         check(&[
             ("renewals on their way", on_the_way, 4),
-            ("who acknowledged", acknowledged, peers + 1),
+            ("who acknowledged", acknowledged, 2 * peers + 3),
         ])?;
     }
     let Some(run) = &machine.run else {
@@ -41,7 +42,7 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
     // What is measured is no more than are known.
     let wanted = WANTED + config.estimation.map_or(0, |_| peers);
     // Who was asked may have a new life now.
-    let asked = 2 * (peers + wanted);
+    let asked = 2 * (2 * peers + 2 + wanted);
     check(&[
         ("met", run.met.len(), wanted),
         ("asked", run.asked.len(), asked),

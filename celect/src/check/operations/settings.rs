@@ -29,6 +29,8 @@ pub(super) struct Settings {
     pub(super) lists: u8,
     pub(super) is_hostile: bool,
     is_tight: bool,
+    /// Whoever comes back has another id, and there are as many places as others that live.
+    pub(super) is_renamed: bool,
     first: Member,
 }
 
@@ -58,6 +60,7 @@ impl Settings {
             // Of a quarter of all.
             is_hostile: has(8) && has(128),
             is_tight: has(16),
+            is_renamed: false,
             // Small ids in their first life, or the longest there are, around the wrap.
             first: if has(64) {
                 Member::new(u64::MAX - 15, u32::MAX - 1)
@@ -67,6 +70,7 @@ impl Settings {
         };
         let (c, f) = settings.tolerance(tolerance);
         let retries = if has(4) { 0 } else { 1 + (times & 3) };
+        settings.is_renamed = more & 128 != 0 && retries > 0 && !settings.is_tight;
         settings.base = Config {
             protocol: protocol.unwrap_or_default(),
             x: 1 + (kind >> 4 & 3),
@@ -90,6 +94,8 @@ impl Settings {
             // So tight that it is met.
             peer_limit: if settings.is_tight {
                 1 + u32::from(more >> 1 & 3)
+            } else if settings.is_renamed {
+                nodes as u32 - 1
             } else {
                 64
             },
@@ -135,6 +141,11 @@ impl Settings {
 
     pub(super) fn id(&self, node: usize) -> NodeId {
         NodeId(self.first.id.0.wrapping_add(node as u64))
+    }
+
+    /// An id that no node had, when so many have gone.
+    pub(super) fn next_id(&self, gone: usize) -> NodeId {
+        self.id(self.nodes + gone)
     }
 
     /// A node in its first life.

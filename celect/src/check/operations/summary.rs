@@ -37,6 +37,8 @@ pub struct Summary {
     pub initiators_died: u64,
     /// Nodes that came back without memory.
     pub restarts: u64,
+    /// Of those, nodes that had another id then.
+    pub renamed: u64,
     /// Nodes that were up and were declared failed.
     pub false_failures: u64,
     /// Runs that ended with agreement, twice.
@@ -67,7 +69,7 @@ impl Summary {
         never.map_or(Ok(()), |(what, _)| Err(what))
     }
 
-    fn counts(&mut self) -> [(&'static str, &mut u64); 21] {
+    fn counts(&mut self) -> [(&'static str, &mut u64); 22] {
         [
             ("operations", &mut self.operations),
             ("delivered", &mut self.delivered),
@@ -86,6 +88,7 @@ impl Summary {
             ("leaders_died", &mut self.leaders_died),
             ("initiators_died", &mut self.initiators_died),
             ("restarts", &mut self.restarts),
+            ("renamed", &mut self.renamed),
             ("false_failures", &mut self.false_failures),
             ("agreed", &mut self.agreed),
             ("by_itself", &mut self.by_itself),

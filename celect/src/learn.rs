@@ -1,0 +1,122 @@
+//! What the membership service says, and what follows from it.
+
+use selvedge_core::{Context, Delta, Member, NodeId};
+
+use crate::peers::Standing;
+use crate::{Attribute, Celect, Event, Reject, Timer};
+
+impl<A: Attribute> Celect<A> {
+    pub(crate) fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let member = delta.member();
+        if member.id == self.me.id {
+            return match delta {
+                Delta::Left(_) | Delta::Confirmed(_) if member == self.me => {
+                    Err(Reject::OwnMember(delta))
+                }
+                Delta::Left(_)
+                | Delta::Confirmed(_)
+                | Delta::Joined(_)
+                | Delta::Suspected(_)
+                | Delta::Refuted(_)
+                | Delta::Failed(_) => Ok(()),
+            };
+        }
+        let standing = match delta {
+            Delta::Suspected(_) => {
+                self.peers.suspect(member);
+                return Ok(());
+            }
+            Delta::Joined(_) | Delta::Refuted(_) => Standing::Listed,
+            Delta::Failed(_) => Standing::Failed,
+            Delta::Left(_) | Delta::Confirmed(_) => Standing::Over,
+        };
+        let was_listed = self.peers.is_listed(member);
+        self.remember(member, standing);
+        if standing == Standing::Listed {
+            self.welcome(member, was_listed, cx);
+        }
+        self.look_for_the_gone(member, cx);
+        self.give_place(cx);
+        Ok(())
+    }
+
+    /// Takes note of where a life stands. What is said of one that finds no place on the list
+    /// counts all the same.
+    fn remember(&mut self, member: Member, standing: Standing) {
+        let is_refused = standing == Standing::Listed && !self.peers.has_place_for(member);
+        let standing = if is_refused {
+            self.counters.no_room += 1;
+            Standing::Known
+        } else {
+            standing
+        };
+        if standing != Standing::Listed {
+            let leader = self.leader.map(|it| it.member.id);
+            if let Some(forgotten) = self.peers.make_room_for(member, leader) {
+                self.forget(forgotten);
+            }
+        }
+        let taken = self.peers.set(member, standing, &self.attribute);
+        debug_assert!(taken.is_ok(), "room was made for {member:?}");
+    }
+
+    /// What is kept of each node is not kept of one that is forgotten.
+    fn forget(&mut self, node: NodeId) {
+        if let Some(lease) = &mut self.lease {
+            lease.forget(node);
+        }
+        if let Some(run) = &mut self.run {
+            run.forget(node);
+        }
+    }
+
+    /// A life is here.
+    fn welcome(&mut self, member: Member, was_listed: bool, cx: &mut Context<'_, Self>) {
+        if let Some(leader) = &mut self.leader
+            && leader.member == member
+            && leader.lost
+            // A lease that ran out is renewed by the leader alone.
+            && self.config.lease.is_none()
+        {
+            leader.lost = false;
+            let ballot = leader.ballot;
+            cx.disarm(Timer::Start);
+            cx.event(Event::Regained {
+                leader: member,
+                ballot,
+            });
+        }
+        if was_listed {
+            self.tell_longer(member, cx);
+        } else {
+            self.tell_newcomer(member, cx);
+        }
+    }
+
+    /// What ends with a life of this node that is gone. A later life ends the former one.
+    fn look_for_the_gone(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        if let Some(leader) = self.leader
+            && leader.member.id == member.id
+            && self.peers.is_gone(leader.member)
+        {
+            self.lose(cx);
+        }
+        self.stop_telling(member.id, cx);
+        self.drop_from_run(cx);
+        if let Some(awaited) = self.awaited
+            && self.peers.is_gone(awaited.initiator)
+            && awaited.initiator.id == member.id
+            && !self.rules.gives_up()
+        {
+            self.begin_soon(cx);
+        }
+    }
+
+    /// A place on the list that is free goes to the one that has waited for it longest.
+    fn give_place(&mut self, cx: &mut Context<'_, Self>) {
+        while let Some(member) = self.peers.next_in_turn() {
+            self.remember(member, Standing::Listed);
+            self.tell_newcomer(member, cx);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Who has a place on a list, and what becomes of those for whom there is none.
+
+use super::*;
+
+/// With places for so many others.
+fn limited(peer_limit: u32) -> Config {
+    Config {
+        peer_limit,
+        ..Config::new(0, 0)
+    }
+}
+
+fn listed(mesh: &Mesh, id: u64) -> Vec<u64> {
+    let members = mesh.nodes[id as usize - 1].machine().members();
+    members.map(|it| it.id.0).collect()
+}
+
+/// A node that says that another one leads.
+fn passes_on(mesh: &mut Mesh, (from, to): (u64, u64), leader: Member) {
+    let ballot = Ballot {
+        epoch: 9,
+        initiator: leader,
+        step: 1,
+    };
+    let message = Message::Leader {
+        ballot,
+        leader,
+        renewal: 0,
+        told: [].into_iter().collect(),
+    };
+    let from = member(from);
+    mesh.step(to, Input::Message { from, message }).unwrap();
+}
+
+/// Nodes come and go, each with an id of its own. Who comes last is listed and hears who leads.
+#[test]
+fn the_dead_take_no_place_of_the_living() {
+    for end in [Delta::Failed, Delta::Left, Delta::Confirmed] {
+        let mut mesh = Mesh::with_lists(&[vec![2], vec![1], vec![1, 2]], limited(2));
+        mesh.cut.extend(100..120);
+        mesh.elect(2);
+        mesh.pass(Span::secs(1));
+        for dead in 100..120 {
+            for id in [1, 2] {
+                mesh.tell(id, Delta::Joined(member(dead)));
+                mesh.tell(id, end(member(dead)));
+            }
+        }
+        for id in [1, 2] {
+            mesh.tell(id, Delta::Joined(member(3)));
+        }
+        mesh.pass(Span::secs(1));
+        assert_eq!(listed(&mesh, 1), [2, 3]);
+        assert_eq!(listed(&mesh, 2), [1, 3]);
+        assert_eq!(mesh.leaders(), [Some(1); 3]);
+        assert_eq!(mesh.nodes[0].machine().counters().no_room, 0);
+    }
+}
+
+/// Membership tells the end of each life that it hears of, also where it never told that it began.
+#[test]
+fn ends_of_those_who_were_never_here_take_no_place() {
+    for end in [Delta::Failed, Delta::Left, Delta::Confirmed] {
+        let mut mesh = Mesh::with_lists(&[vec![], vec![1]], limited(1));
+        for stranger in 100..120 {
+            mesh.tell(1, end(member(stranger)));
+        }
+        mesh.elect(1);
+        mesh.tell(1, Delta::Joined(member(2)));
+        mesh.pass(Span::secs(1));
+        assert_eq!(listed(&mesh, 1), [2]);
+        assert_eq!(mesh.leaders(), [Some(1); 2]);
+    }
+}
+
+/// Node 2 lists 3 and 4, and no more. Node 1 is one of those that nobody lists.
+fn led_by_a_stranger() -> Mesh {
+    let lists = [vec![2], vec![3, 4], vec![2, 4], vec![2, 3]];
+    let mut mesh = Mesh::with_lists(&lists, limited(2));
+    mesh.tell(2, Delta::Joined(member(1)));
+    assert_eq!(listed(&mesh, 2), [3, 4]);
+    assert_eq!(mesh.nodes[1].machine().counters().no_room, 1);
+    passes_on(&mut mesh, (3, 2), member(1));
+    mesh.cut.push(1);
+    mesh.wire.clear();
+    assert_eq!(mesh.leader(2), Some(1));
+    mesh
+}
+
+#[test]
+fn a_leader_without_a_place_that_fails_is_replaced() {
+    for end in [Delta::Failed, Delta::Left, Delta::Confirmed] {
+        let mut mesh = led_by_a_stranger();
+        mesh.tell(2, end(member(1)));
+        assert_eq!(mesh.leader(2), None);
+        mesh.pass(Span::secs(10));
+        assert_eq!(mesh.leaders(), [Some(2); 3]);
+    }
+}
+
+/// Its later life finds no place either.
+#[test]
+fn a_leader_without_a_place_that_restarts_is_replaced() {
+    let mut mesh = led_by_a_stranger();
+    mesh.tell(2, Delta::Joined(Member::new(1, 1)));
+    assert_eq!(mesh.leader(2), None);
+}
+
+/// Its end is told once, and who leads is heard later.
+#[test]
+fn a_leader_that_failed_without_a_place_is_not_followed() {
+    for end in [Delta::Failed, Delta::Left, Delta::Confirmed] {
+        let mut mesh = Mesh::with_lists(&[vec![], vec![3], vec![2]], limited(1));
+        mesh.cut.push(1);
+        mesh.tell(2, end(member(1)));
+        passes_on(&mut mesh, (3, 2), member(1));
+        assert_eq!(mesh.leader(2), None);
+        mesh.pass(Span::secs(10));
+        assert_eq!(mesh.leaders(), [Some(2); 2]);
+    }
+}
+
+/// Node 1 was declared failed and speaks for itself: it is followed, until patience is over. What is
+/// said of others meanwhile does not make it forgotten.
+#[test]
+fn a_leader_that_is_taken_for_failed_is_remembered() {
+    let mut mesh = Mesh::with_lists(&[vec![], vec![3], vec![2]], limited(1));
+    mesh.cut.push(1);
+    mesh.tell(2, Delta::Failed(member(1)));
+    passes_on(&mut mesh, (1, 2), member(1));
+    assert_eq!(mesh.leader(2), Some(1));
+    for stranger in 100..120 {
+        mesh.tell(2, Delta::Failed(member(stranger)));
+    }
+    mesh.pass(Span::secs(20));
+    assert_eq!(mesh.leaders(), [Some(2); 2]);
+}
+
+/// Nodes that are dead and not declared so hold their places until they are. Then those who were
+/// refused get them, in turn.
+#[test]
+fn who_found_no_place_gets_the_next_one() {
+    let mut mesh = Mesh::with_lists(&[vec![8, 9], vec![1], vec![1]], limited(2));
+    mesh.cut.extend([8, 9]);
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    for id in [2, 3] {
+        mesh.tell(1, Delta::Joined(member(id)));
+    }
+    assert_eq!(listed(&mesh, 1), [8, 9]);
+    assert_eq!(mesh.nodes[0].machine().counters().no_room, 2);
+    mesh.wire.clear();
+    mesh.tell(1, Delta::Failed(member(9)));
+    assert_eq!(listed(&mesh, 1), [2, 8]);
+    mesh.pass(Span::secs(1));
+    assert_eq!(mesh.leader(2), Some(1));
+    mesh.tell(1, Delta::Failed(member(8)));
+    assert_eq!(listed(&mesh, 1), [2, 3]);
+    // Who fails while it waits gets none.
+    for id in [8, 9] {
+        mesh.tell(1, Delta::Refuted(member(id)));
+    }
+    mesh.tell(1, Delta::Failed(member(8)));
+    mesh.tell(1, Delta::Left(member(3)));
+    assert_eq!(listed(&mesh, 1), [2, 9]);
+}
+
+/// It is told who leads all the same, once: it cannot be waited for.
+#[test]
+fn who_finds_no_place_hears_who_leads() {
+    let mut mesh = Mesh::with_lists(&[vec![2], vec![1], vec![1]], limited(1));
+    mesh.elect(1);
+    mesh.pass(Span::secs(1));
+    let before = mesh.unicasts;
+    mesh.tell(1, Delta::Joined(member(3)));
+    mesh.pass(Span::secs(10));
+    assert_eq!(listed(&mesh, 1), [2]);
+    assert_eq!(mesh.leaders(), [Some(1); 3]);
+    assert_eq!(mesh.nodes[0].machine().counters().unheard, 0);
+    assert!(mesh.unicasts - before <= 8, "{}", mesh.unicasts - before);
+}
