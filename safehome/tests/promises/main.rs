@@ -1,0 +1,71 @@
+//! Random histories of a hub among devices that are the test's own. The oracle knows of the hub what
+//! its documentation says, and looks at nothing else: not at its lineages, and not at what it takes
+//! to be true.
+//!
+//! Devices do commands late, twice, or never; reports are late and doubled, but in order; hands do
+//! what commands ask for, or something else; the host sleeps, stops before or after it has stored a
+//! step, and comes back with other settings.
+//!
+//! With `SELVEDGE_HISTORIES` set to a number so many are run; `SELVEDGE_SEED` runs one alone.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::std_instead_of_alloc,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+mod oracle;
+mod things;
+mod world;
+
+use std::env;
+
+use selvedge_sim::histories;
+
+use world::{Counts, World};
+
+#[test]
+fn what_the_documentation_promises_is_so() {
+    let many = env::var("SELVEDGE_HISTORIES").map_or(1_000, |text| {
+        text.parse().expect("SELVEDGE_HISTORIES: expected a number")
+    });
+    let mut all = Counts::default();
+    let ran = histories(0..many, |seed| {
+        let mut world = World::new(seed);
+        let steps = 20 + world.below(100);
+        for _ in 0..steps {
+            world.happens();
+        }
+        world.faults_end();
+        all.add(&world.counts);
+    });
+    println!("{ran} histories: {all:?}");
+    if ran >= 1_000 {
+        let Counts {
+            committed,
+            aborted,
+            restored,
+            stuck,
+            restarts,
+            late,
+            said_and_refused,
+            not_found,
+        } = all;
+        // Each happens, and more is done than undone.
+        assert!(committed > aborted, "{all:?}");
+        let rare = [
+            aborted,
+            restored,
+            stuck,
+            restarts,
+            late,
+            said_and_refused,
+            not_found,
+        ];
+        assert!(rare.iter().all(|it| *it > 0), "{all:?}");
+    }
+}
