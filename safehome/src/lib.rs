@@ -138,6 +138,7 @@ mod execute;
 mod failure;
 #[cfg(feature = "json")]
 pub mod file;
+mod finish;
 mod join;
 mod late;
 mod lineage;
@@ -150,6 +151,7 @@ mod save;
 mod schedule;
 mod state;
 pub mod trigger;
+mod turn;
 
 pub use catalogue::{Catalogue, Taken};
 pub use config::{Config, ConfigError, LONGEST_LATENESS, Scheduler, Visibility};

@@ -10,7 +10,6 @@ use crate::config::Visibility;
 use crate::lineage::{Device, Entry};
 use crate::published::Rules;
 use crate::run::{Run, Stage};
-use crate::schedule::stays_first;
 use crate::{Config, ConfigError, Hub, RoutineId, Value};
 
 /// The layout of [`Saved`]; another one is not read.
@@ -282,11 +281,11 @@ impl<V: Value> Hub<V> {
                 Some(places) => run.devices = places,
                 None => run.find_devices(),
             }
-            if run.stage == Stage::Waiting {
-                let stays_first = stays_first(&hub.config, hub.rules, &run);
-                hub.waiting.join(routine, &run.devices, stays_first);
-            }
+            let waits = run.stage == Stage::Waiting;
             hub.runs.insert(routine, run);
+            if waits {
+                hub.queue(routine);
+            }
         }
         hub.audit()?;
         Ok(hub)

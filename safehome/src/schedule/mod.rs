@@ -82,6 +82,12 @@ impl<V: Value> Hub<V> {
     }
 
     fn wait(&mut self, id: RoutineId) {
+        self.queue(id);
+        self.look(Work::Queue);
+    }
+
+    /// Somebody is among those who wait from now on, behind all others.
+    pub(crate) fn queue(&mut self, id: RoutineId) {
         let is_for_devices = !self.is_one_by_one();
         if let Some(run) = self.runs.get(&id) {
             let devices = run.devices.as_slice();
@@ -89,7 +95,20 @@ impl<V: Value> Hub<V> {
             let stays_first = stays_first(&self.config, self.rules, run);
             self.waiting.join(id, devices, stays_first);
         }
-        self.look(Work::Queue);
+    }
+
+    /// Whether those who wait are as the routines say, and nobody sleeps who could start: so what is
+    /// kept of them decides nothing that does not follow from the routines. Holds between steps.
+    #[cfg(feature = "check")]
+    pub(crate) fn waits_as_routines_say(&self) -> bool {
+        let mut expected = Waiting::default();
+        for (&id, run) in self.runs.iter().filter(|it| it.1.stage == Stage::Waiting) {
+            let devices = run.devices.as_slice();
+            let devices = if self.is_one_by_one() { &[] } else { devices };
+            expected.join(id, devices, stays_first(&self.config, self.rules, run));
+        }
+        let is_idle = !self.is_one_by_one() || !self.runs.values().any(Run::is_active);
+        self.waiting.is_same(&expected) && (!is_idle || self.all_wait_in_vain(Time::ZERO))
     }
 
     pub(crate) fn wait_no_longer(&mut self, id: RoutineId) {

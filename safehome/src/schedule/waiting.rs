@@ -95,6 +95,29 @@ impl Waiting {
         self.queues.contains_key(&at)
     }
 
+    /// Whether the same wait for the same devices in the same order, be they looked at or not; and
+    /// whoever is not looked at sleeps somewhere.
+    #[cfg(feature = "check")]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let kept = |it: &Waiter| (it.id, it.stays_first);
+        let mut queues = self.queues.iter().zip(&other.queues);
+        let sleeps = |id| {
+            self.queues
+                .values()
+                .flatten()
+                .any(|it| it.id == id && it.sleeps)
+        };
+        self.queues.len() == other.queues.len()
+            && queues.all(|(ours, theirs)| {
+                ours.0 == theirs.0 && ours.1.iter().map(kept).eq(theirs.1.iter().map(kept))
+            })
+            && self.awake.is_subset(&other.awake)
+            && other
+                .awake
+                .iter()
+                .all(|&id| self.awake.contains(&id) != sleeps(id))
+    }
+
     /// Who is to be looked at after this one.
     pub(crate) fn after(&self, id: RoutineId) -> Option<RoutineId> {
         let behind = (Bound::Excluded(id), Bound::Unbounded);

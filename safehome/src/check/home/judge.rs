@@ -110,9 +110,12 @@ impl Home {
         })
     }
 
-    /// Invariants 2 to 4.
+    /// Invariants 2 to 4; and who waits is known from the routines, for it is not told apart.
     pub(super) fn is_consistent(&self) -> bool {
         let hub = self.hub();
+        if !hub.waits_as_routines_say() {
+            return false;
+        }
         for (_, device) in hub.devices.iter() {
             let routines = || {
                 let entries = device.lineage.iter();

@@ -235,6 +235,9 @@ impl<'a> World<'a> {
     fn watch(&self) -> Result<(), String> {
         let hub = self.hub.machine();
         hub.check().map_err(|flaw| format!("{flaw}"))?;
+        if !hub.waits_as_routines_say() {
+            return Err("those who wait are not as the routines say".into());
+        }
         if self.hub.refused_ticks() > 0 {
             return Err(format!("{} ticks were refused", self.hub.refused_ticks()));
         }

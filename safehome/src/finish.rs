@@ -1,0 +1,215 @@
+//! Routines let go of their devices, come to their end, and get into the order.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, NodeId};
+
+use crate::config::Visibility;
+use crate::machine::Work;
+use crate::run::{Run, Stage};
+use crate::{Event, Hub, Placed, RoutineId, Timer, Value, Why};
+
+impl<V: Value> Hub<V> {
+    /// The routine goes on to its next command, and lets go of what it no longer needs.
+    pub(crate) fn step_done(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
+        let releases = self.config.post_leases && self.config.visibility == Visibility::Eventual;
+        let Some(run) = self.runs.get_mut(&id) else {
+            return;
+        };
+        let Some(step) = run.step() else {
+            return;
+        };
+        let needed: [Option<NodeId>; 2] = {
+            let mut devices = step.devices();
+            [devices.next(), devices.next()]
+        };
+        run.at += 1;
+        run.tested = false;
+        for at in needed.into_iter().flatten() {
+            let Some(run) = self.runs.get(&id) else {
+                return;
+            };
+            let is_weak = self.is_weak();
+            if !is_weak && run.still_needs(at) {
+                if self.rules.releases_between()
+                    && let Some(device) = self.devices.get_mut(&at)
+                    && let Some(entry) = device.entry_mut(id)
+                {
+                    entry.released = true;
+                    self.waiting.wake(at);
+                    self.look(Work::Device(at));
+                }
+                continue;
+            }
+            if is_weak {
+                self.leave(id, at, cx);
+            } else {
+                self.let_go(id, at, releases, cx);
+            }
+        }
+    }
+
+    /// A device is no longer needed: it is free for the next one, if it may be. A place that was
+    /// never touched is given up (erratum H9).
+    fn let_go(&mut self, id: RoutineId, at: NodeId, releases: bool, cx: &mut Context<'_, Self>) {
+        let Some(device) = self.devices.get_mut(&at) else {
+            return;
+        };
+        let Some(place) = device.position(id) else {
+            return;
+        };
+        let Some(entry) = device.lineage.get_mut(place) else {
+            return;
+        };
+        // A lease that has not begun ends nobody else's.
+        if entry.is_lease() {
+            cx.disarm(Timer::Lease(at));
+        }
+        if !entry.touched {
+            device.lineage.remove(place);
+        } else if releases || entry.leased {
+            // A pre-lease goes back to whom it was taken from (section 4.1).
+            entry.released = true;
+        } else {
+            return;
+        }
+        self.waiting.wake(at);
+        self.look(Work::Device(at));
+        self.look(Work::Queue);
+    }
+
+    /// All commands are done.
+    pub(crate) fn finish(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
+        let Some(run) = self.runs.get(&id) else {
+            return;
+        };
+        if self.config.visibility == Visibility::PartitionedStrict {
+            // Rule 3* of section 3: what has failed meanwhile must be back.
+            let is_down = |it: &&NodeId| !self.is_up(**it) && run.routine.must(**it);
+            let touched = |it: &&NodeId| {
+                let entry = self.devices.get(it).and_then(|it| it.entry(id));
+                entry.is_some_and(|it| it.touched)
+            };
+            if let Some(&down) = run.devices.iter().filter(touched).find(is_down) {
+                self.abort(id, Why::Device(down), cx);
+                return;
+            }
+        }
+        cx.event(Event::Committed(id));
+        cx.disarm(Timer::Patience(id));
+        let devices = run.devices.clone();
+        if let Some(run) = self.runs.get_mut(&id) {
+            run.stage = Stage::Committed;
+        }
+        for &at in &devices {
+            if let Some(device) = self.devices.get_mut(&at) {
+                if let Some(entry) = device.entry_mut(id) {
+                    entry.released = true;
+                }
+                self.waiting.wake(at);
+                self.look(Work::Device(at));
+            }
+        }
+        #[cfg(feature = "check")]
+        self.compact(id, &devices);
+        if devices.iter().all(|at| self.place_of(id, *at).is_none()) {
+            // It touched nothing, or is of a weak hub.
+            self.runs.remove(&id);
+            if !self.is_weak() {
+                cx.event(Event::Ordered(Placed::Routine(id)));
+            }
+        } else {
+            let has_place = |at: &NodeId| self.place_of(id, *at).is_some();
+            let mut devices: Vec<NodeId> = devices.iter().copied().filter(has_place).collect();
+            devices.sort_unstable();
+            self.runs.insert(id, Run::committed(devices, Vec::new()));
+        }
+        self.settle(devices, cx);
+        self.join_committed();
+        self.look(Work::Queue);
+    }
+
+    /// Commits as section 4.3 says: the routine's place is removed, and all before it (errata H2
+    /// to H4).
+    #[cfg(feature = "check")]
+    fn compact(&mut self, id: RoutineId, devices: &[NodeId]) {
+        if !self.rules.compacts() {
+            return;
+        }
+        let Some(run) = self.runs.get(&id) else {
+            return;
+        };
+        for &at in devices {
+            let mut steps = run.routine.steps.iter().rev();
+            let last = steps.find(|step| step.device == at);
+            let Some(device) = self.devices.get_mut(&at) else {
+                continue;
+            };
+            if let Some(place) = device.position(id) {
+                let wrote = device.lineage.drain(..=place).last();
+                let wrote = wrote.and_then(|it| it.wrote);
+                device.base = wrote.or(device.base.take());
+            } else if self.rules.commits_compacted() {
+                device.base = last.map(|step| step.value.clone());
+                device.actual = device.desired().cloned();
+            }
+        }
+    }
+
+    pub(crate) fn place_of(&self, id: RoutineId, at: NodeId) -> Option<usize> {
+        self.devices.get(&at)?.position(id)
+    }
+
+    /// What comes first in the order of a device and is finished becomes its base: a committed
+    /// routine only when it comes first everywhere, so nobody unfinished is before it (errata H2
+    /// to H4).
+    pub(crate) fn settle(&mut self, mut stack: Vec<NodeId>, cx: &mut Context<'_, Self>) {
+        while let Some(at) = stack.pop() {
+            let Some(device) = self.devices.get_mut(&at) else {
+                continue;
+            };
+            let Some(first) = device.lineage.first() else {
+                continue;
+            };
+            if let Some(happened) = first.happening(at) {
+                let state = device.lineage.remove(0).wrote;
+                if matches!(happened, Placed::Set { .. }) {
+                    device.base = state;
+                }
+                cx.event(Event::Ordered(happened));
+                stack.push(at);
+                continue;
+            }
+            let Some(id) = first.routine() else {
+                continue;
+            };
+            let Some(run) = self.runs.get(&id) else {
+                continue;
+            };
+            let is_first = |at: &NodeId| self.place_of(id, *at).is_none_or(|place| place == 0);
+            if run.stage != Stage::Committed || !run.devices.iter().all(is_first) {
+                continue;
+            }
+            let Some(run) = self.runs.remove(&id) else {
+                continue;
+            };
+            if run.order.is_empty() {
+                cx.event(Event::Ordered(Placed::Routine(id)));
+            }
+            for placed in run.order {
+                cx.event(Event::Ordered(placed));
+            }
+            for at in run.devices {
+                if let Some(device) = self.devices.get_mut(&at)
+                    && device.position(id) == Some(0)
+                {
+                    let entry = device.lineage.remove(0);
+                    if entry.wrote.is_some() {
+                        device.base = entry.wrote;
+                    }
+                    stack.push(at);
+                }
+            }
+        }
+    }
+}

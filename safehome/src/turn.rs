@@ -1,0 +1,174 @@
+//! Whose turn it is: devices go from one to the next, and routines go on when they may.
+
+use selvedge_core::{Context, NodeId};
+
+use crate::config::Visibility;
+use crate::lineage::{Device, Entry};
+use crate::machine::Work;
+use crate::run::Stage;
+use crate::{Hub, RoutineId, Skip, Timer, Value};
+
+/// What keeps a command from being issued now.
+enum Turn {
+    /// Nothing.
+    Ours,
+    /// Others come first, or the device is busy.
+    Wait,
+    /// The device is down.
+    Down,
+}
+
+impl<V: Value> Hub<V> {
+    /// Gives the device to whoever comes next; restores it before that if need be.
+    pub(crate) fn serve(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let Some(device) = self.devices.get(&id) else {
+            return;
+        };
+        // Also under another scheduler than the one under which somebody began to wait.
+        let is_eventual = self.config.visibility == Visibility::Eventual;
+        let is_free = is_eventual && self.waiting.is_awaited(id) && device.is_free();
+        if device.flight.is_none() && device.held.is_none() {
+            self.pass_on(id, cx);
+        }
+        if is_free && self.waiting.wake(id) {
+            self.look(Work::Queue);
+        }
+    }
+
+    fn pass_on(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let is_weak = self.is_weak();
+        let Some(device) = self.devices.get(&id) else {
+            return;
+        };
+        if !is_weak && device.is_announced {
+            self.tell_the_end(id, cx);
+        }
+        let Some(device) = self.devices.get(&id) else {
+            return;
+        };
+        let waits = device.head().and_then(|it| self.runs.get(&it));
+        let is_first = self.rules.free_rollback() && waits.is_some_and(|it| it.waits_here(id));
+        let is_settled = device.late.is_none();
+        if !is_weak && is_settled && device.is_up && device.needs_rollback() && !is_first {
+            self.roll_back(id, cx);
+            return;
+        }
+        if let Some(next) = device.head() {
+            self.look(Work::Routine(next));
+        }
+    }
+
+    /// Does of the routine what can be done now.
+    pub(crate) fn advance(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
+        while let Some(run) = self.runs.get(&id) {
+            if run.busy.is_some() || !matches!(run.stage, Stage::Placed | Stage::Running) {
+                return;
+            }
+            let Some(step) = run.step() else {
+                self.finish(id, cx);
+                return;
+            };
+            let device = step.device;
+            if !run.tested && step.condition.is_some() {
+                match self.test(id, cx) {
+                    Some(Ok(true)) => {
+                        if let Some(run) = self.runs.get_mut(&id) {
+                            run.tested = true;
+                        }
+                    }
+                    Some(Ok(false)) => self.skip(id, Skip::Condition, cx),
+                    Some(Err(why)) => self.fail(id, why, cx),
+                    None => return,
+                }
+                continue;
+            }
+            if self.is_weak() {
+                self.queue_up(id, device);
+            }
+            match self.turn(id, device) {
+                Turn::Ours => {
+                    self.issue(id, device, cx);
+                    return;
+                }
+                Turn::Wait => return,
+                Turn::Down => self.fail(id, Skip::Down(device), cx),
+            }
+        }
+    }
+
+    fn turn(&mut self, id: RoutineId, device: NodeId) -> Turn {
+        let (is_weak, rules) = (self.is_weak(), self.rules);
+        let Some(device) = self.devices.get_mut(&device) else {
+            return Turn::Down;
+        };
+        if rules.releases_between()
+            && let Some(place) = device.position(id)
+            && device.lineage.get(place).is_some_and(|it| it.released)
+        {
+            // A second place for a second command.
+            let mut entry = device.lineage.remove(place);
+            entry.released = false;
+            device.lineage.insert(device.first_free(), entry);
+        }
+        let device = &*device;
+        if device.head() != Some(id) {
+            return Turn::Wait;
+        }
+        if !device.is_up {
+            return Turn::Down;
+        }
+        let is_sent = device.flight.is_some() || device.late.is_some();
+        let is_busy = is_sent || device.held.is_some();
+        if is_busy || !is_weak && device.needs_rollback() && !rules.free_rollback() {
+            return Turn::Wait;
+        }
+        Turn::Ours
+    }
+
+    /// Whether the condition of the next command holds; `None` while others come first (erratum
+    /// H13: all before us on that device must be finished, lest we see what is undone later).
+    fn test(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) -> Option<Result<bool, Skip>> {
+        let (is_weak, leniency) = (self.is_weak(), self.config.leniency);
+        let condition = self.runs.get(&id)?.step()?.condition.clone()?;
+        let device = self.devices.get(&condition.device)?;
+        let unknown = Skip::StateUnknown(condition.device);
+        if is_weak {
+            let state = device.actual.as_ref().ok_or(unknown);
+            return Some(state.map(|it| condition.holds(it)));
+        }
+        let at = device.position(id)?;
+        if device.head() != Some(id) {
+            return None;
+        }
+        if self.is_open_before(device, at) {
+            return None;
+        }
+        if !device.is_up {
+            return Some(Err(Skip::Down(condition.device)));
+        }
+        let is_sent = device.flight.is_some() || device.late.is_some();
+        if is_sent || device.needs_rollback() {
+            return None;
+        }
+        let known = device.state_at(at).filter(|_| !device.is_stuck);
+        let state = known.ok_or(unknown);
+        let outcome = state.map(|it| condition.holds(it));
+        if let Some(device) = self.devices.get_mut(&condition.device)
+            && let Some(entry) = device.entry_mut(id)
+            && let Some(length) = entry.begin(leniency)
+        {
+            cx.arm(Timer::Lease(condition.device), length);
+        }
+        Some(outcome)
+    }
+
+    /// Whether somebody in front of this place may still be undone.
+    pub(crate) fn is_open_before(&self, device: &Device<V>, at: usize) -> bool {
+        let before = device.lineage.get(..at).unwrap_or_default();
+        let is_open = |it: &Entry<V>| {
+            let run = it.routine().and_then(|it| self.runs.get(&it));
+            run.is_some_and(|run| run.stage != Stage::Committed)
+        };
+        before.iter().any(is_open) && !self.rules.reads_uncommitted()
+    }
+}
