@@ -181,16 +181,12 @@ impl Camera {
             if member == id.root || Some(member) == parent {
                 continue;
             }
-            if tree.set(member, Child::new(Answered::No)).is_err() {
-                self.counters.0.no_room += 1;
-                break;
-            }
+            let is_asked = tree.set(member, Child::new(Answered::No)).is_ok();
+            debug_assert!(is_asked, "a tree has room for all that are remembered");
             cx.send(member, join(id, request));
         }
-        if self.trees.insert(id.root, tree).is_err() {
-            self.counters.0.no_room += 1;
-            return;
-        }
+        let is_there = self.trees.insert(id.root, tree).is_ok();
+        debug_assert!(is_there, "tree_limit is seen to before");
         self.watch_trees(cx);
         self.advance(id.root, cx);
     }
@@ -305,8 +301,9 @@ impl Camera {
         if is_over {
             let (number, holder) = (up_to, member);
             ours.floor = ours.floor.max(Token { number, holder });
-        } else if ours.mind(rival).is_err() {
-            self.counters.0.no_room += 1;
+        } else {
+            let is_noted = ours.mind(rival).is_ok();
+            debug_assert!(is_noted, "there was room for all");
         }
     }
 

@@ -254,3 +254,34 @@ fn kinds(child: Option<&Child>) -> (usize, usize) {
         Some(Answered::Up) | None => (0, 0),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Its rivals take the room; those that are known, and the root, take none.
+    #[test]
+    fn a_tree_has_room_for_rivals_that_are_new_to_it() {
+        let root = Member::new(1, 0);
+        let id = TreeId {
+            root,
+            number: 1,
+            attempt: 1,
+        };
+        let request = Request {
+            number: 1,
+            up_to: 1,
+            last: 0,
+        };
+        let mut tree = Tree::new(id, request, Some(root), 2);
+        let rival = |id| Rival {
+            member: Member::new(id, 0),
+            up_to: 1,
+        };
+        assert!(tree.has_room_for_all(&[rival(2), rival(3)]));
+        assert!(!tree.has_room_for_all(&[rival(2), rival(3), rival(4)]));
+        tree.mind(rival(2)).unwrap();
+        assert!(tree.has_room_for_all(&[rival(1), rival(2), rival(3)]));
+        assert!(!tree.has_room_for_all(&[rival(3), rival(4)]));
+    }
+}

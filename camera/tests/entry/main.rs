@@ -12,6 +12,7 @@ mod cost;
 mod kept;
 mod lives;
 mod refused;
+mod resend;
 mod room;
 mod takeover;
 

@@ -1,0 +1,472 @@
+//! One node of a slow path's tree, by hand: what it passes on, whom it adopts, whom it believes.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_camera::{
+    Branch, Camera, Command, Config, Counters, Event, Message, Request, Rival, Token, TreeId,
+};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, Time};
+
+fn member(node: usize) -> Member {
+    Member::new(node as u64 + 1, 0)
+}
+
+/// Another node that wants to enter, and is our parent.
+const ROOT: usize = 1;
+/// A neighbour, below us.
+const CHILD: usize = 2;
+
+/// Node 0 of a mesh.
+struct Node {
+    driver: Driver<Camera>,
+    rng: ChaCha8Rng,
+    now: Time,
+    entered: bool,
+}
+
+impl Node {
+    /// Its neighbours are these.
+    fn new(config: Config, neighbours: &[usize]) -> Self {
+        let mut node = Self {
+            driver: Driver::new(Camera::new(member(0), config).unwrap()),
+            rng: ChaCha8Rng::seed_from_u64(1),
+            now: Time::ZERO,
+            entered: false,
+        };
+        for &it in neighbours {
+            node.learns(Delta::Joined(member(it)));
+        }
+        node
+    }
+
+    /// In the tree of `ROOT`, with `CHILD` below it.
+    fn in_tree(config: Config) -> Self {
+        let mut node = Self::new(config, &[ROOT, CHILD]);
+        assert_eq!(node.hears(ROOT, join(1)), [(CHILD, join(1))]);
+        node
+    }
+
+    fn step(&mut self, input: Input<Camera>) -> Vec<(usize, Message)> {
+        let mut effects = Vec::new();
+        self.driver
+            .step(self.now, &mut self.rng, input, |it| effects.push(it))
+            .unwrap();
+        self.sent(effects)
+    }
+
+    fn sent(&mut self, effects: Vec<Effect<Camera>>) -> Vec<(usize, Message)> {
+        let mut sent = Vec::new();
+        for effect in effects {
+            match effect {
+                Effect::Send { to, message } => sent.push((to.id.0 as usize - 1, message)),
+                Effect::Event(Event::Entered(_)) => self.entered = true,
+                Effect::Event(_) | Effect::Multicast { .. } => {}
+            }
+        }
+        sent
+    }
+
+    fn hears(&mut self, from: usize, message: Message) -> Vec<(usize, Message)> {
+        let from = member(from);
+        self.step(Input::Message { from, message })
+    }
+
+    fn learns(&mut self, delta: Delta) -> Vec<(usize, Message)> {
+        self.step(Input::Membership(delta))
+    }
+
+    fn command(&mut self, command: Command) -> Vec<(usize, Message)> {
+        self.step(Input::Command(command))
+    }
+
+    /// What it sends when its next timer is due.
+    fn tick(&mut self) -> Vec<(usize, Message)> {
+        self.now = self.driver.deadline().unwrap();
+        let mut effects = Vec::new();
+        let now = self.now;
+        self.driver
+            .expire(now, &mut self.rng, |it| effects.push(it));
+        self.sent(effects)
+    }
+
+    fn counters(&self) -> Counters {
+        self.driver.machine().counters()
+    }
+
+    fn waits_for(&self) -> Vec<Member> {
+        self.driver.machine().waits_for().collect()
+    }
+}
+
+fn tree_of(root: usize, number: u64, attempt: u32) -> TreeId {
+    TreeId {
+        root: member(root),
+        number,
+        attempt,
+    }
+}
+
+/// The tree of `ROOT`.
+fn tree(attempt: u32) -> TreeId {
+    tree_of(ROOT, 1, attempt)
+}
+
+fn join(attempt: u32) -> Message {
+    join_of(tree(attempt))
+}
+
+fn join_of(tree: TreeId) -> Message {
+    Message::Join {
+        tree,
+        up_to: 65,
+        last: 0,
+    }
+}
+
+fn adopt(tree: TreeId, after: Option<usize>) -> Message {
+    Message::Adopt {
+        tree,
+        up_to: 65,
+        last: 0,
+        after: after.map(member),
+    }
+}
+
+/// So many levels are known below the sender, with these nodes: depth and who.
+fn echo(tree: TreeId, levels: u8, below: &[(u8, usize)]) -> Message {
+    let branch = |&(depth, node): &(u8, usize)| Branch {
+        depth,
+        member: member(node),
+    };
+    Message::Echo {
+        life: 0,
+        tree,
+        levels,
+        branches: below.iter().map(branch).collect(),
+    }
+}
+
+/// All below have said OK, and name these.
+fn up(tree: TreeId, after: Option<usize>, rivals: &[usize], more: bool) -> Message {
+    let rival = |&node: &usize| Rival {
+        member: member(node),
+        up_to: 9,
+    };
+    Message::Up {
+        life: 0,
+        tree,
+        oks: 3,
+        after: after.map(member),
+        rivals: rivals.iter().map(rival).collect(),
+        more,
+        floor: Token::default(),
+    }
+}
+
+/// To whom it says that it is the new parent.
+fn adopts(sent: &[(usize, Message)]) -> Vec<usize> {
+    let is_adopt = |it: &&(usize, Message)| matches!(it.1, Message::Adopt { .. });
+    sent.iter().filter(is_adopt).map(|it| it.0).collect()
+}
+
+fn breaks(sent: &[(usize, Message)]) -> bool {
+    let broken = Message::Broken { tree: tree(1) };
+    sent.contains(&(ROOT, broken))
+}
+
+/// A parent hears of all whom those below name. Of itself the root knows.
+#[test]
+fn rivals_from_below_are_named_to_the_parent() {
+    let mut node = Node::in_tree(Config::new(9));
+    let sent = node.hears(CHILD, up(tree(1), None, &[ROOT, 4, 5], false));
+    let [(ROOT, Message::Up { oks: 4, rivals, .. })] = &sent[..] else {
+        panic!("{sent:?}");
+    };
+    let named: Vec<Member> = rivals.iter().map(|it| it.member).collect();
+    assert_eq!(named, [member(4), member(5)]);
+}
+
+/// A child may be asked for both at once, and its answers overtake each other.
+#[test]
+fn a_list_goes_on_where_it_was_when_the_child_says_again_who_is_below() {
+    let mut node = Node::in_tree(Config::new(9));
+    let sent = node.hears(CHILD, up(tree(1), None, &[4], true));
+    assert!(sent.contains(&(CHILD, adopt(tree(1), Some(4)))));
+    node.hears(CHILD, echo(tree(1), 0, &[]));
+    let sent = node.hears(CHILD, up(tree(1), Some(4), &[5], false));
+    assert!(matches!(sent[..], [(ROOT, Message::Up { .. })]), "{sent:?}");
+}
+
+/// They keep what they know of it until they hear that.
+#[test]
+fn who_works_on_a_request_that_is_over_is_told_so() {
+    let mut node = Node::new(Config::new(9), &[CHILD]);
+    let release = |number| (CHILD, Message::Release { number, last: 0 });
+    let old = |number, attempt| tree_of(0, number, attempt);
+    node.command(Command::Enter);
+    node.command(Command::Cancel);
+    for late in [
+        echo(old(1, 1), 0, &[]),
+        up(old(1, 1), None, &[], false),
+        Message::Broken { tree: old(1, 1) },
+    ] {
+        assert_eq!(node.hears(CHILD, late), [release(1)]);
+    }
+    assert_eq!(node.counters().stale, 3);
+    // Of a number that we never had nothing is over.
+    let never = || Message::Broken { tree: old(9, 1) };
+    assert_eq!(node.hears(CHILD, never()), []);
+    // While the next one waits, only the former ones are over.
+    node.command(Command::Enter);
+    assert_eq!(node.hears(CHILD, echo(old(1, 1), 0, &[])), [release(1)]);
+    assert_eq!(node.hears(CHILD, never()), []);
+    assert_eq!(node.counters().stale, 6);
+    // Of another node's tree we know nothing.
+    assert_eq!(node.hears(CHILD, echo(tree(1), 0, &[])), []);
+    assert_eq!(node.counters().stale, 7);
+}
+
+#[test]
+fn a_tree_is_built_anew_once_for_each_attempt_that_broke() {
+    let mut node = Node::new(Config::new(4), &[CHILD]);
+    node.command(Command::Enter);
+    let broken = |attempt| Message::Broken {
+        tree: tree_of(0, 1, attempt),
+    };
+    let anew = |attempt| join_of(tree_of(0, 1, attempt));
+    assert_eq!(node.hears(CHILD, broken(7)), [], "not ours yet");
+    assert_eq!(node.hears(CHILD, broken(1)), [(CHILD, anew(2))]);
+    assert_eq!(node.hears(CHILD, broken(1)), [], "late");
+    assert_eq!(node.hears(CHILD, broken(2)), [(CHILD, anew(3))]);
+    assert_eq!((node.counters().rebuilt, node.counters().stale), (2, 0));
+    // Inside nothing is lost any more.
+    node.hears(CHILD, up(tree_of(0, 1, 3), None, &[], false));
+    assert!(node.entered);
+    assert_eq!(node.hears(CHILD, broken(3)), []);
+    assert_eq!(node.counters().rebuilt, 2);
+}
+
+/// What is said to a former life is about a tree of that one.
+#[test]
+fn only_what_is_said_to_this_life_counts() {
+    let mut node = Node::new(Config::new(4), &[CHILD]);
+    node.command(Command::Enter);
+    let Message::Up {
+        tree,
+        oks,
+        after,
+        rivals,
+        more,
+        floor,
+        ..
+    } = up(tree_of(0, 1, 1), None, &[], false)
+    else {
+        panic!("it is an UP");
+    };
+    let said_to = |life| Message::Up {
+        life,
+        tree,
+        oks,
+        after,
+        rivals: rivals.clone(),
+        more,
+        floor,
+    };
+    node.hears(CHILD, said_to(1));
+    assert!(!node.entered);
+    assert_eq!(node.counters().stale, 1);
+    node.hears(CHILD, said_to(0));
+    assert!(node.entered);
+}
+
+#[test]
+fn a_node_takes_part_in_the_latest_attempt_and_follows_its_parents() {
+    let other = 3;
+    let mut node = Node::new(Config::new(9), &[ROOT, CHILD, other]);
+    node.hears(ROOT, join(2));
+    for below in [CHILD, other] {
+        node.hears(below, echo(tree(2), 0, &[]));
+    }
+    // A former attempt is declined, and changes no parent.
+    let nack = Message::Nack { tree: tree(1) };
+    assert_eq!(node.hears(other, adopt(tree(1), None)), [(other, nack)]);
+    // The same attempt has a new parent, which hears where we stand.
+    let told = node.hears(other, adopt(tree(2), None));
+    assert!(
+        matches!(told[..], [(to, Message::Echo { .. })] if to == other),
+        "{told:?}"
+    );
+    // A later one begins anew.
+    let sent = node.hears(ROOT, adopt(tree(3), None));
+    assert!(sent.contains(&(CHILD, join(3))), "{sent:?}");
+}
+
+/// Nobody is above the root.
+#[test]
+fn a_root_is_nobodys_child() {
+    let mut node = Node::new(Config::new(9), &[CHILD]);
+    node.command(Command::Enter);
+    let ours = tree_of(0, 1, 1);
+    let nack = Message::Nack { tree: ours };
+    assert_eq!(node.hears(CHILD, adopt(ours, None)), [(CHILD, nack)]);
+    assert_eq!(node.waits_for(), []);
+}
+
+#[test]
+fn a_refusal_counts_for_its_own_attempt() {
+    let mut node = Node::new(Config::new(9), &[ROOT, CHILD]);
+    node.hears(ROOT, join(2));
+    let refusal = |attempt| Message::Nack {
+        tree: tree(attempt),
+    };
+    assert_eq!(node.hears(CHILD, refusal(1)), []);
+    let sent = node.hears(CHILD, refusal(2));
+    assert!(
+        matches!(sent[..], [(ROOT, Message::Up { oks: 1, .. })]),
+        "{sent:?}"
+    );
+}
+
+/// The limit is for those of others.
+#[test]
+fn our_own_tree_takes_no_place_of_others() {
+    let config = Config {
+        tree_limit: 1,
+        ..Config::new(9)
+    };
+    let mut node = Node::new(config, &[ROOT, CHILD]);
+    node.command(Command::Enter);
+    assert!(node.hears(ROOT, join(1)).contains(&(CHILD, join(1))));
+    let second = tree_of(CHILD, 1, 1);
+    let nack = Message::Nack { tree: second };
+    assert_eq!(node.hears(CHILD, join_of(second)), [(CHILD, nack)]);
+    assert_eq!(node.counters().no_room, 1);
+}
+
+/// A node has one request at a time.
+#[test]
+fn a_later_request_of_the_root_ends_its_tree() {
+    let mut node = Node::in_tree(Config::new(9));
+    let request = Request {
+        number: 2,
+        up_to: 66,
+        last: 0,
+    };
+    let after = None;
+    node.hears(ROOT, Message::Request { request, after });
+    let stale = node.counters().stale;
+    assert_eq!(node.hears(CHILD, echo(tree(1), 0, &[])), []);
+    assert_eq!(node.counters().stale, stale + 1);
+}
+
+/// Whoever fails is left out. Those below it that are known go on under us; where they are not
+/// known, the root has to begin anew.
+#[test]
+fn those_below_a_child_that_fails_are_adopted_as_far_as_they_are_known() {
+    let lose = |levels, below: &[(u8, usize)], failed: &[usize]| {
+        let mut node = Node::in_tree(Config::new(9));
+        for &it in failed {
+            node.learns(Delta::Joined(member(it)));
+            node.learns(Delta::Failed(member(it)));
+        }
+        node.hears(CHILD, echo(tree(1), levels, below));
+        let sent = node.learns(Delta::Failed(member(CHILD)));
+        (adopts(&sent), breaks(&sent))
+    };
+    assert_eq!(lose(0, &[], &[]), (vec![], true));
+    assert_eq!(lose(1, &[], &[]), (vec![], false), "nobody is below");
+    assert_eq!(lose(1, &[(1, 5)], &[]), (vec![5], false));
+    assert_eq!(lose(1, &[(1, 5)], &[5]), (vec![], true));
+    assert_eq!(lose(2, &[(1, 5), (2, 6)], &[5]), (vec![6], false));
+    // Neither the root nor we are below.
+    let below = [(1, 0), (1, ROOT), (1, 5)];
+    assert_eq!(lose(1, &below, &[]), (vec![5], false));
+}
+
+/// Each that fails leaves those below it, one level nearer.
+#[test]
+fn a_line_of_nodes_may_fail_one_after_the_other() {
+    let mut node = Node::in_tree(Config::new(9));
+    let line = [(1, 5), (2, 6), (3, 7)];
+    node.hears(CHILD, echo(tree(1), 3, &line));
+    for (lost, next) in [(CHILD, 5), (5, 6), (6, 7)] {
+        node.learns(Delta::Joined(member(lost)));
+        let sent = node.learns(Delta::Failed(member(lost)));
+        assert_eq!((adopts(&sent), breaks(&sent)), (vec![next], false));
+    }
+}
+
+/// Of who is not on the list nobody says that it failed.
+#[test]
+fn who_is_not_on_the_list_is_asked_in_vain_so_often() {
+    let lost_after = |tree_patience| {
+        let config = Config {
+            tree_patience,
+            ..Config::new(9)
+        };
+        let mut node = Node::in_tree(config);
+        node.hears(CHILD, echo(tree(1), 1, &[(1, 5)]));
+        node.learns(Delta::Failed(member(CHILD)));
+        let mut asked = 0;
+        for _ in 0..100 {
+            let sent = node.tick();
+            if breaks(&sent) {
+                return Some(asked);
+            }
+            asked += adopts(&sent).len();
+        }
+        None
+    };
+    assert_eq!(lost_after(1), Some(1));
+    assert_eq!(lost_after(3), Some(3));
+    assert_eq!(lost_after(0), None, "for ever");
+    // Who is on the list is asked until the membership service says something.
+    let config = Config {
+        tree_patience: 1,
+        ..Config::new(9)
+    };
+    let mut node = Node::in_tree(config);
+    for _ in 0..100 {
+        let sent = node.tick();
+        assert!(!breaks(&sent));
+    }
+}
+
+/// What is over is passed on down a tree, and is never our own.
+#[test]
+fn an_end_that_is_passed_on_is_that_of_another() {
+    let mut node = Node::new(Config::new(9), &[CHILD]);
+    let request = Request {
+        number: 1,
+        up_to: 65,
+        last: 0,
+    };
+    let after = None;
+    node.hears(4, Message::Request { request, after });
+    let over = |root| Message::Over {
+        root: member(root),
+        number: 1,
+        last: 0,
+    };
+    node.command(Command::Enter);
+    assert_eq!(node.waits_for(), [member(4)], "it has our OK");
+    node.command(Command::Cancel);
+    node.hears(CHILD, over(4));
+    node.command(Command::Enter);
+    assert_eq!(node.waits_for(), []);
+    let own = Message::Over {
+        root: member(0),
+        number: 99,
+        last: 0,
+    };
+    assert_eq!(node.hears(CHILD, own), []);
+    let goes_on = |it: &(usize, Message)| matches!(it.1, Message::Join { .. });
+    assert!(node.tick().iter().any(goes_on), "the tree is still there");
+}
