@@ -8,6 +8,7 @@
 )]
 
 mod asked;
+mod edges;
 mod lease;
 #[path = "../mesh/mod.rs"]
 mod mesh;
