@@ -208,12 +208,7 @@ async fn too_few_nodes_a_second_gate_and_a_node_without_sections_are_refused() {
     drop(timeout(PATIENCE, door.enter()).await.unwrap().unwrap());
     // Without any gate the section is closed, and may be opened anew.
     drop(door);
-    let reopen = async {
-        while host.section(name, None, limits).await.is_err() {
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(PATIENCE, reopen).await.unwrap();
+    host.section(name, None, limits).await.unwrap();
 
     let mut setup = bench.setup(2, &[]);
     setup.exclusion = None;
@@ -244,4 +239,64 @@ async fn a_holder_that_is_killed_is_passed_over() {
     assert!(held.is_closed());
     let guard = timeout(PATIENCE, gates[0].enter()).await.unwrap().unwrap();
     assert!(guard.token() > held.token());
+}
+
+/// A gate that is asked for in vain is refused by name, whether the node is in the mesh or not; and
+/// one that is gone stands in the way of none.
+#[tokio::test]
+async fn a_section_that_cannot_be_opened_is_refused_and_a_gate_that_is_gone_is_replaced() {
+    let bench = Bench::new(1);
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let seeds = [silent.local_addr().unwrap()];
+    for (seeds, is_in) in [(&seeds[..], false), (&[], true)] {
+        let mut setup = bench.setup(1, seeds);
+        setup.exclusion.as_mut().unwrap().sections.open_limit = 1;
+        let host = Host::start(setup).await.unwrap();
+        let section = |name: &'static str, config| {
+            host.section(name.parse().unwrap(), config, Limits::default())
+        };
+        let bad = selvedge_camera::Config {
+            resend: Span::ZERO,
+            ..selvedge_camera::Config::new(1)
+        };
+        let refused = section("door", Some(bad)).await.unwrap_err();
+        assert!(
+            matches!(
+                refused,
+                Refused::Reject(Reject::Sections(sections::Reject::Config(_)))
+            ),
+            "{refused:?}"
+        );
+        for _ in 0..20 {
+            let door = section("door", None).await.unwrap();
+            let full = Refused::Reject(Reject::Sections(sections::Reject::Full { limit: 1 }));
+            assert_eq!(section("gate", None).await.unwrap_err(), full);
+            let guard = if is_in {
+                Some(timeout(PATIENCE, door.enter()).await.unwrap().unwrap())
+            } else {
+                assert_eq!(door.try_enter().unwrap_err(), TryEnterError::WouldWait);
+                None
+            };
+            drop(door);
+            // While the former entry lasts nobody gets in by the new gate.
+            let again = section("door", None).await.unwrap();
+            let taken = section("door", None).await.unwrap_err();
+            assert_eq!(taken, Refused::HasGate("door".parse().unwrap()));
+            if let Some(guard) = guard {
+                let enter = again.enter();
+                tokio::pin!(enter);
+                assert!(timeout(Duration::from_millis(5), &mut enter).await.is_err());
+                let token = guard.token();
+                drop(guard);
+                let next = timeout(PATIENCE, enter).await.unwrap().unwrap();
+                assert!(next.token() > token);
+            }
+            drop(again);
+            // Another one takes the only place.
+            let other = section("gate", None).await.unwrap();
+            if is_in {
+                drop(timeout(PATIENCE, other.enter()).await.unwrap().unwrap());
+            }
+        }
+    }
 }

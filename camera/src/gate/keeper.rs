@@ -147,6 +147,12 @@ impl<T: Copy, R> Keeper<T, R> {
         }
     }
 
+    /// Whether all gates are gone, so that nobody new will wait. A guard may still be there.
+    #[must_use]
+    pub fn is_deserted(&self) -> bool {
+        self.shared.change(|state| state.is_deserted())
+    }
+
     fn take_wish(&mut self, mut waker: Option<Waker>) -> Poll<Result<Wish, Closed>> {
         let wish = self.shared.change(|state| state.poll_wish(&mut waker));
         drop(waker);

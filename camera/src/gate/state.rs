@@ -176,6 +176,10 @@ impl<T: Copy, R> State<T, R> {
         self.user.is_some_and(|user| user.fenced)
     }
 
+    pub(super) const fn is_deserted(&self) -> bool {
+        self.gates == 0
+    }
+
     pub(super) const fn is_closed(&self) -> bool {
         !self.open
     }

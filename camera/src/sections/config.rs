@@ -74,6 +74,26 @@ impl Config {
         Ok(())
     }
 
+    /// Whether a section of this name could be opened with `own` settings, or with none.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub const fn check_section(
+        &self,
+        name: Name,
+        own: Option<crate::Config>,
+    ) -> Result<(), ConfigError> {
+        if let Some(own) = own
+            && let Err(error) = own.check()
+        {
+            return Err(ConfigError::Section(error));
+        }
+        match self.of(name, own).check() {
+            Ok(()) => Ok(()),
+            Err(error) => Err(ConfigError::Section(error)),
+        }
+    }
+
     /// The settings of a section that was opened with `own` ones, or with none. What is about the
     /// mesh is shared, and the name takes its part of each frame.
     pub(super) const fn of(&self, name: Name, own: Option<crate::Config>) -> crate::Config {

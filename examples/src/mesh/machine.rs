@@ -179,6 +179,28 @@ impl Mesh {
         }
     }
 
+    /// Whether a section of this name could be opened with these settings beside so many others,
+    /// in the mesh or before the node is there.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_section(
+        &self,
+        name: Name,
+        config: Option<selvedge_camera::Config>,
+        open: usize,
+    ) -> Result<(), Reject> {
+        let Some(Exclusion { sections, .. }) = &self.exclusion else {
+            return Err(Reject::NoExclusion);
+        };
+        let limit = sections.open_limit;
+        if open >= limit as usize {
+            return Err(sections::Reject::Full { limit }.into());
+        }
+        let checked = sections.check_section(name, config);
+        Ok(checked.map_err(sections::Reject::from)?)
+    }
+
     /// A section in which this node waits or is inside.
     #[must_use]
     pub fn in_use(&self) -> Option<Name> {

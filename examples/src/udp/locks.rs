@@ -37,6 +37,8 @@ pub enum NoEntry {
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
     all: BTreeMap<Name, Lock>,
+    /// Those that take the place of one whose gates are gone, as soon as its section is closed.
+    next: BTreeMap<Name, Lock>,
 }
 
 #[derive(Debug)]
@@ -55,7 +57,7 @@ impl Locks {
         config: Option<selvedge_camera::Config>,
         limits: Limits,
     ) -> Option<SectionGate> {
-        if self.all.contains_key(&name) {
+        if self.has_gate(name) {
             return None;
         }
         let (gate, keeper) = gate::channel(limits);
@@ -65,8 +67,30 @@ impl Locks {
             config,
             is_open,
         };
-        self.all.insert(name, lock);
+        if self.all.get(&name).is_some_and(|former| former.is_open) {
+            self.next.insert(name, lock);
+        } else {
+            self.all.insert(name, lock);
+        }
         Some(gate)
+    }
+
+    /// How many sections there are gates to.
+    pub(crate) fn gates(&self) -> usize {
+        let all = self.all.values().chain(self.next.values());
+        all.filter(|it| !it.keeper.is_deserted()).count()
+    }
+
+    pub(crate) fn has_gate(&self, name: Name) -> bool {
+        let both = [self.all.get(&name), self.next.get(&name)];
+        let mut both = both.into_iter().flatten();
+        both.any(|it| !it.keeper.is_deserted())
+    }
+
+    /// Whether some section is still to be closed, as all gates to it are gone.
+    pub(crate) fn is_closing(&self) -> bool {
+        let mut all = self.all.values();
+        all.any(|it| it.is_open && it.keeper.is_deserted())
     }
 
     /// Whether there are none.
@@ -95,10 +119,14 @@ impl Locks {
     /// Gives up a gate: those who wait at it are told that it is closed.
     pub(crate) fn remove(&mut self, name: Name) {
         self.all.remove(&name);
+        if let Some(next) = self.next.remove(&name) {
+            self.all.insert(name, next);
+        }
     }
 
     /// Takes nobody in any more; who is inside may stay. What was never open is gone.
     pub(crate) fn close(&mut self) {
+        self.next.clear();
         self.all.retain(|_, lock| lock.is_open);
         for lock in self.all.values_mut() {
             lock.keeper.close();

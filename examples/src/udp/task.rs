@@ -143,6 +143,9 @@ impl Task {
         for (name, open) in self.locks.to_open() {
             match self.command(Command::Sections(open)) {
                 Ok(()) => self.locks.opened(name),
+                // There is room as soon as another one is closed.
+                Err(Reject::Sections(sections::Reject::Full { .. })) if self.locks.is_closing() => {
+                }
                 // Its gate says that it is closed.
                 Err(_) => self.locks.remove(name),
             }
@@ -200,12 +203,7 @@ impl Task {
                 limits,
                 answer,
             } => {
-                let gate = if self.driver.machine().serves(sections::KIND) {
-                    let gate = self.locks.add(name, config, limits);
-                    gate.ok_or(Refused::HasGate(name))
-                } else {
-                    Err(Reject::NoExclusion.into())
-                };
+                let gate = self.gate(name, config, limits);
                 let _heard = answer.send(gate).is_ok();
             }
             Request::Leave(answer) => {
@@ -213,6 +211,23 @@ impl Task {
                 self.leaving = Some(answer);
             }
         }
+    }
+
+    /// A gate to a section, which is opened when the node is in the mesh.
+    fn gate(
+        &mut self,
+        name: Name,
+        config: Option<selvedge_camera::Config>,
+        limits: Limits,
+    ) -> Result<SectionGate, Refused> {
+        let gates = self.locks.gates();
+        let has_gate = Refused::HasGate(name);
+        if self.locks.has_gate(name) {
+            return Err(has_gate);
+        }
+        let machine = self.driver.machine();
+        machine.check_section(name, config, gates)?;
+        self.locks.add(name, config, limits).ok_or(has_gate)
     }
 
     async fn expire(&mut self, buffer: &mut [u8]) {
