@@ -34,12 +34,13 @@
 //! former lives by their incarnations and old news by their revisions.
 //!
 //! A node whose clock ran backwards between two starts is refused ([`Unopened::OldEpoch`]) by those
-//! who remember the later epoch, until its clock has passed that or they start anew. Where that epoch
-//! contradicts the opener's clock by more than [`Opener::TOLERANCE`], it is not. An epoch contradicts
-//! the clock when it is ahead of it, or when an earlier start was still heard after it. Such starts
-//! are kept apart from present ones and both are heard, until the sender starts anew at a time that
-//! is right. So a clock that once was wrong mutes nobody, also when somebody without a key sends
-//! again what was recorded then; each recording is opened once at most.
+//! who remember the later epoch, until its clock has passed that and it takes a new epoch, as the
+//! UDP host does, or they start anew. Where that epoch contradicts the opener's clock by more than
+//! [`Opener::TOLERANCE`], it is not. An epoch contradicts the clock when it is ahead of it, or when
+//! an earlier start was still heard after it. Such starts are kept apart from present ones and both
+//! are heard, until the sender starts anew at a time that is right. So a clock that once was wrong
+//! mutes nobody, also when somebody without a key sends again what was recorded then; each
+//! recording is opened once at most.
 //!
 //! Who holds a key can speak as any sender, and mute it at an opener with an epoch between the
 //! sender's start and now, until that sender starts anew.

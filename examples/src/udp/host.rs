@@ -225,7 +225,8 @@ impl Host {
         if let Some(seal) = setup.seal {
             config.frame_budget = config.frame_budget.saturating_sub(OVERHEAD as u16);
             let epoch = Epoch::now().map_err(HostError::Entropy)?;
-            sealing = Some(Sealing::new(seal, id, epoch, limit));
+            let start = (epoch, setup.clock.now());
+            sealing = Some(Sealing::new(seal, id, start, limit));
         }
         let frame_budget = config.frame_budget;
         let mut exclusion = setup.exclusion;
@@ -346,7 +347,7 @@ impl Host {
     ///
     /// # Errors
     /// [`Refused::HasGate`], when the node was started without [`Setup::exclusion`], when there are
-    /// too many sections, or when the node has stopped.
+    /// too many sections or its settings cannot work, or when the node has stopped.
     pub async fn section(
         &self,
         name: Name,

@@ -10,6 +10,10 @@
 //! it opens a notice about its own epoch that is sealed under its own id: only a process with that
 //! id sends it, and only after somebody has heard the epoch. So old recordings prove nothing.
 //! Notices are kind 6 and never sent in the clear. A node sends one a second at most.
+//!
+//! The later start may also be a former life of the node itself, under a clock that was ahead. When
+//! its clock has passed that one, or was set right, the node takes a new epoch and is heard again.
+//! So two processes whose clocks differ may change roles once; they do not take turns.
 
 use std::net::SocketAddr;
 
@@ -59,6 +63,38 @@ pub(crate) enum Meaning {
     Superseding(Twin),
     /// It is about others, or we know better.
     Nothing,
+}
+
+/// What a later start of this node is, by this node's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Later {
+    /// It has not come yet: a former life under a clock that was ahead, or another process whose
+    /// clock is.
+    Ahead,
+    /// It was before this start, or was ahead when it was heard of first.
+    Former,
+    /// Another process started while this one ran.
+    Twin,
+}
+
+impl Later {
+    /// What the start `later` is `since_start` after this one, `since_1970` by the system's clock,
+    /// which may have been set meanwhile. `ahead` is the one that was ahead before.
+    pub(crate) fn of(
+        later: Epoch,
+        since_1970: u64,
+        since_start: Span,
+        ahead: Option<Epoch>,
+    ) -> Self {
+        let started = since_1970.saturating_sub(since_start.0);
+        if later > Epoch::new(since_1970, 0) {
+            Self::Ahead
+        } else if later < Epoch::new(started, 0) || ahead == Some(later) {
+            Self::Former
+        } else {
+            Self::Twin
+        }
+    }
 }
 
 impl Notice {
@@ -113,6 +149,10 @@ impl Task {
             Meaning::Nothing => self.traffic.untimely.add(1),
             Meaning::Superseding(twin) => self.note(twin),
             Meaning::Superseded(twin) => {
+                let (later, now) = (Epoch(notice.epoch), self.clock.now());
+                if (self.sealing.as_mut()).is_some_and(|it| it.overtake(later, now)) {
+                    return;
+                }
                 self.note(twin);
                 let there = twin.address.filter(|&it| {
                     address::reachable(it) && self.socket.speaks(it) && !self.own.is(it)
@@ -207,6 +247,33 @@ mod tests {
             (notice(8, 51), 7, Meaning::Nothing),
         ] {
             assert_eq!(notice.meaning(me, from(sender)), meaning, "{notice:?}");
+        }
+    }
+
+    #[test]
+    fn a_former_life_is_told_from_another_process_by_the_clock() {
+        let epoch = |seconds: u64| Epoch::new(seconds * 1_000_000, 7);
+        let of = |later, now: u64, up, ahead: Option<u64>| {
+            Later::of(
+                epoch(later),
+                now * 1_000_000,
+                Span::secs(up),
+                ahead.map(epoch),
+            )
+        };
+        // This process started at 100.
+        for (later, now, up, ahead, meaning) in [
+            (103, 105, 5, None, Later::Twin),
+            (130, 105, 5, None, Later::Ahead),
+            (130, 129, 29, Some(130), Later::Ahead),
+            (130, 131, 31, Some(130), Later::Former),
+            // One that was ahead says nothing about another one.
+            (130, 131, 31, Some(120), Later::Twin),
+            // It started at 100 by a clock that was set to 5,000 after 3 s.
+            (4_000, 5_002, 5, None, Later::Former),
+            (4_999, 5_002, 5, None, Later::Twin),
+        ] {
+            assert_eq!(of(later, now, up, ahead), meaning, "{later} at {now}");
         }
     }
 

@@ -217,7 +217,7 @@ impl Log {
             format!(
                 "another process has the id {me}{place}, and nobody hears this one any more, which \
                  started earlier: stop one of the two and give it another --id; if there is no \
-                 other, a clock was set back: set it, and start this node anew"
+                 other, a clock was set back: when that has passed the former start, this one is heard"
             )
         } else {
             format!(
