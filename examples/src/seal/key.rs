@@ -2,7 +2,7 @@
 
 use core::fmt;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -33,6 +33,12 @@ pub enum KeyError {
     /// There is no key.
     #[error("there is no line with a key of 64 hexadecimal digits")]
     None,
+    /// It cannot be a few keys and what is said about them.
+    #[error("it is longer than {limit} bytes")]
+    TooLong {
+        /// How long it may be.
+        limit: u64,
+    },
     /// There are too many.
     #[error("there are more than {limit} keys: take out those that nobody seals with any more")]
     TooMany {
@@ -59,7 +65,7 @@ pub enum KeyFileError {
         source: io::Error,
     },
     /// It cannot be made.
-    #[error("cannot make the key file {}: {source}: choose a name that is free in a folder of yours", path.display())]
+    #[error("cannot make the key file {}: {source}: choose a name that is free in a folder of yours, on a disk with room", path.display())]
     Create {
         /// Which.
         path: PathBuf,
@@ -177,10 +183,14 @@ impl Keyring {
     }
 }
 
+/// The longest key file: keys, and room for what is said about them.
+const FILE_LIMIT: u64 = 1 << 16;
+
 /// Reads the keys of a file that nobody else may read.
 ///
 /// # Errors
-/// When it cannot be read, others may read or change it (on Unix), or it holds no keys.
+/// When it cannot be read, others may read or change it (on Unix), it is longer than 64 KiB, or it
+/// holds no keys.
 pub fn read_key_file(path: &Path) -> Result<Keyring, KeyFileError> {
     let read = |source: io::Error| {
         let path = path.to_owned();
@@ -193,7 +203,11 @@ pub fn read_key_file(path: &Path) -> Result<Keyring, KeyFileError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(path).map_err(read)?.permissions().mode() & 0o777;
+        let file = fs::metadata(path).map_err(read)?;
+        if file.is_dir() {
+            return Err(read(io::ErrorKind::IsADirectory.into()));
+        }
+        let mode = file.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {
             return Err(KeyFileError::Permissions {
                 path: path.to_owned(),
@@ -201,16 +215,19 @@ pub fn read_key_file(path: &Path) -> Result<Keyring, KeyFileError> {
             });
         }
     }
-    let mut bytes = fs::read(path).map_err(read)?;
-    // What is no text is replaced, and so is no key.
-    let keyring = Keyring::parse(&Zeroizing::new(
-        String::from_utf8_lossy(&bytes).into_owned(),
-    ));
-    bytes.zeroize();
-    keyring.map_err(|source| KeyFileError::Content {
+    let damaged = |source| KeyFileError::Content {
         path: path.to_owned(),
         source,
-    })
+    };
+    let mut bytes = Zeroizing::new(Vec::new());
+    let file = fs::File::open(path).map_err(read)?;
+    let len = file.take(FILE_LIMIT + 1).read_to_end(&mut bytes);
+    if len.map_err(read)? as u64 > FILE_LIMIT {
+        return Err(damaged(KeyError::TooLong { limit: FILE_LIMIT }));
+    }
+    // What is no text is replaced, and so is no key.
+    let text = Zeroizing::new(String::from_utf8_lossy(&bytes).into_owned());
+    Keyring::parse(&text).map_err(damaged)
 }
 
 /// Makes a file with one new key, that nobody else may read (on Unix).
@@ -237,7 +254,12 @@ pub fn create_key_file(path: &Path) -> Result<(), KeyFileError> {
         "# Keys of a mesh: the first one seals, all open.\n{line}"
     );
     line.zeroize();
-    written.and_then(|()| file.sync_all()).map_err(create)
+    written.and_then(|()| file.sync_all()).map_err(|source| {
+        // Half a key file would stand in the way of a whole one.
+        drop(file);
+        let _free = fs::remove_file(path).is_ok();
+        create(source)
+    })
 }
 
 /// The command that makes this file, with its folder if there is none.

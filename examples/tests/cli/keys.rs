@@ -81,3 +81,54 @@ fn the_advice_about_a_key_file_works() {
         node.wait_for("listens at");
     }
 }
+
+/// What cannot be read as a key file is refused at once, however long it is and whatever it is.
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_a_key_file_is_named_and_not_read_to_its_end() {
+    use std::fs::{File, Permissions, create_dir, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::new("no-key-files");
+    let refused = |path: &str| {
+        let output = selvedge(&[&ANYWHERE[..], &["--key", path]].concat());
+        assert_eq!(output.status.code(), Some(1));
+        let complaint = complaint(&output);
+        assert_eq!(complaint.lines().count(), 1);
+        complaint
+    };
+    // To take a folder's rights from others is no mend.
+    let place = folder.path("folder");
+    create_dir(&place).unwrap();
+    set_permissions(&place, Permissions::from_mode(0o755)).unwrap();
+    let complaint = refused(&place);
+    assert!(
+        complaint.contains("directory") && !complaint.contains("chmod"),
+        "{complaint}"
+    );
+    // It takes no room on the disk, and would take a gigabyte of memory.
+    let endless = folder.path("endless");
+    File::create(&endless).unwrap().set_len(1 << 30).unwrap();
+    set_permissions(&endless, Permissions::from_mode(0o600)).unwrap();
+    let complaint = refused(&endless);
+    assert!(complaint.contains("longer than"), "{complaint}");
+}
+
+/// A disk that is full, or a limit for files: nothing is left that stands in the way later.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_key_file_that_could_not_be_written_leaves_its_name_free() {
+    use std::process::Command;
+
+    use crate::running::SELVEDGE;
+
+    let folder = Folder::new("full");
+    let path = folder.path("mesh.key");
+    // The signal that comes with the limit would kill the command: where the disk is full none does.
+    let limited = format!("trap '' XFSZ; ulimit -f 0; exec {SELVEDGE} key {path}");
+    let output = Command::new("sh").args(["-c", &limited]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(complaint(&output).contains(&path));
+    assert!(!std::fs::exists(&path).unwrap(), "it left a file");
+    folder.key("mesh.key");
+}
