@@ -16,7 +16,7 @@ use selvedge_examples::udp::{
 };
 use selvedge_membership::{Config, Event, SuspicionLength};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Duration, interval, sleep};
+use tokio::time::{Duration, Interval, MissedTickBehavior, interval, sleep};
 use trouble::Watch;
 
 use super::{Failure, entropy, runtime};
@@ -180,8 +180,8 @@ impl Node {
             &Line::new(format!("node {id} listens at {}", host.address())),
         );
         let traffic = host.traffic();
-        let mut reports = interval(REPORTS);
-        let (mut looks, mut watch) = (interval(LOOKS), Watch::default());
+        let mut reports = every(REPORTS);
+        let (mut looks, mut watch) = (every(LOOKS), Watch::default());
 
         let interrupted = interrupted();
         tokio::pin!(interrupted);
@@ -212,6 +212,13 @@ impl Node {
         log.finish();
         ended.and(left)
     }
+}
+
+/// Ticks that are not made up for when the process slept through them.
+fn every(period: Duration) -> Interval {
+    let mut ticks = interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    ticks
 }
 
 /// What to say when no seed has answered for a while: what came instead.

@@ -68,16 +68,22 @@ impl Running {
         }
     }
 
+    /// All lines that it has written so far.
+    pub(crate) fn said_by_now(&mut self) -> &[String] {
+        self.said.extend(self.lines.try_iter());
+        &self.said
+    }
+
+    /// Sends a signal by its name, as in `INT`.
+    pub(crate) fn signal(&self, name: &str) {
+        let (signal, id) = (format!("-{name}"), self.child.id().to_string());
+        let sent = Command::new("kill").args([signal, id]).status().unwrap();
+        assert!(sent.success());
+    }
+
     /// Presses Ctrl-C and waits for the end.
     pub(crate) fn interrupt(mut self) -> ExitStatus {
-        let id = self.child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-INT", &id])
-                .status()
-                .unwrap()
-                .success()
-        );
+        self.signal("INT");
         self.child.wait().unwrap()
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 
-use crate::running::{Folder, SELVEDGE};
+use crate::running::{Folder, Running, SELVEDGE};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The node that nobody reads.
@@ -278,4 +278,34 @@ fn a_node_that_nobody_reads_ends_when_it_is_asked_to() {
         assert!(told_missing(&complaint) > 500, "{complaint}");
         assert_eq!(others.failures(), 0);
     });
+}
+
+/// A process that was stopped, or a machine that was: what it sent is said once, and not once for
+/// each second that it slept.
+#[test]
+fn a_node_that_slept_says_what_it_sent_once() {
+    let folder = Folder::new("slept");
+    let key = folder.key("mesh.key");
+    let mut node = Running::start(
+        SELVEDGE,
+        &["node", "--json", "--key", &key, "--listen", "127.0.0.1:0"],
+    );
+    node.wait_for("\"traffic\"");
+    node.signal("STOP");
+    let asleep = Duration::from_secs(4);
+    std::thread::sleep(asleep);
+    node.signal("CONT");
+    // What was in the pipe, one that is late, and those of the time that it is awake.
+    let awake = Duration::from_millis(2_500);
+    std::thread::sleep(awake);
+    let mut reports = Vec::new();
+    for line in node.said_by_now() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        if line["event"] == "traffic" {
+            reports.push(line["at_us"].as_u64().unwrap());
+        }
+    }
+    assert!(reports.len() >= 2, "{reports:?}");
+    let quick = reports.windows(2).filter(|it| it[1] - it[0] < 100_000);
+    assert!(quick.count() < 2, "{reports:?}");
 }
