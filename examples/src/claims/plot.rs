@@ -63,6 +63,18 @@ pub struct Point {
     pub high: f64,
 }
 
+impl Line {
+    /// The points that have a place: not those of which nothing was measured.
+    fn drawn(&self) -> impl Iterator<Item = &Point> {
+        let is_drawn = |it: &&Point| {
+            [it.x, it.y, it.low, it.high]
+                .iter()
+                .all(|it| it.is_finite())
+        };
+        self.points.iter().filter(is_drawn)
+    }
+}
+
 impl Point {
     /// The mean with the quartiles as spread; `None` of nothing.
     pub(crate) fn of(x: f64, values: &[f64]) -> Option<Self> {
@@ -194,10 +206,10 @@ impl Axis {
 }
 
 impl Plot {
-    /// The plot as SVG; `None` when it has no point.
+    /// The plot as SVG; `None` when it has no point. A point that is no number is left out.
     #[must_use]
     pub fn svg(&self) -> Option<String> {
-        let points = || self.lines.iter().flat_map(|line| &line.points);
+        let points = || self.lines.iter().flat_map(Line::drawn);
         let (left, right) = range(points().map(|point| point.x))?;
         let tops = points().map(|point| point.high.max(point.y));
         let lows = points().map(|point| point.low.min(point.y));
@@ -278,11 +290,11 @@ impl Plot {
             let place = |point: &Point| (point.x + shift, point.y);
             if !matches!(self.x, Axis::Names(..)) {
                 chart.draw_series(LineSeries::new(
-                    line.points.iter().map(place),
+                    line.drawn().map(place),
                     colour.stroke_width(2),
                 ))?;
             }
-            chart.draw_series(line.points.iter().map(|point| {
+            chart.draw_series(line.drawn().map(|point| {
                 let x = point.x + shift;
                 PathElement::new(
                     vec![(x, point.low), (x, point.high)],
@@ -290,8 +302,7 @@ impl Plot {
                 )
             }))?;
             chart.draw_series(
-                line.points
-                    .iter()
+                line.drawn()
                     .map(|point| Circle::new(place(point), 4, colour.filled())),
             )?;
         }
@@ -369,5 +380,45 @@ mod tests {
         let figure = Reference::at(1, "paper: 7", 7.0);
         let with = plot(["one", "other"], Paper::Figures(vec![figure]));
         assert!(with.contains("paper: 7") && !without.contains("paper: 7"));
+    }
+
+    /// Too short a run measures nothing in some setting.
+    #[test]
+    fn what_is_no_number_is_left_out() {
+        let line = |x: f64, y: f64| {
+            let point = Point {
+                x,
+                y,
+                low: y,
+                high: y,
+            };
+            let (name, points) = ("some".to_owned(), vec![point]);
+            Line { name, points }
+        };
+        let plot = |lines, paper| Plot {
+            title: "title".to_owned(),
+            x: Axis::Plain("x".to_owned()),
+            y: Axis::Plain("y".to_owned()),
+            lines,
+            paper,
+        };
+        let (nan, endless) = (f64::NAN, f64::INFINITY);
+        let none = [
+            (nan, 1.0),
+            (1.0, nan),
+            (nan, nan),
+            (endless, 1.0),
+            (1.0, endless),
+        ];
+        for (x, y) in none {
+            let goal = || Paper::Figures(vec![Reference::everywhere("goal", 10.0)]);
+            for paper in [goal(), Paper::says("nothing")] {
+                let alone = plot(vec![line(x, y)], paper.clone()).svg();
+                assert_eq!(alone, None, "({x}, {y})");
+                let svg = plot(vec![line(2.0, 3.0), line(x, y)], paper).svg().unwrap();
+                assert_eq!(circles(&svg).len(), 3, "({x}, {y}): two marks and a point");
+                assert!(!svg.contains("NaN") && !svg.contains("inf"), "({x}, {y})");
+            }
+        }
     }
 }

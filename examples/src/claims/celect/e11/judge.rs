@@ -110,8 +110,12 @@ fn largest(values: &[f64]) -> f64 {
     quantile(values, 1.0).unwrap_or(f64::NAN)
 }
 
-/// "1.23" or "12.3" or "123": three figures are all that means something.
+/// "1.23" or "12.3" or "123": three figures are all that means something. "none" where nothing was
+/// measured.
 fn short(value: f64) -> String {
+    if value.is_nan() {
+        return "none".to_owned();
+    }
     let digits = match value.abs() {
         it if it < 10.0 => 2,
         it if it < 100.0 => 1,
@@ -130,7 +134,7 @@ fn each(live: &[Report], words: impl Fn(&Report) -> String) -> String {
 
 fn traffic(measured: &Measured) -> Option<Judgement> {
     let first = measured.live.first()?;
-    let wire = average(&first.wire);
+    let wire = mean(&first.wire)?;
     let hops = |all: &[(Setting, Simulated)]| {
         let found = all.iter().find(|it| it.0 == first.setting);
         found.map_or_else(
@@ -196,7 +200,7 @@ fn less(ours: f64, zookeeper: f64) -> f64 {
 
 fn processor(measured: &Measured) -> Option<Judgement> {
     let first = measured.live.first()?;
-    let ours = less(average(&first.cpu), ZOOKEEPER.1);
+    let ours = less(mean(&first.cpu)?, ZOOKEEPER.1);
     let exact = |it: &Report| {
         format!(
             "{:.3}% of a processor, {:.3}% at most",
@@ -221,7 +225,7 @@ fn processor(measured: &Measured) -> Option<Judgement> {
 
 fn memory(measured: &Measured) -> Option<Judgement> {
     let first = measured.live.first()?;
-    let ours = less(average(&first.resident), ZOOKEEPER.2);
+    let ours = less(mean(&first.resident)?, ZOOKEEPER.2);
     Some(Judgement {
         paper: "5.9".to_owned(),
         ours: short(ours),
@@ -288,7 +292,7 @@ fn leader(measured: &Measured) -> Option<Judgement> {
             .map(|it| it.elected + it.heard)
             .collect()
     };
-    let ours = largest(&after(first));
+    let ours = quantile(&after(first), 1.0)?;
     let words = |it: &Report| {
         let total: Vec<f64> = it.takeovers.iter().map(Takeover::total).collect();
         let elected: Vec<f64> = it.takeovers.iter().map(|it| it.elected).collect();
@@ -368,5 +372,59 @@ fn curve(measured: &Measured) -> Plot {
             y: GOAL.1,
             x: Some((0.0, GOAL.0)),
         }]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run that was too short for a second of quiet and a kill: rows that nothing was measured
+    /// for have no judgement, and no figure anywhere is none.
+    #[test]
+    fn what_was_not_measured_is_not_judged() {
+        let report = Report {
+            setting: "200:1".parse().unwrap(),
+            nodes: 3,
+            payload: Vec::new(),
+            wire: Vec::new(),
+            datagrams: 0.0,
+            cpu: vec![0.1; 3],
+            resident: vec![6.0; 3],
+            own: vec![0.5; 3],
+            takeovers: Vec::new(),
+            false_failures: 0,
+        };
+        let other = Report {
+            payload: vec![5.0],
+            wire: vec![8.0],
+            ..report.clone()
+        };
+        for live in [
+            vec![report.clone()],
+            vec![other.clone(), report.clone()],
+            vec![report, other],
+        ] {
+            let wire = !live[0].wire.is_empty();
+            let findings = judged(&Measured {
+                live,
+                ..Measured::default()
+            });
+            let judged = |id: &str| {
+                let row = findings.iter().find(|it| it.claim.id == id).unwrap();
+                row.judgement.is_some()
+            };
+            assert_eq!(judged("E11-traffic"), wire);
+            assert_eq!(judged("E11-deviation"), wire);
+            assert!(judged("E11-processor") && judged("E11-memory"));
+            assert!(!judged("E11-leader"));
+            for judgement in findings.iter().filter_map(|it| it.judgement.as_ref()) {
+                let words = format!("{} {}", judgement.ours, judgement.reason);
+                assert!(!words.contains("NaN"), "{words}");
+                for plot in &judgement.plots {
+                    let _drawn = plot.svg();
+                }
+            }
+        }
     }
 }

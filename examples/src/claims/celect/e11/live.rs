@@ -381,6 +381,10 @@ impl<'a> Mesh<'a> {
         let before = self.processor_times()?;
         let start = self.clock.now();
         self.listen_for(Duration::from_secs(self.options.idle))?;
+        // A second is measured between two reports, and on a busy machine they are late.
+        self.wait("not all nodes said what they sent", |mesh| {
+            mesh.nodes.values().all(|it| it.reports.len() > 1)
+        })?;
         let after = self.processor_times()?;
         let seconds = Duration::from(self.clock.now().since(start)).as_secs_f64();
         let samples = self.nodes.values().map(|it| it.reports.len());
