@@ -2,15 +2,15 @@
 //!
 //! ```console
 //! $ selvedge key mesh.key
-//! $ cargo run --example take_turns -- mesh.key 127.0.0.1:7001
-//! $ cargo run --example take_turns -- mesh.key 127.0.0.1:7002 127.0.0.1:7001
-//! $ cargo run --example take_turns -- mesh.key 127.0.0.1:7003 127.0.0.1:7001
+//! $ cargo run --example take_turns -- mesh.key 1 127.0.0.1:7001 127.0.0.1:7002
+//! $ cargo run --example take_turns -- mesh.key 2 127.0.0.1:7002 127.0.0.1:7001
+//! $ cargo run --example take_turns -- mesh.key 3 127.0.0.1:7003 127.0.0.1:7001
 //! ```
 //!
 //! Each process is a node with three threads. One of all these threads has the printer at a time;
 //! kill a process while it prints, and the others go on when they are sure that it is gone (start
-//! it again), for there is no `takeover`: a printer does not check tokens. Ctrl-C gives the printer
-//! back first.
+//! it again, with the same id), for there is no `takeover`: a printer does not check tokens. Ctrl-C
+//! gives the printer back first.
 
 #![allow(
     clippy::std_instead_of_core,
@@ -38,8 +38,10 @@ const MOST_NODES: u32 = 4;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
-    let usage = "usage: take_turns KEY_FILE LISTEN [SEED..]";
+    let usage = "usage: take_turns KEY_FILE ID LISTEN [SEED..]";
     let key: PathBuf = arguments.next().ok_or(usage)?.into();
+    // A process that is started again under its id ends its former life for all others.
+    let id = NodeId(arguments.next().ok_or(usage)?.parse()?);
     let listen = arguments.next().ok_or(usage)?.parse()?;
     let mut seeds = Vec::new();
     for seed in arguments {
@@ -50,7 +52,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (events, _unread) = mpsc::channel(1);
     let host = Host::start(Setup {
         me: Member {
-            id: NodeId(getrandom::u64()? >> 1),
+            id,
             incarnation: new_life().await?,
         },
         listen,
