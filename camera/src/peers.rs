@@ -204,3 +204,28 @@ impl Peers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever comes back in a later life is not over any more, and those that are stay in order.
+    #[test]
+    fn who_ended_first_and_is_still_over_gives_way_first() {
+        let mut peers = Peers::new(3);
+        for id in 1..=3 {
+            peers.end(Member::new(id, 0)).unwrap();
+        }
+        peers.meet(Member::new(1, 1)).unwrap();
+        peers.list(Member::new(1, 1)).unwrap();
+        let newcomer = Member::new(4, 0);
+        for gone in [2, 3] {
+            let forgotten = peers.make_room_for(newcomer, |_| false);
+            assert_eq!(forgotten, Ok(Some(Member::new(gone, 0))));
+            peers.list(Member::new(gone + 10, 0)).unwrap();
+        }
+        let full = peers.make_room_for(newcomer, |_| false);
+        assert_eq!(full, Err(Full { limit: 3 }));
+        assert_eq!(peers.listed(), 3);
+    }
+}
