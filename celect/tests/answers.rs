@@ -149,9 +149,42 @@ fn an_answer_that_names_one_who_has_left_never_counts() {
     let asked = queries(&node.ask(Command::Elect));
     let asked = queries(&node.answer(member(3), asked[0].1, member(1)));
     assert_eq!(node.answer(member(3), asked[0].1, member(2)), []);
+    assert_eq!(node.driver.machine().counters().stale, 1);
     assert_eq!(node.answer(member(4), asked[0].1, member(4)), []);
     let effects = node.answer(member(3), asked[0].1, member(3));
     assert_eq!(appointed(&effects), Some(member(3)));
+}
+
+/// Else nobody could lead where everybody is suspected by somebody.
+#[test]
+fn fewer_suspects_are_asked_for_where_all_who_are_named_are_among_them() {
+    let config = Config {
+        protocol: Protocol::Hybrid,
+        x: 1,
+        y: 1,
+        ..Config::new(0, 0)
+    };
+    let mut node = Node::new(config, &[2, 3]);
+    let asked = queries(&node.ask(Command::Elect));
+    let [(from, ballot, _)] = asked[..] else {
+        panic!("{asked:?}");
+    };
+    let answer = Message::Response {
+        ballot,
+        candidates: [member(2)].into_iter().collect(),
+        unhealthy: [member(2)].into_iter().collect(),
+        known: [].into_iter().collect(),
+    };
+    let effects = node.hear(member(from), answer);
+    let again = effects.iter().find_map(|effect| match effect {
+        Effect::Send {
+            message: Message::Query { x, y, .. },
+            ..
+        } => Some((*x, *y)),
+        _ => None,
+    });
+    assert_eq!(again, Some((2, 0)), "{effects:?}");
+    assert_eq!(node.driver.machine().counters().rounds, 1);
 }
 
 /// c = 1 is kept by two lists, and a list that its owner forgot is not two.
