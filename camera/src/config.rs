@@ -83,7 +83,9 @@ pub struct Config {
     /// ([`Refusal::TooFew`](crate::Refusal::TooFew)). Default 16.
     pub tree_limit: u16,
     /// How often a child in a tree is asked in vain until the tree is built anew without it, where
-    /// the membership service says nothing of it: 0 for always. Default 8.
+    /// the membership service says nothing of it: 0 for always. A child that was taken over from one
+    /// that failed may be on no list here, so 0 is for meshes where membership tells every node of
+    /// every end; elsewhere such a child, when it dies, holds the request up for ever. Default 8.
     pub tree_patience: u8,
     /// The longest frame in bytes, header and sender included: from 127. Default 1,400.
     pub frame_budget: u16,

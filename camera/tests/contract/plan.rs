@@ -1,0 +1,163 @@
+//! What is drawn before a history begins.
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_camera::{Command, Config};
+use selvedge_core::{Choose, Span};
+
+/// One thing that happens. Nodes are named by their place, messages by a number that is taken modulo
+/// those under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    Command(usize, Command),
+    Deliver(u64),
+    /// Some messages from one node to another, or to any, in order.
+    DeliverSome(Option<usize>, Option<usize>, u64),
+    Repeat(u64),
+    Lose(u64),
+    LoseFrom(usize),
+    Pass(Span),
+    /// All that is under way arrives, and more, for so long.
+    Settle(Span),
+    Sleep(usize),
+    Wake(usize),
+    /// A node's membership says something of another node's latest life, or of one before.
+    Tell(usize, Word, usize, usize),
+    Crash(usize),
+    Leave(usize),
+    Start(usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Word {
+    Here,
+    Suspect,
+    Alive,
+    Failed,
+    Over,
+}
+
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    /// How many lives are present at most from the beginning of a request to its end.
+    pub(crate) bound: u32,
+    pub(crate) settings: Vec<Config>,
+    /// How fast clocks go: so many units in so many of true time.
+    pub(crate) paces: Vec<(u64, u64)>,
+    pub(crate) steps: Vec<Step>,
+    /// Whether all know all when it begins, and in the end.
+    pub(crate) know_all: (bool, bool),
+    /// Of 1,000 messages when the trouble is over.
+    pub(crate) loss: u64,
+    pub(crate) delay: Span,
+}
+
+const LENGTHS: [u64; 4] = [10, 20, 40, 80];
+const PASSES: [Span; 6] = [
+    Span::millis(1),
+    Span::millis(100),
+    Span::millis(600),
+    Span::secs(3),
+    Span::secs(31),
+    Span::secs(300),
+];
+
+impl Plan {
+    pub(crate) fn draw(seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let rng = &mut rng;
+        let nodes = one_of(rng, &[2, 3, 3, 4, 5]);
+        let bound = nodes as u32 + one_of(rng, &[0, 0, 1, 2]);
+        let are_alike = rng.below(2) == 0;
+        let mut settings = vec![draw_config(bound, rng)];
+        while settings.len() < nodes {
+            let alike = settings[0];
+            settings.push(if are_alike {
+                alike
+            } else {
+                draw_config(bound, rng)
+            });
+        }
+        let paces = [(1, 1), (1, 1), (1, 2), (2, 1), (10, 9)];
+        let steps = 0..one_of(rng, &LENGTHS);
+        Self {
+            seed,
+            bound,
+            settings,
+            paces: (0..nodes).map(|_| one_of(rng, &paces)).collect(),
+            steps: steps.map(|_| draw_step(nodes, bound, rng)).collect(),
+            know_all: (rng.below(2) == 0, rng.below(2) == 0),
+            loss: one_of(rng, &[0, 200, 400]),
+            delay: one_of(rng, &[Span::millis(20), Span::millis(200), Span::secs(3)]),
+        }
+    }
+}
+
+pub(crate) fn one_of<T: Copy>(rng: &mut ChaCha8Rng, of: &[T]) -> T {
+    of[rng.below(of.len() as u64) as usize]
+}
+
+fn draw_config(bound: u32, rng: &mut ChaCha8Rng) -> Config {
+    let base = match rng.below(5) {
+        0 => Config::radio(bound),
+        _ => Config::new(bound),
+    };
+    let resend = one_of(rng, &[Span::millis(100), base.resend, Span::secs(2)]);
+    Config {
+        upper: bound + one_of(rng, &[0, 0, 0, 1, 2]),
+        resend,
+        resend_limit: resend * one_of(rng, &[1, 4]),
+        copies: one_of(rng, &[1, 2, 8]),
+        refresh: one_of(rng, &[Span::ZERO, Span::secs(5), Span::secs(30)]),
+        slack: one_of(rng, &[0, 1, 64]),
+        keep: rng.below(4) == 0,
+        eager: rng.below(3) == 0,
+        multicast: rng.below(3) > 0,
+        slow_path: rng.below(8) > 0,
+        failures: one_of(rng, &[0, 1, 7]),
+        tree_limit: one_of(rng, &[1, 16, 16]),
+        tree_patience: one_of(rng, &[1, 8]),
+        ..base
+    }
+}
+
+fn draw_step(nodes: usize, bound: u32, rng: &mut ChaCha8Rng) -> Step {
+    let node = rng.below(nodes as u64) as usize;
+    let other = rng.below(nodes as u64) as usize;
+    let few = 1 + rng.below(6);
+    let number = rng.below(1 << 32);
+    match rng.below(32) {
+        0..5 => Step::Command(node, Command::Enter),
+        5 | 6 => Step::Command(node, Command::Exit),
+        7 => Step::Command(node, one_of(rng, &[Command::Cancel, Command::GiveBack])),
+        8 => Step::Command(node, Command::Bound(bound + rng.below(3) as u32)),
+        9..12 => Step::Deliver(number),
+        12 => Step::DeliverSome(None, Some(node), few),
+        13 => Step::DeliverSome(Some(node), None, few),
+        14 => Step::DeliverSome(Some(node), Some(other), few),
+        15 | 16 => Step::DeliverSome(None, None, 5 * few),
+        17 => Step::Repeat(number),
+        18 => Step::Lose(number),
+        19 => Step::LoseFrom(node),
+        20..23 => Step::Pass(one_of(rng, &PASSES)),
+        23 => Step::Settle(Span::secs(few)),
+        24 => Step::Sleep(node),
+        25 => Step::Wake(node),
+        26..29 => {
+            let words = [
+                Word::Here,
+                Word::Here,
+                Word::Suspect,
+                Word::Alive,
+                Word::Failed,
+                Word::Over,
+            ];
+            let former = usize::from(rng.below(4) == 0);
+            Step::Tell(node, one_of(rng, &words), other, former)
+        }
+        29 => Step::Crash(node),
+        30 => one_of(rng, &[Step::Leave(node), Step::Start(node)]),
+        _ => Step::Start(node),
+    }
+}

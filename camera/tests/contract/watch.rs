@@ -1,0 +1,271 @@
+//! What must hold at every moment.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use selvedge_camera::{Camera, Command, Config, Event, Message, Refusal, Reject, Token};
+use selvedge_core::Member;
+use selvedge_core::wire::{Envelope, HEADER_LEN};
+
+/// What happened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) entries: u64,
+    /// Entries whose token was compared with the one before.
+    pub(crate) compared: u64,
+    /// Entries past which nobody waited whose request had been heard before this one was made.
+    pub(crate) in_order: u64,
+    pub(crate) waits: u64,
+    pub(crate) refused: u64,
+    pub(crate) slow: u64,
+    /// Steps after which permissions were kept outside.
+    pub(crate) kept: u64,
+    pub(crate) crashes: u64,
+    pub(crate) restarts: u64,
+    pub(crate) slept: u64,
+    /// Requests that had to get in when the trouble was over.
+    pub(crate) served: u64,
+}
+
+impl core::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        for (sum, one) in [
+            (&mut self.entries, other.entries),
+            (&mut self.compared, other.compared),
+            (&mut self.in_order, other.in_order),
+            (&mut self.waits, other.waits),
+            (&mut self.refused, other.refused),
+            (&mut self.slow, other.slow),
+            (&mut self.kept, other.kept),
+            (&mut self.crashes, other.crashes),
+            (&mut self.restarts, other.restarts),
+            (&mut self.slept, other.slept),
+            (&mut self.served, other.served),
+        ] {
+            *sum += one;
+        }
+    }
+}
+
+/// Where a node stands, by what it was told to do and what it said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stand {
+    Outside,
+    Waiting,
+    Inside(Token),
+}
+
+/// What is known of one life.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) me: Member,
+    pub(crate) config: Config,
+    pub(crate) stand: Stand,
+    /// The moment of its end.
+    pub(crate) until: Option<u64>,
+    /// Since when a request of it is open, kept permissions included.
+    pub(crate) open: Option<u64>,
+    pub(crate) has_asked: bool,
+    pub(crate) refusals: u32,
+    /// Of whom it was told that it has to wait for it.
+    waits_for: BTreeSet<Member>,
+    /// The number of its latest request, those that it heard, and those that it had heard when it
+    /// made its own.
+    number: u64,
+    heard: BTreeMap<Member, u64>,
+    before: BTreeMap<Member, u64>,
+}
+
+/// All lives, and who was inside last.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    pub(crate) lives: Vec<Life>,
+    pub(crate) moment: u64,
+    pub(crate) tally: Tally,
+    bound: usize,
+    /// The latest token, and since when its request was open.
+    last: Option<(Token, u64)>,
+}
+
+impl Watch {
+    pub(crate) fn new(bound: u32) -> Self {
+        Self {
+            bound: bound as usize,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn begin(&mut self, me: Member, config: Config) -> usize {
+        self.moment += 1;
+        self.lives.push(Life {
+            me,
+            config,
+            stand: Stand::Outside,
+            until: None,
+            open: None,
+            has_asked: false,
+            refusals: 0,
+            waits_for: BTreeSet::new(),
+            number: 0,
+            heard: BTreeMap::new(),
+            before: BTreeMap::new(),
+        });
+        self.lives.len() - 1
+    }
+
+    pub(crate) fn end(&mut self, life: usize) {
+        self.moment += 1;
+        self.lives[life].until = Some(self.moment);
+        self.lives[life].open = None;
+        self.tally.crashes += 1;
+    }
+
+    pub(crate) fn is_alive(&self, member: Member) -> bool {
+        let mut present = self.lives.iter().filter(|it| it.until.is_none());
+        present.any(|it| it.me == member)
+    }
+
+    /// Whether one more life keeps to the bound, for each request that is open.
+    pub(crate) fn has_room(&self) -> bool {
+        let oldest = self.lives.iter().filter_map(|it| it.open).min();
+        self.present_since(oldest.unwrap_or(self.moment)) < self.bound
+    }
+
+    fn present_since(&self, moment: u64) -> usize {
+        let were = |it: &&Life| it.until.is_none_or(|until| until >= moment);
+        self.lives.iter().filter(were).count()
+    }
+
+    /// A command is about to be given: how it must be refused, if it must.
+    pub(crate) fn command(&mut self, life: usize, command: Command) -> Option<Reject> {
+        self.moment += 1;
+        let moment = self.moment;
+        let it = &mut self.lives[life];
+        let refused = match (command, it.stand) {
+            (Command::Enter | Command::GiveBack, Stand::Waiting) => Some(Reject::AlreadyWaiting),
+            (Command::Enter | Command::GiveBack, Stand::Inside(_)) => Some(Reject::AlreadyInside),
+            (Command::Exit, Stand::Outside | Stand::Waiting) => Some(Reject::NotInside),
+            (Command::Cancel, Stand::Outside | Stand::Inside(_)) => Some(Reject::NotWaiting),
+            (Command::Enter | Command::GiveBack, Stand::Outside)
+            | (Command::Exit, Stand::Inside(_))
+            | (Command::Cancel, Stand::Waiting)
+            | (Command::Bound(_), _) => None,
+        };
+        if refused.is_none() && command == Command::Enter {
+            it.stand = Stand::Waiting;
+            it.open = it.open.or(Some(moment));
+            it.has_asked = true;
+            it.waits_for.clear();
+            it.before.clone_from(&it.heard);
+        }
+        if let Command::Bound(upper) = command {
+            it.config.upper = upper;
+        }
+        refused
+    }
+
+    /// A message leaves: its frame keeps the budget, and is what was sent.
+    pub(crate) fn sends(&mut self, life: usize, message: &Message) {
+        let it = &mut self.lives[life];
+        it.number = request_of(it.me, message).map_or(it.number, |(_, number)| number);
+        let from = it.me;
+        let message = message.clone();
+        let frame = Envelope { from, message };
+        let bytes = postcard::to_allocvec(&frame).unwrap();
+        let budget = usize::from(it.config.frame_budget);
+        assert!(HEADER_LEN + bytes.len() <= budget, "{frame:?}");
+        let read: Envelope<Message> = postcard::from_bytes(&bytes).unwrap();
+        assert_eq!(read.message, frame.message);
+    }
+
+    pub(crate) fn hears(&mut self, life: usize, from: Member, message: &Message) {
+        if let Some((whose, number)) = request_of(from, message) {
+            self.lives[life].heard.insert(whose, number);
+        }
+    }
+
+    pub(crate) fn tells(&mut self, life: usize, event: Event) {
+        self.moment += 1;
+        let it = &mut self.lives[life];
+        let me = it.me;
+        match (event, it.stand) {
+            (Event::Waiting(whom), Stand::Waiting) => {
+                assert!(whom != me && it.waits_for.insert(whom), "{event:?} of {me}");
+                self.tally.waits += 1;
+            }
+            (Event::SlowPath, Stand::Waiting) => {
+                assert!(it.config.slow_path);
+                self.tally.slow += 1;
+            }
+            (Event::Entered(token), Stand::Waiting) => self.enters(life, token),
+            (Event::Released(token), Stand::Inside(mine)) => {
+                assert_eq!(token, mine);
+                it.stand = Stand::Outside;
+            }
+            (Event::Cancelled, Stand::Waiting) => it.stand = Stand::Outside,
+            (Event::Refused(Refusal::TooFew { answered, upper }), Stand::Waiting) => {
+                assert!(upper == it.config.upper && answered > 0 && 2 * answered <= upper);
+                it.stand = Stand::Outside;
+                it.refusals += 1;
+                self.tally.refused += 1;
+            }
+            _ => panic!("{me} says {event:?} and is {:?}", it.stand),
+        }
+    }
+
+    fn enters(&mut self, life: usize, token: Token) {
+        let me = &self.lives[life];
+        assert!(token.holder == me.me && token.number > 0);
+        let others = self.lives.iter().filter(|it| it.until.is_none());
+        for other in others {
+            let is_inside = matches!(other.stand, Stand::Inside(_));
+            assert!(!is_inside, "{} enters beside {other:?}", me.me);
+            // A node that takes part in few trees has not taken note of each request that it saw.
+            let is_noted = me.config.tree_limit > 1 && !me.config.keep;
+            if other.stand == Stand::Waiting && is_noted {
+                let heard = me.before.get(&other.me);
+                assert_ne!(heard, Some(&other.number), "{} before {other:?}", me.me);
+                self.tally.in_order += u64::from(heard.is_some());
+            }
+        }
+        let open = me.open.unwrap_or(self.moment);
+        if let Some((before, since)) = self.last
+            && self.present_since(since) <= self.bound
+        {
+            assert!(token > before, "{token:?} after {before:?}");
+            self.tally.compared += 1;
+        }
+        self.last = Some((token, open));
+        self.tally.entries += 1;
+        self.lives[life].stand = Stand::Inside(token);
+    }
+
+    /// What can be asked of the machine is what it said.
+    pub(crate) fn looks(&mut self, life: usize, camera: &Camera) {
+        let it = &mut self.lives[life];
+        let stand = match (camera.token(), camera.is_waiting()) {
+            (Some(token), false) => Stand::Inside(token),
+            (None, true) => Stand::Waiting,
+            (None, false) => Stand::Outside,
+            (Some(_), true) => panic!("{} waits inside", it.me),
+        };
+        assert_eq!(stand, it.stand, "{}", it.me);
+        assert!(camera.waits_for().is_sorted() && camera.kept().is_sorted());
+        assert!(camera.waits_for().all(|whom| whom != it.me));
+        assert!(stand == Stand::Waiting || camera.waits_for().next().is_none());
+        let keeps = camera.kept().next().is_some();
+        assert!(!keeps || it.config.keep);
+        if stand == Stand::Outside {
+            it.open = it.open.or(Some(self.moment)).filter(|_| keeps);
+            self.tally.kept += u64::from(keeps);
+        }
+    }
+}
+
+/// Whose request this is, and its number.
+fn request_of(from: Member, message: &Message) -> Option<(Member, u64)> {
+    match message {
+        Message::Request { request, .. } => Some((from, request.number)),
+        Message::Join { tree, .. } => Some((tree.root, tree.number)),
+        _ => None,
+    }
+}
