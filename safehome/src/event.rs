@@ -291,7 +291,8 @@ pub enum Reject {
         "device {0} is in use, or is to be restored: wait until those who need it are finished"
     )]
     DeviceInUse(NodeId),
-    /// No room for a routine.
+    /// No room for a routine. To find that takes as long as to join committed ones: O(e u), with e the
+    /// places of routines on devices and u those that are unfinished.
     #[error("{limit} routines are unfinished: wait until one is finished, or raise routine_limit")]
     TooManyRoutines {
         /// How many there may be.

@@ -15,7 +15,7 @@ use selvedge_core::NodeId;
 
 use crate::lineage::{Device, Entry, Owner};
 use crate::run::{Run, Stage};
-use crate::{Hub, Placed, RoutineId, Value};
+use crate::{Hub, Placed, Reject, RoutineId, Value};
 
 /// Among more routines than this they are not looked for each time.
 const FEW: usize = 32;
@@ -25,8 +25,7 @@ impl<V: Value> Hub<V> {
     /// those that are unfinished; where there are many it does so when the committed ones have doubled,
     /// so that each pays for its share.
     pub(crate) fn join_committed(&mut self) {
-        let is_committed = |run: &&Run<V>| run.stage == Stage::Committed;
-        let committed = self.runs.values().filter(is_committed).count();
+        let committed = self.committed();
         let is_due = self.runs.len() <= FEW || committed > FEW && committed.is_power_of_two();
         if committed < 2 || !is_due || self.rules.compacts() {
             return;
@@ -34,6 +33,32 @@ impl<V: Value> Hub<V> {
         for group in self.alike() {
             self.join(&group);
         }
+    }
+
+    /// Joins those that can be joined if only that makes room for another routine.
+    ///
+    /// # Errors
+    /// When there is no room all the same; nothing changed.
+    pub(crate) fn make_room(&mut self) -> Result<(), Reject> {
+        let limit = self.config.routine_limit;
+        if self.runs.len() < limit as usize {
+            return Ok(());
+        }
+        let can_join = self.committed() > 1 && !self.rules.compacts();
+        let groups = if can_join { self.alike() } else { Vec::new() };
+        let spared: usize = groups.iter().map(|it| it.len().saturating_sub(1)).sum();
+        if self.runs.len().saturating_sub(spared) >= limit as usize {
+            return Err(Reject::TooManyRoutines { limit });
+        }
+        for group in groups {
+            self.join(&group);
+        }
+        Ok(())
+    }
+
+    fn committed(&self) -> usize {
+        let is_committed = |run: &&Run<V>| run.stage == Stage::Committed;
+        self.runs.values().filter(is_committed).count()
     }
 
     /// The committed routines that have the same unfinished ones before them, in the serial order.

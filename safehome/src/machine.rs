@@ -176,6 +176,7 @@ impl<V: Value> Hub<V> {
             Command::Lateness { device, lateness } => self.set_lateness(device, lateness)?,
             Command::Submit(routine) => {
                 self.acceptable(&routine)?;
+                self.make_room()?;
                 self.accept(routine, cx);
             }
             Command::Cancel(routine) => {
@@ -262,10 +263,6 @@ impl<V: Value> Hub<V> {
         let mut devices = routine.steps.iter().flat_map(Step::devices);
         if let Some(device) = devices.find(|it| !self.devices.contains(it)) {
             return Err(Reject::UnknownDevice(device));
-        }
-        let limit = self.config.routine_limit;
-        if self.runs.len() >= limit as usize {
-            return Err(Reject::TooManyRoutines { limit });
         }
         let limit = self.config.order_limit;
         if self.unordered() >= limit as usize {

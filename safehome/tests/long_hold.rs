@@ -191,6 +191,43 @@ fn a_difference_out_of_turn_is_refused() {
     assert_eq!(base.apply(older), Err(DifferenceError::Version { found }));
 }
 
+/// Committed routines that can be one count as one, however many are unfinished.
+#[test]
+fn committed_routines_that_can_be_one_take_one_place() {
+    let limit = 64;
+    let config = Config {
+        routine_limit: limit,
+        ..Config::default()
+    };
+    let mut home = held(config, 70);
+    for nth in 2..41 {
+        home.submit(vec![long(nth, 1, Span::secs(3_600))]);
+    }
+    for nth in 0..100 {
+        home.submit(vec![set(0, nth)]);
+        home.wait(Span::secs(1));
+    }
+    assert_eq!(home.hub.machine().unfinished().count(), 40);
+    // All of the hundred have the first one before them.
+    for nth in 41..64 {
+        home.submit(vec![long(nth, 1, Span::secs(3_600))]);
+    }
+    let before = home.hub.machine().clone();
+    let steps = vec![set(65, 1)];
+    let another = Command::Submit(Routine { steps });
+    let full = Err(Reject::TooManyRoutines { limit });
+    assert_eq!(home.tell(another.clone()), full);
+    assert_eq!(*home.hub.machine(), before, "nothing changed");
+    home.tell(Command::Cancel(RoutineId(1))).unwrap();
+    home.rest();
+    assert_eq!(home.tell(another), Ok(()));
+    assert_eq!(
+        home.order().len(),
+        162,
+        "all but the one that was cancelled"
+    );
+}
+
 /// What waits for its place is bounded as well.
 #[test]
 fn no_more_wait_for_their_places_than_the_settings_allow() {
