@@ -26,8 +26,8 @@ pub enum Command<V> {
     /// [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). Until that time is over nobody takes the
     /// device's state for known: nothing is sent to it, conditions wait, and what it reports or
     /// answers does not count. Holds for outcomes from now on, and for what a hub that
-    /// [resumes](Self::Resume) finds on its way. Under [`Weak`](crate::Visibility::Weak), which
-    /// restores nothing, it holds for the latter alone.
+    /// [resumes](Self::Resume) finds on its way. A [weak](crate::Visibility::Weak) hub, which restores
+    /// nothing, waits for neither.
     Lateness {
         /// Which one.
         device: NodeId,
@@ -114,7 +114,7 @@ pub enum Event<V> {
     /// command can no longer take effect: where commands and questions travel in order, the answer
     /// comes behind it. Its outcome may be reported instead, as [`Unknown`](Outcome::Unknown) if the
     /// device cannot be asked. A device whose commands may act [late](Command::Lateness) is asked
-    /// when that time is over.
+    /// when that time is over, but by a [weak](crate::Visibility::Weak) hub at once.
     Ask {
         /// Which device.
         device: NodeId,

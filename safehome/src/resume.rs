@@ -78,7 +78,8 @@ impl<V: Value> Hub<V> {
             return;
         };
         let timeout = self.timeout(id);
-        if device.lateness > Span::ZERO && !self.rules.unknown_is_over() {
+        let is_over = self.is_weak() || self.rules.unknown_is_over();
+        if device.lateness > Span::ZERO && !is_over {
             // Nobody knows when it was sent: perhaps just now.
             cx.arm(Timer::Late(id), timeout + device.lateness);
             return;

@@ -14,7 +14,7 @@ use home::{Home, at, if_it_is, maybe, set};
 use selvedge_core::{Driver, NodeId, Span, Time};
 use selvedge_safehome::{
     Command, Config, Event, Flaw, Hub, LONGEST_LATENESS, Outcome, Published, Reject, RestoreError,
-    Saved, Skip, Timer, Undo, Why,
+    Saved, Skip, Timer, Undo, Visibility, Why,
 };
 
 const LAMP: NodeId = NodeId(0);
@@ -188,11 +188,46 @@ fn a_certain_outcome_ends_the_wait() {
 }
 
 fn restarted(home: &mut Home) {
+    restarted_with(home, Config::default());
+}
+
+fn restarted_with(home: &mut Home, config: Config) {
     let saved = home.hub.machine().save();
     let text = serde_json::to_string(&saved).unwrap();
     let saved: Saved<u8> = serde_json::from_str(&text).unwrap();
-    home.hub = Driver::new(Hub::restore(Config::default(), saved).unwrap());
+    home.hub = Driver::new(Hub::restore(config, saved).unwrap());
     home.tell(Command::Resume).unwrap();
+}
+
+/// A weak hub restores nothing that could be overtaken, and goes on at once.
+#[test]
+fn a_weak_hub_that_comes_back_does_not_wait() {
+    let config = Config {
+        visibility: Visibility::Weak,
+        ..Config::default()
+    };
+    let mut home = Home::new(config, 1);
+    let (device, lateness) = (LAMP, LONGEST_LATENESS);
+    home.tell(Command::Lateness { device, lateness }).unwrap();
+    home.is_mute[0] = true;
+    home.submit(vec![set(0, 1)]);
+    home.pass(at(1_000));
+    restarted_with(&mut home, config);
+    home.is_mute[0] = false;
+    home.gives_up(0);
+    let token = 1;
+    assert_eq!(home.when(&Event::Ask { device, token }), Some(at(1_000)));
+    let next = home.submit(vec![set(0, 2)]);
+    let state = 1;
+    home.tell(Command::Answered {
+        device,
+        token,
+        state,
+    })
+    .unwrap();
+    home.pass(at(2_000));
+    assert_eq!(home.committed(next), Some(at(1_050)));
+    assert!(home.hub.machine().is_quiet());
 }
 
 /// A hub that comes back asks when the answer is certain, and waits as long as before for what had

@@ -46,6 +46,13 @@ const MODELS: [(Visibility, Scheduler); 7] = [
     (Visibility::Weak, Scheduler::Timeline),
 ];
 
+impl Settings {
+    /// Whether commands act late and the hub does not wait for that.
+    pub(super) fn acts_unseen(&self) -> bool {
+        self.config.visibility == Visibility::Weak && self.lateness > Span::ZERO
+    }
+}
+
 impl<'a> Bytes<'a> {
     pub(super) const fn new(rest: &'a [u8]) -> Self {
         Self { rest }
@@ -90,7 +97,7 @@ impl<'a> Bytes<'a> {
             answers: kind & 1 == 0,
             is_obedient: leases & 32 != 0,
             restarts: kind & 6 == 2,
-            lateness: if visibility != Visibility::Weak && leases & 192 == 64 {
+            lateness: if leases & 192 == 64 {
                 Span::secs(3)
             } else {
                 Span::ZERO

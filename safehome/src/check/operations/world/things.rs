@@ -50,6 +50,10 @@ impl World<'_> {
     /// The device says in which state it is, or the host that it cannot be asked. Its command is
     /// over by then.
     pub(super) fn answer(&mut self, nth: usize) -> Result<(), String> {
+        if self.settings.acts_unseen() {
+            // The host waits, and not the hub.
+            self.nothing_acts_late(nth)?;
+        }
         self.resolve(nth)?;
         let device = NodeId(nth as u64);
         let Some(thing) = self.things.get_mut(nth) else {
@@ -158,6 +162,10 @@ impl World<'_> {
         };
         thing.state = late.value;
         self.summary.late += 1;
+        if self.settings.acts_unseen() {
+            // A weak hub knows as little of it as of a hand.
+            self.by_hand.insert(nth);
+        }
         self.count_effect(nth, late.whose)
     }
 
