@@ -10,7 +10,7 @@ use crate::lineage::{Device, Entry, Owner};
 use crate::run::{Run, Stage};
 use crate::{Flaw, Hub, LONGEST_LATENESS, Placed, RestoreError, RoutineId, Step, Value};
 
-/// Routines and commands are numbered from 1 on; nobody gets as far as this.
+/// Routines, commands and steps are numbered from 1 on; nobody gets as far as this.
 const LAST_NUMBER: u64 = 1 << 63;
 
 impl<V: Value> Hub<V> {
@@ -24,7 +24,7 @@ impl<V: Value> Hub<V> {
     }
 
     pub(crate) fn audit(&self) -> Result<(), RestoreError> {
-        for number in [self.last.0, self.token] {
+        for number in [self.last.0, self.token, *self.number] {
             if number >= LAST_NUMBER {
                 return Err(RestoreError::Number(number));
             }

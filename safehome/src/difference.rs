@@ -15,18 +15,24 @@ use crate::{Hub, Placed, Routine, RoutineId, Saved, Step, Value};
 /// lists the parts that are new.
 ///
 /// # What a host does
-/// It stores [`Hub::save`] once, as the base, and keeps it. After each step it stores what
+/// It stores [`Hub::save`], as the base, and keeps it. After each step it stores what
 /// [`Hub::difference`] gives, behind the base and the differences before. When those have grown
-/// longer than a base it stores a new base and drops them, both in one write: behind a base that is
-/// not theirs differences may be refused, or taken without notice. When it starts again it reads the
-/// base, [applies](Saved::apply) the differences in order, and restores the hub from that. A
-/// difference that is missing or comes twice is refused; of a last one that was written in part
-/// nothing need be kept, for nothing of its step has been carried out.
+/// longer than a base it stores [`Hub::save`] or the state that it keeps as a new base, in place of
+/// the old one and in one write, and drops them after that, in any order. When it starts again it
+/// reads the base, [applies](Saved::apply) the differences in order, and restores the hub from that.
+///
+/// It may stop between any two of these writes. Steps are numbered over all restarts, so a difference
+/// that the base contains already is known, and changes nothing; one before which another is missing
+/// is refused. A last one that was written in part is dropped, for nothing of its step has been
+/// carried out. A hub that is made anew counts from the beginning: what is left of the one before it
+/// is dropped before its first base is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Difference<V> {
     version: u16,
-    /// The first one after a base is 1.
+    /// The number of the state that it changes,
+    after: u64,
+    /// and of the one that comes of it.
     number: u64,
     visibility: Visibility,
     last: RoutineId,
@@ -48,15 +54,17 @@ pub enum DifferenceError {
         /// Its layout.
         found: u16,
     },
-    /// Some are missing, or it was taken already.
-    #[error("difference {found} came where {expected} belongs: apply each once, in order")]
+    /// Some before it are missing.
+    #[error(
+        "the difference changes the state after step {found}, and this is the one after {expected}: apply all that were stored since the base, in order"
+    )]
     Number {
-        /// The one that belongs here.
+        /// How many steps the state is from the beginning.
         expected: u64,
-        /// The one that came.
+        /// How many the one is that it changes.
         found: u64,
     },
-    /// It changes a part of a list that is not there.
+    /// It changes a part of a list that is not there, or goes back.
     #[error(
         "the difference belongs to another state: apply it to the base that it was taken against"
     )]
@@ -93,13 +101,15 @@ struct Splice<T> {
 }
 
 impl<V: Value> Hub<V> {
-    /// What has changed since `last` was stored; `last` becomes the state as it is now. Takes time
-    /// in proportion to the state, and memory in proportion to what has changed.
+    /// What has changed since `last`, an earlier state of this hub, was stored; `last` becomes the
+    /// state as it is now. Takes time in proportion to the state, and memory in proportion to what has
+    /// changed.
     #[must_use = "what is not stored is lost"]
     pub fn difference(&self, last: &mut Saved<V>) -> Difference<V> {
         let mut found = Difference {
             version: VERSION,
-            number: last.number + 1,
+            after: last.number,
+            number: *self.number,
             visibility: self.config.visibility,
             last: self.last,
             token: self.token,
@@ -137,21 +147,26 @@ impl<V: Value> Hub<V> {
 }
 
 impl<V: Value> Saved<V> {
-    /// The state after this difference. Takes time in proportion to the state.
+    /// The state after this difference: the same, if the difference is in it already. Takes time in
+    /// proportion to the state.
     ///
     /// # Errors
-    /// When it is not the next one, or belongs to another state. What is damaged otherwise is seen
-    /// by [`Hub::restore`].
+    /// When some before it are missing, or it belongs to another state. What is damaged otherwise is
+    /// seen by [`Hub::restore`].
     pub fn apply(mut self, difference: Difference<V>) -> Result<Self, DifferenceError> {
         let found = difference.version;
         if found != VERSION {
             return Err(DifferenceError::Version { found });
         }
-        let (expected, found) = (self.number.saturating_add(1), difference.number);
-        if found != expected {
+        let (expected, found) = (self.number, difference.after);
+        if difference.number < found {
+            return Err(DifferenceError::Base);
+        }
+        if found == expected {
+            self.take_in(difference)?;
+        } else if difference.number > expected {
             return Err(DifferenceError::Number { expected, found });
         }
-        self.take_in(difference)?;
         Ok(self)
     }
 

@@ -36,6 +36,8 @@ pub struct Hub<V> {
     pub(crate) last: RoutineId,
     /// The last that was given to a command.
     pub(crate) token: u64,
+    /// How many steps it has taken, also before it was restored: the number of its state.
+    pub(crate) number: Untracked<u64>,
     pub(crate) waiting: Untracked<Waiting>,
     /// What is to be looked at before the step is over; empty between steps.
     pub(crate) work: Untracked<VecDeque<Work>>,
@@ -81,6 +83,7 @@ impl<V: Value> Hub<V> {
             runs: BTreeMap::new(),
             last: RoutineId(0),
             token: 0,
+            number: Untracked::default(),
             waiting: Untracked::default(),
             work: Untracked::default(),
             counters: Untracked::default(),
@@ -398,6 +401,7 @@ impl<V: Value> Machine for Hub<V> {
             Input::Tick(timer) => self.tick(timer, cx),
         }
         self.pump(cx);
+        *self.number += 1;
         Ok(())
     }
 }

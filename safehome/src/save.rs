@@ -47,7 +47,7 @@ pub(crate) const VERSION: u16 = 4;
 pub struct Saved<V> {
     pub(crate) version: u16,
     pub(crate) visibility: Visibility,
-    /// How many differences it has taken in since it was saved as a whole.
+    /// How many steps the hub had taken, over all restarts.
     pub(crate) number: u64,
     pub(crate) last: RoutineId,
     pub(crate) token: u64,
@@ -105,7 +105,7 @@ pub enum RestoreError {
         /// How many it may have.
         limit: u16,
     },
-    /// The last routine or command has a number that no hub gets to.
+    /// The last routine, command or step has a number that no hub gets to.
     #[error("numbers have come to {0}: the state is damaged, take an older one")]
     Number(u64),
     /// No hub has left a device so.
@@ -202,7 +202,7 @@ impl<V: Value> Hub<V> {
         Saved {
             version: VERSION,
             visibility: self.config.visibility,
-            number: 0,
+            number: *self.number,
             last: self.last,
             token: self.token,
             devices: devices.map(|(&id, it)| (id, timeless(it))).collect(),
@@ -251,6 +251,7 @@ impl<V: Value> Hub<V> {
         }
         let mut hub = Self::unchecked(config, rules);
         (hub.last, hub.token) = (saved.last, saved.token);
+        *hub.number = saved.number;
         let mut before = None;
         for (device, it) in saved.devices {
             let flaw = Flaw::Misplaced;

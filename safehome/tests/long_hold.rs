@@ -160,14 +160,19 @@ fn a_difference_out_of_turn_is_refused() {
         differences.push(home.hub.machine().difference(&mut last));
     }
     let taken = |saved: &Saved<u8>, nth: usize| saved.clone().apply(differences[nth].clone());
-    let out_of_turn = |expected, found| Err(DifferenceError::Number { expected, found });
-    assert_eq!(taken(&base, 1), out_of_turn(1, 2));
+    let number = |saved: &Saved<u8>| serde_json::to_value(saved).unwrap()["number"].as_u64();
     let after = taken(&base, 0).unwrap();
-    assert_eq!(taken(&after, 0), out_of_turn(2, 1));
+    let missing = DifferenceError::Number {
+        expected: number(&base).unwrap(),
+        found: number(&after).unwrap(),
+    };
+    assert_eq!(taken(&base, 1), Err(missing));
+    // It is in there already.
+    assert_eq!(taken(&after, 0).as_ref(), Ok(&after));
     let after = taken(&after, 1).unwrap();
     assert_eq!(taken(&after, 2), Ok(last));
     // One that belongs to another state.
-    let strange = Hub::new(Config::default()).unwrap().save();
+    let strange = Hub::<u8>::new(Config::default()).unwrap().save();
     let changed = |change: fn(&mut Value)| {
         let mut it = serde_json::to_value(&differences[0]).unwrap();
         change(&mut it);
@@ -177,7 +182,12 @@ fn a_difference_out_of_turn_is_refused() {
     assert_eq!(base.clone().apply(gone), Err(DifferenceError::Base));
     let gone = changed(|it| it["gone_runs"] = vec![7].into());
     assert_eq!(base.clone().apply(gone), Err(DifferenceError::Base));
+    let mut strange = serde_json::to_value(strange).unwrap();
+    strange["number"] = number(&base).into();
+    let strange: Saved<u8> = serde_json::from_value(strange).unwrap();
     assert_eq!(taken(&strange, 0), Err(DifferenceError::Base));
+    let back = changed(|it| it["number"] = 0.into());
+    assert_eq!(base.clone().apply(back), Err(DifferenceError::Base));
     let beyond: [fn(&mut Value); 2] = [
         |it| it["devices"][0][1]["lineage"]["at"] = u64::MAX.into(),
         |it| it["devices"][0][1]["lineage"]["gone"] = u64::MAX.into(),

@@ -1,5 +1,6 @@
 //! A hub, its devices, and a host that may stop at any moment.
 
+mod disk;
 mod host;
 mod things;
 
@@ -18,9 +19,10 @@ use crate::lineage::Entry;
 use crate::published::Rules;
 use crate::run::Stage;
 use crate::{
-    Command, Hub, Outcome, Placed, Published, Reject, RoutineId, Saved, Scheduler, Timer,
-    Visibility,
+    Command, Hub, Outcome, Placed, Published, Reject, RoutineId, Scheduler, Timer, Visibility,
 };
+
+use disk::Disk;
 
 /// So many steps after the last fault all is over.
 const ROUNDS: usize = 5_000;
@@ -56,9 +58,7 @@ pub(super) struct World<'a> {
     rules: Rules,
     storage: Storage,
     hub: Driver<Hub<u8>>,
-    /// What was stored last, as the hub knows it; and what base and differences come to.
-    last: Saved<u8>,
-    stored: Saved<u8>,
+    disk: Disk,
     now: Time,
     things: Vec<Thing>,
     witness: Witness,
@@ -103,8 +103,7 @@ impl<'a> World<'a> {
             bytes,
             rules,
             storage,
-            last: hub.save(),
-            stored: hub.save(),
+            disk: Disk::new(&hub),
             hub: Driver::new(hub),
             now: Time::ZERO,
             things: (0..devices).map(thing).collect(),

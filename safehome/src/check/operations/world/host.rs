@@ -108,7 +108,7 @@ impl World<'_> {
             self.learned(id, before);
         }
         self.watch()?;
-        self.store()?;
+        self.disk.store(self.hub.machine())?;
         if is_one {
             self.is_said_as_it_is(&events)?;
         }
@@ -122,20 +122,6 @@ impl World<'_> {
             self.carry_out(event, stop)?;
         }
         Ok(told)
-    }
-
-    /// What has changed is stored: with what was stored before it is the state.
-    fn store(&mut self) -> Result<(), String> {
-        let hub = self.hub.machine();
-        let difference = hub.difference(&mut self.last);
-        let stored = self.stored.clone().apply(difference);
-        self.stored = stored.map_err(|error| format!("a difference is refused: {error}"))?;
-        let mut whole = hub.save();
-        whole.number = self.stored.number;
-        if self.stored != whole || self.last != whole {
-            return Err(format!("{hub:?} is stored as {:?}", self.stored));
-        }
-        Ok(())
     }
 
     /// A device of which it is told that nothing is to be undone is as it should be.
@@ -271,7 +257,7 @@ impl World<'_> {
         self.summary.restarts += 1;
         self.unordered += self.hub.machine().counters().unordered;
         let saved = self.hub.machine().save();
-        let stored = (self.storage)(self.stored.clone())?;
+        let stored = (self.storage)(self.disk.read()?)?;
         let restored = Hub::restored(self.settings.config, self.rules, stored);
         let hub = restored.map_err(|error| format!("what was saved is refused: {error}"))?;
         if hub.save() != saved {
