@@ -11,7 +11,7 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use selvedge_celect::{Ballot, Celect, Command, Config, Lowest, Members, Message, Protocol};
-use selvedge_core::{Delta, Driver, Effect, Input, Member, Sha256Sortition, Sortition, Time};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, Sha256Sortition, Sortition, Span, Time};
 
 const SIZES: [u64; 3] = [64, 512, 4_096];
 
@@ -155,6 +155,8 @@ fn elections(criterion: &mut Criterion) {
                         ballot,
                         leader,
                         renewal: 0,
+                        lease: Span::ZERO,
+                        gone: false,
                         told: Arc::clone(&told),
                     };
                     let from = leader;

@@ -155,11 +155,15 @@ impl<A: Attribute> Celect<A> {
         let pool_of =
             |run: &Run, is_repeated| Self::pool(&self.peers, &self.attribute, run, is_repeated);
         let others = pool_of(run, false).len();
-        if !run.own && others < wanted && !self.rules.no_discovery() {
-            // Those whom we knew when the round began have become too few.
-            run.own = true;
-            self.answer_ourselves(cx);
-            return;
+        // Those whom we knew when the round began have become too few, or too few of them answer.
+        let is_short = others < wanted || run.asked_of(&self.peers) >= others;
+        if !run.wants && is_short && !self.rules.no_discovery() {
+            run.wants = true;
+            if !run.own {
+                run.own = true;
+                self.answer_ourselves(cx);
+                return;
+            }
         }
         let known = others + usize::from(run.own || lean);
         let is_starved = known < needed && !self.rules.no_discovery();
@@ -181,9 +185,9 @@ impl<A: Attribute> Celect<A> {
             });
         }
         let missing = wanted.saturating_sub(run.answered.len());
-        // Whoever has answered may have met others since.
-        let chosen = pool_of(run, !is_starved).draw(missing, cx);
-        self.ask(&chosen, others, cx);
+        // Whoever has answered may know others, and may have met some since.
+        let chosen = pool_of(run, !run.wants).draw(missing, cx);
+        self.ask(&chosen, cx);
     }
 
     /// Whom we appointed is dead, as far as can be told: asks anew without it.

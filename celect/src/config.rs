@@ -79,17 +79,21 @@ pub struct Config {
     /// Over how long the beginnings of those who hear that are spread, so that not all begin.
     /// Zero for at once. Default 200 ms.
     pub spread: Span,
-    /// How long a leader leads without being renewed, by every node's own clock. `None`, the
-    /// default, is for ever. Needs `retries` above 0, since acknowledgements renew it. A host's clock
+    /// How long this node leads without being renewed, by every node's own clock. `None`, the
+    /// default, is for ever. Those who follow it are told, and what they are set to themselves does
+    /// not matter. Needs `retries` above 0, since acknowledgements renew it. A host's clock
     /// has to go on while the host sleeps; see [the crate page](crate#clocks).
     pub lease: Option<Span>,
     /// By how much two clocks may run apart, in parts per million: the leader takes its lease to be
-    /// so much shorter. At most 666,666: a lease that is two thirds shorter is over when it is to be
-    /// renewed. Default 1,000.
+    /// so much shorter, and renews it every third of that. At most 666,666, which leaves a third.
+    /// Default 1,000.
     pub drift: u32,
-    /// How many nodes an initiator passes over at a time, fewer where a frame cannot name so many.
-    /// One more that does not answer forgets the first; an answer that names one more who is over
-    /// does not count. From 1. Default 16.
+    /// How many of those whom an initiator passes over its queries name, fewer where a frame cannot
+    /// name so many. For each one more they ask for one candidate more, as long as an answer in a
+    /// frame of [`frame_budget`](Self::frame_budget) can name one behind all of these: 3 more in the
+    /// shortest frame (1 with `Preferred` and `Hybrid`), 88 by default. Beyond that one who does not
+    /// answer forgets the first, and an answer that names one who is over does not count. From 1.
+    /// Default 16.
     pub exclude_limit: u8,
     /// The longest frame in bytes, header and sender included: from 127. Lists are cut to fit.
     /// Default 1,400.
@@ -318,7 +322,7 @@ impl Config {
 /// The shortest lease, in microseconds: a third of it is the time between renewals.
 const LEASE_MIN: u64 = 3_000;
 
-/// The most that leaves more than a third of any lease.
+/// The most that leaves a third of any lease.
 const DRIFT_MAX: u32 = 666_666;
 
 /// Which setting cannot work.
@@ -342,7 +346,7 @@ pub enum ConfigError {
     /// It would be over at once.
     #[error("the lease is {0:?}: give at least 3 ms, and several round trips")]
     Lease(Span),
-    /// A lease would be over before it is renewed.
+    /// Too little of a lease would be left.
     #[error("drift is {0} parts per million: give at most {DRIFT_MAX}")]
     Drift(u32),
     /// Nobody could be passed over.

@@ -8,7 +8,8 @@ pub struct Counters {
     /// [`Config::peer_limit`](crate::Config::peer_limit) others were there. No event says so.
     pub no_room: u64,
     /// Answers to runs, rounds and samples that are over, or of nodes that were not asked; those
-    /// that name somebody who is over, when no more can be passed over; NOTIFYLEADER to a former
+    /// that name somebody who is over, when no more can be passed over, or only some of those who are
+    /// passed over; NOTIFYLEADER to a former
     /// life; and reports and estimates that come late, twice, or by a ballot that is not followed.
     pub stale: u64,
     /// Rounds in which all were asked anew: a would-be leader did not answer or is over, all

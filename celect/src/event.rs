@@ -62,7 +62,8 @@ pub enum Event {
         /// By which another one leads.
         by: Ballot,
     },
-    /// The membership service says that the leader failed, which may be wrong, or left.
+    /// The membership service says that the leader failed, which may be wrong, or left; or whoever
+    /// told us of it believes so.
     Lost {
         /// Who.
         leader: Member,

@@ -97,6 +97,7 @@ impl<A: Attribute> Celect<A> {
             member: self.me,
             ballot,
             renewal: 0,
+            lease: self.config.lease.unwrap_or_default(),
             lost: false,
         };
         let led = self.leads().is_some();
@@ -116,29 +117,38 @@ impl<A: Attribute> Celect<A> {
     pub(crate) fn leader_heard(
         &mut self,
         from: Member,
-        (ballot, member, renewal): (Ballot, Member, u32),
+        (heard, gone): (Leadership, bool),
         told: &[Member],
         cx: &mut Context<'_, Self>,
     ) {
-        self.epoch = self.epoch.max(ballot.epoch);
-        let heard = Leadership {
+        let Leadership {
             member,
             ballot,
             renewal,
-            lost: false,
-        };
+            ..
+        } = heard;
+        self.epoch = self.epoch.max(ballot.epoch);
         let mut is_new = false;
-        self.confirm(ballot);
+        if !gone {
+            self.confirm(ballot);
+        }
         if self.supersedes(heard) {
-            self.adopt(heard, cx);
+            // What it says itself is news to whoever has it from others that it is gone.
+            let renewal = renewal.wrapping_sub(gone.into());
+            self.adopt(Leadership { renewal, ..heard }, cx);
             is_new = true;
-            self.pass_on(heard, from, told, cx);
+            if gone {
+                self.tell_no_longer(cx);
+            } else {
+                self.pass_on(heard, from, told, cx);
+            }
             self.renewed(cx);
         } else if let Some(known) = self.leader
             && known.ballot == ballot
             && known.member == member
         {
             if member != self.me
+                && !gone
                 && serial_newer(renewal, known.renewal)
                 && (!known.lost || self.is_credible(from, member))
             {
@@ -163,11 +173,13 @@ impl<A: Attribute> Celect<A> {
         }
         // Whoever acknowledges follows.
         let is_given_up = |it: Leadership| it.ballot == ballot && it.lost;
-        if !self.leader.is_some_and(is_given_up) {
+        if !gone && !self.leader.is_some_and(is_given_up) {
             self.acknowledge(from, ballot, renewal, cx);
         }
         self.finish(cx);
-        if is_new {
+        if is_new && gone {
+            self.lose(cx);
+        } else if is_new {
             self.doubt(from, cx);
         }
     }

@@ -1,6 +1,6 @@
 //! What the membership service says, and what follows from it.
 
-use selvedge_core::{Context, Delta, Member, NodeId};
+use selvedge_core::{Context, Delta, Member, NodeId, Span};
 
 use crate::peers::Standing;
 use crate::{Attribute, Celect, Event, Reject, Timer};
@@ -76,7 +76,7 @@ impl<A: Attribute> Celect<A> {
             && leader.member == member
             && leader.lost
             // A lease that ran out is renewed by the leader alone.
-            && self.config.lease.is_none()
+            && leader.lease == Span::ZERO
         {
             leader.lost = false;
             let ballot = leader.ballot;

@@ -2,8 +2,8 @@
 //!
 //! # Argument
 //!
-//! Let a follower give a leader up when it has heard no renewal for a lease L by its own clock, and
-//! let a leader take a lease for T = L less [`Config::drift`](crate::Config::drift) by its own, so
+//! Let a follower give a leader up when it has heard no renewal for a lease L by its own clock, where
+//! L is the leader's and stands in each LEADER, and let a leader take it for T = L less [`Config::drift`](crate::Config::drift) by its own, so
 //! that T has passed before L whenever the two clocks' rates differ by no more than the drift.
 //!
 //! 1. Renewal r is sent at s(r). Its expiry, a timer of its own, is armed *in that step*, for
@@ -24,12 +24,13 @@
 //! The clock of a host may not run slower than the drift allows, and not stop: one that stands still
 //! while the host sleeps is outside of this.
 //!
-//! Renewals are sent every third of L, so of those before the latest three at most are not over:
+//! Renewals are sent every third of T, so of those before the latest three at most are not over:
 //! that bounds the timers. A leader that has as many on their way when the next is due has ended.
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
-use selvedge_core::{Context, Member, NodeId, Span, Time, Untracked};
+use selvedge_core::{Context, Incarnation, Member, NodeId, Span, Time, Untracked};
 use smallvec::SmallVec;
 
 use crate::machine::Leadership;
@@ -45,7 +46,7 @@ pub(crate) struct Lease {
     /// announcement.
     sent: SmallVec<[Sent; ON_THE_WAY]>,
     /// The last one that each node has acknowledged. One that flaps, or restarts, is one.
-    acknowledged: BTreeMap<NodeId, u32>,
+    acknowledged: BTreeMap<NodeId, (Incarnation, u32)>,
     /// Until when enough follow. The timers decide; this is for the host.
     until: Untracked<Option<Time>>,
 }
@@ -84,13 +85,14 @@ impl Lease {
     }
 
     /// This node has heard this renewal: returns where it is. O(log n).
-    fn acknowledge(&mut self, from: NodeId, renewal: u32) -> Option<usize> {
+    fn acknowledge(&mut self, from: Member, renewal: u32) -> Option<usize> {
         let at = self.position(renewal)?;
-        let before = self.acknowledged.get(&from);
-        let before = before.and_then(|&it| self.position(it));
+        let before = self.acknowledged.get(&from.id);
+        let before = before.and_then(|&(_, it)| self.position(it));
         let first = before.map_or(0, |it| it + 1);
         if first <= at {
-            self.acknowledged.insert(from, renewal);
+            self.acknowledged
+                .insert(from.id, (from.incarnation, renewal));
             let heard = self.sent.iter_mut().take(at + 1).skip(first);
             heard.for_each(|it| it.heard += 1);
         }
@@ -101,7 +103,7 @@ impl Lease {
     /// twice if it comes back. O(log n).
     pub(crate) fn forget(&mut self, node: NodeId) {
         let acknowledged = self.acknowledged.remove(&node);
-        if let Some(at) = acknowledged.and_then(|it| self.position(it)) {
+        if let Some(at) = acknowledged.and_then(|(_, it)| self.position(it)) {
             let heard = self.sent.iter_mut().take(at + 1);
             heard.for_each(|it| it.heard = it.heard.saturating_sub(1));
         }
@@ -130,7 +132,14 @@ impl Lease {
     fn tidy(&mut self) {
         let sent = &self.sent;
         let is_sent = |renewal: u32| sent.iter().any(|it| it.renewal == renewal);
-        self.acknowledged.retain(|_, &mut renewal| is_sent(renewal));
+        self.acknowledged
+            .retain(|_, &mut (_, renewal)| is_sent(renewal));
+    }
+
+    /// Who acknowledged one of those that are not over.
+    fn followers(&self) -> impl Iterator<Item = Member> + '_ {
+        let member = |(&id, &(incarnation, _))| Member { id, incarnation };
+        self.acknowledged.iter().map(member)
     }
 }
 
@@ -186,7 +195,7 @@ impl<A: Attribute> Celect<A> {
             cx.arm(sent.timer(), term);
             lease.sent.push(sent);
         }
-        cx.arm(Timer::Renew, Span(span.0 / 3));
+        cx.arm(Timer::Renew, Span(term.0 / 3));
     }
 
     /// How long a leader leads by its own clock: `drift` less than by its followers'.
@@ -207,7 +216,7 @@ impl<A: Attribute> Celect<A> {
             return;
         }
         let lease = self.lease.as_mut();
-        if let Some(at) = lease.and_then(|it| it.acknowledge(from.id, renewal)) {
+        if let Some(at) = lease.and_then(|it| it.acknowledge(from, renewal)) {
             self.settle_lease(at, cx);
         }
     }
@@ -219,7 +228,8 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// We lead, and a third of the lease has passed since the last renewal.
+    /// We lead, and a third of the lease has passed since the last renewal. Those who follow hear it,
+    /// also where our list lacks them.
     pub(crate) fn renew(&mut self, cx: &mut Context<'_, Self>) {
         if self.leads().is_none() || self.lease.is_none() {
             return;
@@ -239,16 +249,21 @@ impl<A: Attribute> Celect<A> {
         };
         leader.renewal = leader.renewal.wrapping_add(1);
         let leader = *leader;
-        let is_told = self.tell_all(leader, None, cx);
+        let followers = self.lease.iter().flat_map(Lease::followers);
+        let unlisted = followers.filter(|&it| !self.peers.is_listed(it) && !self.peers.is_gone(it));
+        let listed = self.peers.by_rank().len() - 1;
+        let room = (self.config.peer_limit as usize + 1).saturating_sub(listed);
+        let unlisted: Vec<Member> = unlisted.take(room).collect();
+        let is_told = self.tell_all(leader, unlisted, cx);
         self.send_renewal(leader.renewal, is_told, cx);
     }
 
     /// The leader whom we follow spoke: its lease begins again.
     pub(crate) fn renewed(&self, cx: &mut Context<'_, Self>) {
-        if let Some(lease) = self.config.lease
-            && self.leader().is_some()
-        {
-            cx.arm(Timer::Lease, lease);
+        match self.leader {
+            Some(leader) if leader.lost => {}
+            Some(leader) if leader.lease > Span::ZERO => cx.arm(Timer::Lease, leader.lease),
+            Some(_) | None => cx.disarm(Timer::Lease),
         }
     }
 
@@ -290,8 +305,7 @@ impl<A: Attribute> Celect<A> {
         self.forget_leader(cx);
         self.stop_leading(cx);
         // Whoever heard only now that we lead would follow us for a lease.
-        self.telling = None;
-        cx.disarm(Timer::Tell);
+        self.tell_no_longer(cx);
         cx.event(Event::Ended(ballot));
         // Those who could elect another one may have forgotten us.
         if self.config.reelect {
@@ -330,13 +344,13 @@ mod tests {
         let mut lease = Lease::default();
         lease.sent.extend([sent(0), sent(1)]);
         let heard = |it: &Lease| -> Vec<usize> { it.sent.iter().map(|it| it.heard).collect() };
-        let [one, two, three] = [1, 2, 3].map(NodeId);
+        let [one, two, three] = [1, 2, 3].map(|id| Member::new(id, 0));
         lease.acknowledge(one, 1);
         lease.acknowledge(two, 0);
         assert_eq!(heard(&lease), [2, 1]);
         for _ in 0..3 {
-            lease.forget(one);
-            lease.forget(three);
+            lease.forget(one.id);
+            lease.forget(three.id);
             assert_eq!(heard(&lease), [1, 0]);
             assert_eq!(lease.acknowledged.len(), 1);
             lease.acknowledge(one, 1);
@@ -344,7 +358,7 @@ mod tests {
         assert_eq!(heard(&lease), [2, 1]);
         // What is over counts no more.
         lease.sent.remove(0);
-        lease.forget(two);
+        lease.forget(two.id);
         assert_eq!(heard(&lease), [1]);
     }
 }

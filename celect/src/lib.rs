@@ -15,7 +15,7 @@
 //! |---|---|
 //! | of the leaders that a node hears of, the one with the larger [`Ballot`] leads, whatever order they come in; no two appointments share a ballot | ids are unique; a node that restarts has a new incarnation |
 //! | the leader that an election ends with is the lowest live node (theorem 1): [`Protocol::Base`], `Optimistic`, `Lean` | no live node is missing from more than [`Config::c`] lists *at any moment of the run, all misses counted together*; lists are those that the host told of; a live node that is appointed answers within [`Config::attempts`] timeouts, one that the initiator takes for failed within one; for `Optimistic` the initiator lives |
-//! | an election ends (theorem 2), also when the initiator or the one whom it appoints crashes | messages get through now and then; the crash of the initiator is told ([`Delta::Failed`](selvedge_core::Delta)) to somebody whom it asked, or somebody gave way to it; c + 1 nodes are reached from list to list |
+//! | an election ends (theorem 2), also when the initiator or the one whom it appoints crashes | messages get through now and then; the crash of the initiator is told ([`Delta::Failed`](selvedge_core::Delta)) to somebody whom it asked, or somebody gave way to it; c + 1 nodes are reached from list to list, the initiator being one of them; no more of the dead are on lists than can be passed over ([`Config::exclude_limit`]) |
 //! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; somebody is told, and hears no LEADER of it that is older than what it was told since of [`Config::peer_limit`] others |
 //! | all who are reached from the leader, from list to list, hear who leads | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
 //! | whoever joins later hears so, too | the same; the leader lists it, or no more than c lists lack it |
@@ -96,7 +96,8 @@
 //! ([`Event::Ended`]). Each renewal has an expiry that is armed when it is *sent* and takes the lease
 //! to be [`Config::drift`] shorter, and only a later renewal that enough have acknowledged takes its
 //! place. So the leader ends before each *of those who acknowledged* tells [`Event::LeaseOver`].
-//! `lease.rs` has the argument. It assumes of clocks
+//! `lease.rs` has the argument. The lease is that of the leader, and stands in each LEADER: what those
+//! who follow are set to themselves does not matter. It assumes of clocks
 //!
 //! - that their rates differ by no more than `drift`: the time of day does not matter;
 //! - that a host's clock goes on while the host sleeps, is stopped, or has no processor. Then the

@@ -1,6 +1,6 @@
 //! The state, and where each input goes.
 
-use selvedge_core::{Context, Input, Machine, Member, Ratio, Untracked};
+use selvedge_core::{Context, Input, Machine, Member, Ratio, Span, Untracked};
 
 use crate::config::{MILLION, is_miss};
 use crate::lease::Lease;
@@ -46,6 +46,8 @@ pub(crate) struct Leadership {
     pub(crate) member: Member,
     pub(crate) ballot: Ballot,
     pub(crate) renewal: u32,
+    /// Its own, whatever ours would be. Zero for ever.
+    pub(crate) lease: Span,
     /// It failed, left, or let its lease run out, as far as we know.
     pub(crate) lost: bool,
 }
@@ -111,6 +113,7 @@ impl<A: Attribute> Celect<A> {
             member,
             ballot,
             renewal: 0,
+            lease: self.config.lease.unwrap_or_default(),
             lost: false,
         });
     }
@@ -285,8 +288,19 @@ impl<A: Attribute> Celect<A> {
                 ballot,
                 leader,
                 renewal,
+                lease,
+                gone,
                 told,
-            } => self.leader_heard(from, (ballot, leader, renewal), &told, cx),
+            } => {
+                let heard = Leadership {
+                    member: leader,
+                    ballot,
+                    renewal,
+                    lease,
+                    lost: false,
+                };
+                self.leader_heard(from, (heard, gone), &told, cx);
+            }
             Message::Heard { ballot, renewal } => self.acknowledged(from, ballot, renewal, cx),
             Message::SampleQuery { run, from: first } => self.list_asked(from, run, first, cx),
             Message::SampleResponse {

@@ -2,9 +2,10 @@
 
 use alloc::sync::Arc;
 
-use selvedge_core::wire::{List, member_len, varint_len};
-use selvedge_core::{Member, NodeId};
+use selvedge_core::wire::{HEADER_LEN, List, MEMBER_MAX_LEN, member_len, varint_len};
+use selvedge_core::{Member, NodeId, Span};
 
+use crate::config::FRAME_MIN;
 use crate::{Ballot, Source};
 
 /// The protocol's kind in a frame header.
@@ -14,8 +15,16 @@ pub const KIND: u8 = 5;
 /// [`Config::y`](crate::Config::y) are by default allocate nothing.
 pub type Members = List<Member, 5>;
 
-/// The longest message without its lists: a ballot, a member, three numbers.
-pub(crate) const FIXED_MAX_LEN: usize = 1 + (10 + 15 + 5) + 15 + 5 + 3 * 3;
+/// The longest QUERY or RESPONSE without its lists: a ballot, and how long up to three lists are.
+pub(crate) const ASKED_MAX_LEN: usize = 1 + (10 + 15 + 5) + 3 * 3;
+
+/// How many names the shortest RESPONSE holds, whatever they are.
+pub(crate) const NAMES_MIN: usize =
+    (FRAME_MIN as usize - HEADER_LEN - MEMBER_MAX_LEN - ASKED_MAX_LEN) / MEMBER_MAX_LEN;
+
+/// The longest LEADER without its list: a ballot, a member, two numbers, a flag, and how long the list
+/// is.
+pub(crate) const LEADER_MAX_LEN: usize = 1 + (10 + 15 + 5) + 15 + 5 + 10 + 1 + 3;
 
 /// The longest part of a list without the list: two numbers, an id, one more number.
 pub(crate) const PART_MAX_LEN: usize = 1 + 5 + 5 + 10 + 1 + 3;
@@ -66,6 +75,11 @@ pub enum Message {
         leader: Member,
         /// How often its lease was renewed.
         renewal: u32,
+        /// How long it is followed without being renewed: its own [`Config::lease`](crate::Config::lease).
+        /// Zero for ever.
+        lease: Span,
+        /// Whether it led, and the sender believes that it is gone.
+        gone: bool,
         /// To whom else this is sent, in order and as far as they fit: they need not be told
         /// again. Shared by all copies of the message.
         #[cfg_attr(feature = "serde", serde(with = "selvedge_core::wire::items"))]
@@ -150,11 +164,15 @@ impl Message {
                 ballot,
                 leader,
                 renewal,
+                lease,
                 told,
+                ..
             } => {
                 ballot.encoded_len()
                     + member_len(*leader)
                     + varint_len((*renewal).into())
+                    + varint_len(lease.0)
+                    + 1
                     + members_len(told)
             }
             Self::Heard { ballot, renewal } => ballot.encoded_len() + varint_len((*renewal).into()),

@@ -6,7 +6,7 @@ use selvedge_core::wire::MEMBER_MAX_LEN;
 use selvedge_core::{Context, Member, NodeId, Rank, Ratio};
 
 use crate::attribute::key;
-use crate::message::{FIXED_MAX_LEN, Members, Message, cut};
+use crate::message::{ASKED_MAX_LEN, Members, Message, NAMES_MIN, cut};
 use crate::peers::Peers;
 use crate::pool::Pool;
 use crate::{Attribute, Ballot, Celect, Config, Event, Protocol, Timer};
@@ -24,11 +24,15 @@ pub(crate) struct Run {
     pub(crate) answered: Vec<Member>,
     /// Whether our own list is one of the answers.
     pub(crate) own: bool,
+    /// Whether those who are asked are to name others: we know too few, or too few of them answer.
+    pub(crate) wants: bool,
     /// The lowest first.
     pub(crate) candidates: Vec<(Rank, Member)>,
     pub(crate) unhealthy: Vec<Member>,
-    /// Who did not answer when it was appointed, in that order.
+    /// Who is passed over: who did not answer when it was appointed, or is over, in that order.
     pub(crate) exclude: Vec<Member>,
+    /// How many of them this round's queries do not name. So many more candidates are asked for.
+    pub(crate) unnamed: usize,
     pub(crate) x: u8,
     pub(crate) y: u8,
     pub(crate) named: Option<Named>,
@@ -61,9 +65,11 @@ impl Run {
             asked: Vec::new(),
             answered: Vec::new(),
             own: false,
+            wants: false,
             candidates: Vec::new(),
             unhealthy: Vec::new(),
             exclude: Vec::new(),
+            unnamed: 0,
             x,
             y,
             named: None,
@@ -113,19 +119,46 @@ impl Run {
         asked.retain(|it| it.id != node || answered.binary_search(it).is_ok());
     }
 
+    /// How many were asked of those who still may be.
+    pub(crate) fn asked_of(&self, peers: &Peers) -> usize {
+        let may_be = |it: &&Member| {
+            let is_met = self.met.binary_search(it).is_ok() && !peers.is_gone(**it);
+            (is_met || peers.is_listed(**it)) && !self.exclude.contains(it)
+        };
+        self.asked.iter().filter(may_be).count()
+    }
+
     /// How many lists it must rest on.
     pub(crate) fn needed(&self) -> usize {
         usize::from(self.tolerates.0) + 1
     }
 
-    /// Whether one more can be passed over and none be forgotten for it. A query has to name all of
-    /// them, or answers name them again.
+    /// Whether one more can be passed over and none be forgotten for it. A query names them, or
+    /// answers have to be long enough to name somebody behind them.
     pub(crate) fn has_room(&self, member: Member, config: &Config) -> bool {
-        let mut budget = config.list_budget(FIXED_MAX_LEN);
         let all = || self.exclude.iter().copied().chain([member]);
-        let named: Members = cut(all(), &mut budget);
-        named.len() == all().count() && named.len() <= usize::from(config.exclude_limit)
+        let unnamed = all().count() - named(all(), config).len();
+        unnamed < self.names(config)
     }
+
+    /// How many names an answer holds, whatever they are, where frames are as long as ours.
+    pub(crate) fn names(&self, config: &Config) -> usize {
+        let names = config.list_budget(ASKED_MAX_LEN) / MEMBER_MAX_LEN;
+        let names = if self.y > 0 { names / 2 } else { names };
+        names.min(EXCLUDED_MAX)
+    }
+
+    /// Whether all whom an answer names are passed over, though it may name the first ones of a list
+    /// alone. It is so short where its frame is: below them the sender may know somebody else.
+    fn is_cut_short(&self, candidates: &[Member]) -> bool {
+        candidates.len() >= NAMES_MIN && candidates.iter().all(|it| self.exclude.contains(it))
+    }
+}
+
+/// Those whom a query names of them: as many as may be, and fit.
+fn named(exclude: impl Iterator<Item = Member>, config: &Config) -> Members {
+    let mut budget = config.list_budget(ASKED_MAX_LEN);
+    cut(exclude.take(config.exclude_limit.into()), &mut budget)
 }
 
 /// Puts something into a sorted list, once.
@@ -182,6 +215,7 @@ impl<A: Attribute> Celect<A> {
         run.unhealthy.clear();
         run.named = None;
         run.ballot = run.last;
+        run.unnamed = run.exclude.len() - named(run.exclude.iter().copied(), &self.config).len();
         let pool = Self::pool(&self.peers, &self.attribute, run, false);
         let known = pool.len();
         let chosen = pool.draw(wanted, cx);
@@ -191,8 +225,9 @@ impl<A: Attribute> Celect<A> {
         run.candidates.reserve(2 * usize::from(run.x));
         run.unhealthy.reserve(2 * usize::from(run.y));
         // Where others are too few ours is one more list.
-        run.own = lean || known < wanted && !self.rules.no_discovery();
-        self.ask(&chosen, known, cx);
+        run.wants = known < wanted && !self.rules.no_discovery();
+        run.own = lean || run.wants;
+        self.ask(&chosen, cx);
         cx.arm(Timer::Answer, self.config.timeout);
         if self.run.as_ref().is_some_and(|run| run.own) {
             self.answer_ourselves(cx);
@@ -246,26 +281,27 @@ impl<A: Attribute> Celect<A> {
         Pool::new(peers, attribute, &run.met, without)
     }
 
-    /// Asks these, of so many who might be asked.
-    pub(crate) fn ask(&mut self, members: &[Member], known: usize, cx: &mut Context<'_, Self>) {
+    /// Asks these.
+    pub(crate) fn ask(&mut self, members: &[Member], cx: &mut Context<'_, Self>) {
         let (wanted, _) = self.wanted();
-        let mut budget = self.config.list_budget(FIXED_MAX_LEN);
         let Some(run) = &mut self.run else {
             return;
         };
-        let want = if known < wanted && !self.rules.no_discovery() {
+        let want = if run.wants {
             u16::try_from(wanted).unwrap_or(u16::MAX)
         } else {
             0
         };
-        let exclude: Members = cut(run.exclude.iter().copied(), &mut budget);
+        let exclude = named(run.exclude.iter().copied(), &self.config);
+        let x = usize::from(run.x).saturating_add(run.unnamed);
+        let x = u8::try_from(x).unwrap_or(u8::MAX);
         for &member in members {
             put(&mut run.asked, member);
             cx.send(
                 member,
                 Message::Query {
                     ballot: run.ballot,
-                    x: run.x,
+                    x,
                     y: run.y,
                     want,
                     exclude: exclude.clone(),
@@ -277,7 +313,7 @@ impl<A: Attribute> Celect<A> {
     /// What we know, for an initiator: the `x` lowest and the `y` most suspected; and how many bytes
     /// are left. O(x + y) and what is excluded, whatever the number of members.
     pub(crate) fn answer(&self, x: u8, y: u8, exclude: &[Member]) -> (Members, Members, usize) {
-        let mut budget = self.config.list_budget(FIXED_MAX_LEN);
+        let mut budget = self.config.list_budget(ASKED_MAX_LEN);
         let exclude = first(exclude, EXCLUDED_MAX);
         let mut unhealthy = Members::new();
         if y > 0 {
@@ -359,14 +395,20 @@ impl<A: Attribute> Celect<A> {
         let Some(run) = &mut self.run else {
             return;
         };
+        let x = usize::from(run.x).saturating_add(run.unnamed);
+        let candidates = first(candidates, x);
+        if candidates.len() < x && run.is_cut_short(candidates) {
+            self.counters.stale += 1;
+            return;
+        }
         // Two lives of a node have one list.
         run.answered.retain(|it| it.id != from.id);
         put(&mut run.answered, from);
-        let (x, y) = (run.x.into(), run.y.into());
+        let y = run.y.into();
         if !known.is_empty() {
             self.meet(first(known, wanted), cx);
         }
-        self.absorb(first(candidates, x), first(unhealthy, y), false);
+        self.absorb(candidates, first(unhealthy, y), false);
         self.evaluate(cx);
     }
 
@@ -379,14 +421,15 @@ impl<A: Attribute> Celect<A> {
         };
         let mut new = Vec::new();
         for &member in known {
-            if run.met.len() < wanted && member.id != me.id && !run.met.contains(&member) {
+            // Who is listed may be dead, and is not to take the place of another one.
+            let is_met = member.id == me.id
+                || peers.is_listed(member)
+                || peers.is_gone(member)
+                || run.exclude.contains(&member)
+                || run.met.contains(&member);
+            if run.met.len() < wanted && !is_met {
                 put(&mut run.met, member);
-                if !peers.is_listed(member)
-                    && !peers.is_gone(member)
-                    && !run.exclude.contains(&member)
-                {
-                    put(&mut new, member);
-                }
+                put(&mut new, member);
             }
         }
         if new.is_empty() {
@@ -394,9 +437,8 @@ impl<A: Attribute> Celect<A> {
         }
         run.overdue = 0;
         let missing = wanted.saturating_sub(run.asked.len());
-        let all = Self::pool(peers, &self.attribute, run, false).len();
         let new = Pool::of(&new).draw(missing, cx);
-        self.ask(&new, all, cx);
+        self.ask(&new, cx);
     }
 
     /// Whom an answer names that is certainly over. Where preferences count it does no harm.
@@ -406,8 +448,14 @@ impl<A: Attribute> Celect<A> {
         if is_skipped || self.config.protocol.prefers() {
             return None;
         }
-        let mut named = candidates.iter().copied().take(run.x.into());
-        named.find(|&it| self.peers.is_over(self.peers.latest(it)))
+        let x = usize::from(run.x).saturating_add(run.unnamed);
+        let named = candidates.iter().copied().take(x);
+        let lowest = named
+            .filter(|it| !run.exclude.contains(it))
+            .take(run.x.into());
+        let mut lowest = lowest.map(|it| (it, self.peers.latest(it)));
+        let over = lowest.find(|&(_, latest)| self.peers.is_over(latest));
+        over.map(|(named, _)| named)
     }
 
     /// Adds an answer to what is known.
@@ -424,7 +472,8 @@ impl<A: Attribute> Celect<A> {
             // Most answers name the same ones, and a rank is a hash.
             let is_known =
                 |&(_, other): &(Rank, Member)| other == member || other.supersedes(member);
-            if self.peers.is_over(member) || run.candidates.iter().any(is_known) {
+            let is_passed_over = self.peers.is_over(member) || run.exclude.contains(&member);
+            if is_passed_over || run.candidates.iter().any(is_known) {
                 continue;
             }
             run.candidates

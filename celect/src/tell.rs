@@ -10,7 +10,7 @@ use core::iter;
 use selvedge_core::{Context, Incarnation, Member, NodeId};
 
 use crate::machine::Leadership;
-use crate::message::{FIXED_MAX_LEN, Message, cut};
+use crate::message::{LEADER_MAX_LEN, Message, cut};
 use crate::{Attribute, Ballot, Celect, Timer};
 
 /// Whom we tell, and who has not heard yet.
@@ -28,21 +28,23 @@ pub(crate) struct Telling {
 }
 
 impl<A: Attribute> Celect<A> {
-    /// We lead: tells all on our list, and who appointed us. Returns whether that is anybody.
+    /// We lead: tells all on our list, and these besides. Returns whether that is anybody.
     pub(crate) fn tell_all(
         &mut self,
         leader: Leadership,
-        by: Option<Member>,
+        besides: impl IntoIterator<Item = Member>,
         cx: &mut Context<'_, Self>,
     ) -> bool {
         let mut pending: BTreeSet<Member> = self.peers.iter().collect();
-        pending.extend(by);
+        pending.extend(besides);
         let is_told = !pending.is_empty();
         if self.config.retries == 0 {
             cx.multicast(Message::Leader {
                 ballot: leader.ballot,
                 leader: leader.member,
                 renewal: leader.renewal,
+                lease: leader.lease,
+                gone: leader.lost,
                 told: Arc::default(),
             });
         } else {
@@ -88,11 +90,10 @@ impl<A: Attribute> Celect<A> {
         cx: &mut Context<'_, Self>,
     ) {
         if pending.is_empty() {
-            self.telling = None;
-            cx.disarm(Timer::Tell);
+            self.tell_no_longer(cx);
             return;
         }
-        let mut budget = self.config.list_budget(FIXED_MAX_LEN);
+        let mut budget = self.config.list_budget(LEADER_MAX_LEN);
         let all = union(pending.iter().copied(), told.iter().copied());
         let telling = Telling {
             ballot: leader.ballot,
@@ -103,10 +104,16 @@ impl<A: Attribute> Celect<A> {
             is_given_up: false,
         };
         for &member in &telling.pending {
-            cx.send(member, telling.message(leader.member));
+            cx.send(member, telling.message(leader));
         }
         self.telling = Some(telling);
         cx.arm(Timer::Tell, self.config.resend);
+    }
+
+    /// There is nobody to tell, or nothing.
+    pub(crate) fn tell_no_longer(&mut self, cx: &mut Context<'_, Self>) {
+        self.telling = None;
+        cx.disarm(Timer::Tell);
     }
 
     /// Somebody came onto our list and must hear who leads. The leader tells it; and as it may be
@@ -139,7 +146,7 @@ impl<A: Attribute> Celect<A> {
                 telling.pending.insert(member);
                 telling.tries = 0;
                 telling.is_given_up = false;
-                cx.send(member, telling.message(leader.member));
+                cx.send(member, telling.message(leader));
                 if !is_armed {
                     cx.arm(Timer::Tell, self.config.resend);
                 }
@@ -171,13 +178,15 @@ impl<A: Attribute> Celect<A> {
     /// Says who leads, once.
     pub(crate) fn say(&self, to: Member, leader: Leadership, cx: &mut Context<'_, Self>) {
         let told = self.peers.iter().chain([self.me]);
-        let mut budget = self.config.list_budget(FIXED_MAX_LEN);
+        let mut budget = self.config.list_budget(LEADER_MAX_LEN);
         cx.send(
             to,
             Message::Leader {
                 ballot: leader.ballot,
                 leader: leader.member,
                 renewal: leader.renewal,
+                lease: leader.lease,
+                gone: leader.lost,
                 told: cut(told, &mut budget),
             },
         );
@@ -232,8 +241,7 @@ impl<A: Attribute> Celect<A> {
             telling.pending.remove(&gone);
         }
         if telling.pending.is_empty() {
-            cx.disarm(Timer::Tell);
-            self.telling = None;
+            self.tell_no_longer(cx);
         }
     }
 
@@ -251,18 +259,20 @@ impl<A: Attribute> Celect<A> {
         }
         telling.tries += 1;
         for &member in &telling.pending {
-            cx.send(member, telling.message(leader.member));
+            cx.send(member, telling.message(leader));
         }
         cx.arm(Timer::Tell, self.config.resend);
     }
 }
 
 impl Telling {
-    fn message(&self, leader: Member) -> Message {
+    fn message(&self, leader: Leadership) -> Message {
         Message::Leader {
             ballot: self.ballot,
-            leader,
+            leader: leader.member,
             renewal: self.renewal,
+            lease: leader.lease,
+            gone: leader.lost,
             told: self.told.clone(),
         }
     }

@@ -13,7 +13,9 @@ mod counting;
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_celect::{Ballot, Celect, Command, Config, Lowest, Members, Message, Protocol};
-use selvedge_core::{Delta, Effect, Input, Member, NodeId, Outbox, Sha256Sortition, Sortition};
+use selvedge_core::{
+    Delta, Effect, Input, Member, NodeId, Outbox, Sha256Sortition, Sortition, Span,
+};
 
 use counting::{ByHand, Host, allocations};
 
@@ -126,6 +128,8 @@ impl<H: Host<Celect>> Lone<H> {
             ballot,
             leader,
             renewal: 0,
+            lease: Span::ZERO,
+            gone: false,
             told: told.into(),
         };
         let news = self.hear(leader.id.0, message.clone());

@@ -68,7 +68,11 @@ impl Node {
 
     /// Of the round that it was asked in.
     fn answer(&mut self, from: Member, ballot: Ballot, candidate: Member) -> Effects {
-        let candidates = [candidate].into_iter().collect();
+        self.answer_all(from, ballot, &[candidate])
+    }
+
+    fn answer_all(&mut self, from: Member, ballot: Ballot, candidates: &[Member]) -> Effects {
+        let candidates = candidates.iter().copied().collect();
         let (unhealthy, known) = (Members::new(), Members::new());
         let message = Message::Response {
             ballot,
@@ -106,6 +110,18 @@ fn queries(effects: &Effects) -> Vec<(u64, Ballot, Members)> {
     effects.iter().filter_map(query).collect()
 }
 
+/// How many candidates those who are asked are to name.
+fn candidates_wanted(effects: &Effects) -> Vec<u8> {
+    let wanted = |it: &Effect<Celect<ById>>| match it {
+        Effect::Send {
+            message: Message::Query { x, .. },
+            ..
+        } => Some(*x),
+        _ => None,
+    };
+    effects.iter().filter_map(wanted).collect()
+}
+
 /// Who is appointed.
 fn appointed(effects: &Effects) -> Option<Member> {
     effects.iter().find_map(|effect| match effect {
@@ -136,9 +152,9 @@ fn an_answer_that_names_one_who_has_left_is_asked_for_again() {
     assert_eq!(appointed(&effects), Some(member(2)));
 }
 
-/// As above, when nobody more can be excluded: the answer does not count.
+/// As above, when a query may name no more: it asks for one candidate more instead.
 #[test]
-fn an_answer_that_names_one_who_has_left_never_counts() {
+fn behind_those_whom_a_query_does_not_name_another_candidate_is_asked_for() {
     let config = Config {
         exclude_limit: 1,
         ..Config::new(1, 0)
@@ -148,10 +164,12 @@ fn an_answer_that_names_one_who_has_left_never_counts() {
     node.learn(Delta::Left(member(2)));
     let asked = queries(&node.ask(Command::Elect));
     let asked = queries(&node.answer(member(3), asked[0].1, member(1)));
-    assert_eq!(node.answer(member(3), asked[0].1, member(2)), []);
-    assert_eq!(node.driver.machine().counters().stale, 1);
+    let effects = node.answer(member(3), asked[0].1, member(2));
+    assert_eq!(candidates_wanted(&effects), [2, 2]);
+    let asked = queries(&effects);
+    assert_eq!(asked[0].2[..], [member(1)]);
     assert_eq!(node.answer(member(4), asked[0].1, member(4)), []);
-    let effects = node.answer(member(3), asked[0].1, member(3));
+    let effects = node.answer_all(member(3), asked[0].1, &[member(2), member(3)]);
     assert_eq!(appointed(&effects), Some(member(3)));
 }
 
@@ -187,20 +205,20 @@ fn fewer_suspects_are_asked_for_where_all_who_are_named_are_among_them() {
     assert_eq!(node.driver.machine().counters().rounds, 1);
 }
 
-/// c = 1 is kept by two lists, and a list that its owner forgot is not two.
+/// c = 2 is kept by three lists, and a list that its owner forgot is not two.
 #[test]
 fn two_lives_of_a_node_are_one_answer() {
-    let mut node = Node::new(Config::new(1, 0), &[2, 3]);
+    let mut node = Node::new(Config::new(2, 0), &[2, 3, 4]);
     let asked = queries(&node.ask(Command::Elect));
     let ballot = asked[0].1;
     node.answer(member(3), ballot, member(3));
-    // 2 is slow, so the later life of 3 is asked too.
+    // 2 and 4 are slow, so the later life of 3 is asked too, and the list of the initiator counts.
     node.learn(Delta::Joined(Member::new(3, 1)));
     let again = queries(&node.pass(Span::secs(10)));
     assert!(again.iter().any(|(id, ..)| *id == 3), "{again:?}");
     let later = Member::new(3, 1);
     assert_eq!(appointed(&node.answer(later, ballot, later)), None);
-    let effects = node.answer(member(2), ballot, member(2));
+    let effects = node.answer(member(4), ballot, member(2));
     assert_eq!(appointed(&effects), Some(member(2)));
 }
 
@@ -275,10 +293,11 @@ fn a_newcomer_without_a_place_is_told_once() {
     assert!(later.iter().any(|it| is_told(it, 4)), "{later:?}");
 }
 
-/// In the shortest frames three names of the longest kind fit. A fourth that did not would be named
-/// by all again, and hide whoever is behind it.
+/// In the shortest frames four names of the longest kind fit, in a query and in an answer. So of
+/// seven who are passed over a query names four, and an answer can name one behind the others. An
+/// eighth would hide whoever is behind it.
 #[test]
-fn no_more_are_passed_over_than_a_query_can_name() {
+fn no_more_are_passed_over_than_queries_and_answers_can_name() {
     let config = Config {
         frame_budget: 127,
         attempts: 1,
@@ -288,18 +307,21 @@ fn no_more_are_passed_over_than_a_query_can_name() {
     let mut node = Node::called(long(99), config, &[]);
     node.learn(Delta::Joined(long(90)));
     let mut asked = queries(&node.ask(Command::Elect));
-    for nth in 0..5 {
+    for nth in 0..9 {
         let effects = node.answer(long(90), asked[0].1, long(nth));
         assert_eq!(appointed(&effects), Some(long(nth)));
-        asked = queries(&node.pass(node.driver.machine().config().timeout));
-        let first = nth.saturating_sub(2);
-        let named: Members = (first..=nth).map(long).collect();
+        let effects = node.pass(node.driver.machine().config().timeout);
+        asked = queries(&effects);
+        let first = nth.saturating_sub(6);
+        let named: Members = (first..=nth).take(4).map(long).collect();
         assert_eq!(asked[0].2, named);
+        let unnamed = (first..=nth).skip(4).count() as u8;
+        assert_eq!(candidates_wanted(&effects), [1 + unnamed]);
     }
 }
 
-/// Four who have left are named in turn by one who has not heard so. Three of them fill the shortest
-/// frame: were the first forgotten for the fourth, it would be named again, and so on without end.
+/// Eight who have left are named by one who has not heard so. Seven of them fill the shortest frames:
+/// were the first forgotten for the eighth, it would be named again, and so on without end.
 #[test]
 fn who_has_left_is_not_passed_over_in_turn_for_ever() {
     let config = Config {
@@ -309,18 +331,50 @@ fn who_has_left_is_not_passed_over_in_turn_for_ever() {
     let long = |nth: u64| Member::new(u64::MAX - 100 + nth, u32::MAX);
     let mut node = Node::called(long(99), config, &[]);
     node.learn(Delta::Joined(long(90)));
-    for nth in 0..4 {
+    for nth in 0..8 {
         node.learn(Delta::Left(long(nth)));
     }
-    let mut asked = queries(&node.ask(Command::Elect));
+    let mut effects = node.ask(Command::Elect);
     let mut rounds = 0;
-    while let Some((_, ballot, exclude)) = asked.pop() {
+    while let Some((_, ballot, exclude)) = queries(&effects).pop() {
         rounds += 1;
-        assert!(rounds <= 4, "no time has passed, and {rounds} rounds have");
-        let lowest = (0..4).map(long).find(|it| !exclude.contains(it));
-        asked = queries(&node.answer(long(90), ballot, lowest.unwrap()));
+        assert!(rounds <= 8, "no time has passed, and {rounds} rounds have");
+        let wanted = candidates_wanted(&effects)[0].min(4);
+        let others = (0..8).map(long).filter(|it| !exclude.contains(it));
+        let lowest: Vec<Member> = others.take(wanted.into()).collect();
+        effects = node.answer_all(long(90), ballot, &lowest);
     }
-    assert_eq!(rounds, 4);
+    assert_eq!((rounds, node.driver.machine().counters().stale), (8, 1));
+}
+
+/// Four who are passed over and not named fill the shortest frame of one who answers: it may know
+/// somebody below them, so its answer does not count. One that ends before names all.
+#[test]
+fn an_answer_whose_frame_is_too_short_for_what_was_asked_does_not_count() {
+    let config = Config {
+        exclude_limit: 1,
+        attempts: 1,
+        ..Config::new(0, 0)
+    };
+    let mut node = Node::new(config, &[8]);
+    let mut asked = queries(&node.ask(Command::Elect));
+    for id in 1..=5 {
+        let named: Vec<Member> = (1..=id)
+            .map(member)
+            .filter(|it| !asked[0].2.contains(it))
+            .collect();
+        assert_eq!(
+            appointed(&node.answer_all(member(8), asked[0].1, &named)),
+            Some(member(id))
+        );
+        asked = queries(&node.pass(node.driver.machine().config().timeout));
+    }
+    let named: Vec<Member> = (2..=5).map(member).collect();
+    assert_eq!(node.answer_all(member(8), asked[0].1, &named), []);
+    assert_eq!(node.driver.machine().counters().stale, 1);
+    let named: Vec<Member> = [2, 3, 4, 5, 8].map(member).to_vec();
+    let effects = node.answer_all(member(8), asked[0].1, &named);
+    assert_eq!(appointed(&effects), Some(member(8)));
 }
 
 /// Those who followed may have restarted since, and know nothing of any leader.
@@ -361,6 +415,8 @@ fn a_leader_that_is_lost_before_its_election_is_over_is_replaced() {
         ballot,
         leader,
         renewal: 0,
+        lease: Span::ZERO,
+        gone: false,
         told: told.to_vec().into(),
     };
     node.hear(leader, message);
@@ -406,6 +462,8 @@ fn who_follows_already_answers_the_run_that_appointed_its_leader() {
         },
         leader: member(1),
         renewal: 0,
+        lease: Span::ZERO,
+        gone: false,
         told: [].into(),
     };
     node.hear(member(1), leader(1, 1));

@@ -13,7 +13,7 @@ use selvedge_celect::{
     Source,
 };
 use selvedge_core::wire::{Envelope, VERSION};
-use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Sha256Sortition, Time};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Sha256Sortition, Span, Time};
 
 fn frame(from: Member, message: &Message) -> Vec<u8> {
     let message = message.clone();
@@ -49,6 +49,8 @@ fn samples() -> Vec<Message> {
             ballot,
             leader: Member::new(1, 1),
             renewal: 128,
+            lease: Span(300),
+            gone: false,
             told: members(&[2, 3]).to_vec().into(),
         },
         Message::Heard { ballot, renewal: 1 },
@@ -84,7 +86,7 @@ fn the_format_stays_as_it_is() {
         "01050100 00 ac02090203 05 04 c801 01 0701",
         "01050100 01 ac02090203 02 0101 c80101 01 0701 00",
         "01050100 02 ac02090203 c801",
-        "01050100 03 ac02090203 0101 8001 02 0201 0301",
+        "01050100 03 ac02090203 0101 8001 ac02 00 02 0201 0301",
         "01050100 04 ac02090203 01",
         "01050100 05 ac02 c801",
         "01050100 06 ac02 02 c801 02 c80101 c90101 01",

@@ -89,7 +89,7 @@ fn answers() -> Vec<Case> {
                 commands: THIRD,
                 ..Setup { nodes: 3, ..dead }
             },
-            states: 51,
+            states: 47,
             rule: &[Published::RetriesTheDead],
             promise: Liveness,
             steps: 2,
@@ -161,7 +161,7 @@ fn orders() -> Vec<Case> {
                 bounds: A_CRASH,
                 ..Setup::full(2, 0, 0)
             },
-            states: 190,
+            states: 196,
             rule: &[Published::GivesUp],
             promise: Liveness,
             steps: 3,

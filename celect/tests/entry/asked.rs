@@ -157,3 +157,49 @@ fn dead_nodes_do_not_hide_a_live_one_for_ever() {
     mesh.pass(Span::secs(200));
     assert_eq!(mesh.leaders(), [Some(4); 3]);
 }
+
+/// The lowest are dead and on all lists, and more than a query may name.
+#[test]
+fn an_election_ends_however_few_a_query_may_name() {
+    let protocols = [Protocol::Base, Protocol::Lean, Protocol::Optimistic];
+    for (exclude_limit, dead) in (1..=3).flat_map(|limit| (0..=4).map(move |dead| (limit, dead))) {
+        for protocol in protocols {
+            let config = Config {
+                protocol,
+                exclude_limit,
+                frame_budget: 127,
+                ..Config::new(1, dead)
+            };
+            let dead = u64::from(dead);
+            let mut mesh = Mesh::new(dead + 2, config);
+            mesh.cut.extend(1..=dead);
+            mesh.elect(dead + 2);
+            mesh.pass(Span::secs(20));
+            let what = format!("{protocol:?}, {exclude_limit} named, {dead} dead");
+            assert_eq!(mesh.leaders(), [Some(dead + 1); 2], "{what}");
+            assert!(
+                !mesh.nodes[dead as usize + 1].machine().is_electing(),
+                "{what}"
+            );
+        }
+    }
+}
+
+/// 1 knows 2 to 4, of which 2 and 3 are dead, and 5 is on the list of 4 alone: with its own these are
+/// three lists. More are dead than f says, and nobody is told.
+#[test]
+fn an_election_ends_where_more_are_dead_than_f() {
+    for protocol in [Protocol::Base, Protocol::Lean, Protocol::Optimistic] {
+        let config = Config {
+            protocol,
+            ..Config::new(2, 0)
+        };
+        let lists = [vec![2, 3, 4], vec![], vec![], vec![1, 5], vec![1, 4]];
+        let mut mesh = Mesh::with_lists(&lists, config);
+        mesh.cut.extend([2, 3]);
+        mesh.elect(1);
+        mesh.pass(Span::secs(30));
+        assert_eq!(mesh.leaders(), [Some(1); 3], "{protocol:?}");
+        assert!(!mesh.nodes[0].machine().is_electing(), "{protocol:?}");
+    }
+}

@@ -24,6 +24,8 @@ fn leader_is(id: u64, told: &[u64]) -> Message {
         },
         leader: member(id),
         renewal: 0,
+        lease: Span::ZERO,
+        gone: false,
         told: told.iter().copied().map(member).collect(),
     }
 }

@@ -372,3 +372,81 @@ fn a_leader_whose_lease_is_over_announces_itself_no_more() {
     mesh.pass(Span::secs(20));
     assert_eq!(mesh.unicasts, sent);
 }
+
+/// 1 has a lease of 9 s; by their own settings 2 would give it up after 1 s, and 3 never.
+#[test]
+fn all_take_the_lease_of_the_leader() {
+    let mut mesh = Mesh::new(3, Config::new(1, 1));
+    for (id, lease) in [
+        (1, Some(Span::secs(9))),
+        (2, Some(Span::secs(1))),
+        (3, None),
+    ] {
+        let config = Config {
+            lease,
+            ..Config::new(1, 1)
+        };
+        let lives = Celect::new(member(id), config, ById).unwrap();
+        mesh.nodes[id as usize - 1] = Driver::new(lives);
+        for other in (1..=3).filter(|&it| it != id) {
+            mesh.tell(id, Delta::Joined(member(other)));
+        }
+    }
+    mesh.elect(3);
+    mesh.pass(Span::secs(60));
+    let given_up = |mesh: &Mesh| -> Vec<u64> {
+        let is_over = |it: &&(u64, Event)| matches!(it, (_, Event::LeaseOver { .. }));
+        mesh.events.iter().filter(is_over).map(|it| it.0).collect()
+    };
+    assert_eq!(mesh.leaders(), [Some(1); 3]);
+    assert!(given_up(&mesh).is_empty(), "it is renewed in time");
+    // What it sends is lost from now on. 2 and 3 hold on to it until it has ended.
+    mesh.cut.push(1);
+    mesh.pass(Span::secs(5));
+    assert!(mesh.nodes[0].machine().leads().is_some());
+    assert!(given_up(&mesh).is_empty());
+    mesh.pass(Span::secs(20));
+    let mut gone = given_up(&mesh);
+    gone.sort_unstable();
+    assert_eq!(gone, [2, 3], "both, whatever theirs is");
+    assert_eq!(mesh.leaders(), [Some(2); 2]);
+}
+
+/// The most drift that is allowed leaves a third of the lease, which is still longer than a round
+/// trip.
+#[test]
+fn with_every_drift_that_is_allowed_a_lease_is_renewed_before_it_is_over() {
+    for (lease, drift) in [(9_000, 0), (9_000, 1_000), (9_000, 666_666), (3, 666_666)] {
+        let config = Config {
+            lease: Some(Span::millis(lease)),
+            drift,
+            ..Config::new(1, 1)
+        };
+        let mut mesh = Mesh::new(3, config);
+        mesh.elect(3);
+        mesh.deliver();
+        let due = |timer| mesh.nodes[0].timers().find(|it| it.0 == timer).unwrap().1;
+        let (renewal, over) = (due(Timer::Renew), due(Timer::Expiry(0)));
+        assert!(
+            renewal.0 > 0 && renewal.0 * 3 <= over.0,
+            "{renewal:?}, {over:?}"
+        );
+    }
+}
+
+/// 1 lists nobody, and 2, which lists it, elects it. With c = 1 every node may be missing from one
+/// list.
+#[test]
+fn who_acknowledges_is_renewed_though_it_is_not_on_the_list_of_the_leader() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        ..Config::new(1, 0)
+    };
+    let mut mesh = Mesh::with_lists(&[vec![], vec![1]], config);
+    mesh.elect(2);
+    assert!(!ends(&mut mesh, |_| ()), "{:?}", mesh.events);
+    assert_eq!(mesh.leaders(), [Some(1); 2]);
+    assert!(mesh.nodes[0].machine().leads_until().is_some());
+    mesh.cut.push(2);
+    assert!(ends(&mut mesh, |_| ()));
+}

@@ -75,6 +75,8 @@ fn peers_that_misbehave_are_refused() {
         ballot,
         leader: member(1),
         renewal: 0,
+        lease: Span::ZERO,
+        gone: false,
         told: [].into_iter().collect(),
     };
     assert_eq!(refusal(member(2), claim), Misbehaviour::NotAppointed);

@@ -26,6 +26,8 @@ fn passes_on(mesh: &mut Mesh, (from, to): (u64, u64), leader: Member) {
         ballot,
         leader,
         renewal: 0,
+        lease: Span::ZERO,
+        gone: false,
         told: [].into_iter().collect(),
     };
     let from = member(from);

@@ -93,3 +93,29 @@ fn who_hears_that_its_leader_did_not_fail_is_told_that_it_leads_again() {
     ];
     assert_eq!(mesh.events, told.map(|event| (2, event)));
 }
+
+/// 3 comes when 1, which led, has failed, and hears of it from 2 alone. Nobody will tell 3 that 1
+/// failed, for 1 is not on its list; and 2 fails too before it has elected another one.
+#[test]
+fn who_hears_of_a_leader_from_one_that_gave_it_up_does_not_follow_it() {
+    let lists = [vec![2], vec![1], vec![]];
+    let mut mesh = Mesh::with_lists(&lists, Config::new(1, 0));
+    mesh.elect(1);
+    mesh.pass(Span::secs(1));
+    assert_eq!(mesh.leaders(), [Some(1), Some(1), None]);
+    mesh.cut.push(1);
+    mesh.tell(2, Delta::Failed(member(1)));
+    mesh.tell(2, Delta::Joined(member(3)));
+    mesh.tell(3, Delta::Joined(member(2)));
+    mesh.elect(3);
+    mesh.deliver();
+    assert_eq!(mesh.leader(3), None, "{:?}", mesh.events);
+    mesh.cut.push(2);
+    mesh.tell(3, Delta::Failed(member(2)));
+    mesh.command(3, Command::Tolerate { c: 0, f: 0 });
+    mesh.pass(Span::secs(60));
+    assert_eq!(mesh.leader(3), Some(3));
+    // Its ballot is above that of 1, of which it has heard.
+    let ballot = |id: usize| mesh.nodes[id - 1].machine().leader().unwrap().1;
+    assert!(ballot(3) > ballot(1));
+}

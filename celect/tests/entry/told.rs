@@ -121,6 +121,8 @@ fn restarted(config: Config) -> Mesh {
         ballot,
         leader,
         renewal: 0,
+        lease: Span::ZERO,
+        gone: false,
         told,
     };
     mesh.step(1, Input::Message { from, message }).unwrap();

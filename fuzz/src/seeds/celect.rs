@@ -1,8 +1,8 @@
 //! Frames of every kind of message, and elections with a course.
 
 use selvedge_celect::{Ballot, KIND, Members, Message};
-use selvedge_core::Member;
 use selvedge_core::wire::{Envelope, VERSION};
+use selvedge_core::{Member, Span};
 
 use super::Seed;
 use crate::decode::seal;
@@ -213,6 +213,8 @@ fn messages(
                 ballot,
                 leader: member,
                 renewal: number as u32,
+                lease: Span(number),
+                gone: number.is_multiple_of(3),
                 told: list(0).to_vec().into(),
             },
         ),

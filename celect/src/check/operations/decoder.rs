@@ -1,6 +1,6 @@
 //! Bytes as messages.
 
-use selvedge_core::Member;
+use selvedge_core::{Member, Span};
 use selvedge_sim::Bytes;
 
 use crate::{Ballot, Members, Message, Source};
@@ -30,6 +30,8 @@ pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message)
             ballot: ballot(bytes, from, first),
             leader: member(bytes, first),
             renewal: number(bytes) as u32,
+            lease: Span(number(bytes)),
+            gone: bytes.take() < 32,
             told: members(bytes, first).to_vec().into(),
         },
         7 => Message::Heard {

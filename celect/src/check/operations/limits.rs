@@ -56,7 +56,7 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
         (
             "passed over",
             run.exclude.len(),
-            config.exclude_limit.into(),
+            usize::from(config.exclude_limit) + run.names(config) - 1,
         ),
     ])
 }
