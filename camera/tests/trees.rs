@@ -251,6 +251,13 @@ fn a_tree_is_built_anew_once_for_each_attempt_that_broke() {
     assert!(node.entered);
     assert_eq!(node.hears(CHILD, broken(3)), []);
     assert_eq!(node.counters().rebuilt, 2);
+    node.command(Command::Exit);
+    // Nor of what others do for the request by which it is inside; former ones are over.
+    node.command(Command::Enter);
+    node.hears(CHILD, up(tree_of(0, 2, 1), None, &[], false));
+    assert!(node.driver.machine().token().is_some());
+    let release = Message::Release { number: 1, last: 2 };
+    assert_eq!(node.hears(CHILD, broken(1)), [(CHILD, release)]);
 }
 
 /// What is said to a former life is about a tree of that one.
