@@ -15,6 +15,8 @@ use selvedge_examples::udp::{
     Clock, Host, MAX_NODE_ID, Seed, Seen, Setup, Told, TrafficReport, Weather, new_life,
 };
 use selvedge_membership::{Config, Event, SuspicionLength};
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Duration, Interval, MissedTickBehavior, interval, sleep};
 use trouble::Watch;
@@ -147,11 +149,11 @@ impl Node {
         let weather = watch::Sender::new(Weather::lossy(Ratio::new(self.loss, 100)));
         let (events, mut seen) = mpsc::channel(EVENTS);
         let clock = Clock::start();
+        let incarnation = new_life().await.map_err(Failure::Entropy)?;
+        // From here on others may hear of this node, so it says good-bye.
+        let mut signals = Signals::listen()?;
         let host = Host::start(Setup {
-            me: Member {
-                id,
-                incarnation: new_life().await.map_err(Failure::Entropy)?,
-            },
+            me: Member { id, incarnation },
             listen: self.listen,
             socket: None,
             advertise: self.advertise.clone(),
@@ -183,14 +185,12 @@ impl Node {
         let mut reports = every(REPORTS);
         let (mut looks, mut watch) = (every(LOOKS), Watch::default());
 
-        let interrupted = interrupted();
-        tokio::pin!(interrupted);
         let patience = sleep(PATIENCE);
         tokio::pin!(patience);
         let mut waits = !self.join.is_empty();
         let ended = loop {
             tokio::select! {
-                asked = &mut interrupted => break asked,
+                asked = signals.recv() => break asked,
                 Ok(error) = &mut closed => break Err(Failure::Output(error)),
                 Some(event) = seen.recv() => {
                     waits &= !matches!(event.event, Told::Membership(Event::Identity(_)));
@@ -208,7 +208,7 @@ impl Node {
                 }
             }
         };
-        let left = say_goodbye(host, &mut log, &mut seen).await;
+        let left = say_goodbye(host, &mut log, &mut seen, &mut signals).await;
         log.finish();
         ended.and(left)
     }
@@ -241,12 +241,13 @@ async fn say_goodbye(
     host: Host,
     log: &mut Log,
     seen: &mut mpsc::Receiver<Seen>,
+    signals: &mut Signals,
 ) -> Result<(), Failure> {
     log.say("saying good-bye; Ctrl-C again to go at once");
     let known = others(&host).await?;
     tokio::select! {
         left = host.leave() => left?,
-        asked = interrupted() => {
+        asked = signals.recv() => {
             asked?;
             log.say("gone; the others will find out");
             return Ok(());
@@ -265,17 +266,43 @@ async fn others(host: &Host) -> Result<usize, Failure> {
     Ok(live.saturating_sub(1))
 }
 
-/// Ends when the user or the system asks the node to go.
-async fn interrupted() -> Result<(), Failure> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Signal)?;
+/// By which the user or the system asks the node to go.
+#[cfg(unix)]
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    /// From now on they do not kill the process.
+    fn listen() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(Failure::Signal);
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+        })
+    }
+
+    async fn recv(&mut self) -> Result<(), Failure> {
         tokio::select! {
-            asked = tokio::signal::ctrl_c() => asked.map_err(Failure::Signal),
-            _ = terminate.recv() => Ok(()),
+            _ = self.interrupt.recv() => Ok(()),
+            _ = self.terminate.recv() => Ok(()),
         }
     }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await.map_err(Failure::Signal)
+}
+
+/// By which the user asks the node to go.
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn listen() -> Result<Self, Failure> {
+        Ok(Self)
+    }
+
+    async fn recv(&mut self) -> Result<(), Failure> {
+        tokio::signal::ctrl_c().await.map_err(Failure::Signal)
+    }
 }

@@ -26,3 +26,16 @@ fn a_node_that_is_killed_and_started_again_at_once_has_a_later_life() {
         // To drop it is to kill it.
     }
 }
+
+/// From when on others may hear of a node, it says good-bye.
+#[cfg(unix)]
+#[test]
+fn a_node_that_is_asked_to_go_as_soon_as_it_listens_says_good_bye() {
+    for start in 0..30 {
+        let arguments = ["node", "--plain", "--listen", "127.0.0.1:0"];
+        let mut node = Running::start(SELVEDGE, &arguments);
+        node.wait_for("listens at");
+        let status = node.interrupt();
+        assert!(status.success(), "start {start}: {status}");
+    }
+}

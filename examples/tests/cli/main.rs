@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::std_instead_of_alloc,
     clippy::std_instead_of_core,
     reason = "helpers of tests are tests, too"
 )]
@@ -13,6 +14,8 @@ mod home;
 mod keys;
 mod live;
 mod lives;
+#[cfg(unix)]
+mod restarts;
 mod running;
 #[cfg(target_os = "linux")]
 mod stalled;

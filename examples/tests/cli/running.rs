@@ -83,15 +83,25 @@ impl Running {
 
     /// Presses Ctrl-C and waits for the end.
     pub(crate) fn interrupt(mut self) -> ExitStatus {
+        self.leave()
+    }
+
+    /// Presses Ctrl-C and waits for the end; what it said can still be read.
+    pub(crate) fn leave(&mut self) -> ExitStatus {
         self.signal("INT");
         self.child.wait().unwrap()
+    }
+
+    /// Kills it, and waits until its port is free.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
+        self.kill();
     }
 }
 
