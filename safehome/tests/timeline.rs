@@ -59,6 +59,29 @@ fn a_gap_is_taken_only_if_nobody_else_is_late_by_it() {
     );
 }
 
+/// Who waits for its first device needs the next ones as much later.
+#[test]
+fn a_delay_of_the_first_device_moves_the_places_on_the_others() {
+    let mut home = home(3);
+    submit(&mut home, &[(0, 100)]);
+    submit(&mut home, &[(0, 10), (1, 10), (2, 10)]);
+    // From 110 s on device 1 is needed.
+    let third = submit(&mut home, &[(1, 105)]);
+    home.rest();
+    assert_eq!(home.committed(third), Some(at(105_000)));
+}
+
+/// One for each device of a routine that finds its places at once.
+#[test]
+fn the_gaps_that_are_looked_at_are_counted() {
+    let mut home = home(2);
+    for _ in 0..2 {
+        submit(&mut home, &[(0, 1), (1, 1)]);
+    }
+    let counters = home.hub.machine().counters();
+    assert_eq!((counters.searched, counters.unplaced), (4, 0));
+}
+
 /// Every model and every scheduler but the weak one, which promises nothing.
 fn models() -> impl Iterator<Item = Config> {
     let eventual = [
