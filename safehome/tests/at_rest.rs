@@ -52,6 +52,7 @@ fn a_device_that_is_to_be_restored_stays() {
     );
     assert!(!home.hub.machine().is_quiet());
     home.pass(home.now + Span::millis(1_100));
+    assert!(!home.hub.machine().is_quiet(), "it is on its way");
     home.lands(0, Outcome::Refused);
     assert!(home.when(&Event::Stuck(A)).is_some());
     home.pass(home.now + Span::millis(500));
