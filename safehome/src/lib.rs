@@ -19,7 +19,7 @@
 //! | a device has one command on its way at a time | |
 //! | no two routines wait for each other, and every routine is finished | outcomes are reported, or [`Config::timeout`] passes; the host ticks |
 //! | under `GlobalStrict` one routine runs at a time; under `PartitionedStrict` those that run at a time use no device in common | |
-//! | of routines that set the same devices and ask for no state, one that was submitted later comes later: the last one wins | every [`Visibility`] but `Weak`; one that passes over all its commands is told when it ends |
+//! | of routines that set the same devices and ask for no state, one that was submitted later comes later: the last one wins | every [`Visibility`] but `Weak`; some device did commands of both: where so many were passed over that none did, either may come first, and the end is the same |
 //! | a routine that has not begun, or waits for a device, is overtaken there for [`Config::patience`] at most | [`Scheduler::JustInTime`] |
 //! | a hub that comes back from what it [saved](Saved) loses no command and does none twice | it was saved before its events were carried out; the device can be asked ([`Event::Ask`]), else what is unknown is restored; under `Weak`, no command acts [late](Command::Lateness) |
 //! | memory is bounded; nothing panics | [`Config::routine_limit`], [`Config::order_limit`], [`Config::device_limit`], [`Config::step_limit`] |

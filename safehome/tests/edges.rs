@@ -314,3 +314,27 @@ fn a_routine_is_told_of_from_its_beginning_to_its_end() {
         assert_eq!(told, expected);
     }
 }
+
+/// Two routines set the same devices, and each passes over what the other one did: no device has a
+/// state to lose, and who waits for nobody is told first.
+#[test]
+fn what_was_passed_over_keeps_no_order() {
+    let mut home = Home::new(Config::default(), 3);
+    let before = home.submit(vec![set(0, 9), long(2, 9, Span::secs(20))]);
+    home.flip(1);
+    let first = home.submit(vec![maybe(1, 1), maybe(0, 1)]);
+    home.pass(at(5_000));
+    home.flip(1);
+    home.flip(0);
+    let second = home.submit(vec![maybe(1, 2), maybe(0, 2)]);
+    home.pass(at(10_000));
+    assert!(home.committed(first).is_some() && home.committed(second).is_some());
+    home.flip(0);
+    home.rest();
+    let order = home.order().into_iter().filter_map(|it| match it {
+        Placed::Routine(id) => Some(id),
+        _ => None,
+    });
+    assert_eq!(order.collect::<Vec<_>>(), [second, before, first]);
+    assert_eq!(home.states[..2], [1, 2]);
+}

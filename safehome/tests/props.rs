@@ -143,6 +143,18 @@ fn some_order_explains_the_end_but_of_weak_homes() {
     }
 }
 
+/// Under `JustInTime` two routines set one device, which fails under the first one's command: that is
+/// unknown when its time is over, and the second one passes over its own and ends before the first
+/// one does. Neither did anything, so no order is to be kept.
+#[test]
+fn routines_that_did_nothing_keep_no_order() {
+    let bytes = [
+        1, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 4, 1, 16, 1, 0, 0, 32,
+    ];
+    let summary = run_under(&bytes, &[], stored).unwrap();
+    assert_eq!((summary.committed, summary.skipped), (2, 2));
+}
+
 /// Each rule of the paper that breaks a promise is seen to do so.
 #[test]
 fn a_broken_rule_is_noticed() {

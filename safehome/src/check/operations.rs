@@ -10,6 +10,8 @@
 //! - the order that was told explains the end, and what each condition saw;
 //! - some order of the committed routines and of the failures does, found by trying all, without a
 //!   look at what was told;
+//! - of those that set the same devices and ask for no state the last one comes last, if some device
+//!   did commands of both;
 //! - no command was done twice, and none of a committed routine was left out.
 
 mod bytes;

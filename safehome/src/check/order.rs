@@ -7,10 +7,12 @@ use selvedge_core::NodeId;
 use crate::{Placed, Routine, RoutineId};
 
 /// Whether those that set the same devices and ask for no state are told in the order of their
-/// submission.
+/// submission, if some device did commands of both: what was passed over has no effect to keep in
+/// order.
 pub(super) fn is_in_order(
     told: &[Placed<u8>],
     routine: impl Fn(RoutineId) -> Option<Routine<u8>>,
+    is_skipped: impl Fn(RoutineId, u16) -> bool,
 ) -> bool {
     let sets = |id: RoutineId| -> Option<BTreeSet<NodeId>> {
         let routine = routine(id)?;
@@ -18,6 +20,13 @@ pub(super) fn is_in_order(
         let asks_nothing = steps.all(|it| it.condition.is_none());
         asks_nothing.then(|| routine.steps.iter().map(|it| it.device).collect())
     };
+    let commanded = |id: RoutineId| -> BTreeSet<NodeId> {
+        let steps = routine(id).into_iter().flat_map(|it| it.steps).zip(0..);
+        let done = steps.filter(|(_, nth)| !is_skipped(id, *nth));
+        done.map(|(step, _)| step.device).collect()
+    };
+    let are_alike = |first, second| sets(first).is_some() && sets(first) == sets(second);
+    let share = |first, second| !commanded(first).is_disjoint(&commanded(second));
     let ids = || {
         told.iter().filter_map(|it| match it {
             Placed::Routine(id) => Some(*id),
@@ -26,6 +35,6 @@ pub(super) fn is_in_order(
     };
     ids().zip(1..).all(|(first, behind)| {
         let mut later = ids().skip(behind);
-        !later.any(|second| second < first && sets(first).is_some() && sets(first) == sets(second))
+        !later.any(|second| second < first && are_alike(first, second) && share(first, second))
     })
 }

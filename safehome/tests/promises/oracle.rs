@@ -70,6 +70,13 @@ impl Record {
         self.routine.steps.iter().map(|it| it.device).collect()
     }
 
+    /// The devices that did commands of it.
+    fn did(&self) -> BTreeSet<NodeId> {
+        let steps = self.routine.steps.iter().zip(&self.fates);
+        let done = steps.filter(|(_, fate)| **fate == Fate::Done);
+        done.map(|(step, _)| step.device).collect()
+    }
+
     fn asks(&self) -> bool {
         self.routine.steps.iter().any(|it| it.condition.is_some())
     }
@@ -280,10 +287,11 @@ impl Oracle {
                     let record = &self.records[id];
                     must(record.stage == Stage::Committed, "it is not committed")?;
                     must(!told.contains(id), "it has two places in the order")?;
-                    // One that passes over all its commands is told when it ends.
+                    // What is passed over has no effect to keep in order.
                     let is_later = |it: &&RoutineId| {
                         let theirs = &self.records[*it];
-                        **it > *id && theirs.is_like(record) && theirs.fates.contains(&Fate::Done)
+                        let shares = || !theirs.did().is_disjoint(&record.did());
+                        **it > *id && theirs.is_like(record) && shares()
                     };
                     let like = told.iter().find(is_later);
                     must(like.is_none(), "the last of those that set the same loses")?;

@@ -100,14 +100,16 @@ impl Home {
 
     /// Whether of those that set the same devices and ask for no state the last one comes last.
     pub(super) fn is_in_order(&self) -> bool {
-        is_in_order(&self.order, |id| {
+        let is_skipped = |id, nth| self.skipped.iter().any(|it| (it.0, it.1) == (id, nth));
+        let routine = |id| {
             let which = self.submitted.iter().position(|it| *it == Some(id))?;
             let Some(Happening::Submit(steps)) = self.happenings.get(which) else {
                 return None;
             };
             let steps = steps.iter().map(|it| it.step()).collect();
             Some(Routine { steps })
-        })
+        };
+        is_in_order(&self.order, routine, is_skipped)
     }
 
     /// Invariants 2 to 4; and who waits is known from the routines, for it is not told apart.

@@ -125,7 +125,7 @@ pub enum Promise {
     /// that was told, and each saw what it would have seen.
     Serializable,
     /// Of routines that set the same devices and ask for no state the last one that is committed
-    /// comes last.
+    /// comes last, if some device did commands of both.
     LastWins,
     /// A device has one command on its way at a time.
     OneCommand,

@@ -354,9 +354,9 @@ impl<'a> World<'a> {
         if told != self.witness.committed.len() {
             return Err(format!("{told} of the committed routines have their place"));
         }
-        let routines = &self.witness.routines;
-        if !is_in_order(&self.witness.order, |id| routines.get(&id).cloned()) {
-            let order = &self.witness.order;
+        let (order, routines) = (&self.witness.order, &self.witness.routines);
+        let is_skipped = |id, nth| self.witness.skipped.contains_key(&(id, nth));
+        if !is_in_order(order, |id| routines.get(&id).cloned(), is_skipped) {
             return Err(format!(
                 "the last of those that set the same loses: {order:?}"
             ));
