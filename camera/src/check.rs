@@ -265,7 +265,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes that do not know each other, permissions kept",
-            393,
+            387,
             Setup {
                 keep: true,
                 slack: 1,
@@ -290,7 +290,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes that enter with a quorum, permissions kept, loss",
-            32_963,
+            19_975,
             Setup {
                 eager: true,
                 keep: true,

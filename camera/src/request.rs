@@ -203,8 +203,9 @@ impl Camera {
         };
         if current != Some(permit.number) && !self.rules.ok_for_any_request() {
             self.counters.0.stale += 1;
-            // It does not know that this request is over.
-            if permit.number <= self.issued && !self.kept.contains(&from) {
+            // It does not know that this request is over. While permissions are kept none is: two
+            // nodes may keep one from the same third, and each has to know of the other.
+            if permit.number <= self.issued && self.kept.is_empty() {
                 let (number, last) = (permit.number, self.last);
                 cx.send(from, Message::Release { number, last });
             }
