@@ -53,7 +53,7 @@ pub(crate) struct Leadership {
 }
 
 impl<A: Attribute> Celect<A> {
-    /// A node that knows nobody yet; the host tells it [`Delta`]s.
+    /// A node that knows nobody yet; the host tells it [`Delta`](selvedge_core::Delta)s.
     ///
     /// # Errors
     /// The first setting that cannot work.
