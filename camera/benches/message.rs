@@ -46,7 +46,12 @@ fn visit(driver: &mut Driver<Camera>, rng: &mut ChaCha8Rng, from: Member, number
     };
     let after = None;
     hear(driver, rng, from, Message::Request { request, after });
-    hear(driver, rng, from, Message::Release { number, last: 0 });
+    let release = Message::Release {
+        number,
+        last: 0,
+        over: number + 64,
+    };
+    hear(driver, rng, from, release);
 }
 
 fn bench(criterion: &mut Criterion) {

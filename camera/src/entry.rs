@@ -2,7 +2,7 @@
 
 use selvedge_core::{Context, Member};
 
-use crate::machine::{Camera, Inside, Stage};
+use crate::machine::{Camera, Inside, Released, Stage};
 use crate::waiting::{Answer, Asked, Waiting};
 use crate::{Event, Message, Refusal, Timer, Token};
 
@@ -186,10 +186,10 @@ impl Camera {
         self.grant_deferred(|_| true, cx);
     }
 
-    /// Says to all that our requests up to this number are over.
+    /// Says to all that our requests up to this number are over, which is the latest.
     pub(crate) fn release(&mut self, number: u64, cx: &mut Context<'_, Self>) {
-        let last = self.last;
-        let message = Message::Release { number, last };
+        self.over = self.kept_to;
+        let message = self.end_of(number);
         if self.config.multicast {
             cx.multicast(message);
         } else {
@@ -197,6 +197,13 @@ impl Camera {
                 cx.send(member, message.clone());
             }
         }
-        self.fell(self.me, number, last, cx);
+        let over = self.over;
+        self.fell(self.me, Released { number, over }, self.last, cx);
+    }
+
+    /// Says that our requests up to this number are over.
+    pub(crate) const fn end_of(&self, number: u64) -> Message {
+        let (last, over) = (self.last, self.over);
+        Message::Release { number, last, over }
     }
 }

@@ -125,6 +125,39 @@ impl Camera {
         }
     }
 
+    /// The requests of a node that might have had a token up to `over` are over. If we waited for one
+    /// of these, nothing need come from it any more; if it is on the list, it is awaited like any
+    /// other there.
+    pub(crate) fn is_out(&mut self, member: Member, over: u64, cx: &mut Context<'_, Self>) {
+        if self.rules.release_is_no_end() {
+            return;
+        }
+        let is_watched = self.peers.is_listed(member) || self.peers.is_failed(member);
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return;
+        };
+        let Some(asked) = waiting.get(member) else {
+            return;
+        };
+        let is_settled = !matches!(
+            asked.answer,
+            Answer::Awaited { .. } | Answer::Optional { .. }
+        );
+        if is_settled || asked.rival.is_none_or(|up_to| up_to > over) {
+            return;
+        }
+        // On the slow path only rivals are asked.
+        if waiting.slow || !is_watched {
+            waiting.remove(member);
+        } else {
+            let rival = None;
+            let _is_there = waiting.set(member, Asked { rival, ..asked }).is_ok();
+            self.doubt(member, cx);
+        }
+        cx.disarm(Timer::Takeover(member));
+        self.try_enter(cx);
+    }
+
     /// Somebody says that it entered past us, or this follows from what it says.
     pub(crate) fn fence(&mut self, token: Token, cx: &mut Context<'_, Self>) {
         if let Stage::Inside(inside) = &mut self.stage

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{BoundedMap, Context, Member};
 
-use crate::machine::{Camera, Grant, Stage};
+use crate::machine::{Camera, Grant, Released, Stage};
 use crate::message::{OK_MAX_LEN, Rivals};
 use crate::{Message, Request, Rival, Timer, Token};
 
@@ -67,7 +67,7 @@ impl Camera {
         self.seen = self.seen.max(request.number);
         self.used(from, request.last, cx);
         let number = request.number;
-        let released = self.released.get(&from).copied().unwrap_or_default();
+        let released = self.released.get(&from).map_or(0, |it| it.number);
         let granted = self.grants.get(&from).map(|grant| grant.number);
         if released >= number || granted > Some(number) {
             return Verdict::Over;
@@ -244,16 +244,16 @@ impl Camera {
         );
     }
 
-    /// A node says that its requests up to this number are over.
+    /// A node says that some of its requests are over.
     pub(crate) fn released(
         &mut self,
         from: Member,
-        up_to: u64,
+        released: Released,
         last: u64,
         cx: &mut Context<'_, Self>,
     ) {
         self.used(from, last, cx);
-        let is_over = |number: u64| number <= up_to;
+        let is_over = |number: u64| number <= released.number;
         let by_id = self.rules.release_by_id();
         let grant = self.grants.get(&from).copied();
         if grant.is_some_and(|grant| is_over(grant.number) || by_id) {
@@ -267,13 +267,24 @@ impl Camera {
             self.deferred.remove(&from);
         }
         let before = self.released.get(&from).copied().unwrap_or_default();
-        if up_to > before {
-            self.note(|it| it.released.insert(from, up_to).map(drop));
+        let known = Released {
+            number: before.number.max(released.number),
+            over: before.over.max(released.over),
+        };
+        if known != before {
+            self.note(|it| it.released.insert(from, known).map(drop));
         }
-        self.fell(from, up_to, last, cx);
+        self.fell(from, released, last, cx);
         if self.grants.is_empty() {
             cx.disarm(Timer::Refresh);
         }
+        self.is_out(from, released.over, cx);
+    }
+
+    /// Whether the request of this rival is one of those that are over.
+    pub(crate) fn is_past(&self, rival: Rival) -> bool {
+        let released = self.released.get(&rival.member);
+        released.is_some_and(|it| rival.up_to <= it.over) && !self.rules.release_is_no_end()
     }
 
     /// A node entered with this number.

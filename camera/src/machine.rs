@@ -25,8 +25,12 @@ pub struct Camera {
     pub(crate) seen: u64,
     /// The number of our latest request.
     pub(crate) issued: u64,
-    /// The highest number of a token for which kept permissions are good.
+    /// The highest number of a token that our latest request may enter with, and for which kept
+    /// permissions are good.
     pub(crate) kept_to: u64,
+    /// The highest number of a token that those of our requests might have had that are over. One
+    /// that is made later may have a higher one.
+    pub(crate) over: u64,
     /// The number of the token with which we entered last; 0 for never.
     pub(crate) last: u64,
     /// The highest token that was used, as far as we know.
@@ -38,8 +42,8 @@ pub struct Camera {
     pub(crate) grants: BoundedMap<Member, Grant>,
     /// Who waits for our OK.
     pub(crate) deferred: BoundedMap<Member, Request>,
-    /// Up to which number a node's requests are over.
-    pub(crate) released: BoundedMap<Member, u64>,
+    /// Which of a node's requests are over.
+    pub(crate) released: BoundedMap<Member, Released>,
     /// Whose OK we kept.
     pub(crate) kept: BoundedMap<Member, ()>,
     /// Where we stand in the trees of slow requests, our own included, by root.
@@ -60,6 +64,15 @@ pub(crate) struct Grant {
     pub(crate) up_to: u64,
     /// How many copies of the OK were sent last: 0 where there is never more than one.
     pub(crate) copies: u8,
+}
+
+/// What a node said of its requests that are over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Released {
+    /// The highest number of such a request.
+    pub(crate) number: u64,
+    /// The highest number of a token that one might have entered with.
+    pub(crate) over: u64,
 }
 
 /// Where this node stands.
@@ -127,6 +140,7 @@ impl Camera {
             seen: 0,
             issued: 0,
             kept_to: 0,
+            over: 0,
             last: 0,
             floor: Token::default(),
             used: Token::default(),
@@ -169,7 +183,8 @@ impl Camera {
         matches!(self.stage, Stage::Waiting(_))
     }
 
-    /// Whose OK a waiting node still needs, in order. Empty when it does not wait.
+    /// Whose OK a waiting node still needs, in order. Empty when it does not wait. Membership may never
+    /// have told of one of them: a host asks it after those that it does not have as live or over.
     pub fn waits_for(&self) -> impl Iterator<Item = Member> + '_ {
         let waiting = match &self.stage {
             Stage::Waiting(waiting) => Some(waiting),
@@ -180,6 +195,13 @@ impl Camera {
             .flat_map(Waiting::iter)
             .filter(|(_, asked)| matches!(asked.answer, Answer::Awaited { .. }))
             .map(|(member, _)| member)
+    }
+
+    /// Whose requests have this node's OK and are not known to be over, in order. Others are told that
+    /// they have to wait for these. Who is gone and was not heard to release stays here until its end
+    /// is told.
+    pub fn granted(&self) -> impl Iterator<Item = Member> + '_ {
+        self.grants.iter().map(|(&member, _)| member)
     }
 
     /// Whose permission was kept ([`Config::keep`]), in order. While there is one, the request that
@@ -429,7 +451,9 @@ impl Camera {
                 self.allowed(from, permit, &rivals, cx);
             }
             Message::Wait { number } => self.is_heard(from, number),
-            Message::Release { number, last } => self.released(from, number, last, cx),
+            Message::Release { number, last, over } => {
+                self.released(from, Released { number, over }, last, cx);
+            }
             Message::Fence { token } => self.fence(token, cx),
             Message::Floor { token } => self.floor = self.floor.max(token),
             Message::Join { tree, up_to, last } => {
@@ -473,9 +497,14 @@ impl Camera {
                 after,
             } => self.adopted(from, tree, tree.request(up_to, last), after, cx),
             Message::Broken { tree } => self.broken(from, tree, cx),
-            Message::Over { root, number, last } => {
+            Message::Over {
+                root,
+                number,
+                last,
+                over,
+            } => {
                 if root.id != self.me.id && self.meet(root, cx) {
-                    self.released(root, number, last, cx);
+                    self.released(root, Released { number, over }, last, cx);
                 }
             }
             Message::Abstain {

@@ -111,6 +111,9 @@ pub enum Message {
         number: u64,
         /// The number of the token with which the sender entered last; 0 for never.
         last: u64,
+        /// The sender's requests that might have entered with a token of this number or a lower one
+        /// are over: whoever names it as a [`Rival`] up to that number has not heard of it yet.
+        over: u64,
     },
     /// If you are inside with a lower token than this, you were passed over as dead.
     Fence {
@@ -190,6 +193,8 @@ pub enum Message {
         number: u64,
         /// See [`Message::Release`].
         last: u64,
+        /// See [`Message::Release`].
+        over: u64,
     },
     /// I have no room to remember an OK, so I give none; but you need not wait for me. Answers a
     /// request.
@@ -262,10 +267,15 @@ impl Message {
                 last,
                 after,
             } => tree.encoded_len() + varint_len(*up_to) + varint_len(*last) + after_len(after),
-            Self::Over { root, number, last } => {
-                member_len(*root) + varint_len(*number) + varint_len(*last)
+            Self::Over {
+                root,
+                number,
+                last,
+                over,
+            } => member_len(*root) + varint_len(*number) + varint_len(*last) + varint_len(*over),
+            Self::Release { number, last, over } => {
+                varint_len(*number) + varint_len(*last) + varint_len(*over)
             }
-            Self::Release { number, last } => varint_len(*number) + varint_len(*last),
             Self::Fence { token } | Self::Floor { token } => token.encoded_len(),
             Self::Abstain {
                 life,

@@ -52,6 +52,9 @@ pub enum Published {
     ReissueKeepsDeferred,
     /// Not in the thesis: whoever asks is put on the list, and only membership takes it off.
     RequestLists,
+    /// Not in the thesis: whoever is waited for is waited for until it says OK, also when its RELEASE
+    /// came, or had come before an OK that names it (erratum L2).
+    ReleaseIsNoEnd,
     /// Not in the thesis, which has room for all: who had no room to say OK is not waited for when
     /// it asks to enter later.
     LateAbstentions,
@@ -101,6 +104,7 @@ selvedge_core::published_rules! {
     snapshot_in_exit SnapshotInExit
     reissue_keeps_deferred ReissueKeepsDeferred
     request_lists RequestLists
+    release_is_no_end ReleaseIsNoEnd
     late_abstentions LateAbstentions
     drop_with_oks DropWithOks
     drop_with_tokens DropWithTokens

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Context, Member};
 
-use crate::machine::Camera;
+use crate::machine::{Camera, Released};
 use crate::slow::{adopt, join};
 use crate::tree::{Answered, Child, Subtree, Tree};
 use crate::{Message, Timer};
@@ -71,9 +71,15 @@ impl Camera {
         self.advance(root, cx);
     }
 
-    /// The root's requests up to this number are over, and so is their tree.
-    pub(crate) fn fell(&mut self, root: Member, up_to: u64, last: u64, cx: &mut Context<'_, Self>) {
-        let is_over = |tree: &&Tree| tree.id.number <= up_to;
+    /// Some of the root's requests are over, and so is their tree.
+    pub(crate) fn fell(
+        &mut self,
+        root: Member,
+        Released { number, over }: Released,
+        last: u64,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let is_over = |tree: &&Tree| tree.id.number <= number;
         if self.trees.get(&root).filter(is_over).is_none() {
             return;
         }
@@ -84,8 +90,13 @@ impl Camera {
             return;
         }
         for (member, _) in tree.children() {
-            let number = up_to;
-            cx.send(member, Message::Over { root, number, last });
+            let message = Message::Over {
+                root,
+                number,
+                last,
+                over,
+            };
+            cx.send(member, message);
         }
     }
 

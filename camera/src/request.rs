@@ -24,9 +24,11 @@ impl Camera {
     pub(crate) fn request(&mut self, cx: &mut Context<'_, Self>) {
         let heard_of = self.seen.max(self.floor.number).max(self.last);
         let number = heard_of.max(self.issued).saturating_add(1);
-        if !self.config.keep || number > self.kept_to {
+        if !self.config.keep || number > self.kept_to || self.over >= self.kept_to {
             self.kept.retain(|_, ()| false);
-            self.kept_to = number.saturating_add(self.config.slack.into());
+            // By it others tell this request from those that are over.
+            let up_to = number.saturating_add(self.config.slack.into());
+            self.kept_to = up_to.max(self.over.saturating_add(1));
         }
         self.issued = number;
         let up_to = self.kept_to;
@@ -192,8 +194,7 @@ impl Camera {
         if permit.life != self.me.incarnation.0 && !self.rules.one_life() {
             self.counters.0.stale += 1;
             // It does not know that the life which asked is over. Of ours nothing is.
-            let (number, last) = (0, self.last);
-            cx.send(from, Message::Release { number, last });
+            cx.send(from, self.end_of(0));
             return;
         }
         let current = match &self.stage {
@@ -206,8 +207,7 @@ impl Camera {
             // It does not know that this request is over. While permissions are kept none is: two
             // nodes may keep one from the same third, and each has to know of the other.
             if permit.number <= self.issued && self.kept.is_empty() {
-                let (number, last) = (permit.number, self.last);
-                cx.send(from, Message::Release { number, last });
+                cx.send(from, self.end_of(permit.number));
             }
             return;
         }
@@ -273,6 +273,10 @@ impl Camera {
     pub(crate) fn heard_of(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
         let member = rival.member;
         if member.id == self.me.id {
+            return;
+        }
+        if self.is_past(rival) {
+            // Whoever names it had not heard of that yet.
             return;
         }
         if self.peers.is_over(member) {

@@ -75,8 +75,8 @@ impl Camera {
             self.refuse_for_room(cx);
         }
         self.kept.retain(|_, ()| false);
-        self.issued = self.issued.max(self.kept_to);
-        let (life, over, floor) = (from.incarnation.0, self.kept_to, self.floor);
+        self.over = self.kept_to;
+        let (life, over, floor) = (from.incarnation.0, self.over, self.floor);
         cx.send(
             from,
             Message::Abstain {
@@ -139,7 +139,8 @@ impl Camera {
         };
         let is_new = |rival: &&Rival| {
             let member = rival.member;
-            member.id != self.me.id && waiting.get(member).is_none() && !self.peers.is_over(member)
+            let is_over = self.peers.is_over(member) || self.is_past(**rival);
+            member.id != self.me.id && waiting.get(member).is_none() && !is_over
         };
         rivals.iter().filter(is_new).count() <= waiting.room()
     }

@@ -80,8 +80,7 @@ impl Camera {
             Stage::Inside(inside) => inside.number <= tree.number,
         };
         if !is_open && tree.number <= self.issued {
-            let (number, last) = (tree.number, self.last);
-            cx.send(from, Message::Release { number, last });
+            cx.send(from, self.end_of(tree.number));
         }
     }
 
@@ -293,6 +292,9 @@ impl Camera {
 
     /// A rival that the root must hear of. Of one that is over it need know the token alone.
     fn pass_on(&mut self, root: Member, rival: Rival) {
+        if self.is_past(rival) {
+            return;
+        }
         let Rival { member, up_to } = rival;
         let is_over = self.peers.is_over(member);
         let Some(ours) = self.trees.get_mut(&root).filter(|_| member != root) else {

@@ -219,8 +219,11 @@ fn what_a_member_takes() {
         }
     };
     let release = |from| {
-        let (number, last) = (1, 1);
-        let message = Message::Release { number, last };
+        let message = Message::Release {
+            number: 1,
+            last: 1,
+            over: 1,
+        };
         Input::Message { from, message }
     };
     let mut measured = Measured::new();
@@ -237,6 +240,6 @@ fn what_a_member_takes() {
     );
     assert_eq!(
         [listed, asked, deferred, granted, released],
-        [16, 72, 40, 40, 24]
+        [16, 72, 40, 40, 32]
     );
 }

@@ -98,9 +98,10 @@ fn visits(from: u64, visits: u64, is_open: bool) -> Vec<(u64, Message)> {
         let after = None;
         let last = 2 * number;
         let number = last;
+        let over = request.up_to;
         [
             Message::Request { request, after },
-            Message::Release { number, last },
+            Message::Release { number, last, over },
         ]
     };
     let mut messages: Vec<_> = (1..=visits).flat_map(both).collect();
@@ -178,7 +179,11 @@ fn message() -> impl Strategy<Value = Message> {
             floor,
         }),
         numbers().prop_map(|number| Message::Wait { number }),
-        (numbers(), numbers()).prop_map(|(number, last)| Message::Release { number, last }),
+        (numbers(), numbers(), numbers()).prop_map(|(number, last, over)| Message::Release {
+            number,
+            last,
+            over
+        }),
         token().prop_map(|token| Message::Fence { token }),
         token().prop_map(|token| Message::Floor { token }),
     ]

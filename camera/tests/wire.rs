@@ -60,6 +60,7 @@ fn samples() -> Vec<Message> {
         Message::Release {
             number: 300,
             last: 1,
+            over: 364,
         },
         Message::Fence { token },
         Message::Floor { token },
@@ -106,6 +107,7 @@ fn samples() -> Vec<Message> {
             root: tree.root,
             number: 300,
             last: 7,
+            over: 364,
         },
         Message::Abstain {
             life: 4,
@@ -123,7 +125,7 @@ fn the_format_stays_as_it_is() {
         "0102010000ac02ec020001c80103",
         "010201000102ac020001050140010209 00",
         "0102010002ac02",
-        "0102010003ac0201",
+        "0102010003ac0201ec02",
         "01020100040209 00",
         "01020100050209 00",
         "0102010006 0900ac0202 ac0207",
@@ -132,7 +134,7 @@ fn the_format_stays_as_it_is() {
         "0102010009 04 0900ac0202 c801 010100 01050140 01 020900",
         "010201000a 0900ac0202 ac0207 00",
         "010201000b 0900ac0202",
-        "010201000c 0900ac0207",
+        "010201000c 0900ac0207 ec02",
         "010201000d 04 ac02 07 020900",
     ];
     assert_eq!(samples().len(), golden.len());

@@ -35,12 +35,12 @@ pub(super) fn sound() -> Vec<Scenario> {
     vec![
         holds(
             "room for one, 3 requesters",
-            50_757,
+            48_033,
             narrow().visits(&[VISIT, VISIT, VISIT]),
         ),
         holds(
             "room for one, loss",
-            37_019,
+            36_161,
             Setup {
                 bounds: Bounds { drops: 1, ..CALM },
                 ..rivals.visits(&[TWICE, NONE, VISIT])
@@ -48,7 +48,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "room for one, permissions kept",
-            924,
+            845,
             Setup {
                 keep: true,
                 slack: 2,
@@ -57,7 +57,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "room for one, slow path",
-            1_221,
+            1_229,
             Setup {
                 lists: &[&[2], &[1, 3], &[2]],
                 upper: 4,
@@ -67,7 +67,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "room for one, and who was there leaves",
-            9_095,
+            9_165,
             Setup {
                 upper: 3,
                 ends: &[2],
@@ -95,6 +95,6 @@ fn abstained_before() -> Case {
             },
             ..narrow().visits(&[VISIT, NONE, VISIT])
         },
-        states: 6_550,
+        states: 6_494,
     }
 }

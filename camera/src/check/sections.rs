@@ -19,8 +19,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     const ROOM_FOR_ONE: &str = "2 sections, and a common friend with room for one";
     let friend = friend();
     alloc::vec![
-        two().holds("2 sections, 2 nodes", 1_682),
-        friend.holds(ROOM_FOR_ONE, 1_159),
+        two().holds("2 sections, 2 nodes", 1_578),
+        friend.holds(ROOM_FOR_ONE, 1_997),
         Case {
             bounds: Bounds {
                 drops: 1,
@@ -31,7 +31,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             refresh: Span::secs(30),
             ..friend
         }
-        .holds("2 sections, room for one, loss and duplicate", 199_646),
+        .holds("2 sections, room for one, loss and duplicate", 423_438),
         friend.breaks(
             ROOM_FOR_ONE,
             &[Published::DropWithOks],

@@ -11,7 +11,7 @@ use selvedge_sim::check::{Bounds, Model, Observer, State};
 use crate::machine::Stage;
 use crate::message::OK_MAX_LEN;
 use crate::published::Rules;
-use crate::tree::Tree;
+use crate::tree::{Told, Tree};
 use crate::{Camera, Command, Config, Event, Published, Refusal, Token};
 
 /// The bytes of a frame in which an OK names one rival: of a small id, in an early life, with a low
@@ -31,8 +31,8 @@ pub struct Setup {
     pub deltas: &'static [(u64, Delta)],
     /// Nodes (by id) that may crash; `Confirmed` of their lives is told to all others when true.
     pub ends: &'static [u64],
-    /// Nodes (by id) that may crash when nothing of theirs is open, and of which nobody is ever told:
-    /// those that membership did not hear of.
+    /// Nodes (by id) that may crash when all have heard that they are out, and of which nobody is ever
+    /// told: those that membership did not hear of. OKs that name them may be on their way.
     pub unheard: &'static [u64],
     /// How much may go wrong.
     pub bounds: Bounds,
@@ -64,8 +64,6 @@ pub struct Setup {
     /// Whether an OK has room for one rival only, so that lists come in parts. Such frames are too
     /// short for the slow path.
     pub narrow: bool,
-    /// Whether nobody gets in under our rules, for too few know each other.
-    pub refuses: bool,
     /// Rules that differ from ours.
     pub rules: &'static [Published],
     /// Whether a state from which not everyone can get in and out is looked for.
@@ -123,7 +121,6 @@ impl Setup {
             resends: 1,
             patience: 0,
             narrow: false,
-            refuses: false,
             rules: &[],
             progress: true,
             only: None,
@@ -198,7 +195,7 @@ impl Setup {
             .crash_when(move |state, node| {
                 let id = node as u64 + 1;
                 let is_unheard = self.unheard.contains(&id);
-                self.ends.contains(&id) || is_unheard && has_nothing_open(state, id)
+                self.ends.contains(&id) || is_unheard && is_known_to_be_out(state, node)
             });
         let looks_at = |promise| self.only.is_none_or(|only| only == promise);
         if self.only.is_none() {
@@ -224,19 +221,9 @@ impl Setup {
             });
         }
         if self.patience > 0 && self.only.is_none() {
-            model = model.sometimes(
-                "a child is asked in vain as often as patience lasts",
-                move |state| {
-                    let waits = |tree: &Tree| {
-                        let mut children = tree.children();
-                        children.any(|(_, child)| child.unanswered >= self.patience)
-                    };
-                    let mut machines = state.machines();
-                    machines.any(|it| it.trees.iter().any(|(_, tree)| waits(tree)))
-                },
-            );
+            model = model.sometimes("a child that was asked in vain is given up", has_given_up);
         }
-        if !self.slow && !self.refuses && self.only.is_none() {
+        if !self.slow && self.only.is_none() {
             model = model.sometimes("somebody enters", |state| {
                 state.machines().any(|machine| machine.token().is_some())
             });
@@ -289,12 +276,32 @@ impl Setup {
     }
 }
 
-/// Whether nobody wants to enter, and nobody has given this node an OK that is open.
-fn has_nothing_open(state: &State<Camera, Watch>, id: u64) -> bool {
-    state.machines().all(|machine| {
-        let mut granted = machine.grants.iter().map(|(member, _)| member.id.0);
-        machine.stage == Stage::Idle && !granted.any(|it| it == id)
+/// Whether this node is idle, and all others have heard that its requests are over.
+fn is_known_to_be_out(state: &State<Camera, Watch>, node: usize) -> bool {
+    state.machines().nth(node).is_some_and(|it| {
+        let has_heard = |other: &Camera| {
+            let released = other.released.get(&it.me);
+            released.map_or(0, |released| released.number) >= it.issued
+        };
+        let mut others = state.machines().filter(|other| other.me != it.me);
+        it.stage == Stage::Idle && others.all(has_heard)
     })
+}
+
+/// Whether a root was refused though a child of it has not said OK, takes it for its parent, and is
+/// not known to be gone: the root has given it up.
+fn has_given_up(state: &State<Camera, Watch>) -> bool {
+    let is_without = |root: &Camera, child: &Camera| {
+        let is_refused = |tree: &Tree| {
+            let is_echoed = tree.parent == Some(root.me) && tree.told == Told::Echo;
+            is_echoed && root.stage == Stage::Idle && tree.id.number == root.issued
+        };
+        let is_gone = root.peers.is_failed(child.me) || root.peers.is_over(child.me);
+        child.trees.get(&root.me).is_some_and(is_refused) && !is_gone
+    };
+    state
+        .machines()
+        .any(|root| state.machines().any(|child| is_without(root, child)))
 }
 
 /// Remembers the last token, and whether one was not higher than the one before.

@@ -46,22 +46,28 @@ pub(super) fn sound() -> Vec<Scenario> {
     let friend = mesh(FRIEND).visits(&[VISIT, VISIT]);
     let between = mesh(BETWEEN).visits(&[VISIT, NONE, VISIT]);
     let ends = mesh(LINE).visits(&[VISIT, NONE, NONE, VISIT]);
+    // Node 2 knows node 3 only, and nobody is ever told of it.
+    let out_and_gone = Setup {
+        unheard: &[2],
+        bounds: ONE_CRASH,
+        ..mesh(&[&[3], &[3], &[1, 4], &[3]]).visits(&[VISIT, VISIT])
+    };
     vec![
-        holds("slow path, 2 roots", 9_946, friend),
+        holds("slow path, 2 roots", 11_458, friend),
         holds(
             "slow path, 2 roots, one comes again",
-            171_572,
+            407_929,
             friend.visits(&[TWICE, VISIT]),
         ),
-        holds("slow path, from both ends of 4", 56_891, ends),
+        holds("slow path, from both ends of 4", 78_411, ends),
         holds(
             "slow path and fast path, 4 nodes",
-            27_409,
+            31_743,
             mesh(&[&[2, 3], &[3], &[2, 4], &[3, 1]]).visits(&[VISIT, VISIT]),
         ),
         holds(
             "slow path, permissions kept",
-            158_578,
+            407_929,
             Setup {
                 keep: true,
                 slack: 2,
@@ -70,7 +76,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, loss",
-            50_028,
+            53_960,
             Setup {
                 bounds: Bounds { drops: 1, ..CALM },
                 ..friend
@@ -78,7 +84,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, duplicate",
-            97_008,
+            116_668,
             Setup {
                 bounds: Bounds {
                     duplicates: 1,
@@ -89,7 +95,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, no multicast",
-            80_889,
+            92_583,
             Setup {
                 multicast: false,
                 ..ends
@@ -97,7 +103,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "fast path becomes slow in mid-request",
-            76_648,
+            89_840,
             Setup {
                 deltas: &[(1, Delta::Failed(TWO))],
                 ..mesh(&[&[2, 3], &[3], &[1, 2]]).visits(&[VISIT, VISIT])
@@ -105,11 +111,24 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, a root dies",
-            27_909,
+            30_751,
             Setup {
                 ends: &[1],
                 bounds: ONE_CRASH,
                 ..between
+            },
+        ),
+        holds(
+            "slow path, who is waited for is out and gone",
+            29_030,
+            out_and_gone,
+        ),
+        holds(
+            "slow path, who is waited for is out and gone, no multicast",
+            30_831,
+            Setup {
+                multicast: false,
+                ..out_and_gone
             },
         ),
         holds(
@@ -172,7 +191,7 @@ fn strangers() -> Case {
     Case {
         name: "S1: two roots that nobody lists",
         setup: mesh(&[&[3], &[3], &[4], &[3]]).visits(&[VISIT, VISIT]),
-        states: 14_012,
+        states: 24_859,
     }
 }
 
@@ -183,7 +202,7 @@ fn joined_later() -> Case {
             deltas: &[(3, Delta::Joined(TWO))],
             ..mesh(&[&[3], &[3], &[1]]).visits(&[VISIT, VISIT])
         },
-        states: 15_883,
+        states: 19_294,
     }
 }
 
@@ -195,7 +214,7 @@ fn parent_dies() -> Case {
             bounds: ONE_CRASH,
             ..mesh(BETWEEN).visits(&[VISIT, NONE, VISIT])
         },
-        states: 56_154,
+        states: 59_099,
     }
 }
 

@@ -29,12 +29,12 @@
 //!
 //! So only a section that is not open here, in which nobody has our OK or waits for it, is ever
 //! dropped, and only to make room for another one. What it leaves is three numbers for *all* that
-//! were dropped: the highest token, and the highest number of a request of ours and of a token that
-//! it might have had. A section that is made later, under whatever name, begins with these. Where a
-//! section is dropped and comes back, its numbers leap up to those of others; they never fall. One
-//! thing is given up: a node that joins is told the highest token of each section that is there, and
-//! not of those that were dropped. So it is not among those that know it until somebody uses that
-//! section again.
+//! were dropped: the highest token, the highest number of a request of ours, and the highest number
+//! of a token that such a request might have had: all these are over. A section that is made later,
+//! under whatever name, begins with these. Where a section is dropped and comes back, its numbers
+//! leap up to those of others; they never fall. One thing is given up: a node that joins is told the
+//! highest token of each section that is there, and not of those that were dropped. So it is not
+//! among those that know it until somebody uses that section again.
 //!
 //! Where nothing can be dropped, a request in a section that is new here is not answered, and
 //! counted ([`Counters::passive_refused`]). Its sender asks again, and waits. So `passive_limit`

@@ -13,8 +13,8 @@ pub(super) struct Remains {
     /// The highest number of a request of ours in any of them.
     issued: u64,
     /// The highest number that a token of ours might have had in any of them. Others may still name
-    /// us as a rival up to it, and an abstention has to say that this is over.
-    kept_to: u64,
+    /// us as a rival up to it, and a RELEASE or an abstention has to say that this is over.
+    over: u64,
 }
 
 impl Remains {
@@ -22,14 +22,16 @@ impl Remains {
     pub(super) fn absorb(&mut self, camera: &Camera) {
         self.floor = self.floor.max(camera.floor);
         self.issued = self.issued.max(camera.issued).max(camera.last);
-        self.kept_to = self.kept_to.max(camera.kept_to);
+        // Permissions that were kept go with it.
+        self.over = self.over.max(camera.kept_to);
     }
 
     /// Has a section that was just made begin with what others left.
     pub(super) fn pass_on(&self, camera: &mut Camera) {
         camera.floor = camera.floor.max(self.floor);
         camera.issued = camera.issued.max(self.issued);
-        camera.kept_to = camera.kept_to.max(self.kept_to);
+        camera.kept_to = camera.kept_to.max(self.over);
+        camera.over = camera.over.max(self.over);
     }
 }
 
@@ -49,6 +51,7 @@ pub(super) fn is_vacant(camera: &Camera) -> bool {
     blank.seen = camera.seen;
     blank.issued = camera.issued;
     blank.kept_to = camera.kept_to;
+    blank.over = camera.over;
     blank.last = camera.last;
     blank.floor = camera.floor;
     // Is told to those who have our OK, and nobody has.

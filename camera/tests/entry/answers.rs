@@ -67,6 +67,29 @@ fn ok(number: u64, floor: u64) -> Message {
     }
 }
 
+/// The list of an OK to a request.
+fn part_of(number: u64, rivals: &[usize]) -> Message {
+    let Message::Ok {
+        life,
+        after,
+        rivals,
+        more,
+        floor,
+        ..
+    } = part(None, rivals, false)
+    else {
+        unreachable!("a part is an OK");
+    };
+    Message::Ok {
+        life,
+        number,
+        after,
+        rivals,
+        more,
+        floor,
+    }
+}
+
 /// A part of the list of an OK to request 1.
 fn part(after: Option<usize>, rivals: &[usize], more: bool) -> Message {
     let rival = |&node| Rival {
@@ -168,4 +191,107 @@ fn a_list_that_is_longer_than_the_bound_counts() {
     assert_eq!(node.hears(1, ok(1, 0)), []);
     let effects = node.hears(2, ok(1, 0));
     assert!(matches!(effects[..], [Effect::Event(Event::Entered(_))]));
+}
+
+/// Node 4, of which membership has not told, asks, and is out again: its RELEASE says up to which token
+/// its requests are over.
+fn visit_of_a_stranger(node: &mut First, over: u64) {
+    let request = Request {
+        number: 1,
+        up_to: 1,
+        last: 0,
+    };
+    let after = None;
+    node.hears(3, Message::Request { request, after });
+    node.hears(3, out(over));
+}
+
+fn out(over: u64) -> Message {
+    Message::Release {
+        number: 1,
+        last: 1,
+        over,
+    }
+}
+
+/// Who said OK had not heard of the RELEASE yet. The stranger may be gone, and nobody tells.
+#[test]
+fn an_older_ok_names_nobody_whose_release_was_heard() {
+    let mut node = First::new(3, Config::new(3));
+    visit_of_a_stranger(&mut node, 1);
+    node.command(Command::Enter);
+    node.hears(1, part_of(2, &[3]));
+    assert_eq!(node.waits_for(), [member(2)]);
+    node.hears(2, ok(2, 0));
+    // Its token was 1, as its RELEASE said.
+    assert_eq!(node.number(), Some(2));
+}
+
+/// With `keep` a request goes on while a RELEASE ends an earlier one under the same token.
+#[test]
+fn a_rival_is_awaited_whose_release_does_not_cover_its_token() {
+    let mut node = First::new(3, Config::new(3));
+    visit_of_a_stranger(&mut node, 0);
+    node.command(Command::Enter);
+    node.hears(1, part_of(2, &[3]));
+    assert_eq!(node.waits_for(), [member(2), member(3)]);
+}
+
+/// Its RELEASE came, and its OK was lost.
+#[test]
+fn who_is_waited_for_and_is_out_is_not_waited_for_any_more() {
+    for is_listed in [false, true] {
+        let mut node = First::new(2, Config::new(3));
+        node.command(Command::Enter);
+        if is_listed {
+            node.step(Input::Membership(Delta::Joined(member(3))));
+        }
+        node.hears(1, part(None, &[3], false));
+        assert_eq!(node.waits_for(), [member(3)]);
+        node.hears(3, out(0));
+        assert_eq!(node.waits_for(), [member(3)], "that is not all");
+        node.hears(3, out(1));
+        if is_listed {
+            // Membership tells when it fails, and it is no rival any more.
+            assert_eq!(node.waits_for(), [member(3)]);
+            node.step(Input::Membership(Delta::Failed(member(3))));
+        }
+        assert_eq!(node.number(), Some(2), "listed: {is_listed}");
+    }
+}
+
+/// What is kept is good up to one token for all entries, so the next request may have a higher one
+/// only when it was given back.
+#[test]
+fn no_request_has_a_token_that_was_said_to_be_over() {
+    let config = Config {
+        keep: true,
+        slack: 4,
+        ..Config::new(2)
+    };
+    let mut node = First::new(2, config);
+    let up_to = |node: &mut First| {
+        let effects = node.step(Input::Command(Command::Enter));
+        effects.iter().find_map(|effect| match effect {
+            Effect::Send {
+                message: Message::Request { request, .. },
+                ..
+            } => Some(request.up_to),
+            _ => None,
+        })
+    };
+    assert_eq!(up_to(&mut node), Some(5));
+    node.hears(1, ok(1, 0));
+    node.command(Command::Exit);
+    let effects = node.step(Input::Command(Command::GiveBack));
+    let is_over = |it: &Effect<Camera>| {
+        matches!(
+            it,
+            Effect::Multicast {
+                message: Message::Release { over: 5, .. }
+            }
+        )
+    };
+    assert!(effects.iter().any(is_over), "{effects:?}");
+    assert_eq!(up_to(&mut node), Some(6));
 }

@@ -40,7 +40,11 @@ fn a_late_request_does_not_put_who_failed_on_the_list() {
             request,
             after: None,
         },
-        Message::Release { number: 1, last: 1 },
+        Message::Release {
+            number: 1,
+            last: 1,
+            over: 1,
+        },
     ];
     let from = member(1);
     let joined = (1..4).map(|it| Input::Membership(Delta::Joined(member(it))));
@@ -184,7 +188,11 @@ fn an_ok_to_a_former_life_does_not_count() {
         effects
     };
     // Its sender learns from whom it comes that the former life is over; the request goes on.
-    let message = Message::Release { number: 0, last: 0 };
+    let message = Message::Release {
+        number: 0,
+        last: 0,
+        over: 0,
+    };
     let to = member(1);
     assert_eq!(hear(4), [Effect::Send { to, message }]);
     let (number, holder) = (1, me);

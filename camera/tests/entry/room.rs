@@ -316,6 +316,7 @@ fn who_comes_takes_the_place_of_who_is_gone() {
             Message::Release {
                 number: id,
                 last: id,
+                over: id,
             },
         );
         node.learn(match id % 3 {

@@ -14,6 +14,12 @@ fn request(number: u64) -> Message {
     Message::Request { request, after }
 }
 
+/// As its sender says that entered with `last`.
+fn release(number: u64, last: u64) -> Message {
+    let over = number.max(last);
+    Message::Release { number, last, over }
+}
+
 fn token(number: u64, id: u64) -> Token {
     let holder = member(id);
     Token { number, holder }
@@ -50,8 +56,7 @@ fn an_ok_is_never_forgotten_and_what_finds_no_room_is_counted() {
     );
     assert_eq!(node.machine().counters().passive_refused, 100);
     // Once one of them is over, there is.
-    node.hears(2, "a", Message::Release { number: 1, last: 1 })
-        .unwrap();
+    node.hears(2, "a", release(1, 1)).unwrap();
     node.hears(3, "c0", request(1)).unwrap();
     assert_eq!(node.sent().len(), 1);
     assert_eq!(names(&node), ["b", "c0"]);
@@ -97,8 +102,7 @@ fn what_needs_no_memory_is_answered_without_room() {
         .unwrap();
     assert_eq!(names(&node), ["a"]);
     // The floor was kept all the same.
-    node.hears(2, "a", Message::Release { number: 1, last: 0 })
-        .unwrap();
+    node.hears(2, "a", release(1, 0)).unwrap();
     node.hears(3, "b", request(8)).unwrap();
     let sent = node.sent();
     assert!(
@@ -164,9 +168,7 @@ fn a_section_may_be_opened_with_room_for_more_trees_than_it_was_made_with() {
     }
     assert!(!node.machine().get(a).unwrap().is_waiting(), "it is told");
     for root in [3, 4] {
-        let (number, last) = (1, 0);
-        node.hears(root, "a", Message::Release { number, last })
-            .unwrap();
+        node.hears(root, "a", release(1, 0)).unwrap();
     }
     node.command(Command::Close(a)).unwrap();
     let tick = Timer {
@@ -266,8 +268,7 @@ fn a_section_is_dropped_when_its_last_tree_is_no_longer_watched() {
     let (up_to, last) = (1, 0);
     node.hears(2, "a", Message::Join { tree, up_to, last })
         .unwrap();
-    node.hears(4, "a", Message::Release { number: 1, last })
-        .unwrap();
+    node.hears(4, "a", release(1, last)).unwrap();
     node.sent();
     node.hears(3, "b", request(1)).unwrap();
     assert_eq!((node.sent(), names(&node)), (vec![], vec!["a".into()]));
@@ -313,10 +314,7 @@ fn random_messages_are_survived_within_the_limits() {
             4 => Message::Floor {
                 token: token(number % 64, from),
             },
-            _ => Message::Release {
-                number,
-                last: number % 64,
-            },
+            _ => release(number, number % 64),
         };
         let _judged = node.hears(from, &section, message).is_ok();
         let section = name(&section);

@@ -408,6 +408,7 @@ fn messages(member: Member, number: u64) -> Vec<Message> {
         Message::Release {
             number,
             last: number,
+            over: number,
         },
         Message::Fence { token },
         Message::Floor { token },
@@ -443,6 +444,7 @@ fn messages(member: Member, number: u64) -> Vec<Message> {
             root: member,
             number,
             last,
+            over: number,
         },
         Message::Abstain {
             life,

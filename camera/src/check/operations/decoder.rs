@@ -67,6 +67,7 @@ impl<'a> Bytes<'a> {
             6 => Message::Release {
                 number: self.number(),
                 last: self.number(),
+                over: self.number(),
             },
             _ => match self.take() % 4 {
                 0 | 2 => Message::Fence {
@@ -135,6 +136,7 @@ impl<'a> Bytes<'a> {
                 root: tree.root,
                 number: tree.number,
                 last: self.number(),
+                over: self.number(),
             },
         }
     }
