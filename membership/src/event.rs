@@ -38,6 +38,11 @@ pub enum Command {
     /// An operator's word that this life is over. Others hear it as news: who is cut off meanwhile, or
     /// misses it, goes on to take the member for failed, and is to be told there.
     Confirm(Member),
+    /// Find out what became of this life, which another protocol has met and waits for: a delta
+    /// follows, be it that it joined, left or failed, unless the list has it as live or at its end
+    /// already. Give it again for as long as that protocol waits: messages get lost, and there are
+    /// at most [`Config::hearsay_limit`] answers in a period.
+    Inquire(Member),
 }
 
 /// What the application is told.
@@ -114,7 +119,7 @@ pub enum Reject {
     /// The settings cannot work.
     #[error("the settings were not taken: {0}")]
     Config(#[from] ConfigError),
-    /// A node cannot be confirmed dead by itself.
+    /// A node cannot be confirmed dead, or asked after, by itself.
     #[error("node {0} is this node: to stop it give the command Leave")]
     OwnMember(NodeId),
     /// A peer sent what no sound peer sends; the host counts it.

@@ -137,6 +137,15 @@ impl Membership {
         from == about || source == Source::Fetched || self.config.hearsay_limit == 0
     }
 
+    /// Whether another protocol may have one more life asked after in this period: what it waits for
+    /// was told by others.
+    pub(crate) fn may_inquire(&mut self) -> bool {
+        let allowance = self.config.hearsay_limit;
+        let may = allowance == 0 || self.hearsay.spend(self.me.id, 1, allowance);
+        self.counters.hearsay_refused += u64::from(!may);
+        may
+    }
+
     fn is_within_allowance(&mut self, from: Member, cost: u16) -> bool {
         let allowance = self.config.hearsay_limit;
         let is_within = self.hearsay.spend(from.id, cost, allowance);

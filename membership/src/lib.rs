@@ -67,6 +67,7 @@
 //! | that members are suspected, or failed | L are believed, until the members refute |
 //! | that failed members have left | L are believed; each of these that lives goes on in another life as soon as it hears of it |
 //! | that suspected or failed members live | believed, until they are found silent; one that lives and is told with wrong metadata goes on in another life. Were it counted, halves of a mesh of 200 that took each other for failed would find together in 20 periods, and not in 6 |
+//! | to another protocol, that a node is to be waited for | that node is asked after ([`Command::Inquire`]) and listed in doubt, L in a period, until it is found silent |
 //! | requests for the list | answered to those that are on it; anybody may ask a node for its own record, and to be let in |
 //!
 //! What is refused is counted in [`Counters::hearsay_refused`] and [`Counters::readers_refused`].
@@ -145,6 +146,7 @@ mod feedback;
 mod gossip;
 mod hearsay;
 mod index;
+mod inquiry;
 mod join;
 mod list;
 mod machine;

@@ -488,6 +488,7 @@ impl Machine for Membership {
                 Command::Broadcast(payload) => self.broadcast(payload),
                 Command::Configure(config) => self.configure(config, cx),
                 Command::Confirm(member) => self.confirm(member, cx),
+                Command::Inquire(member) => self.inquire(member, cx),
             },
         }
     }

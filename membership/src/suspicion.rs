@@ -44,7 +44,7 @@ impl Membership {
     }
 
     /// Asks a member itself, directly and through relays, and waits a period for the answer.
-    fn verify(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+    pub(crate) fn verify(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         cx.arm(Timer::Suspicion(member.id), self.config.period);
         self.ping(member, cx);
         self.request_pings(member, cx);
@@ -340,7 +340,7 @@ impl Membership {
     }
 
     /// A later life of a node that we know.
-    fn supersede(
+    pub(crate) fn supersede(
         &mut self,
         slot: usize,
         known: Member,
@@ -368,7 +368,13 @@ impl Membership {
     }
 
     /// A node that is not on the list.
-    fn enlist(&mut self, from: Member, record: Record, source: Source, cx: &mut Context<'_, Self>) {
+    pub(crate) fn enlist(
+        &mut self,
+        from: Member,
+        record: Record,
+        source: Source,
+        cx: &mut Context<'_, Self>,
+    ) {
         let Record {
             member,
             revision,

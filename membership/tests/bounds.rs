@@ -338,6 +338,10 @@ fn refusals_say_why_and_change_nothing() {
             Reject::OwnMember(NodeId(0)),
         ),
         (
+            Command::Inquire(Member::new(0, 7)),
+            Reject::OwnMember(NodeId(0)),
+        ),
+        (
             Command::Confirm(Member::new(1, 8)),
             Reject::UnknownMember(NodeId(1)),
         ),

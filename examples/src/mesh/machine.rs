@@ -207,7 +207,7 @@ impl Mesh {
         self.sections()?.in_use().next()
     }
 
-    fn ask_membership(
+    pub(super) fn ask_membership(
         &mut self,
         input: Input<Membership>,
         cx: &mut Context<'_, Self>,
@@ -446,7 +446,11 @@ impl Mesh {
         };
         match timer {
             Timer::Membership(timer) => self.ask_membership(Input::Tick(timer), cx),
-            Timer::Sections(timer) => of_this_life(self.ask_sections(Input::Tick(timer), cx)),
+            Timer::Sections(timer) => {
+                of_this_life(self.ask_sections(Input::Tick(timer), cx))?;
+                self.inquire(timer, cx);
+                Ok(())
+            }
             Timer::Estimate(timer) => of_this_life(self.ask_estimator(Input::Tick(timer), cx)),
             Timer::Count => {
                 if let Some(counting) = self.counting() {

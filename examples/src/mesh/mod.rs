@@ -14,6 +14,7 @@
 //! | promise | under which assumption |
 //! |---|---|
 //! | sections, estimator and elections hear every delta, in order, and first of all who is on the list already | |
+//! | membership is asked after whoever a section waits for, or gave its OK, and of which it says neither that it is here nor that it is over ([`Inquire`](selvedge_membership::Command::Inquire)) | one at a time, each [`resend`](selvedge_camera::Config::resend) while a section waits, and each [`refresh`](selvedge_camera::Config::refresh) |
 //! | they belong to one life: when membership takes a later one they begin anew ([`Event::Present`]), and what was held is lost | |
 //! | a node does not say good-bye while it waits for a section or is inside | it is asked to by [`Command::Membership`] |
 //! | estimates raise the bound of all sections and never lower it | [`Counting`] |
@@ -22,6 +23,7 @@
 //! | frames of each protocol are as without the others, under their own kinds | |
 
 mod event;
+mod inquiry;
 mod machine;
 mod message;
 

@@ -231,7 +231,12 @@ impl Mesh {
             _ if bytes.flip() => Command::Configure(Box::new(config(bytes))),
             _ => {
                 let known = self.seats.iter().find(|seat| seat.me.id == id);
-                Command::Confirm(known.map_or(Member::default(), |seat| seat.me))
+                let member = known.map_or(Member::default(), |seat| seat.me);
+                if bytes.flip() {
+                    Command::Inquire(member)
+                } else {
+                    Command::Confirm(member)
+                }
             }
         }
     }

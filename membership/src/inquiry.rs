@@ -1,0 +1,77 @@
+//! Lives that another protocol has met, and of which this node's list says nothing, or not the end.
+
+use selvedge_core::{Context, Member};
+
+use crate::digest::key;
+use crate::list::{Entry, Standing};
+use crate::message::{Body, Claim, Message, Metadata, Record};
+use crate::suspicion::Source;
+use crate::{Membership, Phase, Reject};
+
+impl Membership {
+    /// Finds out what became of a life. One that the list does not have is put there in doubt, as after
+    /// a probe that found no answer: it answers, or is declared failed. What another member knows is
+    /// asked for as well, so a good-bye that was missed is heard of. Nothing is done for a life that
+    /// is listed as live, left, or over. At most [`hearsay_limit`](crate::Config::hearsay_limit) a
+    /// period; what is beyond is counted as hearsay. O(log N).
+    ///
+    /// # Errors
+    /// [`Reject::NotJoined`], [`Reject::OwnMember`].
+    pub fn inquire(&mut self, member: Member, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        if self.phase != Phase::Joined {
+            return Err(Reject::NotJoined);
+        }
+        if member.id == self.me.id {
+            return Err(Reject::OwnMember(member.id));
+        }
+        let slot = self.list.find(member.id);
+        let known = slot.and_then(|slot| self.list.entry(slot));
+        let known = known.map(|entry| (entry.member(), entry.standing));
+        let is_open = known.is_none_or(|(known, standing)| {
+            member.supersedes(known) || known == member && standing == Standing::Failed
+        });
+        if !is_open || !self.may_inquire() {
+            return Ok(());
+        }
+        let record = Record {
+            member,
+            revision: 0,
+            claim: Claim::Alive(Metadata::default()),
+        };
+        match slot.zip(known) {
+            None => {
+                self.enlist(self.me, record, Source::Fetched, cx);
+                self.verify_newcomer(member, cx);
+            }
+            Some((_, (known, standing))) if known != member && standing.is_live() => {
+                self.ask_who_it_is(member, cx);
+            }
+            Some((slot, (known, standing))) if known != member => {
+                self.supersede(slot, known, standing, record, cx);
+                self.verify_newcomer(member, cx);
+            }
+            // The dead are asked now and then as it is.
+            Some(_) => {}
+        }
+        let key = key(member.id);
+        let (first, last) = (key, key);
+        self.draw_relays(1, Some(member.id), cx, |_, other, cx| {
+            cx.send(other, Message::bare(Body::Pull { first, last }));
+        });
+        Ok(())
+    }
+
+    /// Asks a life that was put on the list for a rumour. Nobody else hears of that before it has been
+    /// silent for a period.
+    fn verify_newcomer(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        let slot = self.list.find(member.id);
+        let is_there = |slot: &usize| self.list.entry(*slot).map(Entry::member) == Some(member);
+        // There may have been no room.
+        if let Some(slot) = slot.filter(is_there) {
+            self.list
+                .set_standing(slot, Standing::Doubted, 0, self.period);
+            self.ask_who_it_is(member, cx);
+            self.verify(member, cx);
+        }
+    }
+}
