@@ -99,7 +99,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 requesters that enter with a quorum",
-            4_422_781,
+            10_194_694,
             Setup {
                 eager: true,
                 ..three.visits(&[VISIT, VISIT, VISIT])
