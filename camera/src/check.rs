@@ -320,7 +320,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "crash and comeback with memory lost",
-            66_768,
+            66_824,
             Setup {
                 upper: 3,
                 bounds: Bounds {

@@ -25,7 +25,8 @@ pub enum Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// We wait for this node: it wants to enter too, or is inside, as far as is known. Told once
-    /// for each such node and request.
+    /// for each such node and request of ours, and again when it was out meanwhile and wants to enter
+    /// once more.
     Waiting(Member),
     /// Too few nodes are known for the fast path: the request goes through the whole mesh.
     SlowPath,

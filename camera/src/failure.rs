@@ -148,7 +148,15 @@ impl Camera {
         }
         // On the slow path only rivals are asked.
         if waiting.slow || !is_watched {
-            waiting.remove(member);
+            // It stays among those that were asked: what this request met is not forgotten before it
+            // ends.
+            let (answer, rival) = (Answer::Abstained { over }, None);
+            let settled = Asked {
+                answer,
+                rival,
+                ..asked
+            };
+            let _is_there = waiting.set(member, settled).is_ok();
         } else {
             let rival = None;
             let _is_there = waiting.set(member, Asked { rival, ..asked }).is_ok();

@@ -28,7 +28,8 @@ impl Camera {
             self.kept.retain(|_, ()| false);
             // By it others tell this request from those that are over.
             let up_to = number.saturating_add(self.config.slack.into());
-            self.kept_to = up_to.max(self.over.saturating_add(1));
+            let above = self.over.saturating_add(1);
+            self.kept_to = self.kept_to.max(up_to).max(above);
         }
         self.issued = number;
         let up_to = self.kept_to;

@@ -208,7 +208,15 @@ fn a_list_goes_on_where_it_was_when_the_child_says_again_who_is_below() {
 #[test]
 fn who_works_on_a_request_that_is_over_is_told_so() {
     let mut node = Node::new(Config::new(9), &[CHILD]);
-    let release = |number| (CHILD, Message::Release { number, last: 0 });
+    let release = |number| {
+        // The highest number that a token of the request might have had.
+        let message = Message::Release {
+            number,
+            last: 0,
+            over: 65,
+        };
+        (CHILD, message)
+    };
     let old = |number, attempt| tree_of(0, number, attempt);
     node.command(Command::Enter);
     node.command(Command::Cancel);
@@ -461,6 +469,7 @@ fn an_end_that_is_passed_on_is_that_of_another() {
         root: member(root),
         number: 1,
         last: 0,
+        over: 65,
     };
     node.command(Command::Enter);
     assert_eq!(node.waits_for(), [member(4)], "it has our OK");
@@ -472,6 +481,7 @@ fn an_end_that_is_passed_on_is_that_of_another() {
         root: member(0),
         number: 99,
         last: 0,
+        over: 99,
     };
     assert_eq!(node.hears(CHILD, own), []);
     let goes_on = |it: &(usize, Message)| matches!(it.1, Message::Join { .. });

@@ -57,7 +57,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "room for one, slow path",
-            1_229,
+            1_275,
             Setup {
                 lists: &[&[2], &[1, 3], &[2]],
                 upper: 4,

@@ -20,7 +20,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     let friend = friend();
     alloc::vec![
         two().holds("2 sections, 2 nodes", 1_578),
-        friend.holds(ROOM_FOR_ONE, 1_997),
+        friend.holds(ROOM_FOR_ONE, 2_219),
         Case {
             bounds: Bounds {
                 drops: 1,
@@ -31,7 +31,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             refresh: Span::secs(30),
             ..friend
         }
-        .holds("2 sections, room for one, loss and duplicate", 423_438),
+        .holds("2 sections, room for one, loss and duplicate", 488_923),
         friend.breaks(
             ROOM_FOR_ONE,
             &[Published::DropWithOks],

@@ -122,7 +122,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, patience with the node below a dead one",
-            134_935,
+            139_107,
             patience(),
         ),
     ]

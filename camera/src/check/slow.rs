@@ -53,21 +53,21 @@ pub(super) fn sound() -> Vec<Scenario> {
         ..mesh(&[&[3], &[3], &[1, 4], &[3]]).visits(&[VISIT, VISIT])
     };
     vec![
-        holds("slow path, 2 roots", 11_458, friend),
+        holds("slow path, 2 roots", 12_166, friend),
         holds(
             "slow path, 2 roots, one comes again",
-            407_929,
+            434_577,
             friend.visits(&[TWICE, VISIT]),
         ),
-        holds("slow path, from both ends of 4", 78_411, ends),
+        holds("slow path, from both ends of 4", 82_925, ends),
         holds(
             "slow path and fast path, 4 nodes",
-            31_743,
+            33_341,
             mesh(&[&[2, 3], &[3], &[2, 4], &[3, 1]]).visits(&[VISIT, VISIT]),
         ),
         holds(
             "slow path, permissions kept",
-            407_929,
+            434_577,
             Setup {
                 keep: true,
                 slack: 2,
@@ -76,7 +76,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, loss",
-            53_960,
+            57_293,
             Setup {
                 bounds: Bounds { drops: 1, ..CALM },
                 ..friend
@@ -84,7 +84,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, duplicate",
-            116_668,
+            122_531,
             Setup {
                 bounds: Bounds {
                     duplicates: 1,
@@ -95,7 +95,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, no multicast",
-            92_583,
+            96_045,
             Setup {
                 multicast: false,
                 ..ends
@@ -103,7 +103,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "fast path becomes slow in mid-request",
-            89_840,
+            93_038,
             Setup {
                 deltas: &[(1, Delta::Failed(TWO))],
                 ..mesh(&[&[2, 3], &[3], &[1, 2]]).visits(&[VISIT, VISIT])
@@ -111,7 +111,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, a root dies",
-            30_751,
+            32_054,
             Setup {
                 ends: &[1],
                 bounds: ONE_CRASH,
@@ -120,12 +120,12 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "slow path, who is waited for is out and gone",
-            29_030,
+            29_923,
             out_and_gone,
         ),
         holds(
             "slow path, who is waited for is out and gone, no multicast",
-            30_831,
+            30_852,
             Setup {
                 multicast: false,
                 ..out_and_gone
@@ -191,7 +191,7 @@ fn strangers() -> Case {
     Case {
         name: "S1: two roots that nobody lists",
         setup: mesh(&[&[3], &[3], &[4], &[3]]).visits(&[VISIT, VISIT]),
-        states: 24_859,
+        states: 26_191,
     }
 }
 
@@ -202,7 +202,7 @@ fn joined_later() -> Case {
             deltas: &[(3, Delta::Joined(TWO))],
             ..mesh(&[&[3], &[3], &[1]]).visits(&[VISIT, VISIT])
         },
-        states: 19_294,
+        states: 20_232,
     }
 }
 
@@ -214,7 +214,7 @@ fn parent_dies() -> Case {
             bounds: ONE_CRASH,
             ..mesh(BETWEEN).visits(&[VISIT, NONE, VISIT])
         },
-        states: 59_099,
+        states: 62_786,
     }
 }
 

@@ -181,6 +181,10 @@ impl Watch {
         if let Some((whose, number)) = request_of(from, message) {
             self.lives[life].heard.insert(whose, number);
         }
+        // It is out; when it wants to enter once more, that is told again.
+        if let Some(whose) = end_of(from, message) {
+            self.lives[life].waits_for.remove(&whose);
+        }
     }
 
     pub(crate) fn tells(&mut self, life: usize, event: Event) {
@@ -266,6 +270,15 @@ fn request_of(from: Member, message: &Message) -> Option<(Member, u64)> {
     match message {
         Message::Request { request, .. } => Some((from, request.number)),
         Message::Join { tree, .. } => Some((tree.root, tree.number)),
+        _ => None,
+    }
+}
+
+/// Whose request is over.
+const fn end_of(from: Member, message: &Message) -> Option<Member> {
+    match message {
+        Message::Release { .. } => Some(from),
+        Message::Over { root, .. } => Some(*root),
         _ => None,
     }
 }

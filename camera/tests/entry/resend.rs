@@ -165,8 +165,11 @@ fn an_ok_that_comes_late_is_counted_and_answered() {
     node.command(Command::Cancel);
     let to = member(1);
     let release = |number| {
-        let last = 0;
-        let message = Message::Release { number, last };
+        let message = Message::Release {
+            number,
+            last: 0,
+            over: 65,
+        };
         Effect::Send { to, message }
     };
     assert_eq!(node.hears(1, ok(0, 1, &[])), [release(1)]);

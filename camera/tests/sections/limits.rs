@@ -20,6 +20,17 @@ fn release(number: u64, last: u64) -> Message {
     Message::Release { number, last, over }
 }
 
+fn ok(number: u64) -> Message {
+    Message::Ok {
+        life: 0,
+        number,
+        after: None,
+        rivals: [].into_iter().collect(),
+        more: false,
+        floor: Token::default(),
+    }
+}
+
 fn token(number: u64, id: u64) -> Token {
     let holder = member(id);
     Token { number, holder }
@@ -381,15 +392,7 @@ fn a_section_without_room_that_was_dropped_abstains_for_what_it_asked_before() {
     let [(2, _, Message::Request { request: asked, .. })] = sent[..] else {
         panic!("{sent:?}");
     };
-    let ok = Message::Ok {
-        life: 0,
-        number: asked.number,
-        after: None,
-        rivals: [].into_iter().collect(),
-        more: false,
-        floor: Token::default(),
-    };
-    node.hears(2, "a", ok).unwrap();
+    node.hears(2, "a", ok(asked.number)).unwrap();
     node.command(Command::Exit(a)).unwrap();
     node.command(Command::Close(a)).unwrap();
     let floor = Message::Floor { token: token(1, 2) };
@@ -403,4 +406,80 @@ fn a_section_without_room_that_was_dropped_abstains_for_what_it_asked_before() {
     };
     // Those that said OK may name us with this number.
     assert!(over >= asked.up_to, "{over} of {}", asked.up_to);
+}
+
+/// Others may name us with a token of a permission that was kept. It is over with the RELEASE of a
+/// later request, so that one says so, whatever the settings are by then.
+#[test]
+fn tokens_never_fall_where_a_section_is_opened_again_with_less_slack() {
+    let mut config = Config::new(2);
+    config.section.multicast = false;
+    let mut node = Node::new(1, config);
+    node.joined(&[2]);
+    let a = name("a");
+    let asked = |node: &mut Node, keep, slack| {
+        let config = Some(selvedge_camera::Config {
+            keep,
+            slack,
+            ..config.section
+        });
+        node.command(Command::Open { name: a, config }).unwrap();
+        node.command(Command::Enter(a)).unwrap();
+        let sent = node.sent();
+        let [(2, _, Message::Request { request, .. })] = sent[..] else {
+            panic!("{sent:?}");
+        };
+        node.hears(2, "a", ok(request.number)).unwrap();
+        node.command(Command::Exit(a)).unwrap();
+        request
+    };
+    let kept = asked(&mut node, true, 9);
+    assert_eq!((kept.up_to, node.sent()), (10, vec![]));
+    node.command(Command::Close(a)).unwrap();
+    let later = asked(&mut node, false, 0);
+    let sent = node.sent();
+    let [(2, _, Message::Release { over, .. })] = sent[..] else {
+        panic!("{sent:?}");
+    };
+    assert!(later.up_to >= kept.up_to && over >= kept.up_to, "{later:?}");
+    // Those are over: the next one has a higher one, with no slack at all.
+    node.command(Command::Close(a)).unwrap();
+    assert!(asked(&mut node, false, 0).up_to > over);
+}
+
+/// Also where it was dropped meanwhile, with the permissions.
+#[test]
+fn what_was_asked_in_a_section_before_it_was_dropped_is_over() {
+    let mut config = small(1);
+    config.section.multicast = false;
+    config.section.keep = true;
+    let mut node = Node::new(1, config);
+    node.joined(&[2]);
+    let a = name("a");
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        node.command(open("a")).unwrap();
+        node.command(Command::Enter(a)).unwrap();
+        let sent = node.sent();
+        let [(2, _, Message::Request { request, .. })] = sent[..] else {
+            panic!("{sent:?}");
+        };
+        node.hears(2, "a", ok(request.number)).unwrap();
+        node.command(Command::Exit(a)).unwrap();
+        node.command(Command::Close(a)).unwrap();
+        let floor = Message::Floor { token: token(1, 2) };
+        node.hears(2, "b", floor).unwrap();
+        assert_eq!(names(&node), ["b"]);
+        assert_eq!(node.sent(), []);
+        // It does not know that nothing is open.
+        node.hears(2, "a", ok(request.number)).unwrap();
+        let sent = node.sent();
+        let over = match sent[..] {
+            [(2, _, Message::Release { over, .. })] => over,
+            _ => panic!("{sent:?}"),
+        };
+        assert_eq!(over, request.up_to);
+        tokens.push(request.up_to);
+    }
+    assert!(tokens[0] < tokens[1], "{tokens:?}");
 }
