@@ -128,7 +128,7 @@ impl Camera {
     /// The requests of a node that might have had a token up to `over` are over. If we waited for one
     /// of these, nothing need come from it any more; if it is on the list, it is awaited like any
     /// other there.
-    pub(crate) fn is_out(&mut self, member: Member, over: u64, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_out(&mut self, member: Member, over: u64, cx: &mut Context<'_, Self>) {
         if self.rules.release_is_no_end() {
             return;
         }

@@ -278,7 +278,7 @@ impl Camera {
         if self.grants.is_empty() {
             cx.disarm(Timer::Refresh);
         }
-        self.is_out(from, released.over, cx);
+        self.on_out(from, released.over, cx);
     }
 
     /// Whether the request of this rival is one of those that are over.

@@ -264,7 +264,8 @@ fn a_tree_is_built_anew_once_for_each_attempt_that_broke() {
     node.command(Command::Enter);
     node.hears(CHILD, up(tree_of(0, 2, 1), None, &[], false));
     assert!(node.driver.machine().token().is_some());
-    let release = Message::Release { number: 1, last: 2 };
+    let (number, last, over) = (1, 2, 65);
+    let release = Message::Release { number, last, over };
     assert_eq!(node.hears(CHILD, broken(1)), [(CHILD, release)]);
 }
 
