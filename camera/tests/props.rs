@@ -30,6 +30,14 @@ proptest! {
     }
 }
 
+/// A ring of five, room for three nodes, a takeover: a request that forgot a rival that was out took
+/// it for one that it had never met when it asked again.
+#[test]
+fn what_a_request_met_is_remembered_until_it_ends() {
+    let bytes = [52, 6, 212, 200, 0, 2, 232, 0, 16, 148, 121, 0, 48, 29, 16];
+    run(&bytes).unwrap();
+}
+
 fn long(seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; 3_000];
     ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);

@@ -69,25 +69,11 @@ fn ok(number: u64, floor: u64) -> Message {
 
 /// The list of an OK to a request.
 fn part_of(number: u64, rivals: &[usize]) -> Message {
-    let Message::Ok {
-        life,
-        after,
-        rivals,
-        more,
-        floor,
-        ..
-    } = part(None, rivals, false)
-    else {
-        panic!("a part is an OK");
-    };
-    Message::Ok {
-        life,
-        number,
-        after,
-        rivals,
-        more,
-        floor,
+    let mut message = part(None, rivals, false);
+    if let Message::Ok { number: of, .. } = &mut message {
+        *of = number;
     }
+    message
 }
 
 /// A part of the list of an OK to request 1.
