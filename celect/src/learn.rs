@@ -35,8 +35,9 @@ impl<A: Attribute> Celect<A> {
         if standing == Standing::Listed {
             self.welcome(member, was_listed, cx);
         }
-        self.look_for_the_gone(member, cx);
+        // First, for an election that begins now asks the list, and counts our own.
         self.give_place(cx);
+        self.look_for_the_gone(member, cx);
         Ok(())
     }
 

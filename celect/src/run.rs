@@ -111,6 +111,18 @@ impl Run {
         asked.retain(|it| !silent.contains(it));
     }
 
+    /// This one is asked. A life of its node that is over, and has not answered, is waited for no
+    /// more: so a node takes no more room however often it restarts.
+    fn note_asked(&mut self, member: Member, peers: &Peers) {
+        let Self {
+            asked, answered, ..
+        } = self;
+        asked.retain(|it| {
+            it.id != member.id || !peers.is_over(*it) || answered.binary_search(it).is_ok()
+        });
+        put(asked, member);
+    }
+
     /// This node is forgotten, and its answer is not waited for any more.
     pub(crate) fn forget(&mut self, node: NodeId) {
         let Self {
@@ -296,7 +308,7 @@ impl<A: Attribute> Celect<A> {
         let x = usize::from(run.x).saturating_add(run.unnamed);
         let x = u8::try_from(x).unwrap_or(u8::MAX);
         for &member in members {
-            put(&mut run.asked, member);
+            run.note_asked(member, &self.peers);
             cx.send(
                 member,
                 Message::Query {
@@ -441,7 +453,8 @@ impl<A: Attribute> Celect<A> {
         self.ask(&new, cx);
     }
 
-    /// Whom an answer names that is certainly over. Where preferences count it does no harm.
+    /// Whom an answer names that is certainly over, or by a former life when the present one is
+    /// passed over. Where preferences count it does no harm.
     fn hidden_behind(&self, candidates: &[Member]) -> Option<Member> {
         let run = self.run.as_ref()?;
         let is_skipped = self.rules.skips_locally() || self.rules.retries_the_dead();
@@ -454,7 +467,10 @@ impl<A: Attribute> Celect<A> {
             .filter(|it| !run.exclude.contains(it))
             .take(run.x.into());
         let mut lowest = lowest.map(|it| (it, self.peers.latest(it)));
-        let over = lowest.find(|&(_, latest)| self.peers.is_over(latest));
+        let over = lowest.find(|&(named, latest)| {
+            let is_passed_over = latest != named && run.exclude.contains(&latest);
+            is_passed_over || self.peers.is_over(latest)
+        });
         over.map(|(named, _)| named)
     }
 
@@ -509,6 +525,39 @@ mod tests {
         ids.iter().map(|&id| Member::new(id, 0)).collect()
     }
 
+    fn run() -> Run {
+        let ballot = Ballot {
+            epoch: 1,
+            initiator: Member::new(0, 0),
+            step: 0,
+        };
+        Run::new(ballot, (1, 0), (1, None))
+    }
+
+    /// 1 restarts again and again while it is asked; 2 is asked besides.
+    #[test]
+    fn however_often_a_node_restarts_it_takes_no_more_room() {
+        let mut peers = Peers::new(9, Member::new(0, 0));
+        let by_hash = Lowest::<selvedge_core::Sha256Sortition>::default();
+        let mut run = run();
+        run.note_asked(Member::new(2, 0), &peers);
+        for life in 0..9 {
+            let member = Member::new(1, life);
+            peers.set(member, Standing::Listed, &by_hash).unwrap();
+            run.note_asked(member, &peers);
+            assert_eq!(run.asked, [member, Member::new(2, 0)]);
+        }
+        // Its answer counts, so it stays until a later life answers.
+        let answered = Member::new(1, 8);
+        run.answered.push(answered);
+        for life in 9..12 {
+            let member = Member::new(1, life);
+            peers.set(member, Standing::Listed, &by_hash).unwrap();
+            run.note_asked(member, &peers);
+            assert_eq!(run.asked, [answered, member, Member::new(2, 0)]);
+        }
+    }
+
     /// 1 is on our list, and 2 to 4 were met; 1 to 3 were asked, and 3 has answered.
     #[test]
     fn who_was_met_and_is_silent_is_forgotten_and_nobody_else() {
@@ -518,12 +567,7 @@ mod tests {
         peers
             .set(Member::new(1, 0), Standing::Listed, &by_hash)
             .unwrap();
-        let ballot = Ballot {
-            epoch: 1,
-            initiator: me,
-            step: 0,
-        };
-        let mut run = Run::new(ballot, (1, 0), (1, None));
+        let mut run = run();
         run.met = members(&[1, 2, 3, 4]);
         run.asked = members(&[1, 2, 3]);
         run.answered = members(&[3]);

@@ -247,6 +247,29 @@ fn who_is_named_by_a_former_life_is_appointed_in_its_present_one() {
     assert_eq!(appointed(&effects), Some(Member::new(1, 1)));
 }
 
+/// 1 restarted, 3 has not heard so, and the present life of 1 is silent. What 3 answers hides whom it
+/// knows beyond 1.
+#[test]
+fn an_answer_that_names_a_former_life_of_one_passed_over_is_asked_for_again() {
+    let config = Config {
+        attempts: 1,
+        ..Config::new(1, 1)
+    };
+    let mut node = Node::new(config, &[2, 3]);
+    let present = Member::new(1, 1);
+    node.learn(Delta::Joined(present));
+    let asked = queries(&node.ask(Command::Elect));
+    for from in [2, 3] {
+        node.answer(member(from), asked[0].1, present);
+    }
+    let asked = queries(&node.pass(config.timeout));
+    assert_eq!(asked[0].2[..], [present]);
+    let again = queries(&node.answer(member(3), asked[0].1, member(1)));
+    assert_eq!(again[0].2[..], [present, member(1)]);
+    let effects = node.answer(member(3), again[0].1, member(2));
+    assert_eq!(appointed(&effects), Some(member(2)));
+}
+
 /// Optimistic leads itself before all have answered; then c falls, so nobody more has to.
 #[test]
 fn less_to_tolerate_ends_an_election_that_has_enough() {

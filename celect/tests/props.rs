@@ -31,6 +31,25 @@ proptest! {
     }
 }
 
+/// What random ones broke once.
+#[test]
+fn histories_that_broke_hold() {
+    // When the leader left, the node that got its place on a list was not in the election for it.
+    let place: &[u8] = &[
+        216, 0, 10, 89, 80, 128, 200, 27, 2, 86, 13, 147, 58, 135, 23, 0, 0, 179, 0, 0, 0, 0, 93,
+        61, 157, 135, 251, 208, 123, 192, 23, 151, 130,
+    ];
+    // Behind the former life of one that was passed over an answer hid the lowest.
+    let life: &[u8] = &[
+        16, 1, 18, 224, 0, 7, 5, 28, 18, 188, 2, 123, 1, 90, 119, 137, 126, 117, 11, 0, 0, 15, 2,
+        0, 0, 7, 0,
+    ];
+    for bytes in [place, life] {
+        let held = run(bytes);
+        assert!(held.as_ref().is_ok_and(|it| it.elections > 0), "{held:?}");
+    }
+}
+
 fn long(seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; 2_000];
     ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);

@@ -75,6 +75,37 @@ fn ends_of_those_who_were_never_here_take_no_place() {
     }
 }
 
+/// The only place of node 3 is that of the leader, and node 1 waits for it. When the leader is gone
+/// the election that begins at once asks node 1.
+#[test]
+fn who_gets_the_place_of_the_leader_is_in_the_election_for_it() {
+    for end in [Delta::Failed, Delta::Left, Delta::Confirmed] {
+        let config = Config {
+            spread: Span::ZERO,
+            ..limited(1)
+        };
+        let mut mesh = Mesh::with_lists(&[vec![3], vec![3], vec![2]], config);
+        mesh.tell(3, Delta::Joined(member(1)));
+        mesh.elect(3);
+        mesh.pass(Span::secs(1));
+        assert_eq!((listed(&mesh, 3), mesh.leader(3)), (vec![2], Some(2)));
+        mesh.cut.push(2);
+        mesh.events.clear();
+        mesh.tell(3, end(member(2)));
+        assert_eq!(listed(&mesh, 3), [1]);
+        mesh.pass(Span::secs(1));
+        let elected = mesh.events.iter().filter_map(|(id, it)| match it {
+            Event::Elected { leader, .. } if *id == 3 => Some(leader.id.0),
+            _ => None,
+        });
+        assert_eq!(
+            elected.collect::<Vec<u64>>(),
+            [1],
+            "nobody else, not even for a moment"
+        );
+    }
+}
+
 /// Node 2 lists 3 and 4, and no more. Node 1 is one of those that nobody lists.
 fn led_by_a_stranger() -> Mesh {
     let lists = [vec![2], vec![3, 4], vec![2, 4], vec![2, 3]];

@@ -39,6 +39,12 @@ impl Mesh {
                 self.step(at, Input::Membership(Delta::Failed(gone)), none)?;
             }
         }
+        // Where more were taken for living than are remembered, somebody who lives may be forgotten.
+        if self.gone.len() >= self.settings.nodes {
+            for at in 0..self.seats.len() {
+                self.announce(at, none)?;
+            }
+        }
         let has_begun = |at: &usize| {
             let machine = self.machine(*at);
             machine

@@ -1,10 +1,11 @@
 //! What is bounded, and whether it stays so.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 
-use selvedge_core::Driver;
 use selvedge_core::wire::{HEADER_LEN, member_len};
+use selvedge_core::{Driver, Member, NodeId};
 
 use super::settings::Order;
 use crate::{Celect, Message};
@@ -41,7 +42,18 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
     let config = &machine.config;
     // What is measured is no more than are known.
     let wanted = WANTED + config.estimation.map_or(0, |_| peers);
-    // Who was asked may have a new life now.
+    // Who was asked may have a new life now, and the present one is asked, too.
+    let is_past = |it: &&Member| {
+        machine.peers.is_over(**it)
+            && run.met.binary_search(it).is_err()
+            && !run.answered.contains(it)
+    };
+    let past: BTreeSet<NodeId> = run.asked.iter().filter(is_past).map(|it| it.id).collect();
+    check(&[(
+        "past lives that are asked, beyond one a node",
+        run.asked.iter().filter(is_past).count() - past.len(),
+        0,
+    )])?;
     let asked = 2 * (2 * peers + 2 + wanted);
     check(&[
         ("met", run.met.len(), wanted),
