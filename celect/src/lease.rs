@@ -21,6 +21,10 @@
 //!    known to follow: the leader acts as one, or nobody would hear of it, and `leads_until` is
 //!    `None`. So an appointment that was read late, when others had long gone on, gives no belief.
 //!
+//! Where c is 0 and nobody is listed a renewal is told to nobody, and none has to acknowledge it: then
+//! the leader rests on nobody, and a follower that was falsely declared failed to it gives it up while
+//! it leads. No rule mends that by which the last node of a mesh leads.
+//!
 //! The clock of a host may not run slower than the drift allows, and not stop: one that stands still
 //! while the host sleeps is outside of this.
 //!
@@ -74,6 +78,15 @@ impl Lease {
     #[cfg(feature = "check")]
     pub(crate) fn sizes(&self) -> (usize, usize) {
         (self.sent.len(), self.acknowledged.len())
+    }
+
+    /// Whether this one acknowledged a renewal that is not over.
+    #[cfg(feature = "check")]
+    pub(crate) fn rests_on(&self, follower: Member) -> bool {
+        let acknowledged = self.acknowledged.get(&follower.id);
+        acknowledged.is_some_and(|&(life, renewal)| {
+            life == follower.incarnation && self.position(renewal).is_some()
+        })
     }
 
     fn is_full(&self) -> bool {

@@ -19,7 +19,7 @@
 //! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; somebody is told, and hears no LEADER of it that is older than what it was told since of [`Config::peer_limit`] others |
 //! | all who are reached from the leader, from list to list, hear who leads | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
 //! | whoever joins later hears so, too | the same; the leader lists it, or no more than c lists lack it |
-//! | with a lease, a leader ends by its own clock before any of those who acknowledged it last gives it up by its own, however late its host does what is due | see [Clocks](#clocks) |
+//! | with a lease, a leader ends by its own clock before any of those who acknowledged it last gives it up by its own, however late its host does what is due | see [Clocks](#clocks); c is above 0, or none of them was falsely declared failed to the leader |
 //! | `Suspected` and `Failed` may be wrong, and cost elections only, as long as they count in c | |
 //! | an election without faults sends 2(c + f + 1) + 1 unicasts with `Base`, and 2(c + f) + 1 with `Lean`, before the leader is told of | enough nodes are listed; `Optimistic` sends one more for each leader that it corrects |
 //! | an election that says so ([`Event::Concluded`]) rests on a c that the real one exceeded, when it was measured, in at most a share `miss` of all samples | [`Config::estimation`]; whom the leader asked for lists it drew; who answers does not depend on lists; no live node is missing from more than half of them |
@@ -97,7 +97,10 @@
 //! to be [`Config::drift`] shorter, and only a later renewal that enough have acknowledged takes its
 //! place. So the leader ends before each *of those who acknowledged* tells [`Event::LeaseOver`].
 //! `lease.rs` has the argument. The lease is that of the leader, and stands in each LEADER: what those
-//! who follow are set to themselves does not matter. It assumes of clocks
+//! who follow are set to themselves does not matter. With c = 0 a leader that knows nobody leads on
+//! alone, as the last node of a mesh has to. It cannot tell whether the others have died or were
+//! falsely declared failed to it; one that was, and follows it, gives it up while it leads. It assumes
+//! of clocks
 //!
 //! - that their rates differ by no more than `drift`: the time of day does not matter;
 //! - that a host's clock goes on while the host sleeps, is stopped, or has no processor. Then the

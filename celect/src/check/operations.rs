@@ -25,7 +25,7 @@ use selvedge_core::{Delta, Driver, Effect, Incarnation, Input, Member, NodeId, S
 use selvedge_sim::Bytes;
 
 use crate::published::Rules;
-use crate::{Celect, Command, Message, Published};
+use crate::{Celect, Command, Event, Message, Published};
 use limits::{check_frame, check_limits};
 use oracle::Oracle;
 use settings::{Order, Settings};
@@ -444,6 +444,7 @@ impl Mesh {
         if !self.settings.is_hostile {
             self.look();
             self.oracle.step(&before, &after, &effects)?;
+            self.check_given_up(me, &effects)?;
         }
         for effect in effects {
             match effect {
@@ -483,6 +484,34 @@ impl Mesh {
             surplus -= usize::from(is_lost);
             !is_lost
         });
+        Ok(())
+    }
+
+    /// Who lets a leader's lease run out is none of those on whose account it still leads.
+    fn check_given_up(
+        &mut self,
+        me: Member,
+        effects: &[Effect<Celect<Order>>],
+    ) -> Result<(), String> {
+        for effect in effects {
+            let Effect::Event(Event::LeaseOver { leader, ballot }) = effect else {
+                continue;
+            };
+            let mut seats = 0..self.seats.len();
+            let machine = seats.find_map(|at| self.machine(at).filter(|it| it.me == *leader));
+            let Some(machine) = machine.filter(|it| it.leads() == Some(*ballot)) else {
+                continue;
+            };
+            let until = machine.leads_until().filter(|&until| until > self.now);
+            let rests_on_us = machine.lease.as_ref().is_some_and(|it| it.rests_on(me));
+            if let Some(until) = until.filter(|_| rests_on_us) {
+                return Err(format!(
+                    "{me:?} gave {leader:?} up at {:?}, which rests on it until {until:?}",
+                    self.now
+                ));
+            }
+            self.summary.given_up_early += 1;
+        }
         Ok(())
     }
 

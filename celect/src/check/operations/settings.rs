@@ -1,4 +1,6 @@
-//! What a run begins with: its first eight bytes.
+//! What a run begins with: its first seven bytes, and one for each node where nodes differ.
+
+use alloc::vec::Vec;
 
 use selvedge_core::{Member, NodeId, Rank, Ratio, Span};
 use selvedge_sim::Bytes;
@@ -23,6 +25,8 @@ pub(super) struct Settings {
     base: Config,
     /// Each node runs another protocol.
     is_mixed: bool,
+    /// What each node is set to where it differs from the others; empty where all are alike.
+    own: Vec<u8>,
     pub(super) order: Order,
     pub(super) nodes: usize,
     /// A bit for each node that another one does not know at first.
@@ -52,6 +56,7 @@ impl Settings {
         let mut settings = Self {
             base: Config::new(0, 0),
             is_mixed: has(1),
+            own: Vec::new(),
             order: Order {
                 is_reversed: has(2),
             },
@@ -117,6 +122,9 @@ impl Settings {
             }),
             ..Config::new(c, f)
         };
+        if times & 128 != 0 {
+            settings.own = (0..nodes).map(|_| bytes.take()).collect();
+        }
         settings
     }
 
@@ -127,9 +135,34 @@ impl Settings {
         } else {
             None
         };
-        Config {
+        let base = Config {
             protocol: protocol.unwrap_or(self.base.protocol),
             ..self.base
+        };
+        let own = self.own.get(node);
+        own.map_or(base, |&own| self.differ(base, own))
+    }
+
+    /// What a node is set to by itself. Whether anything is acknowledged, and whether leaders are
+    /// replaced, is the same for all: what a run ends with rests on it.
+    fn differ(&self, base: Config, own: u8) -> Config {
+        let has = |bit: u8| own & bit != 0;
+        let lease = [None, Some(3), Some(9), Some(30)].get(usize::from(own & 3));
+        let lease = lease.copied().flatten().map(Span::secs);
+        let c = base.c + u16::from(has(4));
+        Config {
+            c: c % (self.nodes as u16 + 1),
+            f: u16::from(has(8)),
+            lease: lease.filter(|_| base.retries > 0),
+            attempts: 1 + u8::from(has(16)),
+            retries: base.retries.min(1) * (1 + u8::from(has(32))),
+            resend: Span::millis(if has(32) { 250 } else { 500 }),
+            // An answer may take two rounds.
+            timeout: Span::millis(if has(64) { 1_000 } else { 500 }),
+            frame_budget: if has(64) { 127 } else { 1_400 },
+            exclude_limit: if has(128) { 1 } else { 16 },
+            drift: if has(128) { 100_000 } else { 0 },
+            ..base
         }
     }
 

@@ -23,6 +23,8 @@ pub struct Summary {
     pub lost: u64,
     /// Leases that ran out, at followers and leaders.
     pub leases_over: u64,
+    /// Of those, leases that ran out at followers while the leader went on with others.
+    pub given_up_early: u64,
     /// Initiators that knew too few.
     pub starved: u64,
     /// Elections that ended at their initiator while it was known who was to win, at least.
@@ -69,7 +71,7 @@ impl Summary {
         never.map_or(Ok(()), |(what, _)| Err(what))
     }
 
-    fn counts(&mut self) -> [(&'static str, &mut u64); 22] {
+    fn counts(&mut self) -> [(&'static str, &mut u64); 23] {
         [
             ("operations", &mut self.operations),
             ("delivered", &mut self.delivered),
@@ -81,6 +83,7 @@ impl Summary {
             ("yielded", &mut self.yielded),
             ("lost", &mut self.lost),
             ("leases_over", &mut self.leases_over),
+            ("given_up_early", &mut self.given_up_early),
             ("starved", &mut self.starved),
             ("judged", &mut self.judged),
             ("lower", &mut self.lower),
