@@ -124,6 +124,8 @@ fn who_was_passed_over_is_asked_where_there_are_no_others() {
     mesh.pass(Span::secs(5));
     assert!(!mesh.nodes[1].machine().is_electing());
     assert_eq!(mesh.leader(2), Some(1));
+    // One without it, and one with it again.
+    assert_eq!(mesh.nodes[1].machine().counters().rounds, 2);
 }
 
 /// 1 and 2 are dead, 3 lists them for ever, and 4, which is asked, knows 3 alone and has never heard

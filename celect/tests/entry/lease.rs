@@ -450,3 +450,35 @@ fn who_acknowledges_is_renewed_though_it_is_not_on_the_list_of_the_leader() {
     mesh.cut.push(2);
     assert!(ends(&mut mesh, |_| ()));
 }
+
+/// 1 does not list 3, which has it appointed, follows it, and falls silent.
+#[test]
+fn who_is_not_listed_and_acknowledges_no_more_is_renewed_no_more() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        ..Config::new(1, 0)
+    };
+    let mut mesh = Mesh::with_lists(&[vec![2], vec![1], vec![1, 2]], config);
+    let told = Rc::new(RefCell::new(0));
+    let noted = Rc::clone(&told);
+    mesh.fate = Box::new(move |(from, to, message): &Letter, _| {
+        let is_leader = matches!(message, Message::Leader { .. });
+        *noted.borrow_mut() += u32::from(is_leader && (from.id.0, to.id.0) == (1, 3));
+        1
+    });
+    mesh.elect(3);
+    mesh.pass(Span::secs(60));
+    assert_eq!(mesh.leaders(), [Some(1); 3]);
+    assert!(told.take() > 15, "one each third of the lease");
+    mesh.cut.push(3);
+    mesh.pass(Span::secs(15));
+    assert!(told.take() > 0);
+    mesh.pass(Span::secs(60));
+    assert_eq!(told.take(), 0);
+    assert_eq!(mesh.leader(1), Some(1), "2 acknowledges");
+    let mut expiries = mesh.nodes[0].timers().filter_map(|(timer, _)| match timer {
+        Timer::Expiry(slot) => Some(slot),
+        _ => None,
+    });
+    assert!(expiries.all(|slot| slot < 4), "a renewal's number modulo 4");
+}

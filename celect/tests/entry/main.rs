@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::wildcard_enum_match_arm,
+    clippy::panic,
     reason = "a test fails by panicking"
 )]
 
@@ -12,6 +13,7 @@ mod edges;
 mod lease;
 #[path = "../mesh/mod.rs"]
 mod mesh;
+mod quiet;
 mod refused;
 mod room;
 mod takeover;

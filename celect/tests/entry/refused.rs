@@ -80,6 +80,20 @@ fn peers_that_misbehave_are_refused() {
         told: [].into_iter().collect(),
     };
     assert_eq!(refusal(member(2), claim), Misbehaviour::NotAppointed);
+    let feedback = |answers| Message::Feedback {
+        ballot,
+        answers,
+        missing: 3,
+    };
+    let found = refusal(member(3), feedback(2));
+    let (answers, missing) = (2, 3);
+    assert_eq!(found, Misbehaviour::Feedback { answers, missing });
+    let (from, message) = (member(3), feedback(3));
+    assert_eq!(
+        mesh.step(1, Input::Message { from, message }),
+        Ok(()),
+        "all"
+    );
 }
 
 #[test]
@@ -143,5 +157,12 @@ fn a_tick_that_comes_late_does_nothing() {
         mesh.step(2, Input::Tick(timer)).unwrap();
     }
     assert_eq!(&before, mesh.nodes[1].machine());
+    // One that leads without a lease.
+    let before = mesh.nodes[0].machine().clone();
+    assert!(before.leads().is_some());
+    for timer in [Timer::Renew, Timer::Lease, Timer::Expiry(0)] {
+        mesh.step(1, Input::Tick(timer)).unwrap();
+    }
+    assert_eq!(&before, mesh.nodes[0].machine());
     assert!(mesh.wire.is_empty());
 }
