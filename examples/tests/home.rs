@@ -348,3 +348,36 @@ fn triggers_run_routines_in_a_home() {
     assert!((1_800.0..1_800.2).contains(&routines[1].arrived));
     assert!(report.held());
 }
+
+/// A command to a lamp that failed may lie in a queue: the lamp is restored when it cannot come any
+/// more.
+#[test]
+fn a_device_with_late_commands_is_restored_when_they_are_over() {
+    let restored = |lateness: &str| {
+        let text = format!(
+            r#"{{"devices": [{{"DevID": "lamp", "initial": "off"{lateness}}}],
+                "routines": [{{"RoutineName": "wake", "CommandList": [
+                  {{"DevID": "lamp", "Action": "on"}}]}}]}}"#
+        );
+        let plan = Plan {
+            home: Home::read(text.as_bytes()).unwrap(),
+            arrivals: vec![(Time::ZERO, 0)],
+            outages: vec![Outage {
+                device: NodeId(0),
+                from: Time::ZERO + Span::millis(10),
+                until: Time::ZERO + Span::millis(1_500),
+            }],
+            config: Config::default(),
+            clock: None,
+            length: Span::secs(600),
+        };
+        let report = run(&plan, rng(1), &mut ()).unwrap();
+        assert_eq!(report.explained, Some(true));
+        let restores = &report.trace.restores;
+        restores.iter().map(|it| it.from).collect::<Vec<_>>()
+    };
+    // The lamp forgot its command, so nobody hears of it for 5 s.
+    let after = |seconds| vec![Time::ZERO + Span::secs(seconds)];
+    assert_eq!(restored(""), after(5));
+    assert_eq!(restored(r#", "lateness_ms": 60000"#), after(65));
+}

@@ -39,7 +39,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_core::NodeId;
+use selvedge_core::{NodeId, Span};
 
 use crate::trigger::Trigger;
 use crate::{Catalogue, Routine, State};
@@ -55,6 +55,10 @@ pub struct Home {
     pub catalogue: Catalogue,
     /// In which states devices are at first, where the file says so.
     pub initial: BTreeMap<NodeId, State>,
+    /// For how long commands to devices may still act after their outcomes came back unknown, where
+    /// the file says so: up to [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). A hub is to be told with
+    /// [`Command::Lateness`](crate::Command::Lateness).
+    pub lateness: BTreeMap<NodeId, Span>,
     /// The routines, in the order of the file.
     pub routines: Vec<NamedRoutine>,
     /// The triggers, in the order of the file.

@@ -6,7 +6,7 @@
 use selvedge_core::{NodeId, Span};
 use selvedge_safehome::file::{Fault, FileError, Home, write_routine};
 use selvedge_safehome::trigger::{Clause, TimeOfDay, Trigger};
-use selvedge_safehome::{Catalogue, Comparison, Number, Priority, State, Step};
+use selvedge_safehome::{Catalogue, Comparison, LONGEST_LATENESS, Number, Priority, State, Step};
 
 /// Figure 10a of the paper, to the letter.
 const PAPER: &str = r#"{"RoutineName":"Prep. Breakfast", "CommandList":
@@ -18,8 +18,8 @@ const PAPER: &str = r#"{"RoutineName":"Prep. Breakfast", "CommandList":
 const ALL: &str = r#"{
   "devices": [
     {"DevID": "lamp", "initial": "off"},
-    {"DevID": "heater", "initial": 18.5},
-    {"DevID": "window"}
+    {"DevID": "heater", "initial": 18.5, "lateness_ms": 86400000},
+    {"DevID": "window", "lateness_ms": 0}
   ],
   "routines": [
     {"RoutineName": "warm up", "CommandList": [
@@ -68,6 +68,8 @@ fn all_keys_mean_what_they_say() {
     let part = |it| State::Number(Number::from_thousandths(it).unwrap());
     assert_eq!(home.initial[&heater], part(18_500));
     assert!(!home.initial.contains_key(&window));
+    let late = [(heater, LONGEST_LATENESS), (window, Span::ZERO)];
+    assert_eq!(home.lateness, late.into(), "where the file says so");
     let [close, warm, light] = &home.routines[0].routine.steps[..] else {
         panic!("{home:#?}");
     };
@@ -266,6 +268,16 @@ fn what_is_refused_is_named_with_its_place_and_the_mend() {
             "a routine is called \"r\" already",
         ),
         (
+            r#"{"devices": [{"DevID": "d"}, {"DevID": "e", "lateness_ms": 86400001}]}"#.into(),
+            "devices[1].lateness_ms",
+            "commands may act late for 86400001 ms: give at most 86400000, and let commands expire",
+        ),
+        (
+            r#"{"devices": [{"DevID": "d", "lateness_ms": 1.5}]}"#.into(),
+            "devices[0].lateness_ms",
+            "expected whole milliseconds from 0",
+        ),
+        (
             r#"{"devices": [{"DevID": "d"}, {"DevID": "d"}]}"#.into(),
             "devices[1].DevID",
             "device \"d\" is declared already",
@@ -408,6 +420,20 @@ fn a_home_that_could_not_be_read_is_not_written() {
     let mut it = home();
     it.routines[0].routine.steps.clear();
     assert_eq!(refused(it), Fault::EmptyList);
+    let mut it = home();
+    it.initial.insert(NodeId(9), "on".into());
+    assert_eq!(refused(it), Fault::NoDeviceName(NodeId(9)));
+    let mut it = home();
+    it.lateness.insert(NodeId(9), Span::secs(1));
+    assert_eq!(refused(it), Fault::NoDeviceName(NodeId(9)));
+    let mut it = home();
+    it.lateness.insert(NodeId(0), Span::micros(1_500));
+    assert_eq!(refused(it), Fault::NotWhole(1_500));
+    let mut it = home();
+    it.lateness
+        .insert(NodeId(0), LONGEST_LATENESS + Span::millis(1));
+    let (found, limit) = (86_400_001, 86_400_000);
+    assert_eq!(refused(it), Fault::TooLate { found, limit });
 }
 
 #[test]

@@ -225,6 +225,6 @@ fn factory(choices: &mut impl Choose) -> Home {
         catalogue,
         initial,
         routines,
-        triggers: Vec::new(),
+        ..Home::default()
     }
 }

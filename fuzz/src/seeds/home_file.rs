@@ -17,7 +17,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         "document",
-        r#"{"devices":[{"DevID":"lamp","initial":"off"},{"DevID":"heater","initial":999999999999.999},{"DevID":"window"}],"routines":[{"RoutineName":"out","CommandList":[{"DevID":"lamp","Action":"off"}]},{"RoutineName":"in","CommandList":[{"DevID":"lamp","Action":"on","Priority":"MUST"}]}]}"#,
+        r#"{"devices":[{"DevID":"lamp","initial":"off"},{"DevID":"heater","initial":999999999999.999,"lateness_ms":86400000},{"DevID":"window"}],"routines":[{"RoutineName":"out","CommandList":[{"DevID":"lamp","Action":"off"}]},{"RoutineName":"in","CommandList":[{"DevID":"lamp","Action":"on","Priority":"MUST"}]}]}"#,
     ),
     (
         "triggers",
@@ -41,6 +41,10 @@ const FILES: &[(&str, &str)] = &[
     (
         "bad-device",
         r#"{"devices":[{"DevID":"d"}],"routines":[{"RoutineName":"r","CommandList":[{"DevID":"e","Action":1}]}]}"#,
+    ),
+    (
+        "bad-lateness",
+        r#"{"devices":[{"DevID":"d","lateness_ms":86400001}]}"#,
     ),
     (
         "bad-clause",

@@ -14,7 +14,7 @@ use super::shape::{
 };
 use super::{Fault, FileError, Home, NamedRoutine, NamedTrigger};
 use crate::trigger::{Clause, TimeOfDay, Trigger};
-use crate::{Catalogue, Comparison, Condition, Priority, Routine, State, Step};
+use crate::{Catalogue, Comparison, Condition, LONGEST_LATENESS, Priority, Routine, State, Step};
 
 /// The longest time: what fits in 64 bits of microseconds.
 const LONGEST: u64 = u64::MAX / 1_000;
@@ -73,7 +73,7 @@ pub(super) fn document(document: &Document, catalogue: Catalogue) -> Result<Home
         catalogue,
         is_declared: document.devices.is_some(),
     };
-    let initial = declare(document, &mut devices)?;
+    let declared = declare(document, &mut devices)?;
     let list = top.key("routines");
     let mut routines = Vec::with_capacity(document.routines.len());
     let mut names = BTreeSet::new();
@@ -100,9 +100,9 @@ pub(super) fn document(document: &Document, catalogue: Catalogue) -> Result<Home
     }
     Ok(Home {
         catalogue: devices.catalogue,
-        initial,
         routines,
         triggers,
+        ..declared
     })
 }
 
@@ -120,29 +120,39 @@ pub(super) fn single(shape: &RoutineShape, catalogue: Catalogue) -> Result<Home,
     })
 }
 
-fn declare(
-    document: &Document,
-    devices: &mut Devices,
-) -> Result<BTreeMap<NodeId, State>, FileError> {
+/// What is said of the devices; their names go to the catalogue.
+fn declare(document: &Document, devices: &mut Devices) -> Result<Home, FileError> {
     let top = Place::Top;
     let list = top.key("devices");
-    let mut initial = BTreeMap::new();
+    let mut declared = Home::default();
     let mut names = BTreeSet::new();
     for (nth, shape) in document.devices.iter().flatten().enumerate() {
         let place = list.nth(nth);
-        let place = place.key("DevID");
+        let name = place.key("DevID");
         if shape.device.is_empty() {
-            return Err(place.fault(Fault::NoName));
+            return Err(name.fault(Fault::NoName));
         }
         if !names.insert(shape.device.as_str()) {
-            return Err(place.fault(Fault::SameDevice(shape.device.clone())));
+            return Err(name.fault(Fault::SameDevice(shape.device.clone())));
         }
         let id = devices.catalogue.id_or_new(&shape.device);
         if let Some(Shown(state)) = &shape.initial {
-            initial.insert(id, state.clone());
+            declared.initial.insert(id, state.clone());
+        }
+        if let Some(millis) = shape.lateness_ms {
+            let lateness = lateness(millis, &place.key("lateness_ms"))?;
+            declared.lateness.insert(id, lateness);
         }
     }
-    Ok(initial)
+    Ok(declared)
+}
+
+fn lateness(Millis(found): Millis, place: &Place<'_>) -> Result<Span, FileError> {
+    let limit = LONGEST_LATENESS.0 / 1_000;
+    if found > limit {
+        return Err(place.fault(Fault::TooLate { found, limit }));
+    }
+    Ok(Span::millis(found))
 }
 
 impl Devices {

@@ -69,6 +69,14 @@ pub enum Fault {
         /// How many there may be.
         limit: u64,
     },
+    /// Commands that act too late.
+    #[error("commands may act late for {found} ms: give at most {limit}, and let commands expire")]
+    TooLate {
+        /// How many milliseconds were found.
+        found: u64,
+        /// How many there may be: [`LONGEST_LATENESS`](crate::LONGEST_LATENESS).
+        limit: u64,
+    },
     /// A time that must not be zero.
     #[error("it is 0: give milliseconds above zero, or leave it out")]
     Zero,

@@ -40,6 +40,8 @@ pub(super) struct DeviceShape {
     pub(super) device: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) initial: Option<Shown>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) lateness_ms: Option<Millis>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

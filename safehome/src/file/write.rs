@@ -18,19 +18,26 @@ use crate::{Catalogue, Comparison, Condition, Priority, Routine, State, Step};
 
 impl Home {
     /// Writes a document. What was read is written so that it is read as an equal home; devices
-    /// that have no routine and no initial state included.
+    /// that have no routine and of which nothing is said included.
     ///
     /// # Errors
     /// When the home was changed so that it could not be read again: a device without a name, a
     /// time of a part of a millisecond, and all that [`Home::read`] refuses.
     pub fn write(&self) -> Result<String, FileError> {
+        for &id in self.initial.keys().chain(self.lateness.keys()) {
+            device(id, &self.catalogue)?;
+        }
         let names = self.catalogue.iter();
-        let devices = names.map(|(id, name)| DeviceShape {
-            device: name.into(),
-            initial: self.initial.get(&id).cloned().map(Shown),
+        let devices = names.map(|(id, name)| {
+            let lateness = self.lateness.get(&id).copied();
+            Ok(DeviceShape {
+                device: name.into(),
+                initial: self.initial.get(&id).cloned().map(Shown),
+                lateness_ms: lateness.map(millis).transpose()?,
+            })
         });
         let mut document = Document {
-            devices: Some(devices.collect()),
+            devices: Some(devices.collect::<Result<_, FileError>>()?),
             routines: Vec::with_capacity(self.routines.len()),
             triggers: Vec::with_capacity(self.triggers.len()),
         };

@@ -122,6 +122,10 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             };
             self.things.insert(device, thing);
             self.input(Input::Command(Command::Device { device, state }))?;
+            if let Some(&lateness) = self.plan.home.lateness.get(&device) {
+                let command = Command::Lateness { device, lateness };
+                self.input(Input::Command(command))?;
+            }
             let member = Member::new(device.0, 0);
             self.input(Input::Membership(Delta::Joined(member)))?;
         }
