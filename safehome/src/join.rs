@@ -15,7 +15,7 @@ use selvedge_core::NodeId;
 
 use crate::lineage::{Device, Entry, Owner};
 use crate::run::{Run, Stage};
-use crate::{Hub, Placed, Reject, RoutineId, Value};
+use crate::{Hub, Placed, RoutineId, Value};
 
 /// Among more routines than this they are not looked for each time.
 const FEW: usize = 32;
@@ -35,20 +35,25 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Joins those that can be joined if only that makes room for another routine.
+    /// Joins those that can be joined, if only that leaves no more than so many routines. Takes as
+    /// long as to join them, and memory for a bit of each pair of a routine and an unfinished one, of
+    /// which there are no more than so many.
     ///
     /// # Errors
-    /// When there is no room all the same; nothing changed.
-    pub(crate) fn make_room(&mut self) -> Result<(), Reject> {
-        let limit = self.config.routine_limit;
-        if self.runs.len() < limit as usize {
+    /// How many it would leave, if more; where there are more unfinished ones alone, how many there
+    /// are. Nothing changed.
+    pub(crate) fn leave_at_most(&mut self, many: usize) -> Result<(), usize> {
+        if self.runs.len() <= many {
             return Ok(());
         }
-        let can_join = self.committed() > 1 && !self.rules.compacts();
+        let committed = self.committed();
+        let is_enough = self.runs.len().saturating_sub(committed) <= many;
+        let can_join = is_enough && committed > 1 && !self.rules.compacts();
         let groups = if can_join { self.alike() } else { Vec::new() };
         let spared: usize = groups.iter().map(|it| it.len().saturating_sub(1)).sum();
-        if self.runs.len().saturating_sub(spared) >= limit as usize {
-            return Err(Reject::TooManyRoutines { limit });
+        let left = self.runs.len().saturating_sub(spared);
+        if left > many {
+            return Err(left);
         }
         for group in groups {
             self.join(&group);
@@ -200,23 +205,16 @@ impl<V: Clone + Eq> Device<V> {
             return;
         }
         let mut wrote = None;
-        let mut plan = None;
         for entry in self.lineage.drain(first..second) {
             debug_assert!(
                 entry.routine().is_none_or(|it| it == before),
                 "somebody is between"
             );
             order.extend(entry.happening(at));
-            plan = plan.or(Some((entry.start, entry.length)));
             wrote = entry.wrote.or(wrote);
         }
-        let Some(entry) = self.lineage.get_mut(first) else {
-            return;
-        };
-        entry.wrote = entry.wrote.take().or(wrote);
-        // Whoever is planned behind them is planned behind both.
-        if let Some((start, length)) = plan.filter(|it| it.0 + it.1 > entry.end()) {
-            (entry.start, entry.length) = (start, length);
+        if let Some(entry) = self.lineage.get_mut(first) {
+            entry.wrote = entry.wrote.take().or(wrote);
         }
     }
 }

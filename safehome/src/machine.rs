@@ -179,7 +179,9 @@ impl<V: Value> Hub<V> {
             Command::Lateness { device, lateness } => self.set_lateness(device, lateness)?,
             Command::Submit(routine) => {
                 self.acceptable(&routine)?;
-                self.make_room()?;
+                let limit = self.config.routine_limit;
+                let room = self.leave_at_most((limit as usize).saturating_sub(1));
+                room.map_err(|_| Reject::TooManyRoutines { limit })?;
                 self.accept(routine, cx);
             }
             Command::Cancel(routine) => {

@@ -90,7 +90,8 @@ pub enum RestoreError {
     /// Settings allow less than there is.
     #[error("the state has {found} routines and routine_limit is {limit}: raise it")]
     TooManyRoutines {
-        /// How many there are.
+        /// How many there are. Committed ones that can be one count as one, unless there are too many
+        /// unfinished ones alone.
         found: usize,
         /// How many there may be.
         limit: u32,
@@ -214,7 +215,8 @@ impl<V: Value> Hub<V> {
     ///
     /// Other settings than before will do, but for the visibility model while routines are
     /// unfinished or a rollback is on its way. Those that waited for a place just in time get one in
-    /// the order of their submission if that is no longer the scheduler. A weak hub restores nothing:
+    /// the order of their submission if that is no longer the scheduler. Committed routines that can be
+    /// one are joined if only that leaves no more than `routine_limit`. A weak hub restores nothing:
     /// rollbacks that are pending rest as long as it is one. What is counted begins at zero. Takes
     /// O(p l), with p the places that routines have on devices and l the most on one device.
     ///
@@ -244,10 +246,6 @@ impl<V: Value> Hub<V> {
         let (found, limit) = (saved.devices.len(), config.device_limit);
         if found > limit as usize {
             return Err(RestoreError::TooManyDevices { found, limit });
-        }
-        let (found, limit) = (saved.runs.len(), config.routine_limit);
-        if found > limit as usize {
-            return Err(RestoreError::TooManyRoutines { found, limit });
         }
         let mut hub = Self::unchecked(config, rules);
         (hub.last, hub.token) = (saved.last, saved.token);
@@ -289,6 +287,10 @@ impl<V: Value> Hub<V> {
             }
         }
         hub.audit()?;
+        // Committed ones that can be one count as one, though they were not joined yet.
+        let limit = config.routine_limit;
+        let few = hub.leave_at_most(limit as usize);
+        few.map_err(|found| RestoreError::TooManyRoutines { found, limit })?;
         Ok(hub)
     }
 

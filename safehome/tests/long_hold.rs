@@ -238,6 +238,55 @@ fn committed_routines_that_can_be_one_take_one_place() {
     );
 }
 
+/// They count as one in a stored state as well, also before they are joined.
+#[test]
+fn a_stored_state_counts_those_that_can_be_one_as_one() {
+    let mut home = held(Config::default(), 70);
+    for nth in 2..41 {
+        home.submit(vec![long(nth, 1, Span::secs(3_600))]);
+    }
+    for value in 0..30 {
+        home.submit(vec![set(0, value)]);
+        home.wait(Span::secs(1));
+    }
+    let saved = home.hub.machine().save();
+    let stored = serde_json::to_value(&saved).unwrap();
+    let stored = stored["runs"].as_array().unwrap().len();
+    assert_eq!(stored, 70, "none are joined yet");
+    let with = |routine_limit| Config {
+        routine_limit,
+        ..Config::default()
+    };
+    let full = Hub::restore(with(70), saved.clone()).unwrap();
+    assert_eq!(full.save(), saved, "all have room");
+    let (found, limit) = (41, 40);
+    let refused = Hub::restore(with(limit), saved.clone()).err();
+    let expected = RestoreError::TooManyRoutines { found, limit };
+    assert_eq!(refused, Some(expected));
+    // There are too many that are unfinished alone.
+    let (found, limit) = (70, 39);
+    let refused = Hub::restore(with(limit), saved.clone()).err();
+    let expected = RestoreError::TooManyRoutines { found, limit };
+    assert_eq!(refused, Some(expected));
+    let joined = Hub::restore(with(41), saved.clone()).unwrap();
+    joined.check().unwrap();
+    // What is stored behind the old state still belongs to it.
+    let mut last = saved.clone();
+    let difference = joined.difference(&mut last);
+    assert_eq!(saved.apply(difference), Ok(joined.save()));
+    home.hub = Driver::new(joined);
+    home.tell(Command::Resume).unwrap();
+    home.rest();
+    let order = home.order();
+    let routines = order.iter().filter_map(|it| match it {
+        Placed::Routine(id) => Some(id.0),
+        _ => None,
+    });
+    let joined: Vec<u64> = routines.filter(|it| *it > 40).collect();
+    assert_eq!(joined, (41..=70).collect::<Vec<_>>());
+    assert_eq!((order.len(), home.states[0]), (70, 29));
+}
+
 /// What waits for its place is bounded as well.
 #[test]
 fn no_more_wait_for_their_places_than_the_settings_allow() {

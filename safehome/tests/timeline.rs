@@ -82,6 +82,55 @@ fn the_gaps_that_are_looked_at_are_counted() {
     assert_eq!((counters.searched, counters.unplaced), (4, 0));
 }
 
+/// A place that leaves no room on a later device is passed over before that device is looked at.
+#[test]
+fn what_leaves_no_room_on_a_later_device_is_seen_at_once() {
+    for devices in [2, 4] {
+        let config = Config {
+            stretch: u16::MAX,
+            ..Config::default()
+        };
+        let mut home = Home::new(config, devices as usize + 1);
+        let (another, last, before) = (devices, devices - 1, devices - 2);
+        // It has the last device, and leaves a gap of 10 s on the one before.
+        let steps = vec![
+            long(last, 1, Span::secs(10)),
+            set(before, 1),
+            set(another, 1),
+        ];
+        home.submit(steps);
+        home.submit((0..devices).map(|it| set(it, 2)).collect());
+        let counters = home.hub.machine().counters();
+        assert_eq!(counters.searched, 3 + devices + 1, "{devices} devices");
+    }
+}
+
+/// What was planned for a routine that has given the device back is over, whoever else is behind.
+#[test]
+fn who_comes_behind_all_is_planned_from_when_the_device_is_free() {
+    let config = Config {
+        search_limit: 1,
+        ..Config::default()
+    };
+    let mut home = Home::new(config, 3);
+    // One that keeps device 0 for 100 s, and is planned to keep it for that long from its last
+    // command to it on; another command, so that it is unfinished when the next one comes.
+    home.submit(vec![
+        long(0, 1, Span::secs(100)),
+        set(0, 2),
+        long(1, 2, Span::secs(600)),
+    ]);
+    home.pass(at(101_000));
+    // It needs two devices, and one gap is looked at.
+    let behind = home.submit(vec![long(2, 3, Span::secs(10)), set(0, 3)]);
+    assert_eq!(home.hub.machine().counters().unplaced, 2);
+    // This one would keep device 0 for 30 s.
+    home.submit(vec![long(0, 4, Span::secs(30))]);
+    home.rest();
+    assert_eq!(home.committed(behind), Some(at(111_100)));
+    assert_eq!(home.states[0], 4);
+}
+
 /// Every model and every scheduler but the weak one, which promises nothing.
 fn models() -> impl Iterator<Item = Config> {
     let eventual = [

@@ -99,7 +99,7 @@ fn orders() -> [Case; 5] {
                 FirstCome,
                 const { &[Submit(AD), Submit(TWO), Submit(FIVE), Cancel(2)] },
             ),
-            states: 558,
+            states: 563,
             rules: &[Published::Compacts, Published::CommitsCompacted],
             promise: Serializable,
             steps: 9,
@@ -229,7 +229,7 @@ fn commands() -> [Case; 4] {
                     },
                 )
             },
-            states: 801,
+            states: 799,
             rules: &[Published::SkipIsWritten],
             promise: Serializable,
             steps: 5,
@@ -273,7 +273,7 @@ fn commands() -> [Case; 4] {
                     ]
                 },
             ),
-            states: 45,
+            states: 47,
             rules: &[Published::ReadsUncommitted],
             promise: Serializable,
             steps: 8,
@@ -410,7 +410,7 @@ fn searches() -> Vec<Scenario> {
         ),
         holds(
             many,
-            535,
+            539,
             Setup {
                 search_limit: 2,
                 ..home(

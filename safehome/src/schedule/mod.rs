@@ -267,11 +267,12 @@ impl<V: Value> Hub<V> {
         Some(places)
     }
 
-    /// The places behind all others.
+    /// The places behind all others. What was planned for those that gave a device back is over.
     fn behind_all(&self, needs: &[Need], now: Time) -> Vec<Place> {
         let behind = |need: &Need| {
             let device = self.devices.get(&need.device)?;
-            let free = device.lineage.iter().map(Entry::end).max();
+            let open = device.lineage.iter().filter(|it| !it.released);
+            let free = open.map(Entry::end).max();
             let mut place = need.place(device.lineage.len(), now);
             place.start = place.start.max(free.unwrap_or_default());
             Some(place)
