@@ -144,20 +144,47 @@ fn a_late_outcome_says_that_a_device_obeys() {
     assert_eq!(home.states, [0, 0, 7]);
 }
 
+/// No command of a routine is done between the two rollbacks, which would be a new beginning, too.
 #[test]
 fn attempts_count_from_a_rollback_that_was_done_late() {
     let mut home = restored_late(2);
     assert!(home.when(&Event::Restored(LAMP)).is_some());
     home.is_mute[0] = true;
-    let routine = home.submit(vec![set(0, 1), set(1, 1)]);
-    home.lands(0, Outcome::Done);
-    home.tell(Command::Cancel(routine)).unwrap();
-    home.wait(Span::millis(60));
+    home.submit(vec![set(0, 1)]);
+    home.wait(Config::default().timeout + LATENESS + Span::secs(1));
     home.lands(0, Outcome::Refused);
     assert!(home.when(&Event::Stuck(LAMP)).is_none());
     home.is_mute[0] = false;
     home.rest();
     assert_eq!(home.states[0], 0);
+}
+
+/// A device that somebody has moved may obey again; one that says what it was told has not been moved.
+#[test]
+fn attempts_count_from_a_hand_that_moves_a_device_meanwhile() {
+    for (state, is_stuck) in [(0, true), (9, false)] {
+        let config = Config {
+            undo_attempts: 3,
+            ..Config::default()
+        };
+        let mut home = Home::new(config, 2);
+        let (device, lateness) = (LAMP, LATENESS);
+        home.tell(Command::Lateness { device, lateness }).unwrap();
+        let routine = home.submit(vec![set(0, 1), set(1, 1), set(1, 2)]);
+        home.pass(at(75));
+        home.is_mute[0] = true;
+        home.tell(Command::Cancel(routine)).unwrap();
+        home.wait(Span::millis(500));
+        home.lands(0, Outcome::Refused);
+        // The second one is sent after a second, and nobody hears of it for 5 s.
+        home.wait(Span::secs(7));
+        home.by_hand(0, state);
+        home.wait(LATENESS);
+        assert_eq!(home.issued(0)[1..], [(0, false); 3]);
+        home.lands(0, Outcome::Refused);
+        let told = home.when(&Event::Stuck(LAMP));
+        assert_eq!(told.is_some(), is_stuck, "it says {state}");
+    }
 }
 
 /// An acknowledgement may come late as well.

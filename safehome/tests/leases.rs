@@ -235,3 +235,22 @@ fn a_lease_takes_time() {
     let lease = timers.find(|it| it.0 == Timer::Lease(NodeId(SHARED)));
     assert_eq!(lease.unwrap().1, at(100 + 3 * 100));
 }
+
+/// Whoever has it waits for a condition, and that is nobody who waits for the device.
+#[test]
+fn a_lease_that_nobody_awaits_goes_on() {
+    let config = Config {
+        stretch: u16::MAX,
+        ..Config::default()
+    };
+    let mut home = Home::new(config, 3);
+    home.submit(vec![long(1, 1, Span::secs(60)), set(SHARED, 1)]);
+    home.submit(vec![long(2, 1, Span::secs(20))]);
+    let lease = home.submit(vec![set(SHARED, 2), if_it_is(set(SHARED, 3), 2, 1)]);
+    home.rest();
+    assert_eq!(home.committed(lease), Some(at(20_100)));
+    assert_eq!(
+        home.issued(SHARED as usize),
+        [(2, true), (3, true), (1, true)]
+    );
+}

@@ -114,7 +114,6 @@ fn attempts_count_from_the_last_rollback_though_no_command_was_done_since() {
     assert!(!is_stuck(&home));
 }
 
-/// A device that was off and on may obey again.
 /// It is in its state, though it says that no rollback brought it there.
 #[test]
 fn attempts_count_from_the_last_time_that_it_was_in_its_state() {
@@ -130,6 +129,7 @@ fn attempts_count_from_the_last_time_that_it_was_in_its_state() {
     assert!(!is_stuck(&home));
 }
 
+/// A device that was off and on may obey again.
 #[test]
 fn attempts_count_from_the_last_restart() {
     let mut home = undone(2);

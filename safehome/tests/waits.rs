@@ -216,3 +216,21 @@ fn who_waits_for_a_rollback_starts_when_there_is_none() {
         assert!(home.committed(waits).is_some());
     }
 }
+
+/// The rollback may fail or be done once more, whatever the device says before its outcome.
+#[test]
+fn who_asks_about_a_device_waits_for_the_outcome_of_its_rollback() {
+    let mut home = Home::new(Config::default(), 3);
+    let first = home.submit(vec![set(A, 1), long(B, 1, Span::secs(100))]);
+    home.pass(at(1_000));
+    home.is_mute[A as usize] = true;
+    home.tell(Command::Cancel(first)).unwrap();
+    home.by_hand(A as usize, 0);
+    let asks = home.submit(vec![if_it_is(set(C, 7), A, 0)]);
+    home.wait(Span::secs(1));
+    assert_eq!(home.issued(C as usize), []);
+    home.lands(A as usize, Outcome::Done);
+    home.wait(Span::secs(1));
+    assert_eq!(home.issued(C as usize), [(7, true)]);
+    assert!(home.committed(asks).is_some());
+}
