@@ -13,7 +13,8 @@ mod home;
 use home::{Home, long, set};
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Config, Flaw, Hub, RestoreError, RoutineId, Saved, Scheduler, Timer, Visibility,
+    Command, Config, Flaw, Hub, Outcome, RestoreError, RoutineId, Saved, Scheduler, Timer,
+    Visibility,
 };
 use serde_json::{Value, json};
 
@@ -192,4 +193,65 @@ fn a_stored_lease_is_not_over_all_the_time() {
     let mut timers = home.hub.timers();
     let lease = timers.find(|it| it.0 == Timer::Lease(DEVICE)).unwrap();
     assert!(lease.1 >= Time::ZERO + Config::default().short);
+}
+
+/// Invariant 4: two that wait for each other would wait for ever.
+#[test]
+fn routines_before_each_other_are_refused() {
+    let mut home = Home::new(Config::default(), 2);
+    home.submit(vec![set(0, 1), set(1, 1)]);
+    home.submit(vec![set(0, 2), set(1, 2)]);
+    let restored = refused(&home, |it| {
+        let lineage = it["devices"][1][1]["lineage"].as_array_mut().unwrap();
+        assert_eq!(lineage.len(), 2);
+        lineage.reverse();
+    });
+    assert_eq!(restored, Some(RestoreError::Order(ROUTINE)));
+}
+
+/// What the hub keeps at most one of between two routines, and never without a state.
+#[test]
+fn changes_by_hand_that_no_hub_has_noted_are_refused() {
+    let mut home = Home::new(Config::default(), 2);
+    home.submit(vec![set(0, 1), set(1, 2)]);
+    home.lands(0, Outcome::Done);
+    home.by_hand(0, 9);
+    let restored = |change: fn(&mut Vec<Value>)| {
+        refused(&home, |it| {
+            let lineage = it["devices"][0][1]["lineage"].as_array_mut().unwrap();
+            assert_eq!(lineage[1]["owner"], "Hand");
+            change(lineage);
+        })
+    };
+    assert_eq!(restored(|_| {}), None);
+    let device = DEVICE;
+    let is_refused = |flaw| Some(RestoreError::Device { device, flaw });
+    let twice = restored(|it| it.push(it[1].clone()));
+    assert_eq!(twice, is_refused(Flaw::Hands));
+    let stateless = restored(|it| it[1]["wrote"] = Value::Null);
+    assert_eq!(stateless, is_refused(Flaw::Place));
+}
+
+/// Others could go in front of a command that is on its way.
+#[test]
+fn a_command_on_its_way_for_an_untouched_place_is_refused() {
+    let mut home = Home::new(Config::default(), 2);
+    home.submit(vec![set(0, 1), set(1, 1)]);
+    let restored = refused(&home, |it| {
+        let touched = &mut it["devices"][0][1]["lineage"][0]["touched"];
+        assert_eq!(*touched, true);
+        *touched = false.into();
+    });
+    let (device, flaw) = (DEVICE, Flaw::Command);
+    assert_eq!(restored, Some(RestoreError::Device { device, flaw }));
+}
+
+/// Else the next routine or command would have no number.
+#[test]
+fn numbers_that_are_used_up_are_refused() {
+    let home = Home::new(Config::default(), 2);
+    for field in ["last", "token"] {
+        let restored = refused(&home, |it| it[field] = u64::MAX.into());
+        assert_eq!(restored, Some(RestoreError::Number(u64::MAX)));
+    }
 }

@@ -175,29 +175,16 @@ impl Home {
                     value,
                     ..
                 } => {
-                    let id = device.0;
-                    if let Some(thing) = things.get_mut(usize::try_from(id).unwrap_or(usize::MAX)) {
+                    let nth = usize::try_from(device.0).unwrap_or(usize::MAX);
+                    if let Some(thing) = things.get_mut(nth) {
                         *clash |= thing.flight.is_some();
-                        thing.flight = Some((token, value));
-                        thing.is_done = false;
-                        if !thing.is_down {
-                            cx.arm(Tick::Does(id), Span::ZERO);
-                            if *echoes {
-                                cx.arm(Tick::Says(id), Span::ZERO);
-                            }
-                            if *faults > 0 {
-                                cx.arm(Tick::Refuses(id), Span::ZERO);
-                            }
-                        }
+                        thing.is_sent(device.0, (token, value), *echoes, *faults > 0, cx);
                     }
                 }
                 Event::Ask { device, token } => {
-                    let id = device.0;
-                    if let Some(thing) = things.get_mut(usize::try_from(id).unwrap_or(usize::MAX)) {
-                        thing.asked = Some(token);
-                        if !thing.is_down {
-                            cx.arm(Tick::Answers(id), Span::ZERO);
-                        }
+                    let nth = usize::try_from(device.0).unwrap_or(usize::MAX);
+                    if let Some(thing) = things.get_mut(nth) {
+                        thing.is_asked(device.0, token, cx);
                     }
                 }
                 Event::Skipped { routine, step, why } => skipped.push((routine, step, why)),

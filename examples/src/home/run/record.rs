@@ -47,6 +47,10 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             Happened::RestartNoticed => "is found up again",
             Happened::Stuck => "refuses to be restored and is left as it is",
         };
+        self.say_of(device, words);
+    }
+
+    fn say_of(&mut self, device: NodeId, words: &str) {
         let name = self.plan.home.catalogue.shown(device);
         self.watch.say(self.now, &format!("{name} {words}"));
     }
@@ -54,27 +58,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
     pub(super) fn take(&mut self, event: Event<State>) {
         let now = self.now;
         match event {
-            Event::Accepted(id) => {
-                let Some((name, routine)) = self.coming.take() else {
-                    return;
-                };
-                let occurrence = Occurrence {
-                    name,
-                    routine,
-                    arrived: now,
-                    started: None,
-                    ended: None,
-                    skipped: Vec::new(),
-                    hidden: None,
-                };
-                let running = Running {
-                    at: 0,
-                    ready: now,
-                    last: None,
-                };
-                self.trace.occurrences.insert(id, occurrence);
-                self.runs.insert(id, running);
-            }
+            Event::Accepted(id) => self.accepted(id),
             Event::Started(id) => {
                 if let Some(it) = self.trace.occurrences.get_mut(&id) {
                     it.started = Some(now);
@@ -101,14 +85,8 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
                 self.cut(routine);
                 self.ended(routine, End::Aborted(why));
             }
-            Event::Restored(device) => {
-                let name = self.plan.home.catalogue.shown(device);
-                self.watch.say(now, &format!("{name} is as it was before"));
-            }
-            Event::GivenUp(device) => {
-                let name = self.plan.home.catalogue.shown(device);
-                self.watch.say(now, &format!("{name} stays as it is"));
-            }
+            Event::Restored(device) => self.say_of(device, "is as it was before"),
+            Event::GivenUp(device) => self.say_of(device, "stays as it is"),
             Event::Stuck(device) => self.note(device, Happened::Stuck),
             Event::Ordered(placed) => {
                 if let Placed::Routine(id) = placed {
@@ -126,6 +104,29 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
                 }
             }
         }
+    }
+
+    /// The routine that was coming has this number.
+    fn accepted(&mut self, id: RoutineId) {
+        let Some((name, routine)) = self.coming.take() else {
+            return;
+        };
+        let occurrence = Occurrence {
+            name,
+            routine,
+            arrived: self.now,
+            started: None,
+            ended: None,
+            skipped: Vec::new(),
+            hidden: None,
+        };
+        let running = Running {
+            at: 0,
+            ready: self.now,
+            last: None,
+        };
+        self.trace.occurrences.insert(id, occurrence);
+        self.runs.insert(id, running);
     }
 
     fn issue(&mut self, device: NodeId, token: u64, state: State, routine: Option<RoutineId>) {

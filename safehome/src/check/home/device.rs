@@ -13,6 +13,37 @@ pub(super) fn is_over(id: u64, cx: &mut Context<'_, Home>) {
 }
 
 impl Thing {
+    /// It is to do this command, if it is up.
+    pub(super) fn is_sent(
+        &mut self,
+        id: u64,
+        command: (u64, u8),
+        may_echo: bool,
+        may_refuse: bool,
+        cx: &mut Context<'_, Home>,
+    ) {
+        self.flight = Some(command);
+        self.is_done = false;
+        if self.is_down {
+            return;
+        }
+        cx.arm(Tick::Does(id), Span::ZERO);
+        if may_echo {
+            cx.arm(Tick::Says(id), Span::ZERO);
+        }
+        if may_refuse {
+            cx.arm(Tick::Refuses(id), Span::ZERO);
+        }
+    }
+
+    /// It is to say in which state it is, when it is up.
+    pub(super) fn is_asked(&mut self, id: u64, token: u64, cx: &mut Context<'_, Home>) {
+        self.asked = Some(token);
+        if !self.is_down {
+            cx.arm(Tick::Answers(id), Span::ZERO);
+        }
+    }
+
     /// Its command is done by now, or will not be; or it acts late, if that may be.
     fn is_decided(&mut self, id: u64, may_be_late: bool, cx: &mut Context<'_, Home>) {
         let is_done = core::mem::take(&mut self.is_done);

@@ -167,7 +167,6 @@ impl Setup {
     /// What is to be checked.
     #[must_use]
     pub fn model(self) -> Model<Home> {
-        let looks_at = |promise| self.only.is_none_or(|only| only == promise);
         let mut model = Model::new(vec![Home::new(&self)], |_| Member::new(1, 0))
             .bounds(Bounds::default())
             .start(|_, _, home, cx| home.begin(cx))
@@ -177,46 +176,65 @@ impl Setup {
                 .never_rejects("the hub refuses nothing")
                 .sometimes("all is over", |state| state.machines().all(Home::is_over));
         }
-        if looks_at(Promise::Serializable) && self.visibility != Visibility::Weak {
+        self.fates(self.steps(self.orders(model)))
+    }
+
+    fn looks_at(&self, promise: Promise) -> bool {
+        self.only.is_none_or(|only| only == promise)
+    }
+
+    /// What the order that is told promises.
+    fn orders(&self, mut model: Model<Home>) -> Model<Home> {
+        if self.looks_at(Promise::Serializable) && self.visibility != Visibility::Weak {
             model = model.always("the order explains the end", |state: &State<Home, ()>| {
                 state
                     .machines()
                     .all(|it| !it.is_over() || it.is_explained())
             });
         }
-        if looks_at(Promise::LastWins) {
+        if self.looks_at(Promise::LastWins) {
             model = model.always("the last of those that set the same wins", |state| {
                 state.machines().all(Home::is_in_order)
             });
         }
-        if looks_at(Promise::OneCommand) {
+        model
+    }
+
+    /// What holds in each step on the devices.
+    fn steps(&self, mut model: Model<Home>) -> Model<Home> {
+        if self.looks_at(Promise::OneCommand) {
             model = model.always("one command on its way to a device", |state| {
                 state.machines().all(|it| !it.clash)
             });
         }
-        if looks_at(Promise::Invariants) {
+        if self.looks_at(Promise::Invariants) {
             model = model.always("invariants 2 to 4", |state| {
                 state.machines().all(Home::is_consistent)
             });
         }
-        if looks_at(Promise::Patience) {
+        model
+    }
+
+    /// What becomes of routines: who waits, is aborted, and finishes.
+    fn fates(&self, mut model: Model<Home>) -> Model<Home> {
+        if self.looks_at(Promise::Patience) {
             model = model.always("nobody overtakes who has waited for too long", |state| {
                 state.machines().all(|it| !it.overtaken)
             });
         }
-        if looks_at(Promise::PatienceEnds) {
+        if self.looks_at(Promise::PatienceEnds) {
             model = model.always("nobody is patient for ever", |state| {
                 let mut nodes = state.nodes();
                 nodes.all(|node| node.machine().is_patience_bounded(node.timers()))
             });
         }
-        if looks_at(Promise::Spared) && self.visibility == Visibility::Eventual {
+        if self.looks_at(Promise::Spared) && self.visibility == Visibility::Eventual {
             model = model.always(
                 "nobody is aborted for a device that it could do without",
                 |state| state.machines().all(|it| !it.harsh),
             );
         }
-        if looks_at(Promise::NoHang) {
+        if self.looks_at(Promise::NoHang) {
             model = model.progress("all routines are finished", |state| {
                 state.machines().all(Home::is_over)
             });

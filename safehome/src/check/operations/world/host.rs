@@ -9,7 +9,7 @@ use selvedge_core::{Choose, Driver, Effect, Input, NodeId, Ratio, Time, Weights}
 use super::super::super::patience::Impatient;
 use super::{Flying, World};
 use crate::run::Run;
-use crate::{Command, Event, Hub, Reject, Scheduler, Undo, Visibility, Why};
+use crate::{Command, Event, Hub, Reject, RoutineId, Scheduler, Undo, Visibility, Why};
 
 /// When the host stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -167,25 +167,9 @@ impl World<'_> {
                 };
                 if is_lost {
                     self.summary.lost_commands += 1;
-                    return Ok(());
+                } else {
+                    self.send(device, token, value, routine)?;
                 }
-                let runs = &self.hub.machine().runs;
-                let at = |id| runs.get(&id).map(|run: &Run<u8>| (id, run.at));
-                let whose = routine.and_then(at);
-                let nth = usize::try_from(device.0).unwrap_or(usize::MAX);
-                let Some(thing) = self.things.get_mut(nth) else {
-                    return Err(format!("a command went to {device}, which is not there"));
-                };
-                if thing.flight.is_some_and(|it| !it.is_over) {
-                    return Err(format!("{device} got a second command"));
-                }
-                thing.flight = Some(Flying {
-                    token,
-                    value,
-                    whose,
-                    is_done: false,
-                    is_over: !thing.is_up,
-                });
             }
             Event::Ask { device, token } => {
                 let nth = usize::try_from(device.0).unwrap_or(usize::MAX);
@@ -199,17 +183,7 @@ impl World<'_> {
                 self.witness.committed.push(id);
                 self.over()?;
             }
-            Event::Aborted { routine, why, undo } => {
-                self.waits.remove(&routine);
-                let is_due = |it: &&(NodeId, Undo)| matches!(it.1, Undo::Begun | Undo::Pending);
-                self.begun.extend(undo.iter().filter(is_due).map(|it| it.0));
-                self.summary.aborted += 1;
-                self.summary.leases_over += u64::from(matches!(why, Why::LeaseOver(_)));
-                let steps = self.witness.routines.get(&routine);
-                let mut steps = steps.iter().flat_map(|it| &it.steps);
-                self.handled |= steps.any(|it| it.undo.is_some());
-                self.over()?;
-            }
+            Event::Aborted { routine, why, undo } => self.aborted(routine, why, &undo)?,
             Event::Skipped { routine, step, why } => {
                 self.summary.skipped += 1;
                 self.witness.skipped.insert((routine, step), why);
@@ -228,6 +202,52 @@ impl World<'_> {
             Event::Aborting { .. } | Event::Incongruent { .. } => {}
         }
         Ok(())
+    }
+
+    /// A command goes to a device that has none.
+    fn send(
+        &mut self,
+        device: NodeId,
+        token: u64,
+        value: u8,
+        routine: Option<RoutineId>,
+    ) -> Result<(), String> {
+        let runs = &self.hub.machine().runs;
+        let at = |id| runs.get(&id).map(|run: &Run<u8>| (id, run.at));
+        let whose = routine.and_then(at);
+        let nth = usize::try_from(device.0).unwrap_or(usize::MAX);
+        let Some(thing) = self.things.get_mut(nth) else {
+            return Err(format!("a command went to {device}, which is not there"));
+        };
+        if thing.flight.is_some_and(|it| !it.is_over) {
+            return Err(format!("{device} got a second command"));
+        }
+        thing.flight = Some(Flying {
+            token,
+            value,
+            whose,
+            is_done: false,
+            is_over: !thing.is_up,
+        });
+        Ok(())
+    }
+
+    /// A routine is undone: of some devices it must be told what comes of that.
+    fn aborted(
+        &mut self,
+        routine: RoutineId,
+        why: Why,
+        undo: &[(NodeId, Undo)],
+    ) -> Result<(), String> {
+        self.waits.remove(&routine);
+        let is_due = |it: &&(NodeId, Undo)| matches!(it.1, Undo::Begun | Undo::Pending);
+        self.begun.extend(undo.iter().filter(is_due).map(|it| it.0));
+        self.summary.aborted += 1;
+        self.summary.leases_over += u64::from(matches!(why, Why::LeaseOver(_)));
+        let steps = self.witness.routines.get(&routine);
+        let mut steps = steps.iter().flat_map(|it| &it.steps);
+        self.handled |= steps.any(|it| it.undo.is_some());
+        self.over()
     }
 
     /// Who has waited for too long, by the host's clock: for longer than patience, and has issued no
