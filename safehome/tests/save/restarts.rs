@@ -66,6 +66,31 @@ fn a_cancelled_command_that_was_not_done_is_not_issued_again() {
     assert!(host.hub.machine().is_quiet());
 }
 
+/// It said so of the command that was lost; the one that is sent again is refused.
+#[test]
+fn what_a_device_said_before_the_restart_is_not_said_of_the_next_command() {
+    let mut host = Host::new(Config::default());
+    let token = issues(&host.submit(&[(A, 1)]))[0].2;
+    let (device, state) = (A, 1);
+    host.tell(Command::Observed { device, state }).unwrap();
+    let (mut host, _) = host.restarted();
+    let state = 0;
+    let answer = Command::Answered {
+        device,
+        token,
+        state,
+    };
+    let token = issues(&host.tell(answer).unwrap())[0].2;
+    let outcome = Outcome::Refused;
+    host.tell(Command::Outcome {
+        device,
+        token,
+        outcome,
+    })
+    .unwrap();
+    assert_eq!(host.hub.machine().state(A), Some(&0));
+}
+
 /// The device was asked while it was up, and is down by the time that it says that nothing was done.
 #[test]
 fn what_was_not_done_is_not_issued_again_to_a_device_that_is_down() {
