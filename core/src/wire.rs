@@ -1,6 +1,7 @@
 //! What hosts put around a message, and how long it becomes.
 //!
 //! A frame is [`VERSION`], the protocol's kind, and then the [`Envelope`] in postcard's encoding.
+//! Kinds below 128 are those of these crates; the others are free for protocols of yours.
 //! Machines that keep a byte budget add up lengths with the functions here, so that they need no
 //! encoder; tests hold the two together.
 //!
@@ -16,6 +17,9 @@ use crate::Member;
 
 /// The version of the frame format. Frames of another version are dropped and counted.
 pub const VERSION: u8 = 1;
+
+/// The first byte of a sealed datagram, where a frame in the clear has its version.
+pub const SEALED: u8 = 0xA1;
 
 /// How many bytes stand before the envelope: version and kind.
 pub const HEADER_LEN: usize = 2;

@@ -1,0 +1,315 @@
+//! `selvedge home`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use chacha20::ChaCha12Rng;
+use clap::{Args, ValueEnum};
+use rand_core::SeedableRng;
+use selvedge_core::{Span, Time};
+use selvedge_hub::term::Colour;
+use selvedge_hub::{Outage, Plan, Report, Scenario, Watch, page, run, write_report};
+use selvedge_safehome::file::Home as HomeFile;
+use selvedge_safehome::trigger::TimeOfDay;
+use selvedge_safehome::{Config, Scheduler, Visibility};
+use selvedge_udp::Clock;
+
+use super::{Failure, entropy};
+
+/// Run routines in a virtual home, and draw which of them had which device when
+///
+/// Devices are virtual and time runs faster than a clock. Routines come as the scenario says, or as
+/// their own triggers say. The page shows who had which device, who waited, what was lent and what
+/// was undone. The exit status is 0 if all routines ended and the end is as if they had run one by
+/// one.
+#[derive(Debug, Args)]
+pub(crate) struct Home {
+    /// Routines from this file instead of the scenario's
+    #[arg(long, value_name = "FILE")]
+    routines: Option<PathBuf>,
+    /// When routines come, and which if there is no file
+    #[arg(long, value_enum, default_value_t = Story::Morning)]
+    scenario: Story,
+    /// Which visibility model
+    #[arg(long, value_enum, default_value_t = Model::Ev)]
+    model: Model,
+    /// Where a new routine goes in the order, under eventual visibility
+    #[arg(long, value_enum, default_value_t = Order::Timeline)]
+    scheduler: Order,
+    /// How many times faster than a clock; `max` for as fast as can be
+    #[arg(long, value_name = "TIMES", default_value = "100", value_parser = speed)]
+    speed: Speed,
+    /// A device is down from one second to another, as in "toaster@300..420"; may be repeated, and
+    /// times of one device that overlap are one
+    #[arg(long, value_name = "DEVICE@FROM..TO", value_parser = outage)]
+    fail: Vec<Down>,
+    /// Run the triggers of the file instead of the scenario's arrivals; the local clock shows this
+    /// at the start, as in 06:00
+    #[arg(long, value_name = "TIME", value_parser = clock, requires = "routines")]
+    clock: Option<TimeOfDay>,
+    /// With --clock: for how many seconds triggers run
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 86_400,
+        value_parser = clap::value_parser!(u64).range(1..=LATEST),
+        requires = "clock"
+    )]
+    length: u64,
+    /// What arrivals, answer times and the factory are drawn from; random without it
+    #[arg(long)]
+    seed: Option<u64>,
+    /// The folder for the page
+    #[arg(long, value_name = "DIR", default_value = "selvedge-home")]
+    out: PathBuf,
+    /// Write what happened as JSON to the standard output
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Story {
+    /// A family of five gets up: 29 routines within 25 minutes, on 39 devices
+    Morning,
+    /// One routine goes on for two hours while 11 others come, on 7 devices
+    Party,
+    /// 50 stages with 8 items each; an item needs devices of its stage, of its neighbours and of
+    /// all
+    Factory,
+}
+
+impl From<Story> for Scenario {
+    fn from(story: Story) -> Self {
+        match story {
+            Story::Morning => Self::Morning,
+            Story::Party => Self::Party,
+            Story::Factory => Self::Factory,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Model {
+    /// Eventual: any run at the same time, and the end is as if they had run one by one
+    Ev,
+    /// Partitioned strict: those without a common device run at the same time
+    Psv,
+    /// Global strict: one at a time
+    Gsv,
+    /// Strong global strict: one at a time, and any device that fails ends it
+    Sgsv,
+    /// Weak: as most hubs do it; nothing is promised, nothing is undone
+    Wv,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Order {
+    /// Into gaps between others, by how long each needs a device
+    Timeline,
+    /// Just in time: at the earliest place where it can start at once
+    Jit,
+    /// First come, first served
+    Fcfs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Speed {
+    Times(u32),
+    Max,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Down {
+    device: String,
+    from: u64,
+    until: u64,
+}
+
+/// The last second of virtual time that can be named: some thirty years.
+const LATEST: u64 = 1_000_000_000;
+
+fn speed(text: &str) -> Result<Speed, String> {
+    if text == "max" {
+        return Ok(Speed::Max);
+    }
+    let times = text.parse().ok().filter(|it| (1..=1_000_000).contains(it));
+    let wrong = || "give a number from 1 to 1000000, or max".to_owned();
+    times.map(Speed::Times).ok_or_else(wrong)
+}
+
+fn outage(text: &str) -> Result<Down, String> {
+    let wrong = || "write DEVICE@FROM..TO with seconds up to 1000000000, FROM below TO, as in toaster@300..420";
+    let parse = || {
+        let (device, times) = text.rsplit_once('@')?;
+        let (from, until) = times.split_once("..")?;
+        let (from, until): (u64, u64) = (from.parse().ok()?, until.parse().ok()?);
+        let until = (until <= LATEST).then_some(until)?;
+        let device = device.to_owned();
+        (from < until).then_some(Down {
+            device,
+            from,
+            until,
+        })
+    };
+    parse().ok_or_else(|| wrong().to_owned())
+}
+
+fn clock(text: &str) -> Result<TimeOfDay, String> {
+    let wrong = || "write a time of day as 06:00 or 06:00:30".to_owned();
+    TimeOfDay::parse(text).ok_or_else(wrong)
+}
+
+impl Home {
+    pub(crate) fn run(self) -> Result<bool, Failure> {
+        let seed = match self.seed {
+            Some(seed) => seed,
+            // A short one, to be typed again.
+            None => entropy()? % 10_000,
+        };
+        let path = self
+            .out
+            .join(format!("{}.html", self.title(" ").replace(' ', "-")));
+        // Fail before the run, not after it.
+        let failed = |source| Failure::Write {
+            path: path.clone(),
+            source,
+        };
+        fs::create_dir_all(&self.out).map_err(failed)?;
+        // A page from before stays until there is a new one.
+        let mut open = fs::OpenOptions::new();
+        open.append(true).create(true).open(&path).map_err(failed)?;
+        let mut rng = ChaCha12Rng::seed_from_u64(seed);
+        let plan = self.plan(&mut rng)?;
+        let mut pace = Pace::new(self.speed, !self.json);
+        let report = run(&plan, rng, &mut pace).map_err(|reject| Failure::Hub {
+            why: plan.home.catalogue.reject(&reject),
+        })?;
+        let title = self.title(", ");
+        fs::write(&path, page(&report, &title, seed)).map_err(failed)?;
+        self.report(&report, &path, seed).map_err(Failure::Output)?;
+        Ok(report.held())
+    }
+
+    fn scenario(&self) -> Scenario {
+        self.scenario.into()
+    }
+
+    /// As in "morning, ev, timeline".
+    fn title(&self, between: &str) -> String {
+        let file = self.routines.as_deref().and_then(Path::file_stem);
+        let name = file.map_or_else(
+            || self.scenario().name().to_owned(),
+            |it| it.to_string_lossy().into_owned(),
+        );
+        let model = format!("{:?}", self.model).to_lowercase();
+        if self.model == Model::Ev {
+            let order = format!("{:?}", self.scheduler).to_lowercase();
+            return [name, model, order].join(between);
+        }
+        [name, model].join(between)
+    }
+
+    fn plan(&self, rng: &mut ChaCha12Rng) -> Result<Plan, Failure> {
+        let home = match &self.routines {
+            Some(path) => {
+                let path = path.clone();
+                let bytes = match fs::read(&path) {
+                    Ok(bytes) => bytes,
+                    Err(source) => return Err(Failure::Read { path, source }),
+                };
+                HomeFile::read(&bytes).map_err(|why| Failure::RoutineFile { path, why })?
+            }
+            None => self
+                .scenario()
+                .home(rng)
+                .map_err(|why| Failure::RoutineFile {
+                    path: self.scenario().name().into(),
+                    why,
+                })?,
+        };
+        let mut arrivals = Vec::new();
+        if self.clock.is_none() {
+            let rule = self.scenario().arrivals(home.routines.len());
+            arrivals = rule.draw(&home.routines, rng);
+        }
+        let mut outages = Vec::new();
+        for down in &self.fail {
+            let device = home.catalogue.id(&down.device);
+            outages.push(Outage {
+                device: device.ok_or_else(|| Failure::NoDevice(down.device.clone()))?,
+                from: Time::ZERO + Span::secs(down.from),
+                until: Time::ZERO + Span::secs(down.until),
+            });
+        }
+        let config = Config {
+            visibility: match self.model {
+                Model::Ev => Visibility::Eventual,
+                Model::Psv => Visibility::PartitionedStrict,
+                Model::Gsv => Visibility::GlobalStrict,
+                Model::Sgsv => Visibility::StrongGlobalStrict,
+                Model::Wv => Visibility::Weak,
+            },
+            scheduler: match self.scheduler {
+                Order::Timeline => Scheduler::Timeline,
+                Order::Jit => Scheduler::JustInTime,
+                Order::Fcfs => Scheduler::FirstCome,
+            },
+            ..Config::default()
+        };
+        Ok(Plan {
+            home,
+            arrivals,
+            outages,
+            config,
+            clock: self.clock,
+            length: Span::secs(self.length),
+        })
+    }
+
+    fn report(&self, report: &Report, path: &Path, seed: u64) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer_pretty(&mut out, &report.json())?;
+            return writeln!(out);
+        }
+        writeln!(out)?;
+        write_report(&mut out, Colour::on(&io::stdout()), report)?;
+        writeln!(out, "seed {seed}; the picture is in {}", path.display())
+    }
+}
+
+/// Makes virtual time pass as fast as was asked for.
+pub(super) struct Pace {
+    clock: Clock,
+    speed: Speed,
+    is_told: bool,
+}
+
+impl Pace {
+    /// Begins now.
+    pub(super) fn new(speed: Speed, is_told: bool) -> Self {
+        Self {
+            clock: Clock::start(),
+            speed,
+            is_told,
+        }
+    }
+}
+
+impl Watch for Pace {
+    fn reach(&mut self, now: Time) {
+        if let Speed::Times(times) = self.speed {
+            let due = Time(now.0 / u64::from(times));
+            thread::sleep(due.since(self.clock.now()).into());
+        }
+    }
+
+    fn say(&mut self, now: Time, what: &str) {
+        if self.is_told {
+            let seconds = core::time::Duration::from(now.since(Time::ZERO)).as_secs_f64();
+            println!("{seconds:8.1} s  {what}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! `selvedge check` and `selvedge claims`: what `selvedge-lab` does.
+//!
+//! The laboratory is a program of its own, because it takes longer to build than all the rest: a
+//! node and the demo do not wait for it.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+
+use super::Failure;
+
+/// What is handed over as it is.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Lab {
+    #[arg(
+        value_name = "ARGUMENT",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    arguments: Vec<OsString>,
+}
+
+impl Lab {
+    /// Its exit status is that of the laboratory, which has said why.
+    pub(crate) fn run(self, command: &str) -> Result<ExitCode, Failure> {
+        let here = env::current_exe().map_err(Failure::NoLab)?;
+        let mut lab = match env::var_os("CARGO") {
+            Some(cargo) => built_by(&cargo, &here),
+            None => Command::new(sibling(&here)),
+        };
+        let status = lab
+            .arg(command)
+            .args(self.arguments)
+            .status()
+            .map_err(Failure::NoLab)?;
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+    }
+}
+
+fn sibling(here: &Path) -> PathBuf {
+    here.with_file_name(format!("selvedge-lab{}", env::consts::EXE_SUFFIX))
+}
+
+/// Under `cargo run` the laboratory is built when it is asked for, in the same profile.
+fn built_by(cargo: &OsString, here: &Path) -> Command {
+    let folder = here.parent().and_then(Path::file_name).unwrap_or_default();
+    let mut command = Command::new(cargo);
+    command.args(["run", "--quiet", "--package", "selvedge-lab"]);
+    if folder != "debug" {
+        command.arg("--profile").arg(folder);
+    }
+    command.arg("--");
+    command
+}

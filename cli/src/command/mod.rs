@@ -1,0 +1,108 @@
+//! The subcommands. Each runs to its end and says whether all that it checked held.
+
+pub(crate) mod demo;
+pub(crate) mod home;
+pub(crate) mod key;
+pub(crate) mod lab;
+pub(crate) mod node;
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use selvedge_seal::KeyFileError;
+use selvedge_udp::{HostError, Refused};
+use thiserror::Error;
+
+/// What ended a command early. One line says what was asked, what went wrong, and the mend.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    /// A node did not start.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The key file cannot be used.
+    #[error(transparent)]
+    KeyFile(#[from] KeyFileError),
+    /// A node would have sent in the clear without being asked to.
+    #[error(
+        "no key: give --key FILE (`selvedge key FILE` makes one), or --plain to send in the clear"
+    )]
+    NoKey,
+    /// A node did not do as it was told.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The asynchronous runtime did not start.
+    #[error("cannot start the runtime: {0}: see whether this process may open more files")]
+    Runtime(io::Error),
+    /// A file cannot be written.
+    #[error("cannot write {}: {source}: choose another place with --out", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    /// The terminal is gone.
+    #[error("cannot write to the standard output: {0}: run it with an open one")]
+    Output(io::Error),
+    /// A name does not resolve.
+    #[error("cannot find {name}: {source}: check the name, or give an address like 192.0.2.1:7001")]
+    Resolve { name: String, source: io::Error },
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}: check the name", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    /// A file with routines is wrong.
+    #[error("{}: {why}", path.display())]
+    RoutineFile {
+        path: PathBuf,
+        why: selvedge_safehome::file::FileError,
+    },
+    /// No device has that name.
+    #[error("there is no device {0:?}: take one of the DevIDs of the routines")]
+    NoDevice(String),
+    /// The hub refused what it was given.
+    #[error("the hub refuses: {why}")]
+    Hub { why: String },
+    /// The laboratory did not start.
+    #[error(
+        "cannot run selvedge-lab, which does this: {0}: build it beside this command \
+         (`cargo build --release -p selvedge-lab`)"
+    )]
+    NoLab(io::Error),
+    /// Signals cannot be waited for.
+    #[error("cannot wait for Ctrl-C: {0}: run it in another environment")]
+    Signal(io::Error),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers: {0}: give --seed (demo, home) or --id (node)")]
+    Entropy(getrandom::Error),
+}
+
+impl Failure {
+    /// The exit status: 2 for a wrong call, as for wrong flags, 1 for what went wrong later.
+    pub(crate) fn status(&self) -> ExitCode {
+        match self {
+            Self::NoDevice(_) | Self::NoKey => ExitCode::from(2),
+            Self::Host(_)
+            | Self::KeyFile(_)
+            | Self::Refused(_)
+            | Self::Runtime(_)
+            | Self::Write { .. }
+            | Self::Read { .. }
+            | Self::RoutineFile { .. }
+            | Self::Hub { .. }
+            | Self::Output(_)
+            | Self::NoLab(_)
+            | Self::Resolve { .. }
+            | Self::Signal(_)
+            | Self::Entropy(_) => ExitCode::FAILURE,
+        }
+    }
+}
+
+/// A runtime on this thread: the protocol needs no more.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::Runtime)
+}
+
+/// A random number of the system.
+pub(crate) fn entropy() -> Result<u64, Failure> {
+    getrandom::u64().map_err(Failure::Entropy)
+}

@@ -1,0 +1,308 @@
+//! `selvedge node`.
+
+mod log;
+mod trouble;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use log::{Line, Log};
+use selvedge::Election;
+use selvedge_core::{Member, NodeId, Ratio, Span};
+use selvedge_membership::{Config, Event, SuspicionLength};
+use selvedge_seal::{RateLimit, Seal, read_key_file};
+use selvedge_udp::{
+    Clock, Host, MAX_NODE_ID, Seed, Seen, Setup, Told, TrafficReport, Weather, new_life,
+};
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Duration, Interval, MissedTickBehavior, interval, sleep};
+use trouble::Watch;
+
+use super::{Failure, entropy, runtime};
+
+/// How many events may wait for the terminal.
+const EVENTS: usize = 1_024;
+/// After how long without an answer of any seed a line says so.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often the counters are looked at for what may be wrong.
+const LOOKS: Duration = Duration::from_secs(5);
+/// How often a node that writes JSON says what it sent.
+const REPORTS: Duration = Duration::from_secs(1);
+
+/// Run one real node; several of them, in terminals or on hosts, form a mesh with a leader
+///
+/// The first node needs no --join; every other one names one or more that run already. The nodes
+/// elect a leader by themselves, and another one when it fails or leaves. Ctrl-C lets the node say
+/// good-bye.
+#[derive(Debug, Args)]
+#[command(after_help = "Try it in two terminals:
+  selvedge key mesh.key
+  selvedge node --key mesh.key --listen 127.0.0.1:7001
+  selvedge node --key mesh.key --listen 127.0.0.1:7002 --join 127.0.0.1:7001")]
+pub(crate) struct Node {
+    /// Where to listen: an address and a UDP port of this host (port 0 takes any free one);
+    /// 0.0.0.0 is all of IPv4, and the IPv6 address :: all of both
+    #[arg(long, value_name = "ADDR")]
+    listen: SocketAddr,
+    /// Nodes that run already, as ADDRESS:PORT or NAME:PORT. A name that does not answer is looked
+    /// up again
+    #[arg(long, value_name = "ADDR", num_args = 1..)]
+    join: Vec<String>,
+    /// The keys of the mesh, as `selvedge key` makes them: the first one seals, all open
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Send in the clear, and listen to anyone
+    #[arg(long, conflicts_with = "key")]
+    plain: bool,
+    /// Which mesh, among those that have the same keys
+    #[arg(long, default_value = "selvedge")]
+    group: String,
+    /// Hear at most so many packets a second of each node, and twice as many at once
+    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
+    /// Where others reach this node, if not where it listens (behind 0.0.0.0 or a port mapping); up
+    /// to four addresses, of which one may be IPv6
+    #[arg(long, value_name = "ADDR", num_args = 1..)]
+    advertise: Vec<SocketAddr>,
+    /// The node's id; random without it. No two nodes may share one
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=MAX_NODE_ID.0))]
+    id: Option<u64>,
+    /// The protocol period in milliseconds; share one in the mesh
+    #[arg(long, value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(50..=60_000))]
+    period: u64,
+    /// After how many periods a suspected node has failed; 3 ln of the number of nodes without it
+    #[arg(long, value_name = "PERIODS", value_parser = clap::value_parser!(u16).range(1..))]
+    suspicion: Option<u16>,
+    /// From how many lists a live node may be missing when a leader is elected
+    #[arg(long, value_name = "LISTS", default_value_t = 2)]
+    c: u16,
+    /// How many nodes may be listed and dead without slowing an election
+    #[arg(long, value_name = "NODES", default_value_t = 1)]
+    f: u16,
+    /// A leader leads for so many milliseconds unless others renew it; share one in the mesh
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(50..))]
+    lease: Option<u64>,
+    /// Write a JSON object a line instead of text, and every second what was sent and received
+    #[arg(long)]
+    json: bool,
+    /// Lose so many of 100 packets that arrive, to see what that does
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100))]
+    loss: u32,
+}
+
+impl Node {
+    pub(crate) fn run(self) -> Result<bool, Failure> {
+        let runtime = runtime()?;
+        let served = runtime.block_on(self.serve());
+        // A name that is being looked up may take half a minute.
+        runtime.shutdown_background();
+        served?;
+        Ok(true)
+    }
+
+    /// How packets are sealed; `None` only if that was asked for.
+    fn seal(&self) -> Result<Option<Seal>, Failure> {
+        let Some(path) = &self.key else {
+            return if self.plain {
+                Ok(None)
+            } else {
+                Err(Failure::NoKey)
+            };
+        };
+        let rate = self.rate.map(|per_second| RateLimit {
+            per_second,
+            burst: per_second.saturating_mul(2),
+        });
+        Ok(Some(Seal {
+            keyring: read_key_file(path)?,
+            group: self.group.clone(),
+            rate,
+        }))
+    }
+
+    fn election(&self) -> Election {
+        let mut election = Election::paced(Span::millis(self.period), self.c, self.f);
+        election.config.lease = self.lease.map(Span::millis);
+        election
+    }
+
+    async fn serve(self) -> Result<(), Failure> {
+        let seal = self.seal()?;
+        let id = match self.id {
+            Some(id) => NodeId(id),
+            // Half of all numbers are plenty, and keep clear of those that stand in for seeds.
+            None => NodeId(entropy()? >> 1),
+        };
+        let mut seeds = Vec::new();
+        for name in &self.join {
+            let failure = |source| Failure::Resolve {
+                name: name.clone(),
+                source,
+            };
+            seeds.push(Seed::named(name).await.map_err(failure)?);
+        }
+        let period = Span::millis(self.period);
+        let weather = watch::Sender::new(Weather::lossy(Ratio::new(self.loss, 100)));
+        let (events, mut seen) = mpsc::channel(EVENTS);
+        let clock = Clock::start();
+        let incarnation = new_life().await.map_err(Failure::Entropy)?;
+        // From here on others may hear of this node, so it says good-bye.
+        let mut signals = Signals::listen()?;
+        let host = Host::start(Setup {
+            me: Member { id, incarnation },
+            listen: self.listen,
+            socket: None,
+            advertise: self.advertise.clone(),
+            seeds,
+            config: Config {
+                period,
+                jitter: Span(period.0 / 10),
+                probe_timeout: Span(period.0 * 3 / 10),
+                suspicion: self
+                    .suspicion
+                    .map_or(Config::default().suspicion, SuspicionLength::Fixed),
+                ..Config::default()
+            },
+            exclusion: None,
+            election: Some(self.election()),
+            seal,
+            seed: None,
+            clock,
+            weather: weather.subscribe(),
+            events,
+        })
+        .await?;
+        let (mut log, mut closed) = Log::start(clock, self.json)?;
+        log.write(
+            "listens",
+            &Line::new(format!("node {id} listens at {}", host.address())),
+        );
+        let traffic = host.traffic();
+        let mut reports = every(REPORTS);
+        let (mut looks, mut watch) = (every(LOOKS), Watch::default());
+
+        let patience = sleep(PATIENCE);
+        tokio::pin!(patience);
+        let mut waits = !self.join.is_empty();
+        let ended = loop {
+            tokio::select! {
+                asked = signals.recv() => break asked,
+                Ok(error) = &mut closed => break Err(Failure::Output(error)),
+                Some(event) = seen.recv() => {
+                    waits &= !matches!(event.event, Told::Membership(Event::Identity(_)));
+                    log.event(&event);
+                }
+                _ = reports.tick(), if self.json => log.report(traffic.report()),
+                () = &mut patience, if waits => {
+                    waits = false;
+                    log.say(&no_answer(&self.join.join(", "), traffic.report()));
+                }
+                _ = looks.tick() => {
+                    for trouble in watch.look(traffic.report(), clock.now()) {
+                        log.trouble(trouble);
+                    }
+                }
+            }
+        };
+        let left = say_goodbye(host, &mut log, &mut seen, &mut signals).await;
+        log.finish();
+        ended.and(left)
+    }
+}
+
+/// Ticks that are not made up for when the process slept through them.
+fn every(period: Duration) -> Interval {
+    let mut ticks = interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    ticks
+}
+
+/// What to say when no seed has answered for a while: what came instead.
+fn no_answer(seeds: &str, counted: TrafficReport) -> String {
+    let troubles = trouble::troubles(counted);
+    let troubles: Vec<String> = troubles.iter().map(ToString::to_string).collect();
+    let why = if !troubles.is_empty() {
+        troubles.join("; ")
+    } else if counted.received == 0 {
+        "nothing came at all: check that a node runs there, with the same key file and --group"
+            .to_owned()
+    } else {
+        format!("{} datagrams came, and no answer", counted.received)
+    };
+    format!("no answer from {seeds} for {PATIENCE:?}: {why}; still trying")
+}
+
+/// Leaves the mesh, unless the user will not wait for that.
+async fn say_goodbye(
+    host: Host,
+    log: &mut Log,
+    seen: &mut mpsc::Receiver<Seen>,
+    signals: &mut Signals,
+) -> Result<(), Failure> {
+    log.say("saying good-bye; Ctrl-C again to go at once");
+    let known = others(&host).await?;
+    tokio::select! {
+        left = host.leave() => left?,
+        asked = signals.recv() => {
+            asked?;
+            log.say("gone; the others will find out");
+            return Ok(());
+        }
+    }
+    while let Ok(event) = seen.try_recv() {
+        log.event(&event);
+    }
+    log.say(&format!("left; others here: {known}"));
+    Ok(())
+}
+
+async fn others(host: &Host) -> Result<usize, Failure> {
+    let list = host.members().await?;
+    let live = list.iter().filter(|known| known.status.is_live()).count();
+    Ok(live.saturating_sub(1))
+}
+
+/// By which the user or the system asks the node to go.
+#[cfg(unix)]
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    /// From now on they do not kill the process.
+    fn listen() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(Failure::Signal);
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+        })
+    }
+
+    async fn recv(&mut self) -> Result<(), Failure> {
+        tokio::select! {
+            _ = self.interrupt.recv() => Ok(()),
+            _ = self.terminate.recv() => Ok(()),
+        }
+    }
+}
+
+/// By which the user asks the node to go.
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn listen() -> Result<Self, Failure> {
+        Ok(Self)
+    }
+
+    async fn recv(&mut self) -> Result<(), Failure> {
+        tokio::signal::ctrl_c().await.map_err(Failure::Signal)
+    }
+}

@@ -1,0 +1,364 @@
+//! What a node says: a line for people, or a JSON object for programs.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::UNIX_EPOCH;
+
+use selvedge_celect::{self as celect, Ballot};
+use selvedge_cli::output::{Dropped, Output};
+use selvedge_core::{Delta, Incarnation, Member, NodeId, Span, Time};
+use selvedge_hub::term::Colour;
+use selvedge_membership::Event;
+use selvedge_udp::{Clock, Seen, Told, TrafficReport, Twin};
+use serde::Serialize;
+use tokio::sync::oneshot;
+use tokio::time::Duration;
+
+use super::trouble::Trouble;
+use crate::command::Failure;
+
+/// For how long a node that ends waits for somebody to read its last lines.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Tells what a node is told, a line each, and keeps count of who is here. It never waits for the
+/// reader: what that does not read in time is dropped, and said.
+pub(super) struct Log {
+    form: Form,
+    output: Output,
+    here: BTreeSet<Member>,
+    /// The life that the node was told it has.
+    life: Option<Incarnation>,
+}
+
+/// How a line is written.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    colour: Colour,
+    clock: Clock,
+    json: bool,
+}
+
+/// One line, for people and for programs.
+#[derive(Default, Serialize)]
+pub(super) struct Line {
+    /// What is said to people.
+    #[serde(rename = "said")]
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<NodeId>,
+    /// The node's own life.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incarnation: Option<Incarnation>,
+    /// How many are here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    here: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ballot: Option<Ballot>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traffic: Option<TrafficReport>,
+    /// How many lines are missing here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped: Option<u64>,
+    /// How many lines are missing from the beginning to here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped_in_all: Option<u64>,
+}
+
+impl Line {
+    pub(super) fn new(text: String) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+
+    fn missing(dropped: Dropped) -> Self {
+        let Dropped { lines, in_all } = dropped;
+        let text = format!("{lines} lines are missing here: nobody read them in time");
+        Self {
+            dropped: Some(lines),
+            dropped_in_all: Some(in_all),
+            ..Self::new(text)
+        }
+    }
+}
+
+impl Form {
+    /// `at` is by the node's clock; programs get it as microseconds since 1970, which they can
+    /// compare.
+    fn write(self, at: Time, event: &'static str, line: &Line) -> String {
+        #[derive(Serialize)]
+        struct Object<'a> {
+            at_us: u64,
+            event: &'static str,
+            #[serde(flatten)]
+            line: &'a Line,
+        }
+        if self.json {
+            let ago = self.clock.now().since(at);
+            let at_us = Span::from(UNIX_EPOCH.elapsed().unwrap_or_default()).0;
+            let at_us = at_us.saturating_sub(ago.0);
+            // Plain structs of numbers and strings: nothing in there can fail.
+            serde_json::to_string(&Object { at_us, event, line }).unwrap_or_default()
+        } else {
+            let time = Duration::from(Span(at.0)).as_secs_f64();
+            let time = self.colour.dim(&format!("+{time:06.2}s"));
+            format!("{time}  {}", line.text)
+        }
+    }
+}
+
+impl Log {
+    /// A log on the standard output, and who is told should that be closed.
+    pub(super) fn start(
+        clock: Clock,
+        json: bool,
+    ) -> Result<(Self, oneshot::Receiver<io::Error>), Failure> {
+        let colour = if json {
+            Colour::NEVER
+        } else {
+            Colour::on(&io::stdout())
+        };
+        let form = Form {
+            colour,
+            clock,
+            json,
+        };
+        let missing = move |dropped| form.write(clock.now(), "dropped", &Line::missing(dropped));
+        let (output, closed) =
+            Output::start(io::stdout(), Output::LIMIT, missing).map_err(Failure::Runtime)?;
+        let log = Self {
+            form,
+            output,
+            here: BTreeSet::new(),
+            life: None,
+        };
+        Ok((log, closed))
+    }
+
+    pub(super) fn say(&self, line: &str) {
+        self.write("says", &Line::new(line.to_owned()));
+    }
+
+    pub(super) fn trouble(&self, trouble: Trouble) {
+        let text = self.form.colour.bad(&trouble.to_string());
+        self.write("trouble", &Line::new(text));
+    }
+
+    pub(super) fn report(&self, traffic: TrafficReport) {
+        let line = Line {
+            traffic: Some(traffic),
+            ..Line::default()
+        };
+        self.write("traffic", &line);
+    }
+
+    pub(super) fn write(&self, event: &'static str, line: &Line) {
+        self.write_at(self.form.clock.now(), event, line);
+    }
+
+    /// Waits for the reader, but not for long, and says on the standard error what is missing.
+    pub(super) fn finish(self) {
+        let missing = self.output.finish(Some(LAST_WORDS));
+        if missing == 0 {
+            return;
+        }
+        // It may go to the same reader.
+        let nothing = |_| String::new();
+        if let Ok((output, _closed)) = Output::start(io::stderr(), Output::LIMIT, nothing) {
+            output.line(format!(
+                "selvedge: nobody read the standard output in time: lines missing there: {missing}"
+            ));
+            output.finish(Some(LAST_WORDS));
+        }
+    }
+
+    fn write_at(&self, at: Time, event: &'static str, line: &Line) {
+        self.output.line(self.form.write(at, event, line));
+    }
+
+    pub(super) fn event(&mut self, seen: &Seen) {
+        let (event, line) = match &seen.event {
+            Told::Membership(Event::Identity(me)) => ("identity", self.identity(*me)),
+            Told::Membership(Event::Membership(delta)) => match self.delta(*delta) {
+                Some(it) => it,
+                None => return,
+            },
+            Told::Membership(Event::Broadcast { origin, payload }) => {
+                let text = format!("{} bytes from node {}", payload.len(), origin.id);
+                ("broadcast", Line::new(text))
+            }
+            Told::Membership(Event::Metadata(_) | Event::Left) => return,
+            Told::Election(event) => self.election(*event, seen.node),
+            Told::Twin(twin) => ("twin", Line::new(self.twin(*twin, seen.node))),
+        };
+        self.write_at(seen.at, event, &line);
+    }
+
+    fn identity(&mut self, me: Member) -> Line {
+        let text = match self.life.replace(me.incarnation) {
+            None => format!("in the mesh as node {}", me.id),
+            Some(_) => format!(
+                "somebody knows a later life of node {0}, and this node begins another one: if that \
+                 goes on, another process has the id {0} too; else a clock was set back",
+                me.id
+            ),
+        };
+        Line {
+            incarnation: Some(me.incarnation),
+            ..Line::new(text)
+        }
+    }
+
+    fn twin(&self, twin: Twin, me: NodeId) -> String {
+        let place = twin.address.map(|it| format!(" at {it}"));
+        let place = place.unwrap_or_default();
+        let text = if twin.is_later {
+            format!(
+                "another process has the id {me}{place}, and nobody hears this one any more, which \
+                 started earlier: stop one of the two and give it another --id; if there is no \
+                 other, a clock was set back: when that has passed the former start, this one is heard"
+            )
+        } else {
+            format!(
+                "another process has the id {me}{place}, and nobody hears it any more, as it \
+                 started earlier: stop one of the two and give it another --id"
+            )
+        };
+        self.form.colour.bad(&text)
+    }
+
+    /// Nothing where one is over that never was here: who joins hears of the dead as well.
+    fn delta(&mut self, delta: Delta) -> Option<(&'static str, Line)> {
+        let member = delta.member();
+        let is_news = match delta {
+            Delta::Joined(_) | Delta::Refuted(_) => {
+                self.here.insert(member);
+                true
+            }
+            Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_) => self.here.remove(&member),
+            Delta::Suspected(_) => true,
+        };
+        if !is_news {
+            return None;
+        }
+        let count = self.here.len() + 1;
+        let (event, what) = match delta {
+            Delta::Joined(_) => ("joined", "joined"),
+            Delta::Suspected(_) => ("suspected", "may have failed"),
+            Delta::Refuted(_) => ("refuted", "is alive after all"),
+            Delta::Failed(_) => ("failed", "failed"),
+            Delta::Left(_) => ("left", "left"),
+            Delta::Confirmed(_) => ("confirmed", "ended its former life"),
+        };
+        let line = format!("node {} {what}: {count} here", member.id);
+        let text = match delta {
+            Delta::Joined(_) | Delta::Refuted(_) => self.form.colour.good(&line),
+            Delta::Failed(_) | Delta::Suspected(_) => self.form.colour.bad(&line),
+            Delta::Left(_) | Delta::Confirmed(_) => line,
+        };
+        let mut line = Line::new(text);
+        (line.node, line.here) = (Some(member.id), Some(count));
+        Some((event, line))
+    }
+
+    fn election(&self, event: celect::Event, me: NodeId) -> (&'static str, Line) {
+        use celect::Event as It;
+        let who = |member: Member| {
+            if member.id == me {
+                "this node".to_owned()
+            } else {
+                format!("node {}", member.id)
+            }
+        };
+        let (name, node, ballot, text) = match event {
+            It::Electing(ballot) => {
+                let text = format!("there is no leader: election {}", ballot.epoch);
+                ("electing", None, Some(ballot), text)
+            }
+            It::Yielded { to, .. } => {
+                let text = format!("the election of node {} goes on instead", to.initiator.id);
+                ("yielded", None, Some(to), text)
+            }
+            It::TooFew {
+                ballot,
+                known,
+                needed,
+            } => {
+                let text = format!("{known} lists can be asked and an election needs {needed}");
+                ("too-few", None, Some(ballot), self.form.colour.bad(&text))
+            }
+            It::Elected { leader, ballot } => {
+                let text = format!("{} leads", who(leader));
+                (
+                    "elected",
+                    Some(leader),
+                    Some(ballot),
+                    self.form.colour.good(&text),
+                )
+            }
+            It::Deposed { by, .. } => {
+                let text = "this node leads no longer".to_owned();
+                ("deposed", None, Some(by), self.form.colour.bad(&text))
+            }
+            It::Lost { leader, ballot } => {
+                let text = format!("the leader is lost: node {}", leader.id);
+                (
+                    "lost",
+                    Some(leader),
+                    Some(ballot),
+                    self.form.colour.bad(&text),
+                )
+            }
+            It::Regained { leader, ballot } => {
+                let text = format!("{} leads all the same", who(leader));
+                (
+                    "regained",
+                    Some(leader),
+                    Some(ballot),
+                    self.form.colour.good(&text),
+                )
+            }
+            It::LeaseOver { leader, ballot } => {
+                let text = format!(
+                    "node {} leads no longer: nothing was heard of it",
+                    leader.id
+                );
+                (
+                    "lease-over",
+                    Some(leader),
+                    Some(ballot),
+                    self.form.colour.bad(&text),
+                )
+            }
+            It::Ended(ballot) => {
+                let text = "this node leads no longer: too few acknowledge it".to_owned();
+                ("ended", None, Some(ballot), self.form.colour.bad(&text))
+            }
+            It::Concluded { ballot, c, .. } => {
+                let text = format!("the election holds if {c} lists at most lack a live node");
+                ("concluded", None, Some(ballot), text)
+            }
+            It::Measured(found) => {
+                let text = format!(
+                    "{} lists at most lack a live node, by a sample",
+                    found.upper
+                );
+                ("measured", None, None, text)
+            }
+            It::Unmeasured(why) => (
+                "unmeasured",
+                None,
+                None,
+                self.form.colour.bad(&why.to_string()),
+            ),
+            It::Tolerates { c, .. } => {
+                let text = format!("elections rest on {c} lists at most that lack a live node");
+                ("tolerates", None, None, text)
+            }
+        };
+        let mut line = Line::new(text);
+        (line.node, line.ballot) = (node.map(|it| it.id), ballot);
+        (name, line)
+    }
+}

@@ -1,0 +1,51 @@
+//! Where the nodes of a demo have their sockets, and what comes between them.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+
+use selvedge_core::NodeId;
+
+use super::plan::LOSS;
+use selvedge_udp::Weather;
+
+/// A network for a demo.
+pub trait Ground: core::fmt::Debug {
+    /// Where it is, as in "16 nodes start on 127.0.0.1".
+    fn name(&self) -> String;
+
+    /// What the nodes themselves lose, where the network does not.
+    fn weather(&self) -> Weather;
+
+    /// A socket for a node, at the address of its former life if it had one.
+    ///
+    /// # Errors
+    /// When the system has none.
+    fn socket(&mut self, node: NodeId, former: Option<SocketAddr>) -> io::Result<UdpSocket>;
+
+    /// Cuts these nodes off from the others, instead of those that were; nobody to heal. Says
+    /// whether the network does that; if not, the nodes themselves do.
+    fn cut_off(&mut self, nodes: &[u64]) -> bool;
+}
+
+/// Ports of this machine; the nodes lose what is to be lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Loopback;
+
+impl Ground for Loopback {
+    fn name(&self) -> String {
+        Ipv4Addr::LOCALHOST.to_string()
+    }
+
+    fn weather(&self) -> Weather {
+        Weather::lossy(LOSS)
+    }
+
+    fn socket(&mut self, _: NodeId, former: Option<SocketAddr>) -> io::Result<UdpSocket> {
+        let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        UdpSocket::bind(former.unwrap_or(anywhere))
+    }
+
+    fn cut_off(&mut self, _: &[u64]) -> bool {
+        false
+    }
+}

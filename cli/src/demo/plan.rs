@@ -1,0 +1,453 @@
+//! Who does what and when, and how long everything may take.
+//!
+//! The bounds follow from the settings alone. Where chance decides (which member is probed next,
+//! which packet gets lost) a bound leaves out what happens less than once in a million times.
+
+use core::time::Duration;
+
+use rand_core::Rng;
+use selvedge_camera::sections;
+use selvedge_celect as celect;
+use selvedge_core::{Choose, NodeId, Ratio, Sha256Sortition, Sortition, Span, Time};
+use selvedge_membership::{Config, SuspicionLength};
+
+use super::desk::WRITING;
+use selvedge::Election;
+
+/// How many packets get lost, from start to end.
+pub const LOSS: Ratio = Ratio::new(5, 100);
+/// What is less likely than this counts as impossible.
+const RISK: f64 = 1e-6;
+/// Within so many periods news reaches everyone: it rides on 3 ceil(ln(N + 1)) messages of
+/// everyone who has it, and whom it misses all the same finds another digest on its probes.
+const SPREAD_PERIODS: u64 = 15;
+
+/// The whole course of a demo.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How many nodes; they are numbered from 1, and 1 and 2 are the seeds.
+    pub nodes: u64,
+    /// The settings of every node.
+    pub config: Config,
+    /// How every node takes part in the section in which one file is written.
+    pub sections: sections::Config,
+    /// How every node takes part in elections.
+    pub election: Election,
+    /// Who crashes, both at once. The first one is the lowest of all, and so leads.
+    pub crashing: [u64; 2],
+    /// Who says good-bye.
+    pub leaving: u64,
+    /// Who restarts and remembers nothing.
+    pub restarting: u64,
+    /// Who is cut off.
+    pub cut_off: Vec<u64>,
+    /// When.
+    pub times: Times,
+    /// How long it may take.
+    pub bounds: Bounds,
+}
+
+/// When things happen.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// Between two nodes' starts.
+    pub start_gap: Span,
+    /// Two nodes crash.
+    pub crash: Time,
+    /// One node leaves.
+    pub leave: Time,
+    /// One node goes down and forgets.
+    pub down: Time,
+    /// It comes back.
+    pub back: Time,
+    /// Some nodes are cut off.
+    pub cut: Time,
+    /// They are connected again.
+    pub heal: Time,
+    /// Suspicions of the time of the cut have come to nothing from here on.
+    pub settled: Time,
+    /// The earliest end.
+    pub end: Time,
+    /// The end, should something promised not have come true by then.
+    pub deadline: Time,
+}
+
+/// How long things may take, and why.
+///
+/// They count periods with their full jitter. That a node which missed an answer takes longer ones
+/// for a while (`stretch_limit`) is not counted: before a crash nobody does, and afterwards the
+/// others are many.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    /// From the first start until every node sees all.
+    pub join: Bound,
+    /// From a crash until someone declares the node failed.
+    pub detect: Bound,
+    /// From there, or from a good-bye, until all know.
+    pub spread: Bound,
+    /// From a restart until all know the new life.
+    pub back: Bound,
+    /// From healing until all lists are right.
+    pub heal: Bound,
+    /// From the first start until all follow one leader.
+    pub elect: Bound,
+    /// From when somebody has declared the leader failed until all others follow another one.
+    pub reelect: Bound,
+    /// From healing until all follow one leader.
+    pub one_leader: Bound,
+    /// From wanting to write until it is one's turn, whatever happens.
+    pub wait: Bound,
+}
+
+/// A bound and where it comes from.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// How long at most.
+    pub span: Span,
+    /// How it follows from the settings.
+    pub why: String,
+}
+
+impl Plan {
+    /// The least number of nodes in which all parts can be cast.
+    pub const MIN_NODES: u64 = 8;
+    /// The largest number of nodes that one process is asked to run.
+    pub const MAX_NODES: u64 = 128;
+
+    /// Casts the parts with `rng` and computes times and bounds.
+    pub fn new(nodes: u64, period: Span, rng: &mut impl Rng) -> Self {
+        let nodes = nodes.clamp(Self::MIN_NODES, Self::MAX_NODES);
+        let config = settings(period);
+        let mut cast: Vec<u64> = (3..=nodes).collect();
+        let mut draw = || {
+            let at = rng.below(cast.len() as u64);
+            cast.swap_remove(usize::try_from(at).unwrap_or_default())
+        };
+        let crashing = [draw(), draw()];
+        let leaving = draw();
+        let restarting = draw();
+        // 5 of 16.
+        let mut cut_off: Vec<u64> = (0..nodes * 5 / 16).map(|_| draw()).collect();
+        cut_off.sort_unstable();
+        let sections = turns(nodes, period);
+        let election = election(nodes, period, crashing[0]);
+        let bounds = Bounds::new(nodes, cut_off.len() as u64, &config, &sections, &election);
+        Self {
+            times: Times::new(nodes, &config, &bounds),
+            nodes,
+            config,
+            sections,
+            election,
+            crashing,
+            leaving,
+            restarting,
+            cut_off,
+            bounds,
+        }
+    }
+
+    /// Whether a node is up from start to end, in one life.
+    #[must_use]
+    pub fn stays(&self, node: u64) -> bool {
+        !self.crashing.contains(&node) && node != self.leaving && node != self.restarting
+    }
+
+    /// Whether a node is cut off for a while.
+    #[must_use]
+    pub fn is_cut_off(&self, node: u64) -> bool {
+        self.cut_off.contains(&node)
+    }
+}
+
+/// Defaults, but for time. A period of 200 ms makes 15 seconds some 75 periods long. Round trips
+/// on loopback take well below a millisecond, but a busy machine may let a process wait for tens
+/// of them: hence 60 ms before relays are asked, which leaves 140 ms for their way. Suspicions
+/// last 2 instead of 3 ceil(ln(N + 1)) periods, so that detecting, cutting and healing fit, and
+/// the dead are asked every other period, so that healing can be watched.
+fn settings(period: Span) -> Config {
+    Config {
+        period,
+        jitter: Span(period.0 / 10),
+        probe_timeout: Span(period.0 * 3 / 10),
+        suspicion: SuspicionLength::PerLog(2),
+        reconnect_every: 2,
+        ..Config::default()
+    }
+}
+
+/// Answers take well below a millisecond, and as long as a busy machine lets a process wait; one of
+/// them in ten gets lost on its way there or back. A request stays open over a restart, hence one
+/// life more than there are nodes. Nobody is passed over: who crashed is certainly dead when an
+/// operator says so, and who is cut off comes back.
+const fn turns(nodes: u64, period: Span) -> sections::Config {
+    sections::Config::with(selvedge_camera::Config {
+        resend: Span(period.0 / 4),
+        resend_limit: period,
+        refresh: Span(period.0 * 5),
+        ..selvedge_camera::Config::new(nodes as u32 + 1)
+    })
+}
+
+/// Round trips are as short as for turns; each of six attempts is lost once in ten times. A live
+/// node is on all lists but two at most. The draw is one in which `first` comes first, so that the
+/// leader is among those that crash.
+fn election(nodes: u64, period: Span, first: u64) -> Election {
+    let short = Span(period.0 / 4);
+    Election {
+        config: celect::Config {
+            timeout: short,
+            attempts: 6,
+            resend: short,
+            spread: short,
+            patience: period * 10,
+            ..celect::Config::new(2, 1)
+        },
+        label: (0_u32..)
+            .map(|draw| format!("leader {draw}"))
+            .find(|label| {
+                let rank = |node: u64| Sha256Sortition.rank(label.as_bytes(), NodeId(node));
+                (1..=nodes).all(|other| other == first || rank(first) < rank(other))
+            })
+            .unwrap_or_default()
+            .into_bytes()
+            .into(),
+        patience: period * 7,
+    }
+}
+
+/// How long the cut lasts, in periods.
+const CUT_PERIODS: u64 = 15;
+
+impl Times {
+    fn new(nodes: u64, config: &Config, bounds: &Bounds) -> Self {
+        let period = config.period;
+        let longest = period + config.jitter;
+        let all_is_well = bounds.join.span.max(bounds.elect.span);
+        let crash = (Time::ZERO + period * 25).max(Time::ZERO + all_is_well);
+        let cut = crash + period * 15;
+        let heal = cut + period * CUT_PERIODS;
+        // A probe that fails at the last moment, its suspicion, and the way of the news.
+        let suspicion = u64::from(2 * log(nodes));
+        let settled = heal + longest * (1 + suspicion + SPREAD_PERIODS);
+        Self {
+            start_gap: start_gap(nodes, period),
+            crash,
+            leave: crash + period * 5,
+            down: crash + period * 8,
+            back: crash + period * 9,
+            cut,
+            heal,
+            settled,
+            end: settled + period * 2,
+            deadline: (heal + bounds.one_leader.span).max(settled + period * 2),
+        }
+    }
+}
+
+/// All nodes start within a period and a half.
+const fn start_gap(nodes: u64, period: Span) -> Span {
+    Span(period.0 * 3 / 2 / nodes)
+}
+
+impl Bounds {
+    fn new(
+        nodes: u64,
+        cut_off: u64,
+        config: &Config,
+        sections: &sections::Config,
+        election: &Election,
+    ) -> Self {
+        let longest = config.period + config.jitter;
+        let log = log(nodes);
+        let suspicion = u64::from(2 * log);
+        let there_and_back = (1.0 - ratio(LOSS)).powi(2);
+        let bound = |periods: u64, why: String| Bound {
+            span: longest * periods,
+            why: format!("{why} = {periods} periods of at most {longest:?}"),
+        };
+
+        let asks = attempts(1.0 - there_and_back);
+        let starts = start_gap(nodes, config.period) * nodes;
+        let mut join = bound(
+            asks + SPREAD_PERIODS,
+            format!(
+                "{starts:?} of starts, then {asks} asks until one and its answer arrive + {SPREAD_PERIODS} to spread"
+            ),
+        );
+        join.span = join.span + starts;
+
+        // Every period each prober passes the dead node by with probability 1 - 1/(N - 1).
+        let missed = (1.0 - 1.0 / count(nodes - 1)).powf(count(nodes - 2));
+        let first_probe = attempts(missed);
+        let detect = bound(
+            first_probe + 1 + suspicion,
+            format!(
+                "{first_probe} until someone probes it + 1 until the probe ends + {suspicion} of suspicion (2 ceil(ln {}))",
+                nodes + 1
+            ),
+        );
+        let spread = bound(SPREAD_PERIODS, format!("{SPREAD_PERIODS} to spread"));
+        let back = bound(
+            2 * asks + SPREAD_PERIODS,
+            format!(
+                "{asks} asks until told that its number is taken + {asks} until let in + {SPREAD_PERIODS} to spread"
+            ),
+        );
+
+        // Three members and a seed's two stand-ins are on the list of the dead, too.
+        let others = nodes - 3 - cut_off;
+        let crossing = count(others) / count(others + 3 + 2) * there_and_back;
+        let every = u64::from(config.reconnect_every);
+        let first_crossing = attempts((1.0 - crossing).powf(count(cut_off))) * every;
+        let meeting = attempts(1.0 - count(cut_off) / count(nodes - 4) * there_and_back);
+        let heal = bound(
+            first_crossing + SPREAD_PERIODS + meeting + SPREAD_PERIODS,
+            format!(
+                "{first_crossing} until one side asks the other + {SPREAD_PERIODS} to spread + {meeting} until everyone met the other side, and denied its death + {SPREAD_PERIODS} to spread"
+            ),
+        );
+        let noticed = detect.span + spread.span;
+        let wait = wait(nodes, config, sections, noticed, heal.span);
+        let [elect, reelect, one_leader] = leading(election, asks, &join, &heal);
+        Self {
+            elect,
+            reelect,
+            one_leader,
+            join,
+            detect,
+            spread,
+            back,
+            heal,
+            wait,
+        }
+    }
+}
+
+/// When leaders come. An election asks, appoints and tells, each as often as it takes until one
+/// answer arrives; whom nobody knows to be dead is appointed in vain before all are asked anew.
+fn leading(election: &Election, asks: u64, join: &Bound, heal: &Bound) -> [Bound; 3] {
+    let celect::Config {
+        timeout,
+        attempts,
+        spread,
+        ..
+    } = election.config;
+    let run = |dead: u64| spread + timeout * (3 * asks + dead * (u64::from(attempts) + asks));
+    let steps = format!(
+        "{spread:?} until one begins + 3 steps of {asks} attempts of {timeout:?} (ask, appoint, tell)"
+    );
+    let begun = join.span.max(election.patience * 2);
+    let elect = Bound {
+        span: begun + run(0),
+        why: format!(
+            "{:?} without a leader, twice that for the last to begin, or {:?} until all see all + {steps}",
+            election.patience, join.span
+        ),
+    };
+    let reelect = Bound {
+        span: run(2),
+        why: format!(
+            "{steps} + 2 dead nodes that may be appointed, {attempts} times each, before all are asked anew"
+        ),
+    };
+    let one_leader = Bound {
+        span: heal.span + run(2),
+        why: format!(
+            "{:?} until all lists are right + {:?} of an election",
+            heal.span,
+            run(2)
+        ),
+    };
+    [elect, reelect, one_leader]
+}
+
+/// The longest wait is one that begins with the crash of somebody who had the file: until all know
+/// of it and an operator has confirmed it, and then, should the cut have come meanwhile, until it
+/// heals, all lists are right, and all others had a turn, each with a message lost.
+fn wait(
+    nodes: u64,
+    config: &Config,
+    sections: &sections::Config,
+    noticed: Span,
+    heal: Span,
+) -> Bound {
+    let cut = config.period * CUT_PERIODS;
+    let turn = WRITING + sections.section.resend_limit;
+    Bound {
+        span: noticed + cut + heal + turn * nodes,
+        why: format!(
+            "{noticed:?} until all know of a crash + {cut:?} of the cut + {heal:?} until its lists are right again + {nodes} turns of {WRITING:?} each, with an answer that is asked for again after {:?}",
+            sections.section.resend_limit
+        ),
+    }
+}
+
+/// How many attempts it takes until all have failed with less than the accepted risk.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a small positive number"
+)]
+fn attempts(failure: f64) -> u64 {
+    (RISK.ln() / failure.ln()).ceil() as u64
+}
+
+/// ceil(ln(N + 1)), as the protocol counts it.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a small positive number"
+)]
+fn log(nodes: u64) -> u32 {
+    (count(nodes) + 1.0).ln().ceil() as u32
+}
+
+fn count(number: u64) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+fn ratio(ratio: Ratio) -> f64 {
+    f64::from(ratio.numerator) / f64::from(ratio.denominator)
+}
+
+/// Seconds from the start, for people.
+#[must_use]
+pub(crate) fn seconds(time: Time) -> f64 {
+    Duration::from(time.since(Time::ZERO)).as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chacha20::ChaCha12Rng;
+    use rand_core::SeedableRng;
+
+    #[test]
+    fn every_part_is_cast_once_and_seeds_have_none() {
+        for nodes in [Plan::MIN_NODES, 16, 33, Plan::MAX_NODES] {
+            for seed in 0..20 {
+                let mut rng = ChaCha12Rng::seed_from_u64(seed);
+                let plan = Plan::new(nodes, Span::millis(200), &mut rng);
+                let mut cast = plan.cut_off.clone();
+                cast.extend(plan.crashing);
+                cast.extend([plan.leaving, plan.restarting]);
+                cast.sort_unstable();
+                cast.dedup();
+                assert_eq!(cast.len() as u64, 4 + nodes * 5 / 16, "seed {seed}");
+                assert!(cast.iter().all(|node| (3..=nodes).contains(node)));
+            }
+        }
+    }
+
+    #[test]
+    fn the_usual_demo_takes_about_a_quarter_of_a_minute() {
+        let mut rng = ChaCha12Rng::seed_from_u64(1);
+        let plan = Plan::new(16, Span::millis(200), &mut rng);
+        let end = seconds(plan.times.end);
+        assert!((14.0..20.0).contains(&end), "{end}");
+        assert!(plan.times.crash >= Time::ZERO + plan.bounds.join.span);
+        assert!(plan.times.crash >= Time::ZERO + plan.bounds.elect.span);
+        assert_eq!((log(16), log(20)), (3, 4));
+        assert_eq!(attempts(0.1), 6);
+    }
+}

@@ -1,0 +1,82 @@
+//! The table promised / seen, for the terminal and for programs.
+
+use std::io::{self, Write};
+
+use super::promises::Promise;
+use super::run::Outcome;
+use selvedge_hub::term::Colour;
+
+/// The limit of a promise, for people.
+#[must_use]
+pub(crate) fn limit(promise: &Promise) -> String {
+    number(promise, promise.limit)
+}
+
+/// What was seen, for people.
+#[must_use]
+pub(crate) fn seen(promise: &Promise) -> String {
+    promise
+        .seen
+        .map_or_else(|| "never".to_owned(), |seen| number(promise, seen))
+}
+
+fn number(promise: &Promise, number: f64) -> String {
+    if promise.unit == "s" {
+        format!("{number:.2} s")
+    } else {
+        format!("{number:.0} {}", promise.unit)
+    }
+}
+
+/// Writes the table.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write_table(out: &mut impl Write, colour: Colour, outcome: &Outcome) -> io::Result<()> {
+    let width = |text: fn(&Promise) -> String| {
+        let lengths = outcome.table.iter().map(|it| text(it).chars().count());
+        lengths.max().unwrap_or_default()
+    };
+    let (first, second, third) = (
+        width(|it| it.promise.clone()),
+        width(limit).max("at most".len()),
+        width(seen),
+    );
+    writeln!(
+        out,
+        "\n{:first$}  {:>second$}  {:>third$}",
+        "promised", "at most", "seen"
+    )?;
+    for it in &outcome.table {
+        let verdict = if it.held {
+            colour.good("held")
+        } else {
+            colour.bad("BROKEN")
+        };
+        writeln!(
+            out,
+            "{:first$}  {:>second$}  {:>third$}  {verdict}",
+            it.promise,
+            limit(it),
+            seen(it)
+        )?;
+    }
+    writeln!(out, "\nwhere the limits come from")?;
+    let mut reasons: Vec<(String, &str)> = Vec::new();
+    for it in &outcome.table {
+        match reasons.iter_mut().find(|(_, why)| *why == it.why) {
+            Some((ids, _)) => *ids = format!("{ids}, {}", it.id),
+            None => reasons.push((it.id.clone(), &it.why)),
+        }
+    }
+    for (ids, why) in reasons {
+        writeln!(out, "  {ids}: {}", colour.dim(why))?;
+    }
+    writeln!(
+        out,
+        "\n{} frames in {:.1} s, {:.0} bytes a node and second",
+        outcome.traffic.sent,
+        super::plan::seconds(outcome.end),
+        outcome.bytes_a_node_and_second()
+    )
+}

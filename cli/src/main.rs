@@ -1,0 +1,61 @@
+//! The `selvedge` command.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::std_instead_of_core,
+    clippy::std_instead_of_alloc,
+    reason = "hosts have the standard library"
+)]
+
+mod command;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Coordination protocols for meshes and homes: watch them run, run one node or the routines of a
+/// home, check what is promised and what the papers claim. Without a command, the demo runs.
+#[derive(Debug, Parser)]
+#[command(name = "selvedge", version, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    demo: command::demo::Demo,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(command::demo::Demo),
+    Home(command::home::Home),
+    Node(command::node::Node),
+    Key(command::key::Key),
+    /// Try every order of events within bounds: our rules hold, the published ones break
+    Check(command::lab::Lab),
+    /// Re-run what the papers claim, and compare: a table, claims.json and a page of plots
+    Claims(command::lab::Lab),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let held = |held| {
+        if held {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
+    };
+    let ended = match arguments.command {
+        None => arguments.demo.run().map(held),
+        Some(Command::Demo(demo)) => demo.run().map(held),
+        Some(Command::Home(home)) => home.run().map(held),
+        Some(Command::Node(node)) => node.run().map(held),
+        Some(Command::Key(key)) => key.run().map(held),
+        Some(Command::Check(lab)) => lab.run("check"),
+        Some(Command::Claims(lab)) => lab.run("claims"),
+    };
+    ended.unwrap_or_else(|error| {
+        eprintln!("selvedge: {error}");
+        error.status()
+    })
+}

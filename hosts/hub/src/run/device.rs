@@ -1,0 +1,109 @@
+//! Devices: when they fail and are back, when the hub finds that out, and when a command is done.
+
+use selvedge_core::{Choose, Delta, Input, Member, NodeId, Span, Time};
+use selvedge_safehome::{Command, Outcome, Reject, State};
+
+use super::{Due, Stage, Watch};
+use crate::trace::Happened;
+
+/// How often the hub asks a device whether it is there, and how long it waits for the answer
+/// (section 6).
+const PING: Span = Span::secs(1);
+const PING_TIMEOUT: Span = Span::millis(100);
+/// How long a device takes to do a command: from this, and up to so much longer.
+const FASTEST: Span = Span::millis(30);
+const SLOWER: u64 = 70_000;
+
+/// A device as it is.
+#[derive(Clone, Debug)]
+pub(super) struct Thing {
+    pub(super) state: Option<State>,
+    pub(super) is_up: bool,
+    pub(super) life: u32,
+    pub(super) noticed: bool,
+    /// The command that it works on.
+    pub(super) flight: Option<(u64, State)>,
+}
+
+impl<C: Choose, W: Watch> Stage<'_, C, W> {
+    /// It fails, and the hub's next question gets no answer.
+    pub(super) fn fails(&mut self, device: NodeId) {
+        self.note(device, Happened::Failed);
+        if let Some(thing) = self.things.get_mut(&device) {
+            thing.is_up = false;
+            thing.flight = None;
+        }
+        self.after(self.next_ping() + PING_TIMEOUT, Due::NoticeFailed(device));
+    }
+
+    /// It is back, and answers the hub's next question.
+    pub(super) fn restarts(&mut self, device: NodeId) {
+        self.note(device, Happened::Restarted);
+        if let Some(thing) = self.things.get_mut(&device) {
+            thing.is_up = true;
+            thing.life += 1;
+        }
+        self.after(self.next_ping(), Due::NoticeRestarted(device));
+    }
+
+    fn next_ping(&self) -> Time {
+        Time((self.now.0 / PING.0 + 1) * PING.0)
+    }
+
+    pub(super) fn notice_failed(&mut self, device: NodeId) -> Result<(), Reject> {
+        let Some(thing) = self.things.get_mut(&device) else {
+            return Ok(());
+        };
+        if !thing.is_up && !thing.noticed {
+            thing.noticed = true;
+            let member = Member::new(device.0, thing.life);
+            self.note(device, Happened::FailureNoticed);
+            self.input(Input::Membership(Delta::Failed(member)))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn notice_restarted(&mut self, device: NodeId) -> Result<(), Reject> {
+        let Some(thing) = self.things.get_mut(&device) else {
+            return Ok(());
+        };
+        if thing.is_up {
+            thing.noticed = false;
+            let member = Member::new(device.0, thing.life);
+            self.note(device, Happened::RestartNoticed);
+            self.input(Input::Membership(Delta::Joined(member)))?;
+        }
+        Ok(())
+    }
+
+    /// It is told something, and does it soon if it is up.
+    pub(super) fn told(&mut self, device: NodeId, token: u64, state: State) {
+        if let Some(thing) = self.things.get_mut(&device)
+            && thing.is_up
+        {
+            thing.flight = Some((token, state));
+            let after = FASTEST + Span(self.choices.below(SLOWER));
+            self.after(self.now + after, Due::Lands(device, token));
+        }
+    }
+
+    /// A device has done what it was told.
+    pub(super) fn land(&mut self, device: NodeId, token: u64) -> Result<(), Reject> {
+        let Some(thing) = self.things.get_mut(&device) else {
+            return Ok(());
+        };
+        // What it was told before it failed, it forgot.
+        let Some((_, state)) = thing.flight.take_if(|it| it.0 == token) else {
+            return Ok(());
+        };
+        thing.state = Some(state.clone());
+        self.observed.push_back((device, state));
+        self.landed(device);
+        let outcome = Outcome::Done;
+        self.input(Input::Command(Command::Outcome {
+            device,
+            token,
+            outcome,
+        }))
+    }
+}

@@ -1,0 +1,209 @@
+//! Sealed datagrams: only who holds a key of the mesh can write or read them.
+//!
+//! Pure: bytes go in, bytes come out. A [`Sealer`] belongs to one node's life, an [`Opener`] to one
+//! socket.
+//!
+//! ```
+//! use selvedge_core::{NodeId, Time};
+//! use selvedge_seal::{Epoch, Keyring, Opener, Sealer};
+//!
+//! let keyring = Keyring::parse(&format!("{}\n", "17".repeat(32)))?;
+//! let mut sealer = Sealer::new(&keyring, "greenhouse", NodeId(7), Epoch(1));
+//! let mut opener = Opener::new(keyring, "greenhouse".to_owned(), 100);
+//!
+//! let (mut datagram, mut frame) = (Vec::new(), Vec::new());
+//! sealer.seal(1, b"good day", &mut datagram)?;
+//! assert_eq!(opener.open(1, &datagram, Time::ZERO, &mut frame)?, NodeId(7));
+//! assert_eq!(frame, b"good day");
+//! assert!(opener.open(1, &datagram, Time::ZERO, &mut frame).is_err(), "a replay");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is promised
+//!
+//! | promise | under which assumptions, and how |
+//! |---|---|
+//! | who holds no key reads nothing, and nothing that it wrote is opened | AES-256-GCM; protocol, group, sender, epoch and counter are bound in |
+//! | no nonce is used twice with one key | each (key, group, sender, epoch) has a key of its own by HKDF-SHA256, and the nonce is a counter under it. An epoch is the time of a start to the microsecond and 12 random bits, so two nodes with one id do not share it |
+//! | what was opened once is not opened again | as long as the opener lives: a window of 1,024 counters a sender (RFC 6479), which moves only after the tag was verified, and epochs that never go back, among those at present and among those that contradict the opener's clock |
+//! | memory is bounded | by the number of senders, and only who holds a key is a sender |
+//! | keys are changed without a gap | the first key of a ring seals, all open: put the new one last everywhere, then first everywhere, then take the old one out |
+//!
+//! An opener that starts anew has no memory: until it hears a sender's present epoch, it opens
+//! what was recorded of a former one. What is in there is old to the protocols as well, which know
+//! former lives by their incarnations and old news by their revisions.
+//!
+//! A node whose clock ran backwards between two starts is refused ([`Unopened::OldEpoch`]) by those
+//! who remember the later epoch, until its clock has passed that and it takes a new epoch, as the
+//! UDP host does, or they start anew. Where that epoch contradicts the opener's clock by more than
+//! [`Opener::TOLERANCE`], it is not. An epoch contradicts the clock when it is ahead of it, or when
+//! an earlier start was still heard after it. Such starts are kept apart from present ones and both
+//! are heard, until the sender starts anew at a time that is right. So a clock that once was wrong
+//! mutes nobody, also when somebody without a key sends again what was recorded then; each
+//! recording is opened once at most.
+//!
+//! Who holds a key can speak as any sender, and mute it at an opener with an epoch between the
+//! sender's start and now, until that sender starts anew.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::std_instead_of_core,
+    clippy::std_instead_of_alloc,
+    reason = "hosts have the standard library"
+)]
+
+mod key;
+mod opener;
+mod rate;
+mod sealer;
+mod window;
+
+use aes_gcm::{Aes256Gcm, KeyInit};
+use hkdf::Hkdf;
+use selvedge_core::NodeId;
+use selvedge_core::wire::{SEALED, varint_len};
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
+pub use key::{Key, KeyError, KeyFileError, Keyring, create_key_file, read_key_file};
+pub use opener::{Opener, Unopened};
+pub use rate::RateLimit;
+pub use sealer::{Exhausted, Sealer};
+
+/// The longest first byte, protocol, key, sender, epoch and counter. Sender and counter are as short
+/// as they can be, since most are small.
+const HEAD_MAX_LEN: usize = 1 + 1 + 1 + 10 + 8 + 10;
+const TAG_LEN: usize = 16;
+
+/// How many bytes sealing adds to a frame at most; 29 where ids and counters are small.
+pub const OVERHEAD: usize = HEAD_MAX_LEN + TAG_LEN;
+
+/// How many bytes sealing adds to a frame of this sender when it has sent so many before.
+#[must_use]
+pub const fn overhead(sender: NodeId, sent: u64) -> usize {
+    3 + varint_len(sender.0) + 8 + varint_len(sent) + TAG_LEN
+}
+
+/// How a host seals, and opens what others sealed.
+#[derive(Clone, Debug)]
+pub struct Seal {
+    /// The keys.
+    pub keyring: Keyring,
+    /// Which mesh: datagrams of one group are nothing to another, even with the same keys.
+    pub group: String,
+    /// How much each sender may send; `None` is without limit.
+    pub rate: Option<RateLimit>,
+}
+
+/// Which start of a node: later ones are larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Epoch(pub u64);
+
+impl Epoch {
+    /// The epoch of a start at so many microseconds since 1970, with 12 random bits, so that two
+    /// starts at one moment are two. Enough until the year 2112.
+    #[must_use]
+    pub const fn new(since_1970: u64, random: u64) -> Self {
+        Self(since_1970 << 12 | random & 0xFFF)
+    }
+
+    /// The epoch of a start now.
+    ///
+    /// # Errors
+    /// When the system gives no random numbers.
+    pub fn now() -> Result<Self, getrandom::Error> {
+        Ok(Self::new(since_1970(), getrandom::u64()?))
+    }
+}
+
+/// The microseconds since 1970, by the system's clock: for [`Opener::set_clock`].
+#[must_use]
+pub fn since_1970() -> u64 {
+    let since_1970 = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The part of a datagram that travels in the clear, and is bound in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    kind: u8,
+    key: u8,
+    sender: NodeId,
+    epoch: Epoch,
+    counter: u64,
+}
+
+impl Head {
+    /// Writes it behind what `bytes` holds.
+    fn write(self, bytes: &mut Vec<u8>) {
+        bytes.extend([SEALED, self.kind, self.key]);
+        put_varint(bytes, self.sender.0);
+        bytes.extend(self.epoch.0.to_be_bytes());
+        put_varint(bytes, self.counter);
+    }
+
+    /// Reads it, with all that follows it.
+    fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (&[first, kind, key], rest) = bytes.split_first_chunk::<3>()?;
+        let (sender, rest) = take_varint(rest)?;
+        let (epoch, rest) = rest.split_first_chunk::<8>()?;
+        let (counter, rest) = take_varint(rest)?;
+        let head = Self {
+            kind,
+            key,
+            sender: NodeId(sender),
+            epoch: Epoch(u64::from_be_bytes(*epoch)),
+            counter,
+        };
+        (first == SEALED).then_some((head, rest))
+    }
+
+    /// The counter, in the last bytes of the nonce.
+    fn nonce(self) -> [u8; 12] {
+        let mut nonce = [0; 12];
+        let counter = self.counter.to_be_bytes();
+        for (place, byte) in nonce.iter_mut().skip(4).zip(counter) {
+            *place = byte;
+        }
+        nonce
+    }
+}
+
+/// Writes a number in LEB128, as postcard does.
+fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
+    while number > 0x7F {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Reads a number, and what follows it. `None` where it is cut short or larger than 64 bits. That a
+/// number can be written in several ways does no harm: the bytes themselves are bound in.
+fn take_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut number = 0;
+    for (nth, &byte) in bytes.iter().enumerate().take(10) {
+        let part = u64::from(byte & 0x7F);
+        let shift = 7 * nth as u32;
+        if part << shift >> shift != part {
+            return None;
+        }
+        number |= part << shift;
+        if byte < 0x80 {
+            return Some((number, bytes.get(nth + 1..)?));
+        }
+    }
+    None
+}
+
+/// The cipher of one sender's epoch, under a key of its own.
+fn cipher(key: &Key, group: &str, sender: NodeId, epoch: Epoch) -> Aes256Gcm {
+    let derive = Hkdf::<Sha256>::new(Some(b"selvedge sealed datagrams 1"), key.bytes());
+    let mut derived = Zeroizing::new([0; 32]);
+    // Everything of fixed length first, so that no group can imitate another pair.
+    let (sender, epoch) = (sender.0.to_be_bytes(), epoch.0.to_be_bytes());
+    let info: [&[u8]; 3] = [&sender, &epoch, group.as_bytes()];
+    // 32 bytes are within what HKDF gives; were they not, all ciphers would have one wrong key.
+    let _derived = derive.expand_multi_info(&info, derived.as_mut()).is_ok();
+    Aes256Gcm::new((&*derived).into())
+}

@@ -1,0 +1,64 @@
+//! The one place that reads a clock.
+
+use std::time::UNIX_EPOCH;
+
+use selvedge_core::{Incarnation, Span, Time};
+use tokio::time::{Instant, sleep};
+
+/// The beginning of 2020, when there was no Selvedge: a system clock before that was never set.
+const NEVER_SET: Span = Span::secs(1_577_836_800);
+
+/// A life that this node did not have before, by the system's clock, as
+/// [`Incarnation::from_clock`] derives it. Ready after [`Incarnation::TICK`] at most; whoever calls
+/// this sends nothing until then.
+///
+/// A clock that was never set (it shows a time before 2020) begins at the same moment after each
+/// boot, so the life is a random number then. A clock that was set back gives an earlier number:
+/// members that remember a later one say so, and the node takes a number beyond that. Sealed
+/// datagrams want a right clock besides, see [`seal`](selvedge_seal).
+///
+/// # Errors
+/// When the clock was never set and the system gives no random numbers.
+pub async fn new_life() -> Result<Incarnation, getrandom::Error> {
+    let since_1970 = UNIX_EPOCH.elapsed().map(Span::from).unwrap_or_default();
+    if since_1970 < NEVER_SET {
+        return Ok(Incarnation(getrandom::u32()?));
+    }
+    let (life, wait) = Incarnation::from_clock(since_1970);
+    sleep(wait.into()).await;
+    Ok(life)
+}
+
+/// A host's clock. Hosts that share one can compare their times.
+///
+/// It is [`std::time::Instant`]: it goes on while the process is stopped. On Linux and macOS it stands
+/// still while the machine is suspended, which leases do not survive, see
+/// [`Elections::leads_until`](super::Elections::leads_until).
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    /// A clock that starts now.
+    #[must_use]
+    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
+    pub fn start() -> Self {
+        Self {
+            start: Instant::now(),
+        }
+    }
+
+    /// How late it is.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        Time::since_start(self.start.elapsed())
+    }
+
+    /// When a moment of this clock comes; a far one counts as a year from the start.
+    #[must_use]
+    pub fn instant(&self, time: Time) -> Instant {
+        const YEAR: u64 = 365 * 24 * 3_600 * 1_000_000;
+        self.start + core::time::Duration::from_micros(time.0.min(YEAR))
+    }
+}

@@ -1,0 +1,294 @@
+//! Which node is at which addresses.
+
+use std::net::SocketAddr;
+
+use selvedge_core::{BoundedMap, Incarnation, Member, NodeId};
+
+/// Ids from here on stand in for seeds, whose true ids are not known yet.
+const FIRST_STAND_IN: u64 = u64::MAX - 0xFFFF;
+
+/// The largest id that a node may have; those above stand in for seeds.
+pub const MAX_NODE_ID: NodeId = NodeId(FIRST_STAND_IN - 1);
+
+/// How often in a row a member is written to without a word from it before its next address is
+/// tried.
+const PATIENCE: u8 = 2;
+
+/// Addresses of members and seeds. It never holds more than its limit.
+///
+/// Only members on the machine's list are worth an entry: the caller asks the machine first, so a
+/// stranger cannot grow the directory. What a member says about itself (its metadata) counts more
+/// than where a datagram seems to come from, and a later life more than an earlier one. Without
+/// sealed datagrams this is plausibility, not proof: who can forge a member's datagrams can move
+/// its entry.
+///
+/// Who has several addresses is written to at the one that it was last heard from, and at each in
+/// turn while nothing is heard of it. A seed is asked at each in turn.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    entries: BoundedMap<NodeId, Entry>,
+    refused: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    /// Not empty, but of a seed.
+    addresses: Vec<SocketAddr>,
+    /// Which of them is written to.
+    at: usize,
+    /// How often it was written to since it was last heard, or its address changed.
+    unanswered: u8,
+    incarnation: Incarnation,
+    announced: bool,
+}
+
+impl Directory {
+    /// A directory of at most `limit` nodes that knows the seeds, each with its addresses. At most
+    /// 65,535 seeds have a stand-in.
+    #[must_use]
+    pub fn new(limit: usize, seeds: &[Vec<SocketAddr>]) -> Self {
+        let mut entries = BoundedMap::new(limit.saturating_add(seeds.len()));
+        for (id, addresses) in Self::stand_ins(seeds.len()).zip(seeds) {
+            let entry = Entry::new(addresses.clone(), Incarnation::default(), true);
+            // There is room: the limit counts the seeds.
+            let _room = entries.insert(id, entry).is_ok();
+        }
+        Self {
+            entries,
+            refused: 0,
+        }
+    }
+
+    /// The ids under which a machine asks for so many seeds, in their order.
+    pub fn stand_ins(seeds: usize) -> impl Iterator<Item = NodeId> + use<> {
+        (0..seeds.min(0xFFFF) as u64).map(|index| NodeId(FIRST_STAND_IN + index))
+    }
+
+    /// Which seed an id stands in for.
+    #[must_use]
+    pub fn seed(id: NodeId) -> Option<usize> {
+        usize::try_from(id.0.checked_sub(FIRST_STAND_IN)?).ok()
+    }
+
+    /// The addresses of a seed are these from now on.
+    pub fn move_seed(&mut self, seed: NodeId, addresses: Vec<SocketAddr>) {
+        if let Some(entry) = self.entries.get_mut(&seed)
+            && seed > MAX_NODE_ID
+            && entry.addresses != addresses
+        {
+            *entry = Entry::new(addresses, Incarnation::default(), true);
+        }
+    }
+
+    /// Where `id` is written to.
+    #[must_use]
+    pub fn get(&self, id: NodeId) -> Option<SocketAddr> {
+        let entry = self.entries.get(&id)?;
+        entry.addresses.get(entry.at).copied()
+    }
+
+    /// All addresses of `id`.
+    #[must_use]
+    pub fn all(&self, id: NodeId) -> &[SocketAddr] {
+        self.entries.get(&id).map_or(&[], |it| &it.addresses)
+    }
+
+    /// Where to write to `id` this time.
+    pub fn next(&mut self, id: NodeId) -> Option<SocketAddr> {
+        let patience = if id > MAX_NODE_ID { 1 } else { PATIENCE };
+        self.entries.get_mut(&id)?.next(patience)
+    }
+
+    /// Takes the addresses that `member` says it can be reached at. `on_list` says whether a node
+    /// is still worth its entry, should room be needed.
+    pub fn announce(
+        &mut self,
+        member: Member,
+        addresses: Vec<SocketAddr>,
+        on_list: impl Fn(NodeId) -> bool,
+    ) {
+        self.learn(member, addresses, true, on_list);
+    }
+
+    /// Takes the address that a datagram of `member` came from, unless the member says itself
+    /// where it can be reached.
+    pub fn hear(&mut self, member: Member, source: SocketAddr, on_list: impl Fn(NodeId) -> bool) {
+        if let Some(entry) = self.entries.get_mut(&member.id)
+            && member.id <= MAX_NODE_ID
+            && entry.incarnation == member.incarnation
+            && (entry.announced || entry.addresses == [source])
+        {
+            entry.unanswered = 0;
+            if let Some(at) = entry.addresses.iter().position(|&it| it == source) {
+                entry.at = at;
+            }
+            return;
+        }
+        self.learn(member, vec![source], false, on_list);
+    }
+
+    /// How many nodes and seeds have an entry.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nobody has.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// How many nodes found no room.
+    #[must_use]
+    pub const fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn learn(
+        &mut self,
+        member: Member,
+        mut addresses: Vec<SocketAddr>,
+        announced: bool,
+        on_list: impl Fn(NodeId) -> bool,
+    ) {
+        let Member { id, incarnation } = member;
+        addresses.retain(|&address| super::address::reachable(address));
+        addresses.truncate(super::address::LIMIT);
+        if id > MAX_NODE_ID || addresses.is_empty() {
+            return;
+        }
+        let entry = Entry::new(addresses, incarnation, announced);
+        if let Some(old) = self.entries.get_mut(&id) {
+            let newer = incarnation.newer_than(old.incarnation);
+            let same = incarnation == old.incarnation;
+            let is_known = same && announced == old.announced && entry.addresses == old.addresses;
+            if !is_known && (newer || (same && (announced || !old.announced))) {
+                *old = entry;
+            }
+            return;
+        }
+        if self.entries.len() == self.entries.limit() {
+            self.entries
+                .retain(|&id, _| id > MAX_NODE_ID || on_list(id));
+        }
+        if self.entries.insert(id, entry).is_err() {
+            self.refused += 1;
+        }
+    }
+}
+
+impl Entry {
+    const fn new(addresses: Vec<SocketAddr>, incarnation: Incarnation, announced: bool) -> Self {
+        Self {
+            addresses,
+            at: 0,
+            unanswered: 0,
+            incarnation,
+            announced,
+        }
+    }
+
+    fn next(&mut self, patience: u8) -> Option<SocketAddr> {
+        if self.unanswered >= patience {
+            self.unanswered = 0;
+            self.at = (self.at + 1) % self.addresses.len().max(1);
+        }
+        self.unanswered += 1;
+        self.addresses.get(self.at).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(port: u16) -> SocketAddr {
+        ([127, 0, 0, 1], port).into()
+    }
+
+    fn all(_: NodeId) -> bool {
+        true
+    }
+
+    #[test]
+    fn seeds_have_stand_ins_that_no_node_can_take() {
+        let mut directory = Directory::new(4, &[vec![at(1)], vec![at(2)]]);
+        let ids: Vec<NodeId> = Directory::stand_ins(2).collect();
+        assert_eq!(
+            ids.iter().map(|&id| directory.get(id)).collect::<Vec<_>>(),
+            [Some(at(1)), Some(at(2))]
+        );
+        assert!(ids.iter().all(|&id| id > MAX_NODE_ID));
+        assert_eq!(Directory::seed(ids[1]), Some(1));
+        assert_eq!(Directory::seed(MAX_NODE_ID), None);
+        directory.announce(Member::new(ids[0].0, 9), vec![at(666)], all);
+        directory.hear(Member::new(ids[0].0, 0), at(666), all);
+        assert_eq!(directory.get(ids[0]), Some(at(1)));
+        directory.move_seed(ids[0], vec![at(7)]);
+        assert_eq!(directory.get(ids[0]), Some(at(7)));
+    }
+
+    #[test]
+    fn it_is_bounded_and_makes_room_for_members_only() {
+        let mut directory = Directory::new(3, &[vec![at(9)]]);
+        for id in 0..1_000_u16 {
+            directory.hear(Member::new(id.into(), 0), at(100 + id), all);
+        }
+        assert_eq!((directory.len(), directory.refused()), (4, 997));
+        assert_eq!(directory.get(NodeId(2)), Some(at(102)));
+        assert_eq!(directory.get(NodeId(3)), None);
+        // Nodes 0 to 2 have been forgotten by the machine; the seed stays.
+        directory.hear(Member::new(3, 0), at(103), |id| id.0 > 2);
+        assert_eq!(
+            (directory.len(), directory.get(NodeId(3))),
+            (2, Some(at(103)))
+        );
+        directory.announce(Member::new(3, 0), (1..9).map(at).collect(), all);
+        assert_eq!(directory.all(NodeId(3)).len(), crate::address::LIMIT);
+    }
+
+    #[test]
+    fn announced_beats_heard_and_a_later_life_beats_both() {
+        let mut directory = Directory::new(3, &[]);
+        directory.hear(Member::new(1, 5), at(10), all);
+        directory.hear(Member::new(1, 5), at(11), all);
+        assert_eq!(directory.get(NodeId(1)), Some(at(11)));
+        directory.announce(Member::new(1, 5), vec![at(12)], all);
+        directory.hear(Member::new(1, 5), at(13), all);
+        directory.announce(Member::new(1, 4), vec![at(14)], all);
+        assert_eq!(directory.get(NodeId(1)), Some(at(12)));
+        directory.hear(Member::new(1, 6), at(15), all);
+        assert_eq!(directory.get(NodeId(1)), Some(at(15)));
+        directory.announce(Member::new(1, 7), vec!["0.0.0.0:1".parse().unwrap()], all);
+        assert_eq!(directory.get(NodeId(1)), Some(at(15)));
+    }
+
+    #[test]
+    fn a_member_is_written_to_where_it_was_heard_and_else_at_each_address_in_turn() {
+        let mut directory = Directory::new(3, &[]);
+        let member = Member::new(1, 5);
+        directory.announce(member, vec![at(1), at(2), at(3)], all);
+        let next = |directory: &mut Directory| directory.next(member.id).unwrap().port();
+        let tried: Vec<u16> = (0..7).map(|_| next(&mut directory)).collect();
+        assert_eq!(tried, [1, 1, 2, 2, 3, 3, 1]);
+        directory.hear(member, at(2), all);
+        assert_eq!(next(&mut directory), 2);
+        // It says the same again, and speaks from an address that it did not tell.
+        directory.announce(member, vec![at(1), at(2), at(3)], all);
+        directory.hear(member, at(9), all);
+        assert_eq!([next(&mut directory), next(&mut directory)], [2, 2]);
+        assert_eq!(next(&mut directory), 3);
+    }
+
+    #[test]
+    fn a_seed_is_asked_at_each_address_in_turn() {
+        let mut directory = Directory::new(3, &[vec![at(1), at(2)], vec![]]);
+        let ids: Vec<NodeId> = Directory::stand_ins(2).collect();
+        let tried: Vec<_> = (0..3).map(|_| directory.next(ids[0])).collect();
+        assert_eq!(tried, [Some(at(1)), Some(at(2)), Some(at(1))]);
+        assert_eq!(directory.next(ids[1]), None);
+        directory.move_seed(ids[1], vec![at(3)]);
+        assert_eq!(directory.next(ids[1]), Some(at(3)));
+    }
+}

@@ -1,0 +1,288 @@
+//! Two processes with one id, in a sealed mesh: how both find out.
+//!
+//! Whoever has heard the later start of a node refuses all datagrams of the earlier one, unread.
+//! So the earlier process is mute, and hears nothing. Therefore who refuses such a datagram tells
+//! where it came from about the later start, and where that is; the earlier process passes this on
+//! to the later one. Both tell their application ([`Told::Twin`](super::Told::Twin)).
+//!
+//! A notice says only what is so, whoever caused it by whatever datagram: the refusing node has
+//! opened a datagram of that epoch. The later process believes that there is an earlier one when
+//! it opens a notice about its own epoch that is sealed under its own id: only a process with that
+//! id sends it, and only after somebody has heard the epoch. So old recordings prove nothing.
+//! Notices are kind 6 and never sent in the clear. A node sends one a second at most.
+//!
+//! The later start may also be a former life of the node itself, under a clock that was ahead. When
+//! its clock has passed that one, or was set right, the node takes a new epoch and is heard again.
+//! So two processes whose clocks differ may change roles once; they do not take turns.
+
+use std::net::SocketAddr;
+
+use selvedge::frame;
+use selvedge_core::{NodeId, Span, Time};
+use serde::{Deserialize, Serialize};
+
+use selvedge_seal::Epoch;
+
+use crate::sealing::Sealing;
+use crate::task::Task;
+use crate::{Told, address};
+
+/// The kind of a notice's frame.
+pub(crate) const KIND: u8 = 6;
+
+/// Between two notices, and between two events that say the same.
+const EVERY: Span = Span::secs(1);
+const TOLD_EVERY: Span = Span::secs(60);
+
+/// Another process has this node's id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Twin {
+    /// Where it is, as far as anybody knows.
+    pub address: Option<SocketAddr>,
+    /// Whether it started later than this one, so that nobody hears this one any more. It may also
+    /// be a former life of this node, whose clock was set back since.
+    pub is_later: bool,
+}
+
+/// There is a later start of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Notice {
+    /// Of which.
+    pub(crate) id: NodeId,
+    /// The later start.
+    pub(crate) epoch: u64,
+    /// Where it is.
+    pub(crate) address: Option<SocketAddr>,
+}
+
+/// What a node has to do with a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// Nobody hears us any more: the later start is to know of us.
+    Superseded(Twin),
+    /// There is a process that nobody hears because of us.
+    Superseding(Twin),
+    /// It is about others, or we know better.
+    Nothing,
+}
+
+/// What a later start of this node is, by this node's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Later {
+    /// It has not come yet: a former life under a clock that was ahead, or another process whose
+    /// clock is.
+    Ahead,
+    /// It was before this start, or was ahead when it was heard of first.
+    Former,
+    /// Another process started while this one ran.
+    Twin,
+}
+
+impl Later {
+    /// What the start `later` is `since_start` after this one, `since_1970` by the system's clock,
+    /// which may have been set meanwhile. `ahead` is the one that was ahead before.
+    pub(crate) fn of(
+        later: Epoch,
+        since_1970: u64,
+        since_start: Span,
+        ahead: Option<Epoch>,
+    ) -> Self {
+        let started = since_1970.saturating_sub(since_start.0);
+        if later > Epoch::new(since_1970, 0) {
+            Self::Ahead
+        } else if later < Epoch::new(started, 0) || ahead == Some(later) {
+            Self::Former
+        } else {
+            Self::Twin
+        }
+    }
+}
+
+impl Notice {
+    /// What it means to the node `me` of this epoch that it came from `sender` at `source`.
+    pub(crate) fn meaning(
+        &self,
+        (me, epoch): (NodeId, Epoch),
+        (sender, source): (NodeId, SocketAddr),
+    ) -> Meaning {
+        if self.id != me {
+            Meaning::Nothing
+        } else if self.epoch > epoch.0 {
+            Meaning::Superseded(Twin {
+                address: self.address,
+                is_later: true,
+            })
+        } else if self.epoch == epoch.0 && sender == me {
+            Meaning::Superseding(Twin {
+                address: Some(source),
+                is_later: false,
+            })
+        } else {
+            Meaning::Nothing
+        }
+    }
+}
+
+impl Task {
+    /// A datagram of an earlier start of `sender` came from `source`: tells that process of the
+    /// later one.
+    pub(crate) async fn notify(&mut self, sender: NodeId, source: SocketAddr) {
+        let latest = self.sealing.as_ref().and_then(|it| it.latest(sender));
+        if let Some(epoch) = latest
+            && self.paces.send(self.clock.now())
+        {
+            let notice = Notice {
+                id: sender,
+                epoch: epoch.0,
+                address: self.directory.get(sender),
+            };
+            self.send_notice(&notice, source).await;
+        }
+    }
+
+    /// Takes a notice that `sender` has sealed.
+    pub(crate) async fn heed(&mut self, sender: NodeId, notice: Notice, source: SocketAddr) {
+        let Some(epoch) = self.sealing.as_ref().map(Sealing::epoch) else {
+            return;
+        };
+        let me = self.driver.machine().membership().me().id;
+        match notice.meaning((me, epoch), (sender, source)) {
+            Meaning::Nothing => self.traffic.untimely.add(1),
+            Meaning::Superseding(twin) => self.note(twin),
+            Meaning::Superseded(twin) => {
+                let (later, now) = (Epoch(notice.epoch), self.clock.now());
+                if (self.sealing.as_mut()).is_some_and(|it| it.overtake(later, now)) {
+                    return;
+                }
+                self.note(twin);
+                let there = twin.address.filter(|&it| {
+                    address::reachable(it) && self.socket.speaks(it) && !self.own.is(it)
+                });
+                // What comes from ourselves goes no further.
+                if let Some(there) = there
+                    && sender != me
+                    && self.paces.send(self.clock.now())
+                {
+                    self.send_notice(&notice, there).await;
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, twin: Twin) {
+        self.traffic.twins.add(1);
+        if self.paces.tell(self.clock.now()) {
+            self.tell(Told::Twin(twin));
+        }
+    }
+
+    async fn send_notice(&mut self, notice: &Notice, to: SocketAddr) {
+        let from = self.driver.machine().membership().me();
+        if frame::encode(KIND, from, notice, self.frame_budget, &mut self.frame).is_err() {
+            self.traffic.too_long.add(1);
+            return;
+        }
+        self.traffic.notices.add(1);
+        self.send_frame(KIND, to).await;
+    }
+}
+
+/// When the last one of its kind was sent or told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Paces {
+    sent: Option<Time>,
+    told: Option<Time>,
+}
+
+impl Paces {
+    /// Whether a notice may be sent now; it is taken for sent then.
+    pub(crate) fn send(&mut self, now: Time) -> bool {
+        is_due(&mut self.sent, now, EVERY)
+    }
+
+    /// Whether the application is to be told now; it is taken for told then.
+    pub(crate) fn tell(&mut self, now: Time) -> bool {
+        is_due(&mut self.told, now, TOLD_EVERY)
+    }
+}
+
+fn is_due(last: &mut Option<Time>, now: Time, every: Span) -> bool {
+    let due = last.is_none_or(|last| now.since(last) >= every);
+    if due {
+        *last = Some(now);
+    }
+    due
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_shares_the_id_is_concerned_and_only_by_what_is_new() {
+        let here = SocketAddr::from(([127, 0, 0, 1], 1));
+        let there = SocketAddr::from(([127, 0, 0, 1], 2));
+        let me = (NodeId(7), Epoch(50));
+        let notice = |id, epoch| Notice {
+            id: NodeId(id),
+            epoch,
+            address: Some(there),
+        };
+        let from = |sender| (NodeId(sender), here);
+        let later = Twin {
+            address: Some(there),
+            is_later: true,
+        };
+        let earlier = Twin {
+            address: Some(here),
+            is_later: false,
+        };
+        for (notice, sender, meaning) in [
+            (notice(7, 51), 3, Meaning::Superseded(later)),
+            (notice(7, 51), 7, Meaning::Superseded(later)),
+            (notice(7, 50), 7, Meaning::Superseding(earlier)),
+            // Somebody has heard us, and that is all.
+            (notice(7, 50), 3, Meaning::Nothing),
+            // A recording of an earlier life.
+            (notice(7, 49), 7, Meaning::Nothing),
+            (notice(8, 51), 7, Meaning::Nothing),
+        ] {
+            assert_eq!(notice.meaning(me, from(sender)), meaning, "{notice:?}");
+        }
+    }
+
+    #[test]
+    fn a_former_life_is_told_from_another_process_by_the_clock() {
+        let epoch = |seconds: u64| Epoch::new(seconds * 1_000_000, 7);
+        let of = |later, now: u64, up, ahead: Option<u64>| {
+            Later::of(
+                epoch(later),
+                now * 1_000_000,
+                Span::secs(up),
+                ahead.map(epoch),
+            )
+        };
+        // This process started at 100.
+        for (later, now, up, ahead, meaning) in [
+            (103, 105, 5, None, Later::Twin),
+            (130, 105, 5, None, Later::Ahead),
+            (130, 129, 29, Some(130), Later::Ahead),
+            (130, 131, 31, Some(130), Later::Former),
+            // One that was ahead says nothing about another one.
+            (130, 131, 31, Some(120), Later::Twin),
+            // It started at 100 by a clock that was set to 5,000 after 3 s.
+            (4_000, 5_002, 5, None, Later::Former),
+            (4_999, 5_002, 5, None, Later::Twin),
+        ] {
+            assert_eq!(of(later, now, up, ahead), meaning, "{later} at {now}");
+        }
+    }
+
+    #[test]
+    fn each_has_a_pace_of_its_own() {
+        let mut paces = Paces::default();
+        let at = |millis| Time::ZERO + Span::millis(millis);
+        assert!(paces.send(at(5)) && !paces.send(at(1_004)) && paces.send(at(1_005)));
+        assert!(paces.tell(at(5)) && !paces.tell(at(60_004)) && paces.tell(at(60_005)));
+    }
+}

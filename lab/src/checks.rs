@@ -1,0 +1,125 @@
+//! The exhaustive checks that `selvedge check` runs: one list a protocol.
+
+use core::ops::ControlFlow;
+use core::time::Duration;
+
+use selvedge_sim::check::{Expected, Incomplete, Limits, Outcome, Report, Scenario};
+use serde::Serialize;
+
+use selvedge_udp::Clock;
+
+/// A protocol's scenarios under the name by which they are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct List {
+    /// What is typed.
+    pub name: &'static str,
+    /// Makes the scenarios.
+    pub scenarios: fn() -> Vec<Scenario>,
+}
+
+/// All lists. A protocol's own list is plugged in here.
+pub const LISTS: &[List] = &[
+    List {
+        name: "core",
+        scenarios: crate::ricart_agrawala::checks::scenarios,
+    },
+    List {
+        name: "membership",
+        scenarios: selvedge_membership::check::scenarios,
+    },
+    List {
+        name: "camera",
+        scenarios: selvedge_camera::check::scenarios,
+    },
+    List {
+        name: "celect",
+        scenarios: selvedge_celect::check::scenarios,
+    },
+    List {
+        name: "safehome",
+        scenarios: selvedge_safehome::check::scenarios,
+    },
+];
+
+/// What one property of one scenario came to.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What the checker says.
+    pub report: Report,
+    /// How long the whole scenario took.
+    pub took: Duration,
+}
+
+/// A [`Finding`] for programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// The scenario.
+    pub name: String,
+    /// The property.
+    pub property: String,
+    /// `ours`, or `published` for the paper's rules to the letter.
+    pub rules: String,
+    /// Nodes, commands and faults in words.
+    pub bounds: String,
+    /// Whether every reachable state was visited.
+    pub complete: bool,
+    /// Unique states that were visited.
+    pub states: usize,
+    /// `holds`, `breaks`, or `truncated` when the search did not get through.
+    pub outcome: &'static str,
+    /// The steps of the counterexample, or how deep the search went.
+    pub steps: usize,
+    /// `holds` or `breaks`.
+    pub expected: Option<&'static str>,
+}
+
+impl Finding {
+    /// The finding for programs.
+    #[must_use]
+    pub fn row(&self) -> Row {
+        let report = &self.report;
+        Row {
+            name: report.name.clone(),
+            property: report.property.to_owned(),
+            rules: report.rules.to_string(),
+            bounds: report.bounds.clone(),
+            complete: report.complete,
+            states: report.states,
+            outcome: report.outcome_name(),
+            steps: report.steps,
+            expected: report.expected.map(|expected| match expected {
+                Expected::Holds { .. } => "holds",
+                Expected::Breaks { .. } => "breaks",
+            }),
+        }
+    }
+}
+
+/// Runs a scenario. `progress` hears now and then how long it runs and how many states were
+/// found.
+pub fn run(scenario: &Scenario, mut progress: impl FnMut(Duration, usize)) -> Vec<Finding> {
+    let clock = Clock::start();
+    let elapsed = || Duration::from_micros(clock.now().0);
+    let reports = scenario.run(&Limits::default(), &mut |states| {
+        progress(elapsed(), states);
+        ControlFlow::Continue(())
+    });
+    let took = elapsed();
+    // A search ends where a property breaks. If that was to be shown, what it left open about
+    // the others is no finding.
+    let is_shown = reports
+        .iter()
+        .any(|report| matches!(report.outcome, Outcome::Breaks { .. }) && report.as_expected());
+    let is_finding = |report: &Report| {
+        let why = match &report.outcome {
+            Outcome::Truncated { why } => Some(why),
+            Outcome::Holds | Outcome::Breaks { .. } => None,
+        };
+        !(is_shown && matches!(why, Some(Incomplete::OtherBroke { .. })))
+    };
+    reports
+        .into_iter()
+        .filter(is_finding)
+        .map(|report| Finding { report, took })
+        .collect()
+}

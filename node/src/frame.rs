@@ -1,0 +1,124 @@
+//! What a datagram looks like: version, kind, then sender and message in postcard's encoding.
+
+use alloc::vec::Vec;
+
+use postcard::ser_flavors::Flavor;
+use selvedge_core::Member;
+use selvedge_core::wire::{Envelope, HEADER_LEN, SEALED, VERSION};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+/// Why bytes are no frame of ours, or a message cannot become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum FrameError {
+    /// More bytes than a frame may have.
+    #[error(
+        "{len} bytes in a datagram and {limit} are allowed: share one frame_budget in the mesh"
+    )]
+    Oversize {
+        /// How many there are at least.
+        len: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// A sealed datagram, where frames are sent in the clear.
+    #[error("a sealed datagram, and this node sends in the clear: give it the key of the others")]
+    Sealed,
+    /// Another version of the frame format.
+    #[error("frame version {found} and this node speaks {VERSION}: upgrade the older of the two")]
+    Version {
+        /// What the frame says.
+        found: u8,
+    },
+    /// Another protocol.
+    #[error("a frame of protocol {found} and {expected} was expected: give each protocol its port")]
+    Kind {
+        /// What the frame says.
+        found: u8,
+        /// What the socket is for.
+        expected: u8,
+    },
+    /// Anything else: cut short, followed by more, or no frame at all.
+    #[error("not a frame, or a damaged one: check who sends to this port")]
+    Malformed,
+}
+
+/// Writes the frame of `message` from `from` over what `frame` holds.
+///
+/// # Errors
+/// [`FrameError::Oversize`] when it becomes longer than `budget`; `frame` is empty then.
+pub fn encode<T: Serialize>(
+    kind: u8,
+    from: Member,
+    message: &T,
+    budget: usize,
+    frame: &mut Vec<u8>,
+) -> Result<(), FrameError> {
+    frame.clear();
+    frame.extend([VERSION, kind]);
+    let envelope = Envelope { from, message };
+    let written = postcard::serialize_with_flavor(&envelope, Append(frame));
+    let len = frame.len();
+    if written.is_err() || len > budget {
+        frame.clear();
+        return Err(FrameError::Oversize { len, limit: budget });
+    }
+    Ok(())
+}
+
+/// Reads a frame. Any bytes may be given.
+///
+/// # Errors
+/// When the bytes are not exactly one frame of this `kind` within `budget`.
+pub fn decode<T: DeserializeOwned>(
+    kind: u8,
+    bytes: &[u8],
+    budget: usize,
+) -> Result<Envelope<T>, FrameError> {
+    if bytes.len() > budget {
+        return Err(FrameError::Oversize {
+            len: bytes.len(),
+            limit: budget,
+        });
+    }
+    let (header, body) = bytes
+        .split_first_chunk::<HEADER_LEN>()
+        .ok_or(FrameError::Malformed)?;
+    match *header {
+        [VERSION, found] if found == kind => {}
+        [VERSION, found] => {
+            return Err(FrameError::Kind {
+                found,
+                expected: kind,
+            });
+        }
+        [SEALED, _] => return Err(FrameError::Sealed),
+        [found, _] => return Err(FrameError::Version { found }),
+    }
+    match postcard::take_from_bytes(body) {
+        Ok((envelope, [])) => Ok(envelope),
+        Ok(_) | Err(_) => Err(FrameError::Malformed),
+    }
+}
+
+/// Lets postcard append to a buffer that is used again and again.
+struct Append<'a>(&'a mut Vec<u8>);
+
+impl Flavor for Append<'_> {
+    type Output = ();
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! One node of a mesh as one machine: membership, and beside it the sections of Camera, the
+//! estimator and elections, which learn from it who is here.
+//!
+//! ```text
+//!                     ┌───────────────────────────── Mesh ─┐
+//!  Command, Message ->│ Membership --Delta--> Sections     │-> Event, Send
+//!                     │      |                   ^         │
+//!                     │      +--Delta--> Estimator         │
+//!                     │      |             upper bound     │
+//!                     │      +--Delta--> Celect            │
+//!                     └────────────────────────────────────┘
+//! ```
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | sections, estimator and elections hear every delta, in order, and first of all who is on the list already | |
+//! | membership is asked after whoever a section waits for, or gave its OK, and of which it says neither that it is here nor that it is over ([`Inquire`](selvedge_membership::Command::Inquire)) | one at a time, each [`resend`](selvedge_camera::Config::resend) while a section waits, and each [`refresh`](selvedge_camera::Config::refresh) |
+//! | they belong to one life: when membership takes a later one they begin anew ([`Event::Present`]), and what was held is lost | |
+//! | a node does not say good-bye while it waits for a section or is inside | it is asked to by [`Command::Membership`] |
+//! | estimates raise the bound of all sections and never lower it | [`Counting`] |
+//! | a node that hears of no leader gets one without being asked: see [`Election::patience`] | it is not zero |
+//! | each part of a mesh that was cut in two gets a leader, and one of the two leads all when they meet | the same; few elections |
+//! | frames of each protocol are as without the others, under their own kinds | |
+//!
+//! Each machine keeps the promises of its own crate, because it is fed as that crate asks: with
+//! membership's deltas, in order, from the first to the last of one life, and with nothing of another
+//! life. A machine sees neither that others run beside it nor their frames, so what was shown of it
+//! alone holds here.
+//!
+//! # Two nodes, their frames, and an election
+//!
+//! ```
+//! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
+//! use selvedge::{Command, Election, Mesh, decode, encode};
+//! use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
+//! use selvedge_membership as membership;
+//!
+//! const BUDGET: usize = 1_400;
+//!
+//! let mut rng = ChaCha8Rng::seed_from_u64(7);
+//! let mut nodes = Vec::new();
+//! let mut network = Vec::new();
+//! for id in [1, 2] {
+//!     let (me, config) = (Member::new(id, 0), membership::Config::default());
+//!     let election = Election::paced(config.period, 1, 0);
+//!     let mut node = Driver::new(Mesh::new(me, config, None, Some(election))?);
+//!     let seeds = vec![NodeId(1)];
+//!     let join = Command::Membership(membership::Command::Join { seeds });
+//!     let mut effects = Vec::new();
+//!     node.step(Time::ZERO, &mut rng, Input::Command(join), |it| effects.push(it))?;
+//!     nodes.push(node);
+//!     network.push(effects);
+//! }
+//! // A minute, in steps of a tenth of a second.
+//! for tenth in 0..600 {
+//!     let now = Time::ZERO + Span::millis(100) * tenth;
+//!     for place in [0, 1] {
+//!         let mut effects = core::mem::take(&mut network[place]);
+//!         nodes[place].expire(now, &mut rng, |it| effects.push(it));
+//!         let from = nodes[place].machine().membership().me();
+//!         for effect in effects {
+//!             let Effect::Send { message, .. } = effect else {
+//!                 continue;
+//!             };
+//!             let mut frame = Vec::new();
+//!             encode(from, &message, BUDGET, &mut frame)?;
+//!             let envelope = decode(message.kind(), &frame, BUDGET)?;
+//!             let (from, message) = (envelope.from, envelope.message);
+//!             let (other, answers) = (1 - place, &mut network[1 - place]);
+//!             let input = Input::Message { from, message };
+//!             // What a node refuses, its host counts.
+//!             let _taken = nodes[other].step(now, &mut rng, input, |it| answers.push(it)).is_ok();
+//!         }
+//!     }
+//! }
+//! let leaders = nodes.iter().map(|node| node.machine().leader().map(|(leader, _)| leader));
+//! let leaders: Vec<_> = leaders.collect();
+//! assert!(leaders[0].is_some() && leaders[0] == leaders[1]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod event;
+pub mod frame;
+mod inquiry;
+mod machine;
+mod message;
+
+pub use event::{Command, Event, Reject, Timer};
+pub use frame::FrameError;
+pub use machine::{ConfigError, Counting, Election, Exclusion, Mesh};
+pub use message::{Message, decode, encode};

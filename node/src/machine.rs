@@ -1,0 +1,537 @@
+//! The machines inside, and what goes from one to another.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use selvedge_camera::estimate::{self, Estimator};
+use selvedge_camera::sections::{self, Name, Sections};
+use selvedge_celect::{self as celect, Ballot, Celect, Lowest};
+use selvedge_core::{
+    Context, Delta, Input, Machine, Member, Nested, Sha256Sortition, Span, Time, Untracked,
+};
+use selvedge_membership::{self as membership, Membership, Status};
+use thiserror::Error;
+
+use crate::{Command, Event, Message, Reject, Timer};
+
+/// How a node takes part in mutual exclusion.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Exclusion {
+    /// The settings of all sections. Its bound must not be too low from the beginning.
+    pub sections: sections::Config,
+    /// Whether and how nodes are counted. `None`: the bound is as it was given, until somebody
+    /// changes it.
+    pub counting: Option<Counting>,
+}
+
+/// How the number of nodes is estimated, for the bound of all sections.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Counting {
+    /// The settings of the estimator.
+    pub config: estimate::Config,
+    /// Between two estimates: above the time that one takes. Zero for none but those that are asked
+    /// for.
+    pub every: Span,
+    /// How many more lives may be present than there are nodes: those that restart at the same
+    /// time.
+    pub spare: u32,
+}
+
+/// How a node takes part in elections.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Election {
+    /// The settings of an election. While fewer than [`c`](celect::Config::c) others are on the list
+    /// it is as many as these: of n live nodes none is missing from more than n - 1 lists, and a
+    /// node that is alone leads itself.
+    pub config: celect::Config,
+    /// Which draw: in one mesh all have the same. Others give other leaders.
+    pub label: Box<[u8]>,
+    /// How long a node that is in the mesh may hear of no leader before it begins an election by
+    /// itself, as often as that happens; up to twice as long, by chance, so that not all begin at
+    /// once. Longer than the list takes to fill after a start, and than an election: a node that
+    /// begins too soon leads those whom it knows, and others overrule it, or it them. Zero: only
+    /// when it is asked, and when a leader is lost.
+    pub patience: Span,
+}
+
+impl Election {
+    /// For a mesh whose membership has this period, where round trips are as short as its probes
+    /// take them to be: 3 tenths of a period, and half a second at most.
+    #[must_use]
+    pub fn paced(period: Span, c: u16, f: u16) -> Self {
+        let defaults = celect::Config::new(c, f);
+        let round_trip = Span(period.0 / 10 * 3);
+        Self {
+            config: celect::Config {
+                timeout: defaults.timeout.min(round_trip),
+                resend: defaults.resend.min(round_trip),
+                ..defaults
+            },
+            label: (*b"leader").into(),
+            patience: period * 5,
+        }
+    }
+}
+
+/// Settings that cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// Those of membership.
+    #[error(transparent)]
+    Membership(#[from] membership::ConfigError),
+    /// Those of the sections.
+    #[error("sections: {0}")]
+    Sections(#[from] sections::ConfigError),
+    /// Those of the estimator.
+    #[error("estimator: {0}")]
+    Estimate(#[from] estimate::ConfigError),
+    /// Those of the elections.
+    #[error("elections: {0}")]
+    Election(#[from] celect::ConfigError),
+}
+
+/// Into how many beginnings a wait for a leader is spread.
+const SLOTS: u64 = 16;
+
+/// One node: see the [crate] for what it promises.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Mesh {
+    membership: Nested<Membership>,
+    exclusion: Option<Exclusion>,
+    election: Option<Election>,
+    present: Option<Present>,
+    /// What membership told in this step; empty between steps.
+    told: Untracked<Vec<membership::Event>>,
+}
+
+/// What belongs to one life.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Present {
+    me: Member,
+    sections: Option<Nested<Sections>>,
+    estimator: Option<Nested<Estimator>>,
+    celect: Option<Nested<Celect>>,
+    /// Whether it is waiting for a leader.
+    waits: bool,
+}
+
+impl Mesh {
+    /// A node that has not joined yet. Without `exclusion` and `election` it is a member, and
+    /// nothing else.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    pub fn new(
+        me: Member,
+        config: membership::Config,
+        exclusion: Option<Exclusion>,
+        election: Option<Election>,
+    ) -> Result<Self, ConfigError> {
+        // Made again and again later, when nobody could be told what is wrong.
+        Present::new(me, exclusion.as_ref(), election.as_ref())?;
+        Ok(Self {
+            membership: Nested::new(Membership::new(me, config)?),
+            exclusion,
+            election,
+            present: None,
+            told: Untracked(Vec::new()),
+        })
+    }
+
+    /// The membership machine, to read from.
+    #[must_use]
+    pub const fn membership(&self) -> &Membership {
+        self.membership.machine()
+    }
+
+    /// The sections, once the node has joined.
+    #[must_use]
+    pub fn sections(&self) -> Option<&Sections> {
+        let present = self.present.as_ref()?;
+        present.sections.as_ref().map(Nested::machine)
+    }
+
+    /// The elections, once the node has joined.
+    #[must_use]
+    pub fn celect(&self) -> Option<&Celect> {
+        let present = self.present.as_ref()?;
+        present.celect.as_ref().map(Nested::machine)
+    }
+
+    /// Who leads, perhaps this node, and by which ballot; `None` when nobody does, as far as it
+    /// knows.
+    #[must_use]
+    pub fn leader(&self) -> Option<(Member, Ballot)> {
+        self.celect()?.leader()
+    }
+
+    /// Until when this node leads; see [`Celect::leads_until`].
+    #[must_use]
+    pub fn leads_until(&self) -> Option<Time> {
+        self.celect()?.leads_until()
+    }
+
+    /// Whether frames of this kind are for one of the protocols of this node.
+    #[must_use]
+    pub const fn serves(&self, kind: u8) -> bool {
+        match kind {
+            membership::KIND => true,
+            sections::KIND | estimate::KIND => self.exclusion.is_some(),
+            celect::KIND => self.election.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether a section of this name could be opened with these settings beside so many others,
+    /// in the mesh or before the node is there.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_section(
+        &self,
+        name: Name,
+        config: Option<selvedge_camera::Config>,
+        open: usize,
+    ) -> Result<(), Reject> {
+        let Some(Exclusion { sections, .. }) = &self.exclusion else {
+            return Err(Reject::NoExclusion);
+        };
+        let limit = sections.open_limit;
+        if open >= limit as usize {
+            return Err(sections::Reject::Full { limit }.into());
+        }
+        let checked = sections.check_section(name, config);
+        Ok(checked.map_err(sections::Reject::from)?)
+    }
+
+    /// A section in which this node waits or is inside.
+    #[must_use]
+    pub fn in_use(&self) -> Option<Name> {
+        self.sections()?.in_use().next()
+    }
+
+    pub(super) fn ask_membership(
+        &mut self,
+        input: Input<Membership>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let told = &mut self.told.0;
+        self.membership.step(
+            cx,
+            input,
+            Message::Membership,
+            Timer::Membership,
+            |event, cx| {
+                told.push(event.clone());
+                cx.event(Event::Membership(event));
+            },
+        )?;
+        let mut told = core::mem::take(&mut self.told.0);
+        for event in told.drain(..) {
+            match event {
+                membership::Event::Identity(me) => self.appear(me, cx),
+                membership::Event::Membership(delta) => self.learn(delta, cx),
+                membership::Event::Left => self.present = None,
+                membership::Event::Metadata(_) | membership::Event::Broadcast { .. } => {}
+            }
+        }
+        self.told.0 = told;
+        Ok(())
+    }
+
+    /// A life begins, or gives way to a later one.
+    fn appear(&mut self, me: Member, cx: &mut Context<'_, Self>) {
+        if self.present.as_ref().is_some_and(|it| it.me == me) {
+            return;
+        }
+        if self.exclusion.is_none() && self.election.is_none() {
+            return;
+        }
+        // The settings worked when they were checked.
+        let present = Present::new(me, self.exclusion.as_ref(), self.election.as_ref());
+        self.present = present.ok();
+        let others = self.membership().members();
+        let known: Vec<Delta> = others
+            .filter(|view| view.member.id != me.id)
+            .map(|view| match view.status {
+                Status::Alive | Status::Suspect => Delta::Joined(view.member),
+                Status::Failed => Delta::Failed(view.member),
+                Status::Left => Delta::Left(view.member),
+            })
+            .collect();
+        for delta in known {
+            self.learn(delta, cx);
+        }
+        if let Some(counting) = self.counting()
+            && counting.every > Span::ZERO
+        {
+            cx.arm(Timer::Count, counting.every);
+        }
+        self.tolerate_all(cx);
+        self.look_for_leader(cx);
+        cx.event(Event::Present(me));
+    }
+
+    /// What membership learned goes to the others.
+    fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) {
+        // They refuse only what is said about this node itself, which membership does not say.
+        let _taken = self.ask_sections(Input::Membership(delta), cx).is_ok();
+        let _taken = self.ask_estimator(Input::Membership(delta), cx).is_ok();
+        let _taken = self.ask_celect(Input::Membership(delta), cx).is_ok();
+        self.tolerate_all(cx);
+    }
+
+    fn ask_sections(
+        &mut self,
+        input: Input<Sections>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let missing = self.missing();
+        let sections = self.present.as_mut().and_then(|it| it.sections.as_mut());
+        let sections = sections.ok_or(missing)?;
+        let told = |event, cx: &mut Context<'_, Self>| cx.event(Event::Sections(event));
+        Ok(sections.step(cx, input, Message::Sections, Timer::Sections, told)?)
+    }
+
+    fn ask_estimator(
+        &mut self,
+        input: Input<Estimator>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let missing = self.missing();
+        let estimator = self.present.as_mut().and_then(|it| it.estimator.as_mut());
+        let estimator = estimator.ok_or(missing)?;
+        let mut estimated = None;
+        let told = |event, cx: &mut Context<'_, Self>| {
+            if let estimate::Event::Estimated { upper, .. } = event {
+                estimated = Some(upper);
+            }
+            cx.event(Event::Estimate(event));
+        };
+        estimator.step(cx, input, Message::Estimate, Timer::Estimate, told)?;
+        if let Some(nodes) = estimated {
+            self.raise(nodes, cx);
+        }
+        Ok(())
+    }
+
+    fn ask_celect(
+        &mut self,
+        input: Input<Celect>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let missing = match &self.election {
+            Some(_) => Reject::NotPresent,
+            None => Reject::NoElection,
+        };
+        let celect = self.present.as_mut().and_then(|it| it.celect.as_mut());
+        let celect = celect.ok_or(missing)?;
+        let told = |event, cx: &mut Context<'_, Self>| cx.event(Event::Election(event));
+        celect.step(cx, input, Message::Election, Timer::Election, told)?;
+        self.look_for_leader(cx);
+        Ok(())
+    }
+
+    /// No more lists can lack a node than there are others.
+    fn tolerate_all(&mut self, cx: &mut Context<'_, Self>) {
+        let (Some(election), Some(celect)) = (&self.election, self.celect()) else {
+            return;
+        };
+        let known = celect.members().take(election.config.c.into()).count();
+        let c = u16::try_from(known).unwrap_or(election.config.c);
+        let f = election.config.f;
+        if (celect.config().c, celect.config().f) != (c, f) {
+            let tolerate = celect::Command::Tolerate { c, f };
+            // Settings work with any c and f.
+            let _taken = self.ask_celect(Input::Command(tolerate), cx).is_ok();
+        }
+    }
+
+    /// Begins to wait for a leader where there is none, and ends that where there is one.
+    fn look_for_leader(&mut self, cx: &mut Context<'_, Self>) {
+        let patience = self.election.as_ref().map_or(Span::ZERO, |it| it.patience);
+        let is_missing = self.celect().is_some_and(|it| it.leader().is_none());
+        let Some(present) = &mut self.present else {
+            return;
+        };
+        if patience == Span::ZERO || present.waits == is_missing {
+            return;
+        }
+        present.waits = is_missing;
+        if is_missing {
+            let slot = cx.below(SLOTS);
+            let spread = Span(patience.0.saturating_mul(slot) / SLOTS);
+            cx.arm(Timer::Leaderless, patience + spread);
+        } else {
+            cx.disarm(Timer::Leaderless);
+        }
+    }
+
+    /// There may be so many nodes. The bound is never lowered: nodes behind a partition are not
+    /// counted.
+    fn raise(&mut self, nodes: u32, cx: &mut Context<'_, Self>) {
+        let spare = self.counting().map_or(0, |counting| counting.spare);
+        let upper = nodes.saturating_add(spare);
+        let bound = |it: &Sections| it.config().section.upper;
+        if self.sections().is_none_or(|it| upper <= bound(it)) {
+            return;
+        }
+        if let Some(exclusion) = &mut self.exclusion {
+            exclusion.sections.section.upper = upper;
+        }
+        let bound = Input::Command(sections::Command::Bound(upper));
+        if self.ask_sections(bound, cx).is_ok() {
+            cx.event(Event::Raised(upper));
+        }
+    }
+
+    fn counting(&self) -> Option<&Counting> {
+        self.exclusion.as_ref()?.counting.as_ref()
+    }
+
+    const fn missing(&self) -> Reject {
+        match &self.exclusion {
+            Some(_) => Reject::NotPresent,
+            None => Reject::NoExclusion,
+        }
+    }
+
+    fn command(&mut self, command: Command, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match command {
+            Command::Membership(command) => {
+                if command == membership::Command::Leave
+                    && let Some(name) = self.in_use()
+                {
+                    return Err(Reject::InUse(name));
+                }
+                self.ask_membership(Input::Command(command), cx)
+            }
+            Command::Sections(command) => {
+                let bound = match command {
+                    sections::Command::Bound(upper) => Some(upper),
+                    sections::Command::Open { .. }
+                    | sections::Command::Close(_)
+                    | sections::Command::Enter(_)
+                    | sections::Command::Exit(_)
+                    | sections::Command::Cancel(_)
+                    | sections::Command::GiveBack(_) => None,
+                };
+                self.ask_sections(Input::Command(command), cx)?;
+                // A later life is held to it as well.
+                if let Some((exclusion, upper)) = self.exclusion.as_mut().zip(bound) {
+                    exclusion.sections.section.upper = upper;
+                }
+                Ok(())
+            }
+            Command::Estimate => {
+                self.ask_estimator(Input::Command(estimate::Command::Estimate), cx)
+            }
+            Command::Election(command @ (celect::Command::Elect | celect::Command::Measure)) => {
+                self.ask_celect(Input::Command(command), cx)
+            }
+            Command::Election(celect::Command::Tolerate { c, f }) => {
+                let election = self.election.as_mut().ok_or(Reject::NoElection)?;
+                election.config.c = c;
+                election.config.f = f;
+                self.tolerate_all(cx);
+                Ok(())
+            }
+        }
+    }
+
+    fn tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        // Timers of a former life tick on.
+        let of_this_life = |taken: Result<(), Reject>| match taken {
+            Err(Reject::NotPresent | Reject::Estimate(estimate::Reject::UnexpectedTick(_))) => {
+                Ok(())
+            }
+            other => other,
+        };
+        match timer {
+            Timer::Membership(timer) => self.ask_membership(Input::Tick(timer), cx),
+            Timer::Sections(timer) => {
+                of_this_life(self.ask_sections(Input::Tick(timer), cx))?;
+                self.inquire(timer, cx);
+                Ok(())
+            }
+            Timer::Estimate(timer) => of_this_life(self.ask_estimator(Input::Tick(timer), cx)),
+            Timer::Count => {
+                if let Some(counting) = self.counting() {
+                    cx.arm(Timer::Count, counting.every);
+                }
+                // One is under way, or nobody is there: next time.
+                let _begun = self.command(Command::Estimate, cx).is_ok();
+                Ok(())
+            }
+            Timer::Election(timer) => of_this_life(self.ask_celect(Input::Tick(timer), cx)),
+            Timer::Leaderless => {
+                if let Some(present) = &mut self.present {
+                    present.waits = false;
+                }
+                // Or one is under way.
+                let elect = Input::Command(celect::Command::Elect);
+                let _begun = self.ask_celect(elect, cx).is_ok();
+                self.look_for_leader(cx);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Present {
+    fn new(
+        me: Member,
+        exclusion: Option<&Exclusion>,
+        election: Option<&Election>,
+    ) -> Result<Self, ConfigError> {
+        let mut present = Self {
+            me,
+            sections: None,
+            estimator: None,
+            celect: None,
+            waits: false,
+        };
+        if let Some(exclusion) = exclusion {
+            let sections = Sections::new(me, exclusion.sections)?;
+            present.sections = Some(Nested::new(sections));
+            if let Some(counting) = &exclusion.counting {
+                let estimator = Estimator::new(me, counting.config.clone())?;
+                present.estimator = Some(Nested::new(estimator));
+            }
+        }
+        if let Some(election) = election {
+            let by_hash = Lowest::new(Sha256Sortition, &election.label);
+            let celect = Celect::new(me, election.config, by_hash)?;
+            present.celect = Some(Nested::new(celect));
+        }
+        Ok(present)
+    }
+}
+
+impl Machine for Mesh {
+    type Message = Message;
+    type Timer = Timer;
+    type Command = Command;
+    type Event = Event;
+    type Reject = Reject;
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match input {
+            Input::Message { from, message } => match message {
+                Message::Membership(message) => {
+                    self.ask_membership(Input::Message { from, message }, cx)
+                }
+                Message::Sections(message) => {
+                    self.ask_sections(Input::Message { from, message }, cx)
+                }
+                Message::Estimate(message) => {
+                    self.ask_estimator(Input::Message { from, message }, cx)
+                }
+                Message::Election(message) => self.ask_celect(Input::Message { from, message }, cx),
+            },
+            Input::Tick(timer) => self.tick(timer, cx),
+            Input::Membership(delta) => self.ask_membership(Input::Membership(delta), cx),
+            Input::Command(command) => self.command(command, cx),
+        }
+    }
+}
