@@ -107,7 +107,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "friends, joins, loss and a false suspicion",
-            1_522_922,
+            4_637_370,
             Setup {
                 lists: &[&[3], &[3], &[1, 2]],
                 deltas: JOINS,
@@ -117,7 +117,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "4 nodes in a ring, quorums",
-            984_221,
+            1_893_703,
             Setup {
                 lists: &[&[2, 4], &[1, 3], &[2, 4], &[1, 3]],
                 upper: 4,
@@ -126,7 +126,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "5 nodes, requesters that know 3 each, crashes",
-            265_703,
+            529_747,
             Setup {
                 lists: &[&[3, 4], &[4, 5], &[1], &[1, 2], &[2]],
                 upper: 5,
@@ -137,7 +137,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, 3 requesters, crash and loss",
-            1_583_598,
+            1_756_643,
             Setup {
                 ends: &[1],
                 bounds: Bounds {
@@ -149,7 +149,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, permissions kept, crash and slack",
-            1_562_046,
+            1_537_102,
             Setup {
                 keep: true,
                 slack: 2,
@@ -160,7 +160,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, permissions kept, false suspicions",
-            2_906_782,
+            2_666_825,
             Setup {
                 keep: true,
                 slack: 2,
@@ -174,7 +174,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, the holder is passed over",
-            5_854_659,
+            2_706_331,
             Setup {
                 takeover: true,
                 deltas: FALSE,

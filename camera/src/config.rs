@@ -93,7 +93,9 @@ pub struct Config {
     /// request is open, and 72 more while this node waits. Default 4,096.
     ///
     /// Give at least the number of nodes. Who is new takes the place of a node that is over, or else
-    /// of one that is not on the list, if nothing of that is open here. Where there is none, a node
+    /// of one that is not on the list, if nothing of that is open here. What is named of such a node
+    /// later is news, so its end has to be told again
+    /// ([`Camera::waits_for`](crate::Camera::waits_for)). Where there is none, a node
     /// that asks gets no OK from here, and does not wait for it; and a request of ours that would
     /// have to wait for more than can be remembered is refused
     /// ([`Refusal::NoRoom`](crate::Refusal::NoRoom)).

@@ -184,7 +184,11 @@ impl Camera {
     }
 
     /// Whose OK a waiting node still needs, in order. Empty when it does not wait. Membership may never
-    /// have told of one of them: a host asks it after those that it does not have as live or over.
+    /// have told of one of them, or what it told was forgotten ([`Config::peer_limit`]). So a host
+    /// looks now and then, at each [`Timer::Resend`] and [`Timer::Refresh`] say, what membership has of
+    /// these and of those in [`granted`](Self::granted). Of one that is over it tells the end again,
+    /// [`Delta::Left`] or [`Delta::Confirmed`]; of one that failed, [`Delta::Failed`]; and after one
+    /// that is neither live nor over it asks. What was told before may be told again.
     pub fn waits_for(&self) -> impl Iterator<Item = Member> + '_ {
         let waiting = match &self.stage {
             Stage::Waiting(waiting) => Some(waiting),
@@ -199,7 +203,7 @@ impl Camera {
 
     /// Whose requests have this node's OK and are not known to be over, in order. Others are told that
     /// they have to wait for these. Who is gone and was not heard to release stays here until its end
-    /// is told.
+    /// is told: a host does as for [`waits_for`](Self::waits_for).
     pub fn granted(&self) -> impl Iterator<Item = Member> + '_ {
         self.grants.iter().map(|(&member, _)| member)
     }
@@ -331,6 +335,8 @@ impl Camera {
                     self.is_back(member, cx);
                 }
             }
+            // Said again it changes nothing: above all no takeover begins anew.
+            Delta::Failed(_) if self.peers.is_failed(member) => {}
             Delta::Failed(_) => {
                 if self.meet(member, cx) {
                     self.note(|it| it.peers.fail(member));

@@ -94,7 +94,8 @@ impl Peers {
     }
 
     /// Sees to it that `member` finds room. Where there is none, a node is forgotten that is not
-    /// on the list and not `needed`: of those that are over the one that ended first, or else the
+    /// on the list and not `needed`: of those that are over the one that ended first, or else one that
+    /// was only heard of, for of one that failed membership does not tell again by itself; of these the
     /// one with the lowest id. Returns its latest life. Takes O(n) where there is no room.
     ///
     /// # Errors
@@ -112,12 +113,15 @@ impl Peers {
             Some(Member { id, incarnation })
         };
         let ended = self.ended.iter().filter_map(|&id| life(id));
-        let others = self
-            .nodes
-            .iter()
-            .filter(|(_, peer)| matches!(peer.standing, Standing::Known | Standing::Failed))
-            .filter_map(|(&id, _)| life(id));
-        let leaves = ended.chain(others).find(|&member| !is_needed(member));
+        let others = |standing| {
+            let nodes = self.nodes.iter();
+            let stands = nodes.filter(move |(_, peer)| peer.standing == standing);
+            stands.filter_map(|(&id, _)| life(id))
+        };
+        let leaves = ended
+            .chain(others(Standing::Known))
+            .chain(others(Standing::Failed))
+            .find(|&member| !is_needed(member));
         let limit = self.nodes.limit();
         let leaves = leaves.ok_or(Full { limit })?;
         self.forget(leaves);
@@ -208,6 +212,20 @@ impl Peers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_was_only_heard_of_gives_way_before_who_failed() {
+        let mut peers = Peers::new(3);
+        peers.fail(Member::new(1, 0)).unwrap();
+        peers.meet(Member::new(2, 0)).unwrap();
+        peers.meet(Member::new(3, 0)).unwrap();
+        for (newcomer, gone) in [(4, 2), (5, 3), (6, 1)] {
+            let newcomer = Member::new(newcomer, 0);
+            let forgotten = peers.make_room_for(newcomer, |_| false);
+            assert_eq!(forgotten, Ok(Some(Member::new(gone, 0))));
+            peers.list(newcomer).unwrap();
+        }
+    }
 
     /// Whoever comes back in a later life is not over any more, and those that are stay in order.
     #[test]

@@ -21,7 +21,8 @@ impl Camera {
     /// where there is none.
     ///
     /// What is lost of it is that its late messages are late: they are taken for news, as from a
-    /// node that was never heard of. That may cost waiting, and breaks nothing.
+    /// node that was never heard of. That may cost waiting, until its end is told again, and breaks
+    /// nothing.
     pub(crate) fn make_room_for(&mut self, member: Member) -> bool {
         let is_needed = |it: Member| {
             let is_asked = match &self.stage {

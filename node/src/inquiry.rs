@@ -1,16 +1,29 @@
-//! Nodes that a section has met, and of which membership does not say that they are here, or over.
+//! Nodes that a section has met, and of which membership does not say that they are here.
+
+use alloc::vec::Vec;
 
 use selvedge_camera::Timer;
-use selvedge_camera::sections;
-use selvedge_core::{Context, Input, Member};
+use selvedge_camera::sections::{self, Name};
+use selvedge_core::{Context, Delta, Input, Member};
 use selvedge_membership::{Command, Status};
 
 use crate::Mesh;
 
+/// What membership has of a life that is not here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Absent {
+    /// It is over, for certain.
+    Over(Delta),
+    Failed,
+    /// It was never heard of, or is forgotten.
+    Unknown,
+}
+
 impl Mesh {
-    /// Whoever a section waits for, or gave its OK, may be gone, and membership may have missed that, or
-    /// never have heard of it at all: it is asked to find out. Of one of them at a time, when the
-    /// section itself asks again.
+    /// Whoever a section waits for, or gave its OK, may be gone. Where membership has it as over, it
+    /// told that before the section forgot the node, and met it once more: all such ends are told
+    /// again. Else membership may have missed its end, or never have heard of it at all: it is asked
+    /// to find out. Of one of them at a time, when the section itself asks again.
     pub(super) fn inquire(
         &mut self,
         sections::Timer { section, timer }: sections::Timer,
@@ -19,29 +32,62 @@ impl Mesh {
         if !matches!(timer, Timer::Resend | Timer::Refresh) {
             return;
         }
-        let camera = self.sections().and_then(|it| it.get(section));
-        let met = || {
-            camera
-                .into_iter()
-                .flat_map(|it| it.waits_for().chain(it.granted()))
-        };
-        let doubtful = || met().filter(|&member| self.is_doubtful(member));
+        let ends: Vec<Delta> = self
+            .absent(section)
+            .filter_map(|(_, absent)| match absent {
+                Absent::Over(end) => Some(end),
+                Absent::Failed | Absent::Unknown => None,
+            })
+            .collect();
+        for end in ends {
+            self.tell_sections(end, cx);
+        }
+        let doubtful = || self.absent(section);
         let chosen = match doubtful().count() {
             0 => None,
             count => doubtful().nth(cx.below(count as u64) as usize),
         };
-        if let Some(member) = chosen {
-            // While it says good-bye it refuses.
-            let inquire = Input::Command(Command::Inquire(member));
-            let _asked = self.ask_membership(inquire, cx).is_ok();
+        let Some((member, absent)) = chosen else {
+            return;
+        };
+        if absent == Absent::Failed {
+            self.tell_sections(Delta::Failed(member), cx);
         }
+        // While it says good-bye it refuses.
+        let inquire = Input::Command(Command::Inquire(member));
+        let _asked = self.ask_membership(inquire, cx).is_ok();
     }
 
-    /// Whether membership has told neither that this life is here nor that it has certainly ended.
-    fn is_doubtful(&self, member: Member) -> bool {
-        self.membership().member(member.id).is_none_or(|view| {
-            let is_failed = view.member == member && view.status == Status::Failed;
-            is_failed || member.supersedes(view.member)
-        })
+    /// What membership has told already, and a section may have forgotten.
+    fn tell_sections(&mut self, delta: Delta, cx: &mut Context<'_, Self>) {
+        // They refuse only what is said about this node itself, which is not among those met.
+        let _taken = self.ask_sections(Input::Membership(delta), cx).is_ok();
+    }
+
+    /// Whom this section waits for, or gave its OK, and is not here.
+    fn absent(&self, section: Name) -> impl Iterator<Item = (Member, Absent)> + '_ {
+        let camera = self.sections().and_then(|it| it.get(section));
+        let met = camera
+            .into_iter()
+            .flat_map(|it| it.waits_for().chain(it.granted()));
+        met.filter_map(|member| Some((member, self.standing(member)?)))
+    }
+
+    /// What has become of this life, unless it is here.
+    fn standing(&self, member: Member) -> Option<Absent> {
+        let Some(view) = self.membership().member(member.id) else {
+            return Some(Absent::Unknown);
+        };
+        if view.member.supersedes(member) {
+            return Some(Absent::Over(Delta::Confirmed(member)));
+        }
+        if view.member != member {
+            return Some(Absent::Unknown);
+        }
+        match view.status {
+            Status::Alive | Status::Suspect => None,
+            Status::Failed => Some(Absent::Failed),
+            Status::Left => Some(Absent::Over(Delta::Left(member))),
+        }
     }
 }

@@ -53,6 +53,8 @@ struct Case {
     takeover: Option<Span>,
     /// All have known an earlier life of node 4.
     is_second_life: bool,
+    /// How many others a section remembers.
+    peer_limit: u32,
 }
 
 struct Bench {
@@ -62,6 +64,8 @@ struct Bench {
     nodes: Vec<Option<Driver<Mesh>>>,
     in_flight: VecDeque<(Member, NodeId, Message)>,
     entered: Vec<Member>,
+    /// What node 4 asked of the others, once more.
+    late: Vec<(Member, NodeId, Message)>,
     /// In which life of node 4 it is hidden from node 3.
     hidden: Member,
 }
@@ -75,6 +79,7 @@ impl Bench {
             nodes: Vec::new(),
             in_flight: VecDeque::new(),
             entered: Vec::new(),
+            late: Vec::new(),
             hidden: Member::new(FOUR.0, u32::from(case.is_second_life)),
         };
         for id in 1..=3 {
@@ -88,6 +93,7 @@ impl Bench {
     fn begin(&mut self, me: Member) {
         let section = selvedge_camera::Config {
             takeover: self.case.takeover,
+            peer_limit: self.case.peer_limit,
             ..selvedge_camera::Config::new(4)
         };
         let exclusion = Exclusion {
@@ -132,9 +138,22 @@ impl Bench {
         let from = node.machine().membership().me();
         for effect in effects {
             match effect {
-                Effect::Send { to, message } => self.in_flight.push_back((from, to.id, message)),
+                Effect::Send { to, message } => {
+                    let is_request = matches!(
+                        &message,
+                        Message::Sections(sections::Message {
+                            message: selvedge_camera::Message::Request { .. },
+                            ..
+                        })
+                    );
+                    if is_request && id == FOUR {
+                        self.late.push((from, to.id, message.clone()));
+                    }
+                    self.in_flight.push_back((from, to.id, message));
+                }
                 Effect::Multicast { message } => {
-                    for to in (1..=4).map(NodeId).filter(|&to| to != id) {
+                    let all = (1..=self.nodes.len() as u64).map(NodeId);
+                    for to in all.filter(|&to| to != id) {
                         self.in_flight.push_back((from, to, message.clone()));
                     }
                 }
@@ -164,6 +183,24 @@ impl Bench {
                 }
             }
         }
+    }
+
+    /// A node goes as the case says, and the others hear of it.
+    fn go(&mut self, member: Member) {
+        let place = member.id.0 as usize - 1;
+        match self.case.end {
+            End::Leaves => {
+                self.ask(member.id, Command::Membership(membership::Command::Leave));
+            }
+            End::Dies | End::DiesForCertain => self.nodes[place] = None,
+        }
+        self.run(60);
+        if self.case.end == End::DiesForCertain {
+            let confirm = membership::Command::Confirm(member);
+            self.ask(NodeId(1), Command::Membership(confirm));
+            self.run(30);
+        }
+        self.nodes[place] = None;
     }
 
     /// What is left of a message on its way.
@@ -242,17 +279,7 @@ fn locked_out(case: Case) -> Option<NodeId> {
     let is_known = three(&bench) == Some(four);
     assert_eq!(is_known, case.heard == Heard::All, "{case:?}");
     assert!(bench.visit(FOUR), "{case:?}");
-    match case.end {
-        End::Leaves => bench.ask(FOUR, Command::Membership(membership::Command::Leave)),
-        End::Dies | End::DiesForCertain => bench.nodes[3] = None,
-    }
-    bench.run(60);
-    if case.end == End::DiesForCertain {
-        let confirm = membership::Command::Confirm(four);
-        bench.ask(NodeId(1), Command::Membership(confirm));
-        bench.run(30);
-    }
-    bench.nodes[3] = None;
+    bench.go(four);
     let is_known = three(&bench) == Some(four);
     // Who has our OK and was not released is asked after by itself.
     let is_told = matches!(case.heard, Heard::All | Heard::End) || case.loses_release;
@@ -261,6 +288,43 @@ fn locked_out(case: Case) -> Option<NodeId> {
         .map(NodeId)
         .into_iter()
         .find(|&id| !bench.visit(id))
+}
+
+/// Node 4 locks, unlocks and goes, which all hear; the section remembers no more than 3 others, and
+/// forgets node 4 when node 5 comes. Node 5 goes as well, and then a request of node 4 arrives once
+/// more at node 3, which gives its OK. Returns who does not get in.
+fn locked_out_by_a_late_request(case: Case) -> Option<NodeId> {
+    let mut bench = Bench::new(case);
+    let four = bench.hidden;
+    bench.begin(four);
+    assert!(bench.visit(FOUR), "{case:?}");
+    bench.go(four);
+    if case.is_second_life {
+        // Of the next life all hear that it left, and forget it as well.
+        let next = Member::new(FOUR.0, four.incarnation.0 + 1);
+        bench.begin(next);
+        bench.go(next);
+    }
+    let five = Member::new(5, 0);
+    bench.begin(five);
+    bench.go(five);
+    let late = core::mem::take(&mut bench.late);
+    let to_three = late.into_iter().filter(|(_, to, _)| *to == THREE);
+    bench.in_flight.extend(to_three);
+    bench.run(1);
+    let granted = |bench: &Bench| {
+        let mesh = bench.nodes[2].as_ref().unwrap().machine();
+        let camera = mesh.sections().unwrap().get(name()).unwrap();
+        camera.granted().any(|it| it == four)
+    };
+    assert!(granted(&bench), "{case:?}");
+    let out = [1, 2, 3].map(NodeId);
+    let locked_out = out.into_iter().find(|&id| !bench.visit(id));
+    // It is asked again for as long as it may be inside, and no longer.
+    bench.run(60);
+    let may_live = case.end == End::Dies && !case.is_second_life;
+    assert_eq!(granted(&bench), may_live, "{case:?}");
+    locked_out
 }
 
 /// All cases but those in which nobody tells node 3 that who may be inside is dead for certain, and it
@@ -285,6 +349,7 @@ fn cases() -> Vec<Case> {
                             loses_release,
                             takeover,
                             is_second_life,
+                            peer_limit: 4_096,
                         };
                         cases.extend(is_told.then_some(case));
                     }
@@ -303,5 +368,26 @@ fn who_was_there_for_a_moment_locks_nobody_out() {
         .into_iter()
         .filter_map(|case| Some((locked_out(case)?, case)));
     let locked_out: Vec<String> = locked_out.map(|it| format!("{it:?}")).collect();
+    assert!(locked_out.is_empty(), "{}", locked_out.join("\n"));
+}
+
+#[test]
+fn who_was_forgotten_and_asks_late_locks_nobody_out() {
+    let mut locked_out = Vec::new();
+    for end in [End::Leaves, End::Dies, End::DiesForCertain] {
+        for is_second_life in [false, true] {
+            let is_certain = end != End::Dies;
+            let case = Case {
+                heard: Heard::All,
+                end,
+                loses_release: false,
+                takeover: (!is_certain).then_some(Span::secs(2)),
+                is_second_life,
+                peer_limit: 3,
+            };
+            let who = locked_out_by_a_late_request(case);
+            locked_out.extend(who.map(|it| format!("{it}: {case:?}")));
+        }
+    }
     assert!(locked_out.is_empty(), "{}", locked_out.join("\n"));
 }

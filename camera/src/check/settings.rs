@@ -133,12 +133,12 @@ pub(super) fn deep() -> Vec<Scenario> {
     vec![
         holds(
             "lists in parts, and one leaves",
-            484_181,
+            779_706,
             parts().visits(&[STAY, VISIT, STAY]),
         ),
         holds(
             "slow path, 2 roots, loss, asked again at two paces",
-            226_444,
+            240_896,
             Setup {
                 lists: &[&[3], &[3], &[1, 2]],
                 upper: 4,

@@ -149,7 +149,7 @@ pub(super) fn deep() -> Vec<Scenario> {
     vec![
         holds(
             "slow path, inner nodes wrongly declared failed",
-            340_521,
+            421_196,
             Setup {
                 deltas: &[(1, Delta::Failed(TWO)), (2, Delta::Failed(THREE))],
                 ..mesh(BETWEEN).visits(&[VISIT, NONE, VISIT])
@@ -157,7 +157,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "slow path, no multicast, loss",
-            100_760,
+            118_984,
             Setup {
                 multicast: false,
                 bounds: Bounds { drops: 1, ..CALM },
@@ -166,7 +166,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "slow path, cancel",
-            3_413_057,
+            10_330_868,
             Setup {
                 // Who is inside when it wants to give up stays there.
                 progress: false,
@@ -175,7 +175,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "slow path, one of a ring of 4 dies",
-            1_321_698,
+            2_113_019,
             Setup {
                 ends: &[2],
                 bounds: ONE_CRASH,
