@@ -35,8 +35,9 @@ pub enum Command {
     Broadcast(Box<[u8]>),
     /// Change the settings while running.
     Configure(Box<Config>),
-    /// An operator's word that this life is over. Others hear it as news: who is cut off meanwhile, or
-    /// misses it, goes on to take the member for failed, and is to be told there.
+    /// An operator's word that this life is over, also where the list never had it: another protocol
+    /// may have met it. Others hear it as news: who is cut off meanwhile, or misses it, goes on to take
+    /// the member for failed, and is to be told there.
     Confirm(Member),
     /// Find out what became of this life, which another protocol has met and waits for: a delta
     /// follows, be it that it joined, left or failed, unless the list has it as live or at its end
@@ -110,7 +111,7 @@ pub enum Reject {
     /// Too many broadcasts wait.
     #[error("too many broadcasts wait: {0}")]
     BroadcastsFull(#[from] Full),
-    /// That node is not on the list.
+    /// That node is not on the list, or not in this life.
     #[error("node {0} is not on the list: wait for its Joined event")]
     UnknownMember(NodeId),
     /// A distance of zero has no weight.

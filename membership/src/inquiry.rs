@@ -1,12 +1,12 @@
 //! Lives that another protocol has met, and of which this node's list says nothing, or not the end.
 
-use selvedge_core::{Context, Member};
+use selvedge_core::{Context, Delta, Member};
 
 use crate::digest::key;
 use crate::list::{Entry, Standing};
-use crate::message::{Body, Claim, Message, Metadata, Record};
+use crate::message::{Age, Body, Claim, Message, Metadata, Record};
 use crate::suspicion::Source;
-use crate::{Membership, Phase, Reject};
+use crate::{Membership, Phase, Reject, Timer};
 
 impl Membership {
     /// Finds out what became of a life. One that the list does not have is put there in doubt, as after
@@ -61,6 +61,63 @@ impl Membership {
         Ok(())
     }
 
+    /// An operator's word that a life is over. Others hear that it left, which is as final. Of one that
+    /// the list does not have [`Delta::Left`] or [`Delta::Confirmed`] is told as well, for another
+    /// protocol may have met it; it is remembered where there is room for one more that left. Nothing
+    /// is done where the list has a later one, by which all hear that it is over. O(log N), and
+    /// O([`tombstone_limit`](crate::Config::tombstone_limit)) where one has to give way.
+    ///
+    /// # Errors
+    /// [`Reject::OwnMember`], [`Reject::NotJoined`] where the list does not have this life;
+    /// [`Reject::UnknownMember`] where it has one that is neither earlier nor later.
+    pub fn confirm(&mut self, member: Member, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        if member.id == self.me.id {
+            return Err(Reject::OwnMember(member.id));
+        }
+        let slot = self.list.find(member.id);
+        let known = slot.and_then(|slot| self.list.entry(slot));
+        let known = known.map(|entry| (entry.member(), entry.standing));
+        match slot.zip(known) {
+            Some((slot, (known, standing))) if known == member => {
+                if standing != Standing::Left {
+                    self.bury(slot, member, cx);
+                }
+            }
+            _ if self.phase != Phase::Joined => return Err(Reject::NotJoined),
+            // That it is over was told with the later one.
+            Some((_, (known, _))) if known.supersedes(member) => {}
+            Some((slot, (known, standing))) if member.supersedes(known) => {
+                self.supersede(slot, known, standing, gone(member), cx);
+            }
+            Some(_) => return Err(Reject::UnknownMember(member.id)),
+            None => {
+                self.enlist(self.me, gone(member), Source::Fetched, cx);
+                if self.list.find(member.id).is_some() {
+                    self.add_news(member.id);
+                } else {
+                    Self::tell_delta(cx, Delta::Confirmed(member));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A life that the list has is over.
+    fn bury(&mut self, slot: usize, member: Member, cx: &mut Context<'_, Self>) {
+        let Some(entry) = self.list.entry(slot) else {
+            return;
+        };
+        let revision = entry.revision;
+        if entry.standing.is_timed() {
+            cx.disarm(Timer::Suspicion(member.id));
+        }
+        self.list
+            .set_standing(slot, Standing::Left, revision, self.period);
+        self.add_news(member.id);
+        self.drop_probe_of(member.id, cx);
+        Self::tell_delta(cx, Delta::Confirmed(member));
+    }
+
     /// Asks a life that was put on the list for a rumour. Nobody else hears of that before it has been
     /// silent for a period.
     fn verify_newcomer(&mut self, member: Member, cx: &mut Context<'_, Self>) {
@@ -73,5 +130,14 @@ impl Membership {
             self.ask_who_it_is(member, cx);
             self.verify(member, cx);
         }
+    }
+}
+
+/// What is said of a life that is over for certain.
+fn gone(member: Member) -> Record {
+    Record {
+        member,
+        revision: 0,
+        claim: Claim::Left(Age::default()),
     }
 }

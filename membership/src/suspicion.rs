@@ -139,35 +139,6 @@ impl Membership {
         Self::tell_delta(cx, end_of(member, standing));
     }
 
-    /// An operator's word that a life is over. Others hear that it left, which is as final.
-    ///
-    /// # Errors
-    /// [`Reject::UnknownMember`], [`Reject::OwnMember`].
-    pub fn confirm(&mut self, member: Member, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        if member.id == self.me.id {
-            return Err(Reject::OwnMember(member.id));
-        }
-        let unknown = Reject::UnknownMember(member.id);
-        let slot = self.list.find(member.id).ok_or(unknown)?;
-        let entry = self.list.entry(slot).ok_or(unknown)?;
-        if entry.member() != member {
-            return Err(unknown);
-        }
-        if entry.standing == Standing::Left {
-            return Ok(());
-        }
-        let revision = entry.revision;
-        if entry.standing.is_timed() {
-            cx.disarm(Timer::Suspicion(member.id));
-        }
-        self.list
-            .set_standing(slot, Standing::Left, revision, self.period);
-        self.add_news(member.id);
-        self.drop_probe_of(member.id, cx);
-        Self::tell_delta(cx, Delta::Confirmed(member));
-        Ok(())
-    }
-
     /// Takes in what someone says about members: about us first, for it may give us another name,
     /// which makes every frame longer that is sent afterwards.
     pub(crate) fn merge_all(
@@ -465,7 +436,7 @@ impl Membership {
         }
     }
 
-    fn drop_probe_of(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+    pub(crate) fn drop_probe_of(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         if self
             .probe
             .as_ref()

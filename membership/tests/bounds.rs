@@ -342,7 +342,7 @@ fn refusals_say_why_and_change_nothing() {
             Reject::OwnMember(NodeId(0)),
         ),
         (
-            Command::Confirm(Member::new(1, 8)),
+            Command::Confirm(Member::new(1, 7 + (1 << 31))),
             Reject::UnknownMember(NodeId(1)),
         ),
         (

@@ -9,10 +9,12 @@
 
 mod lone;
 
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng as _;
 use lone::{Lone, pings, quiet};
-use selvedge_core::{Delta, Effect, Member};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Time};
 use selvedge_membership::{
-    Age, Body, Claim, Command, Config, Event, Membership, Message, Metadata, Record,
+    Age, Body, Claim, Command, Config, Event, Membership, Message, Metadata, Record, Reject, Status,
 };
 
 fn told(lone: &Lone) -> Vec<Delta> {
@@ -166,4 +168,86 @@ fn no_more_are_asked_after_in_a_period_than_others_may_tell_of() {
     assert_eq!(told(&lone).len(), 2);
     assert_eq!(lone.driver.machine().counters().hearsay_refused, 8);
     assert_eq!(lone.driver.machine().members().count(), 4);
+}
+
+/// What the list has of a node.
+fn listed(lone: &Lone, id: u64) -> Option<(Member, Status)> {
+    let view = lone.driver.machine().member(NodeId(id))?;
+    Some((view.member, view.status))
+}
+
+/// An operator's word works at once, also of whom only another protocol has met.
+#[test]
+fn a_life_that_was_never_listed_is_confirmed() {
+    let mut lone = Lone::new(quiet(), &[1]);
+    let gone = Member::new(9, 3);
+    lone.command(Command::Confirm(gone));
+    assert_eq!(told(&lone), [Delta::Left(gone)]);
+    assert_eq!(listed(&lone, 9), Some((gone, Status::Left)));
+    // The others hear of it.
+    lone.effects.clear();
+    lone.period(None);
+    let is_news = |it: &Effect<Membership>| match it {
+        Effect::Send { message, .. } => message
+            .records
+            .0
+            .iter()
+            .any(|it| it.member == gone && matches!(it.claim, Claim::Left(_))),
+        _ => false,
+    };
+    assert!(lone.effects.iter().any(is_news), "{:?}", lone.effects);
+    // A life before that is over as it is, and one after it is confirmed as well.
+    lone.effects.clear();
+    let (former, later) = (Member::new(9, 2), Member::new(9, 4));
+    lone.command(Command::Confirm(former));
+    assert_eq!(
+        (lone.effects.len(), listed(&lone, 9)),
+        (0, Some((gone, Status::Left)))
+    );
+    lone.command(Command::Confirm(later));
+    assert_eq!(told(&lone), [Delta::Left(later)]);
+    assert_eq!(listed(&lone, 9), Some((later, Status::Left)));
+}
+
+/// A life of which the list has an earlier one, that seems to be here.
+#[test]
+fn a_later_life_than_the_listed_one_is_confirmed() {
+    let mut lone = Lone::new(quiet(), &[1]);
+    let (listed_one, later) = (Member::new(2, 0), Member::new(2, 1));
+    lone.command(Command::Confirm(later));
+    assert_eq!(
+        told(&lone),
+        [Delta::Confirmed(listed_one), Delta::Left(later)]
+    );
+    assert_eq!(listed(&lone, 2), Some((later, Status::Left)));
+}
+
+/// It is told in any case, and takes the place of nobody that left before.
+#[test]
+fn whom_an_operator_confirms_is_told_also_where_there_is_no_room() {
+    let config = Config {
+        tombstone_limit: 1,
+        ..quiet()
+    };
+    let mut lone = Lone::new(config, &[1]);
+    let [first, second] = [8, 9].map(|id| Member::new(id, 0));
+    lone.command(Command::Confirm(first));
+    lone.command(Command::Confirm(second));
+    assert_eq!(told(&lone), [Delta::Left(first), Delta::Confirmed(second)]);
+    assert_eq!(
+        (listed(&lone, 8), listed(&lone, 9)),
+        (Some((first, Status::Left)), None)
+    );
+    assert_eq!(lone.driver.machine().counters().list_full, 1);
+}
+
+/// In no mesh there is nobody to tell.
+#[test]
+fn who_is_in_no_mesh_confirms_nobody_else() {
+    let machine = Membership::new(Member::new(1, 0), quiet()).unwrap();
+    let mut driver = Driver::new(machine);
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let confirm = Input::Command(Command::Confirm(Member::new(9, 3)));
+    let taken = driver.step(Time::ZERO, &mut rng, confirm, |_| ());
+    assert_eq!(taken, Err(Reject::NotJoined));
 }
