@@ -83,6 +83,9 @@ pub enum Reject {
     /// Others would take a good-bye for the end of what is held.
     #[error("this node waits for the section {0:?} or is inside: give Exit or Cancel first")]
     InUse(Name),
+    /// Others take the life for over already, so they let somebody else in.
+    #[error("this node says good-bye: wait until it has left, and join again to enter {0:?}")]
+    Leaving(Name),
 }
 
 impl Reject {

@@ -14,9 +14,9 @@
 //! | promise | under which assumption |
 //! |---|---|
 //! | sections, estimator and elections hear every delta, in order, and first of all who is on the list already | |
-//! | membership is asked after whoever a section waits for, or gave its OK, and of which it says neither that it is here nor that it is over ([`Inquire`](selvedge_membership::Command::Inquire)) | one at a time, each [`resend`](selvedge_camera::Config::resend) while a section waits, and each [`refresh`](selvedge_camera::Config::refresh) |
+//! | membership is asked after whoever a section waits for, or gave its OK, and of which it says neither that it is here nor that it is over ([`Inquire`](selvedge_membership::Command::Inquire)); what it says of the end of others among these is told to the sections again | one inquiry at a time, each [`resend`](selvedge_camera::Config::resend) while a section waits, and each [`refresh`](selvedge_camera::Config::refresh) |
 //! | they belong to one life: when membership takes a later one they begin anew ([`Event::Present`]), and what was held is lost | |
-//! | a node does not say good-bye while it waits for a section or is inside | it is asked to by [`Command::Membership`] |
+//! | a node does not say good-bye while it waits for a section or is inside, and does not enter afterwards | it is asked to by [`Command::Membership`] |
 //! | estimates raise the bound of all sections and never lower it | [`Counting`] |
 //! | a node that hears of no leader gets one without being asked: see [`Election::patience`] | it is not zero |
 //! | each part of a mesh that was cut in two gets a leader, and one of the two leads all when they meet | the same; few elections |

@@ -9,7 +9,7 @@ use selvedge_celect::{self as celect, Ballot, Celect, Lowest};
 use selvedge_core::{
     Context, Delta, Input, Machine, Member, Nested, Sha256Sortition, Span, Time, Untracked,
 };
-use selvedge_membership::{self as membership, Membership, Status};
+use selvedge_membership::{self as membership, Membership, Phase, Status};
 use thiserror::Error;
 
 use crate::{Command, Event, Message, Reject, Timer};
@@ -281,7 +281,7 @@ impl Mesh {
         self.tolerate_all(cx);
     }
 
-    fn ask_sections(
+    pub(super) fn ask_sections(
         &mut self,
         input: Input<Sections>,
         cx: &mut Context<'_, Self>,
@@ -405,6 +405,11 @@ impl Mesh {
                     return Err(Reject::InUse(name));
                 }
                 self.ask_membership(Input::Command(command), cx)
+            }
+            Command::Sections(sections::Command::Enter(name))
+                if self.membership().phase() == Phase::Leaving =>
+            {
+                Err(Reject::Leaving(name))
             }
             Command::Sections(command) => {
                 let bound = match command {

@@ -126,6 +126,19 @@ fn nobody_says_good_bye_while_inside() {
     network.command(0, leave()).unwrap();
 }
 
+/// Others take the life for over as soon as they hear its good-bye, and let somebody else in.
+#[test]
+fn nobody_enters_after_good_bye() {
+    let mut network = mesh(3, &exclusion(3, Span::ZERO));
+    network.run_for(Span::secs(10));
+    ask(&mut network, 0, open());
+    let leave = Command::Membership(membership::Command::Leave);
+    network.command(0, leave).unwrap();
+    let late = network.command(0, Command::Sections(sections::Command::Enter(name())));
+    let why = Reject::Leaving(name());
+    assert_eq!(late, Err(CallError::Refused { node: 0, why }));
+}
+
 /// The estimate's upper bound becomes that of all sections, if it is higher.
 #[test]
 fn estimates_raise_the_bound_and_never_lower_it() {
