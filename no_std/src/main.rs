@@ -18,6 +18,7 @@ use core::ffi::{c_char, c_int};
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use selvedge::{Mesh, decode, encode};
 use selvedge_camera::Camera;
 use selvedge_camera::sections::{self, Name, Sections};
 use selvedge_celect::{Celect, Lowest};
@@ -37,6 +38,7 @@ extern "C" fn main(_count: c_int, _arguments: *const *const c_char) -> c_int {
         sections_work(),
         celect_works(),
         safehome_works(),
+        node_works(),
     ];
     c_int::from(!parts.into_iter().all(|works| works))
 }
@@ -86,6 +88,34 @@ fn membership_works() -> bool {
         }
     }
     answered
+}
+
+/// A node of a mesh asks a seed to be let in, in a frame that can be read.
+fn node_works() -> bool {
+    let me = Member::new(1, 1);
+    let config = Config::radio();
+    let budget = usize::from(config.frame_budget);
+    let Ok(node) = Mesh::new(me, config, None, None) else {
+        return false;
+    };
+    let seeds = [NodeId(2)].into();
+    let join = selvedge::Command::Membership(Command::Join { seeds });
+    let mut frames = Vec::new();
+    let mut works = Driver::new(node)
+        .step(Time::ZERO, &mut Steps(0), Input::Command(join), |effect| {
+            if let Effect::Send { message, .. } = effect {
+                let mut frame = Vec::new();
+                let written = encode(me, &message, budget, &mut frame).is_ok();
+                frames.push((written, message, frame));
+            }
+        })
+        .is_ok();
+    works &= !frames.is_empty();
+    for (written, message, frame) in frames {
+        let read = decode(message.kind(), &frame, budget);
+        works &= written && read.is_ok_and(|it| it.from == me && it.message == message);
+    }
+    works
 }
 
 /// A node asks another one, and is inside when it has said OK.
