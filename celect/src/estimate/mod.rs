@@ -52,7 +52,7 @@
 //! come. Whoever is missing most in one half is counted in the other one, with
 //! k1 + k2 (P - s1) / s2, whose mean is that node's true number; so with the halves exchanged, and
 //! the mean of both. What bias is left comes of taking a node that is not the worst one: it is
-//! downward. `celect/tests/estimate.rs` measures it at N = 128, c = 13:
+//! downward. `celect/tests/all/estimate.rs` measures it at N = 128, c = 13:
 //!
 //! | misses | s | paper's | this |
 //! |---|---|---|---|

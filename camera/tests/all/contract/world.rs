@@ -1,0 +1,287 @@
+//! Nodes, their hosts, and what is under way between them.
+
+use alloc::collections::BTreeMap;
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_camera::{Camera, Command, Message};
+use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, Span, Time};
+
+use crate::contract::plan::Plan;
+use crate::contract::watch::{Stand, Watch};
+
+/// What a node's membership has told of a life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    Listed,
+    Failed,
+    Over,
+}
+
+pub(crate) struct Node {
+    /// Which of the watched lives it is.
+    pub(crate) life: usize,
+    pub(crate) driver: Driver<Camera>,
+    pub(crate) sleeps: bool,
+    inbox: Vec<Packet>,
+    pub(crate) told: BTreeMap<Member, View>,
+    began: Time,
+    /// When its application gives the next command, while there is calm.
+    pub(crate) acts_at: Option<Time>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    from: Member,
+    pub(crate) source: usize,
+    pub(crate) target: usize,
+    message: Message,
+}
+
+pub(crate) struct World<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) rng: ChaCha8Rng,
+    /// True time.
+    pub(crate) now: Time,
+    pub(crate) nodes: Vec<Option<Node>>,
+    /// The life that the next node at a place begins.
+    lives: Vec<u32>,
+    /// What is under way and comes when it is called for.
+    pub(crate) wire: Vec<Packet>,
+    /// What is under way and comes by itself, by when and in which order it was sent.
+    pub(crate) mail: BTreeMap<(Time, u64), Packet>,
+    /// Whether messages come by themselves, and how many of 1,000 are lost.
+    pub(crate) flows: Option<u64>,
+    pub(crate) sent: u64,
+    pub(crate) watch: Watch,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(plan: &'a Plan) -> Self {
+        let count = plan.settings.len();
+        let mut world = Self {
+            plan,
+            rng: ChaCha8Rng::seed_from_u64(!plan.seed),
+            now: Time(1),
+            nodes: (0..count).map(|_| None).collect(),
+            lives: vec![0; count],
+            wire: Vec::new(),
+            mail: BTreeMap::new(),
+            flows: None,
+            sent: 0,
+            watch: Watch::new(plan.bound),
+        };
+        for place in 0..count {
+            world.start(place);
+        }
+        for place in 0..count {
+            for other in 0..count {
+                let knows = plan.know_all.0 || world.rng.below(3) > 0;
+                if let (true, Some(whom)) = (knows, world.member(other)) {
+                    world.membership(place, Delta::Joined(whom));
+                }
+            }
+        }
+        world
+    }
+
+    /// A node begins, if the bound allows one more life.
+    pub(crate) fn start(&mut self, place: usize) {
+        if self.nodes[place].is_some() || !self.watch.has_room() {
+            return;
+        }
+        let me = Member::new(place as u64 + 1, self.lives[place]);
+        self.lives[place] += 1;
+        let config = self.plan.settings[place];
+        self.nodes[place] = Some(Node {
+            life: self.watch.begin(me, config),
+            driver: Driver::new(Camera::new(me, config).unwrap()),
+            sleeps: false,
+            inbox: Vec::new(),
+            told: BTreeMap::new(),
+            began: self.now,
+            acts_at: None,
+        });
+    }
+
+    pub(crate) fn crash(&mut self, place: usize) {
+        if let Some(node) = self.nodes[place].take() {
+            self.watch.end(node.life);
+        }
+    }
+
+    pub(crate) fn member(&self, place: usize) -> Option<Member> {
+        let node = self.nodes[place].as_ref()?;
+        Some(self.watch.lives[node.life].me)
+    }
+
+    pub(crate) fn stand(&self, place: usize) -> Option<Stand> {
+        let node = self.nodes[place].as_ref()?;
+        Some(self.watch.lives[node.life].stand)
+    }
+
+    pub(crate) fn command(&mut self, place: usize, command: Command) {
+        let Some(life) = self.nodes[place].as_ref().map(|node| node.life) else {
+            return;
+        };
+        let refused = self.watch.command(life, command);
+        let reject = self.take(place, Input::Command(command)).err();
+        assert_eq!(reject, refused, "{command:?}");
+    }
+
+    /// Membership tells a node something, if core's contract allows it.
+    pub(crate) fn membership(&mut self, place: usize, delta: Delta) {
+        let whom = delta.member();
+        let is_alive = self.watch.is_alive(whom);
+        let Some(node) = &mut self.nodes[place] else {
+            return;
+        };
+        let me = self.watch.lives[node.life].me;
+        let told = node.told.get(&whom).copied();
+        let knows_later = node.told.keys().any(|it| it.supersedes(whom));
+        let is_sound = match delta {
+            Delta::Joined(_) => {
+                whom.id != me.id && matches!(told, None | Some(View::Failed)) && !knows_later
+            }
+            Delta::Refuted(_) => matches!(told, Some(View::Listed | View::Failed)),
+            Delta::Suspected(_) | Delta::Failed(_) => whom != me,
+            Delta::Left(_) | Delta::Confirmed(_) => !is_alive && told != Some(View::Over),
+        };
+        if !is_sound {
+            return;
+        }
+        let view = match delta {
+            Delta::Joined(_) | Delta::Refuted(_) => Some(View::Listed),
+            Delta::Failed(_) if told == Some(View::Listed) => Some(View::Failed),
+            Delta::Failed(_) | Delta::Suspected(_) => told,
+            Delta::Left(_) | Delta::Confirmed(_) => Some(View::Over),
+        };
+        if let Some(view) = view {
+            node.told.insert(whom, view);
+        }
+        self.take(place, Input::Membership(delta)).unwrap();
+    }
+
+    /// A message reaches a node in whichever life it is.
+    pub(crate) fn arrive(&mut self, packet: Packet) {
+        let place = packet.target;
+        let Some(node) = &mut self.nodes[place] else {
+            return;
+        };
+        if node.sleeps {
+            node.inbox.push(packet);
+            return;
+        }
+        let Packet { from, message, .. } = packet;
+        self.watch.hears(node.life, from, &message);
+        // No sound message is refused.
+        self.take(place, Input::Message { from, message }).unwrap();
+    }
+
+    pub(crate) fn expire(&mut self, place: usize) {
+        let now = self.clock(place);
+        let Some(node) = &mut self.nodes[place] else {
+            return;
+        };
+        let mut effects = Vec::new();
+        node.driver
+            .expire(now, &mut self.rng, |it| effects.push(it));
+        assert_eq!(node.driver.refused_ticks(), 0);
+        self.carry_out(place, effects);
+    }
+
+    /// Timers that are late, and all that arrived meanwhile, in either order.
+    pub(crate) fn wake(&mut self, place: usize) {
+        let Some(node) = &mut self.nodes[place] else {
+            return;
+        };
+        if !core::mem::take(&mut node.sleeps) {
+            return;
+        }
+        let inbox = core::mem::take(&mut node.inbox);
+        self.watch.tally.slept += 1;
+        if self.rng.below(2) == 0 {
+            self.expire(place);
+        }
+        for packet in inbox {
+            self.arrive(packet);
+        }
+        self.expire(place);
+    }
+
+    /// A node's own clock.
+    fn clock(&self, place: usize) -> Time {
+        let (units, of) = self.plan.paces[place];
+        let began = self.nodes[place].as_ref().map_or(self.now, |it| it.began);
+        Time(self.now.since(began).0 * units / of)
+    }
+
+    /// When a node's timer is due, in true time.
+    pub(crate) fn due(&self, place: usize) -> Option<Time> {
+        let node = self.nodes[place].as_ref()?;
+        let (units, of) = self.plan.paces[place];
+        let deadline = node.driver.deadline()?;
+        Some(node.began + Span((deadline.0 * of).div_ceil(units)))
+    }
+
+    fn take(&mut self, place: usize, input: Input<Camera>) -> Result<(), selvedge_camera::Reject> {
+        let now = self.clock(place);
+        let Some(node) = &mut self.nodes[place] else {
+            return Ok(());
+        };
+        let mut effects = Vec::new();
+        node.driver
+            .step(now, &mut self.rng, input, |it| effects.push(it))?;
+        self.carry_out(place, effects);
+        Ok(())
+    }
+
+    fn carry_out(&mut self, place: usize, effects: Vec<Effect<Camera>>) {
+        let Some(life) = self.nodes[place].as_ref().map(|node| node.life) else {
+            return;
+        };
+        for effect in effects {
+            match effect {
+                Effect::Send { to, message } => {
+                    let target = (to.id.0 - 1) as usize;
+                    assert_ne!(target, place);
+                    self.send(life, (place, target), message);
+                }
+                Effect::Multicast { message } => {
+                    for target in (0..self.nodes.len()).filter(|&it| it != place) {
+                        self.send(life, (place, target), message.clone());
+                    }
+                }
+                Effect::Event(event) => self.watch.tells(life, event),
+            }
+        }
+        if let Some(node) = &self.nodes[place] {
+            self.watch.looks(life, node.driver.machine());
+        }
+    }
+
+    fn send(&mut self, life: usize, (source, target): (usize, usize), message: Message) {
+        self.watch.sends(life, &message);
+        self.sent += 1;
+        let packet = Packet {
+            from: self.watch.lives[life].me,
+            source,
+            target,
+            message,
+        };
+        match self.flows {
+            None => self.wire.push(packet),
+            Some(loss) => {
+                if self.rng.below(1_000) >= loss {
+                    let delay = Span(1 + self.rng.below(self.plan.delay.0));
+                    self.post(delay, packet);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn post(&mut self, delay: Span, packet: Packet) {
+        self.sent += 1;
+        self.mail.insert((self.now + delay, self.sent), packet);
+    }
+}

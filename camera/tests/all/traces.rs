@@ -1,0 +1,59 @@
+//! Whole meshes through random histories: what nodes believe of each other comes from recorded runs
+//! of the membership protocol under churn, loss and partitions, so it is wrong as it is wrong in
+//! practice.
+//!
+//! Every history ends with faults over; then everyone who still wants to enter must get in. With
+//! `SELVEDGE_HISTORIES` set to a number, each test runs so many.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::std_instead_of_alloc,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+use crate::history;
+
+use history::{Counts, Family, run};
+use selvedge_sim::histories;
+
+use std::env;
+
+/// Runs as many as are asked for, `usual` if not told; returns what was seen in all of them, or
+/// `None` when they were fewer than usual, which need not show everything.
+fn run_all(family: Family, usual: u64) -> Option<Counts> {
+    let many = env::var("SELVEDGE_HISTORIES").map_or(usual, |text| {
+        text.parse()
+            .expect("SELVEDGE_HISTORIES: expected a number of histories")
+    });
+    let mut all = Counts::default();
+    let ran = histories(0..many, |seed| all.add(&run(family, seed)));
+    println!("{ran} histories: {all:#?}");
+    (ran >= usual).then_some(all)
+}
+
+/// Nobody is inside with another, tokens rise, and everyone is served, whatever the membership
+/// service believes.
+#[test]
+fn one_at_a_time_is_inside_and_all_are_served() {
+    let Some(all) = run_all(Family::Certain, 1_000) else {
+        return;
+    };
+    all.assert_each_happened();
+}
+
+/// With a takeover two may be inside, but one of them was passed over, and is told so.
+#[test]
+fn who_was_passed_over_is_told_and_its_writes_are_refused() {
+    let Some(all) = run_all(Family::Takeover, 1_000) else {
+        return;
+    };
+    all.assert_each_happened();
+    assert!(all.passed_over > 0, "nobody was passed over");
+    assert!(all.two_inside > 0, "a holder was never passed over");
+    assert!(all.fenced > 0, "no holder was told");
+    assert!(all.refused_writes > 0, "no write was refused");
+}

@@ -1,0 +1,75 @@
+//! What initiators report to the leader.
+
+use super::*;
+
+#[test]
+fn feedback_of_initiators_becomes_a_bound_and_is_forgotten_with_the_leader() {
+    let feedback = Estimation {
+        source: Source::Feedback,
+        pool: 20,
+        valid: Span::secs(10_000),
+        ..usual()
+    };
+    // 4 of 20 lists lack node 1, who leads.
+    let lacks = [(2, 1), (3, 1), (4, 1), (5, 1)];
+    for protocol in [Protocol::Base, Protocol::Optimistic, Protocol::Lean] {
+        let config = Config {
+            protocol,
+            ..config(feedback)
+        };
+        let mut mesh = Mesh::lacking(20, config, &lacks);
+        mesh.fate = Box::new(|(_, _, message), _| {
+            1 + usize::from(matches!(message, Message::Feedback { .. }))
+        });
+        for nth in 0..20 {
+            assert_eq!(mesh.tolerates(1), (9, None), "{nth} of 20");
+            mesh.command(1 + nth % 20, Command::Elect);
+            mesh.pass(Span::secs(5));
+        }
+        let (c, miss) = mesh.tolerates(1);
+        assert!(
+            (5..=9).contains(&c) && miss == Some(MISS),
+            "{protocol:?} {c}"
+        );
+        for id in 2..=20 {
+            assert_eq!(mesh.tolerates(id), (c, miss), "{id}");
+        }
+        // Each reported twice, and counted once: 19, for the leader itself does not.
+        assert!(mesh.nodes[0].machine().counters().stale >= 19);
+        for id in 2..=20 {
+            mesh.tell(id, Delta::Failed(member(1)));
+            assert_eq!(mesh.tolerates(id), (9, None), "{id}");
+        }
+    }
+}
+
+/// What initiators report is of one leader: an election that ends with another one rests on it, and
+/// does not say that it is safe.
+#[test]
+fn feedback_says_nothing_of_an_election_that_replaces_the_leader() {
+    let feedback = Estimation {
+        source: Source::Feedback,
+        pool: 1,
+        valid: Span::secs(10_000),
+        ..usual()
+    };
+    let mut mesh = Mesh::lacking(12, config(feedback), &[]);
+    mesh.command(5, Command::Elect);
+    mesh.pass(Span::secs(5));
+    assert!(mesh.tolerates(5).1.is_some());
+    // 1 is gone, and nobody has heard so.
+    mesh.fate = Box::new(|(_, _, message), _| {
+        usize::from(!matches!(message, Message::Leader { leader, .. } if leader.id.0 == 1))
+    });
+    for id in 2..=12 {
+        mesh.tell(id, Delta::Suspected(member(1)));
+    }
+    mesh.command(5, Command::Elect);
+    mesh.pass(Span::secs(30));
+    assert_eq!(mesh.nodes[4].machine().leader().unwrap().0, member(2));
+    let misses = mesh.told(|it| match it {
+        (5, Event::Concluded { miss, .. }) => Some(miss.is_some()),
+        _ => None,
+    });
+    assert_eq!(misses, [false, false]);
+}

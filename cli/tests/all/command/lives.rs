@@ -1,0 +1,41 @@
+//! Lives of one node, one after another.
+
+use selvedge_core::Incarnation;
+use serde_json::Value;
+
+use crate::command::running::{Running, SELVEDGE};
+
+/// No restart is too fast: each life is later than the one before, though nobody remembers that.
+#[test]
+fn a_node_that_is_killed_and_started_again_at_once_has_a_later_life() {
+    let mut former: Option<Incarnation> = None;
+    for start in 0..8 {
+        let arguments = ["node", "--plain", "--json", "--id", "7"];
+        let listen = ["--listen", "127.0.0.1:0"];
+        let mut node = Running::start(SELVEDGE, &[&arguments[..], &listen].concat());
+        let line: Value = serde_json::from_str(&node.wait_for("\"identity\"")).unwrap();
+        let number = line["incarnation"].as_u64().unwrap();
+        let life = Incarnation(u32::try_from(number).unwrap());
+        if let Some(former) = former {
+            assert!(
+                life.newer_than(former),
+                "start {start}: {life:?} after {former:?}"
+            );
+        }
+        former = Some(life);
+        // To drop it is to kill it.
+    }
+}
+
+/// From when on others may hear of a node, it says good-bye.
+#[cfg(unix)]
+#[test]
+fn a_node_that_is_asked_to_go_as_soon_as_it_listens_says_good_bye() {
+    for start in 0..30 {
+        let arguments = ["node", "--plain", "--listen", "127.0.0.1:0"];
+        let mut node = Running::start(SELVEDGE, &arguments);
+        node.wait_for("listens at");
+        let status = node.interrupt();
+        assert!(status.success(), "start {start}: {status}");
+    }
+}

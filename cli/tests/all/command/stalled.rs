@@ -1,0 +1,311 @@
+//! `selvedge node` with an output that nobody reads.
+
+use std::io::{BufRead, BufReader, PipeReader, Read, Write, pipe};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::pipe::fcntl_setpipe_size;
+use selvedge_core::{Delta, Member, NodeId, Span};
+use selvedge_membership::{Command as Ask, Config, Event};
+use selvedge_udp::{Clock, Host, Seen, Setup, Told, Weather};
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep};
+
+use crate::command::running::{Folder, Running, SELVEDGE};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The node that nobody reads.
+const ID: NodeId = NodeId(7);
+/// Several times what pipe and queue hold.
+const LINES: usize = 2_000;
+
+/// A node whose output goes into a pipe of one page. It is killed when dropped.
+struct Unread {
+    child: Child,
+    output: BufReader<PipeReader>,
+}
+
+impl Unread {
+    /// Starts it and reads how it is reached, and nothing after that.
+    fn start() -> (Self, SocketAddr) {
+        let (reader, writer) = pipe().unwrap();
+        fcntl_setpipe_size(&writer, 4_096).unwrap();
+        let child = Command::new(SELVEDGE)
+            .args(["node", "--plain", "--json", "--period", "100", "--id", "7"])
+            .args(["--listen", "127.0.0.1:0"])
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::with_capacity(1, reader);
+        let mut node = Self { child, output };
+        let line = node.read("listens");
+        let said = line["said"].as_str().unwrap();
+        let address = said.split_whitespace().last().unwrap().parse().unwrap();
+        (node, address)
+    }
+
+    /// Reads up to a line of this event.
+    fn read(&mut self, event: &str) -> Value {
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "it ended");
+            let line: Value = serde_json::from_str(&line).unwrap();
+            if line["event"] == event {
+                return line;
+            }
+        }
+    }
+
+    /// Presses Ctrl-C, and says what came on the standard error until the end.
+    fn interrupt(&mut self) -> String {
+        interrupt(&mut self.child)
+    }
+
+    /// The same, and what came on the standard output meanwhile.
+    fn interrupt_and_read(&mut self) -> (String, Vec<Value>) {
+        let Self { child, output } = self;
+        std::thread::scope(|scope| {
+            let rest = scope.spawn(|| {
+                let lines = output.lines().map_while(Result::ok);
+                lines
+                    .map(|line| serde_json::from_str(&line).unwrap())
+                    .collect()
+            });
+            (interrupt(child), rest.join().unwrap())
+        })
+    }
+}
+
+fn interrupt(child: &mut Child) -> String {
+    let id = child.id().to_string();
+    let kill = Command::new("kill").args(["-INT", &id]).status();
+    assert!(kill.unwrap().success());
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        assert!(begun.elapsed() < PATIENCE, "it does not end");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let mut complaint = String::new();
+    let stderr = child.stderr.as_mut().unwrap();
+    stderr.read_to_string(&mut complaint).unwrap();
+    assert!(status.success(), "{complaint}");
+    complaint
+}
+
+impl Drop for Unread {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Others that give the node much to say.
+struct Others {
+    hosts: Vec<Host>,
+    seen: mpsc::Receiver<Seen>,
+}
+
+impl Others {
+    async fn join(address: SocketAddr) -> Self {
+        let weather = watch::Sender::new(Weather::fair());
+        let (events, seen) = mpsc::channel(1 << 16);
+        let mut hosts = Vec::new();
+        for id in 1..=4 {
+            let setup = Setup {
+                me: Member::new(id, 0),
+                listen: "127.0.0.1:0".parse().unwrap(),
+                socket: None,
+                advertise: Vec::new(),
+                seeds: vec![address.into()],
+                config: Config {
+                    period: Span::millis(100),
+                    jitter: Span::millis(10),
+                    probe_timeout: Span::millis(30),
+                    ..Config::default()
+                },
+                exclusion: None,
+                election: None,
+                seal: None,
+                seed: Some(id),
+                clock: Clock::start(),
+                weather: weather.subscribe(),
+                events: events.clone(),
+            };
+            hosts.push(Host::start(setup).await.unwrap());
+        }
+        let mut others = Self { hosts, seen };
+        let begun = Instant::now();
+        while others.live().await < others.hosts.len() + 1 {
+            assert!(begun.elapsed() < PATIENCE, "they do not meet");
+            sleep(Duration::from_millis(20)).await;
+        }
+        while others.seen.try_recv().is_ok() {}
+        others
+    }
+
+    /// The shortest list, counted without those that are declared failed.
+    async fn live(&self) -> usize {
+        let mut live = usize::MAX;
+        for host in &self.hosts {
+            let list = host.members().await.unwrap();
+            live = live.min(list.iter().filter(|it| it.status.is_live()).count());
+        }
+        live
+    }
+
+    /// Makes the node write so many lines.
+    async fn chatter(&self, lines: usize) {
+        let begun = Instant::now();
+        let mut told = 0;
+        while told < lines {
+            assert!(begun.elapsed() < PATIENCE, "{told} of {lines} lines");
+            for host in &self.hosts {
+                while host.command(Ask::Broadcast([].into())).await.is_ok() {
+                    told += 1;
+                }
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    fn failures(&mut self) -> usize {
+        let mut failures = 0;
+        while let Ok(seen) = self.seen.try_recv() {
+            failures += usize::from(matches!(
+                seen.event,
+                Told::Membership(Event::Membership(Delta::Failed(member))) if member.id == ID
+            ));
+        }
+        failures
+    }
+}
+
+fn on_runtime<T>(test: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(test)
+}
+
+/// The nodes of a demo go on while nobody reads their story.
+#[test]
+fn a_demo_that_nobody_reads_ends_and_judges_itself() {
+    let (unread, mut writer) = pipe().unwrap();
+    fcntl_setpipe_size(&writer, 4_096).unwrap();
+    // It is full from the beginning.
+    writer.write_all(&[b'.'; 4_096]).unwrap();
+    let folder = Folder::new("demo-unread");
+    let page = folder.path("page.html");
+    let mut child = Command::new(SELVEDGE)
+        .args(["demo", "--nodes", "8", "--seed", "5", "--period", "60"])
+        .args(["--json", "--out", &page])
+        .stdout(Stdio::piped())
+        .stderr(writer)
+        .spawn()
+        .unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let (sender, table) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut table = String::new();
+        output.read_to_string(&mut table).unwrap();
+        sender.send(table).unwrap();
+    });
+    let table = table.recv_timeout(PATIENCE);
+    child.kill().ok();
+    child.wait().unwrap();
+    drop(unread);
+    let table: Vec<Value> = serde_json::from_str(&table.unwrap()).unwrap();
+    for always in ["ballot", "fencing", "overlap", "tokens", "frame", "faulty"] {
+        let row = table.iter().find(|row| row["id"] == always).unwrap();
+        assert_eq!(row["held"], true, "{row:#}");
+    }
+}
+
+/// How many lines are missing, as the last words on the standard error say.
+fn told_missing(complaint: &str) -> u64 {
+    let words = complaint.split_whitespace();
+    let mut numbers = words.filter_map(|word| word.parse().ok());
+    numbers
+        .next_back()
+        .unwrap_or_else(|| panic!("{complaint:?}"))
+}
+
+#[test]
+fn a_node_that_nobody_reads_is_not_declared_failed_and_says_what_is_missing() {
+    let (mut node, address) = Unread::start();
+    on_runtime(async {
+        let mut others = Others::join(address).await;
+        others.chatter(LINES).await;
+        assert_eq!((others.failures(), others.live().await), (0, 5));
+        // The reader is back.
+        let gap = tokio::task::spawn_blocking(move || {
+            let gap = node.read("dropped");
+            node.read("traffic");
+            let (complaint, rest) = node.interrupt_and_read();
+            let mut gaps = rest.into_iter().filter(|line| line["event"] == "dropped");
+            let gap = gaps.next_back().unwrap_or(gap);
+            assert_eq!(
+                told_missing(&complaint),
+                gap["dropped_in_all"].as_u64().unwrap()
+            );
+            gap
+        });
+        let gap = gap.await.unwrap();
+        assert!(gap["dropped"].as_u64() > Some(0));
+        assert!(
+            gap["said"].as_str().unwrap().contains("nobody read"),
+            "{gap}"
+        );
+        assert_eq!(others.failures(), 0);
+    });
+}
+
+#[test]
+fn a_node_that_nobody_reads_ends_when_it_is_asked_to() {
+    let (mut node, address) = Unread::start();
+    on_runtime(async {
+        let mut others = Others::join(address).await;
+        others.chatter(LINES).await;
+        let complaint = tokio::task::spawn_blocking(move || node.interrupt());
+        let complaint = complaint.await.unwrap();
+        assert!(told_missing(&complaint) > 500, "{complaint}");
+        assert_eq!(others.failures(), 0);
+    });
+}
+
+/// A process that was stopped, or a machine that was: what it sent is said once, and not once for
+/// each second that it slept.
+#[test]
+fn a_node_that_slept_says_what_it_sent_once() {
+    let folder = Folder::new("slept");
+    let key = folder.key("mesh.key");
+    let mut node = Running::start(
+        SELVEDGE,
+        &["node", "--json", "--key", &key, "--listen", "127.0.0.1:0"],
+    );
+    node.wait_for("\"traffic\"");
+    node.signal("STOP");
+    let asleep = Duration::from_secs(4);
+    std::thread::sleep(asleep);
+    node.signal("CONT");
+    // What was in the pipe, one that is late, and those of the time that it is awake.
+    let awake = Duration::from_millis(2_500);
+    std::thread::sleep(awake);
+    let mut reports = Vec::new();
+    for line in node.said_by_now() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        if line["event"] == "traffic" {
+            reports.push(line["at_us"].as_u64().unwrap());
+        }
+    }
+    assert!(reports.len() >= 2, "{reports:?}");
+    let quick = reports.windows(2).filter(|it| it[1] - it[0] < 100_000);
+    assert!(quick.count() < 2, "{reports:?}");
+}

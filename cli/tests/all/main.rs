@@ -1,0 +1,6 @@
+//! All tests of the crate in one program, which is quicker to build than many.
+
+mod command;
+mod demo;
+mod namespaces;
+mod promises;

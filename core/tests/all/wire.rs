@@ -1,0 +1,107 @@
+//! What an envelope takes in memory: what it holds, whatever it claims.
+
+#![cfg(feature = "serde")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+extern crate alloc;
+
+use alloc::sync::Arc;
+
+use crate::allocator::peak;
+use selvedge_core::Member;
+use selvedge_core::wire::{Envelope, List};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+type Members = List<Member, 2>;
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Boxed(#[serde(with = "selvedge_core::wire::items")] Box<[Member]>);
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Shared(#[serde(with = "selvedge_core::wire::items")] Arc<[Member]>);
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Grown(#[serde(with = "selvedge_core::wire::items")] Vec<Member>);
+
+fn member(id: u64) -> Member {
+    Member::new(id, 0)
+}
+
+/// A frame's body that claims so many members and holds these.
+fn claiming(claim: u64, held: &[Member]) -> Vec<u8> {
+    let from = member(1);
+    let front = postcard::to_allocvec(&Envelope {
+        from,
+        message: claim,
+    });
+    held.iter().fold(front.unwrap(), |body, it| {
+        postcard::to_extend(it, body).unwrap()
+    })
+}
+
+/// What is read from these bytes, and how much memory that took.
+fn read<T: DeserializeOwned>(body: &[u8]) -> (Option<T>, usize) {
+    let (envelope, memory) = peak(|| postcard::from_bytes::<Envelope<T>>(body).ok());
+    (envelope.map(|it| it.message), memory)
+}
+
+fn takes_what_it_holds<T: DeserializeOwned + Serialize + PartialEq + core::fmt::Debug>(
+    list: impl Fn(&[Member]) -> T,
+) {
+    for len in 0..100 {
+        let members: Vec<Member> = (0..len).map(member).collect();
+        let (read_back, honest) = read::<T>(&claiming(len, &members));
+        assert_eq!(read_back, Some(list(&members)));
+        // A list that grows has room for twice its items or for four, and to move them into one
+        // that is shared takes as much as they do, and two counters.
+        let room = (2 * members.len()).max(4) + members.len();
+        let most = room * size_of::<Member>() + 2 * size_of::<usize>();
+        assert!(honest <= most, "{honest} bytes for {len} members");
+        for claim in [len + 1, 2 * len + 1, 1_000, 1 << 32, u64::MAX] {
+            // Behind the members is nothing, or what nobody can be read from: so many bytes that an
+            // encoding of so many members may be among them.
+            for rest in [0, 2_000] {
+                let mut body = claiming(claim, &members);
+                body.extend(core::iter::repeat_n(0xff, rest));
+                let (refused, memory) = read::<T>(&body);
+                assert_eq!(refused, None);
+                assert!(
+                    memory <= honest,
+                    "{memory} bytes for {len} members where {claim} are claimed, not {honest}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_list_takes_what_it_holds_and_not_what_it_claims() {
+    takes_what_it_holds::<Members>(|members| members.iter().copied().collect());
+    takes_what_it_holds(|members| Boxed(members.into()));
+    takes_what_it_holds(|members| Shared(members.into()));
+    takes_what_it_holds(|members| Grown(members.into()));
+}
+
+/// So that the test above means something.
+#[test]
+fn a_vec_takes_what_is_claimed() {
+    let mut body = claiming(1_000, &[]);
+    body.extend([0xff; 2_000]);
+    let (refused, memory) = read::<Vec<Member>>(&body);
+    assert_eq!((refused, memory), (None, 1_000 * size_of::<Member>()));
+}
+
+#[test]
+fn a_list_is_encoded_as_a_slice_is() {
+    for len in [0, 1, 2, 3, 127, 128] {
+        let members: Vec<Member> = (0..len).map(member).collect();
+        let slice = postcard::to_allocvec(&members).unwrap();
+        let list: Members = members.iter().copied().collect();
+        assert_eq!(postcard::to_allocvec(&list).unwrap(), slice);
+        assert_eq!(
+            postcard::to_allocvec(&Shared(members.into())).unwrap(),
+            slice
+        );
+    }
+}

@@ -1,0 +1,231 @@
+//! What fits a frame: the longest metadata, and what was stored under larger budgets.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unreachable,
+    reason = "a test fails by panicking"
+)]
+
+use crate::ring;
+
+use ring::{Ring, plain};
+use selvedge_core::{Driver, Input, Member, NodeId};
+use selvedge_membership::{
+    Body, Broadcast, Claim, Command, Config, ConfigError, Event, Key, Membership, Message,
+    Metadata, Record, Reject,
+};
+
+/// The longest metadata, or the longest broadcast, that a budget allows.
+fn longest(frame_budget: u16) -> u16 {
+    let config = Config {
+        frame_budget,
+        metadata_limit: u16::MAX,
+        broadcast_len: 0,
+        ..plain()
+    };
+    match Membership::new(Member::new(0, 7), config) {
+        Err(ConfigError::Range { high, .. }) => high.try_into().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// All that a budget allows.
+fn widest(frame_budget: u16) -> Config {
+    let longest = longest(frame_budget);
+    Config {
+        frame_budget,
+        metadata_limit: longest,
+        broadcast_len: longest,
+        ..plain()
+    }
+}
+
+fn bytes(len: u16) -> Metadata {
+    Metadata(vec![0xab; len.into()].into())
+}
+
+/// The id, the incarnation, the revision and the keys of the page are as long as there are.
+#[test]
+fn the_longest_metadata_fits_a_page_at_every_budget() {
+    let upper = Key(1 << 63);
+    for budget in (96..260).chain([1_400, 16_500, u16::MAX]) {
+        let config = widest(budget);
+        let mut ring = Ring::new(1, &config);
+        let me = Member::new(u64::MAX, u32::MAX);
+        ring.nodes[0] = Driver::new(Membership::new(me, config.clone()).unwrap());
+        ring.command(0, Command::Join { seeds: vec![] }).unwrap();
+        let others: Vec<Member> = (1..9)
+            .map(|below| Member::new(u64::MAX - below, u32::MAX))
+            .collect();
+        for &member in &others {
+            let mut message = Message::bare(Body::Unlucky);
+            message.records.0.push(Record {
+                member,
+                revision: u32::MAX,
+                claim: Claim::Alive(bytes(config.metadata_limit)),
+            });
+            let from = Member::new(1, 0);
+            ring.step(0, Input::Message { from, message }).unwrap();
+        }
+        let mut first = Some(upper);
+        let mut found = 0;
+        while let Some(from_here) = first {
+            ring.wire.clear();
+            let (first_key, last) = (from_here, Key(u64::MAX));
+            let message = Message::bare(Body::Pull {
+                first: first_key,
+                last,
+            });
+            let from = others[0];
+            ring.step(0, Input::Message { from, message }).unwrap();
+            let (_, _, page) = &ring.wire[0];
+            assert!(page.frame_len(me) <= budget.into(), "at {budget}");
+            found += page
+                .records
+                .0
+                .iter()
+                .filter(|it| others.contains(&it.member))
+                .count();
+            let Body::Records { next, .. } = page.body else {
+                panic!("{page:?}")
+            };
+            first = next;
+        }
+        // By their hashed ids, so many of them are in the upper half.
+        assert_eq!(found, 6, "at {budget}");
+    }
+}
+
+fn with_frames_of(budget: u16) -> Command {
+    Command::Configure(Box::new(widest(budget)))
+}
+
+/// Also while it says good-bye, and when it asks to be let in again.
+#[test]
+fn no_frame_is_longer_than_the_budget_that_a_node_was_given_last() {
+    let seeds = || vec![NodeId(0)];
+    let mut ring = Ring::joined(2, &widest(1_400));
+    ring.command(1, Command::SetMetadata(bytes(1_000))).unwrap();
+    ring.periods(8, |_, _, _| true);
+    // What is stored does not fit: nothing changes until the application mends it.
+    let before = ring.nodes[1].machine().clone();
+    let (len, limit) = (1_000, usize::from(longest(127)));
+    assert_eq!(
+        ring.command(1, with_frames_of(127)),
+        Err(Reject::MetadataTooLong { len, limit })
+    );
+    assert_eq!(*ring.nodes[1].machine(), before);
+    ring.command(1, Command::SetMetadata(bytes(longest(127))))
+        .unwrap();
+    ring.command(1, with_frames_of(127)).unwrap();
+    let fits = |from: Member, _: NodeId, message: &Message| {
+        let len = message.frame_len(from);
+        assert!(from.id.0 == 0 || len <= 127, "{len} bytes: {message:?}");
+        true
+    };
+    ring.periods(8, fits);
+    ring.command(1, Command::Leave).unwrap();
+    ring.periods(8, fits);
+    ring.command(1, Command::Join { seeds: seeds() }).unwrap();
+    ring.settle(fits);
+    ring.periods(8, fits);
+    assert_eq!(
+        ring.nodes[0].machine().metadata(NodeId(1)),
+        Some(&bytes(longest(127)).0[..]),
+        "and so it is in again"
+    );
+}
+
+/// News and broadcasts from a time of larger frames are given up. They hold up nothing.
+#[test]
+fn what_fits_no_frame_any_more_holds_up_no_news() {
+    let mut ring = Ring::joined(3, &widest(1_400));
+    let long = Member::new(20, 7);
+    let mut message = Message::bare(Body::Unlucky);
+    message.records.0.push(Record {
+        member: long,
+        revision: 0,
+        claim: Claim::Alive(bytes(1_000)),
+    });
+    let from = Member::new(1, 7);
+    ring.step(0, Input::Message { from, message }).unwrap();
+    ring.command(0, Command::Broadcast(bytes(1_000).0)).unwrap();
+    ring.command(0, with_frames_of(127)).unwrap();
+    assert_eq!(ring.nodes[0].machine().counters().broadcasts_dropped, 1);
+    let payload: Box<[u8]> = Box::new(*b"short");
+    ring.command(0, Command::SetMetadata(Metadata(payload.clone())))
+        .unwrap();
+    ring.command(0, Command::Broadcast(payload.clone()))
+        .unwrap();
+    // A node that wants node 0's list gets what fits, and no page that it has to refuse.
+    let limit = usize::from(longest(127));
+    let (first, last) = (Key(0), Key(u64::MAX));
+    let message = Message::bare(Body::Pull { first, last });
+    ring.step(0, Input::Message { from, message }).unwrap();
+    ring.periods(8, |from, _, message| {
+        let len = message.frame_len(from);
+        assert!(from.id.0 > 0 || len <= 127, "{len} bytes: {message:?}");
+        let metadata = message
+            .records
+            .0
+            .iter()
+            .filter_map(|it| it.claim.metadata());
+        let told = metadata.map(|metadata| metadata.0.len()).max();
+        assert!(from.id.0 > 0 || told <= Some(limit), "{message:?}");
+        true
+    });
+    for node in [1, 2] {
+        let origin = Member::new(0, 7);
+        let payload = payload.clone();
+        assert_eq!(
+            ring.nodes[node].machine().metadata(origin.id),
+            Some(&payload[..])
+        );
+        assert!(
+            ring.events
+                .contains(&(node, Event::Broadcast { origin, payload }))
+        );
+    }
+    // It is still told to its own application.
+    assert_eq!(
+        ring.nodes[0].machine().metadata(long.id),
+        Some(&bytes(1_000).0[..])
+    );
+}
+
+/// Eight times as many broadcasts as may wait are remembered, whatever the limit was before.
+#[test]
+fn broadcasts_arrive_once_after_the_limit_was_raised() {
+    let none = Config {
+        broadcast_limit: 0,
+        ..plain()
+    };
+    let mut ring = Ring::joined(2, &none);
+    ring.command(0, Command::Configure(Box::new(plain())))
+        .unwrap();
+    let origin = Member::new(1, 7);
+    for number in (0..8 * 32).chain(0..8 * 32) {
+        let mut message = Message::bare(Body::Unlucky);
+        message.broadcasts.0.push(Broadcast {
+            origin,
+            number,
+            payload: Box::new([7]),
+        });
+        ring.step(
+            0,
+            Input::Message {
+                from: origin,
+                message,
+            },
+        )
+        .unwrap();
+    }
+    let arrived = ring
+        .events
+        .iter()
+        .filter(|(_, event)| matches!(event, Event::Broadcast { .. }));
+    assert_eq!(arrived.count(), 8 * 32);
+}

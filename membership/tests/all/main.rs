@@ -1,0 +1,29 @@
+//! All tests of the crate in one program, which is quicker to build than many.
+
+#[path = "../../../core/tests/counting/allocator.rs"]
+mod allocator;
+mod bounds;
+mod budget;
+mod convergence;
+mod ends;
+mod errata;
+mod far_lives;
+mod feedback;
+mod frames;
+mod hearsay;
+mod histories;
+mod history;
+mod lies;
+mod lives;
+mod lone;
+mod metadata;
+mod model;
+mod pages;
+mod probes;
+mod props;
+mod quiet_probes;
+mod ring;
+mod selection;
+mod strangers;
+mod tombstones;
+mod wire;

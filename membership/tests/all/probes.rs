@@ -1,0 +1,328 @@
+//! What a probe waits for, who answers for whom, and how long a doubt lasts.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::unreachable,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+use crate::lone;
+use crate::ring;
+
+use lone::{Lone, pings, quiet};
+use ring::{Ring, plain};
+use selvedge_core::{Delta, Effect, Input, Member, NodeId, Span, Time};
+use selvedge_membership::{
+    Age, Body, Claim, Command, Config, Digest, Message, Metadata, Record, SuspicionLength,
+};
+
+fn says(member: Member, revision: u32, claim: Claim) -> Message {
+    let mut message = Message::bare(Body::Ack { origin: None });
+    message.records.0.push(Record {
+        member,
+        revision,
+        claim,
+    });
+    message
+}
+
+fn suspect() -> Claim {
+    Claim::Suspect(Metadata::default())
+}
+
+/// How many periods go by between two ends of periods in which nobody answers.
+fn next_period(lone: &mut Lone) -> u64 {
+    let start = lone.driver.deadline().unwrap();
+    lone.silence(start);
+    let config = lone.driver.machine().config();
+    lone.driver.deadline().unwrap().since(start).0 / config.period.0
+}
+
+/// Its network may be what is slow.
+#[test]
+fn whoever_gets_no_answers_or_is_suspected_waits_longer_up_to_the_limit() {
+    let config = Config {
+        jitter: Span::ZERO,
+        relays: 0,
+        stretch_limit: 2,
+        suspicion: SuspicionLength::Fixed(1_000),
+        publish_after: 1,
+        ..quiet()
+    };
+    let mut lone = Lone::new(config.clone(), &[1; 9]);
+    let lengths: Vec<u64> = (0..5).map(|_| next_period(&mut lone)).collect();
+    assert_eq!(lengths, [1, 2, 3, 3, 3], "the first ends with no probe");
+    // Each answer takes one back.
+    for length in [2, 1, 1] {
+        for target in pings(&lone.effects) {
+            lone.hear(target, Message::bare(Body::Ack { origin: None }));
+        }
+        lone.effects.clear();
+        assert_eq!(next_period(&mut lone), length);
+    }
+
+    let mut lone = Lone::new(config, &[1]);
+    for revision in 0..4 {
+        let message = says(Member::new(1, 0), revision, suspect());
+        lone.hear(Member::new(2, 0), message);
+    }
+    assert_eq!(next_period(&mut lone), 3);
+    assert_eq!(lone.driver.machine().counters().refutations, 4);
+}
+
+/// When relays are asked: never in a mesh without any, and later where answers are slow.
+#[test]
+fn relays_are_asked_when_the_answer_is_overdue() {
+    let config = |relays| Config {
+        jitter: Span::ZERO,
+        relays,
+        probe_timeout: Span::millis(300),
+        suspicion: SuspicionLength::Fixed(1_000),
+        ..quiet()
+    };
+    let wait = |relays, stretch: u32| {
+        let mut lone = Lone::new(config(relays), &[1; 9]);
+        for revision in 0..stretch {
+            let message = says(Member::new(1, 0), revision, suspect());
+            lone.hear(Member::new(2, 0), message);
+        }
+        let start = lone.driver.deadline().unwrap();
+        lone.silence(start);
+        lone.driver.deadline().unwrap().since(start)
+    };
+    assert_eq!(wait(0, 0), Span::secs(1), "the next period");
+    assert_eq!(wait(3, 0), Span::millis(300));
+    assert_eq!(wait(3, 2), Span::millis(900));
+}
+
+/// Two nodes do not hear each other, and a third hears both.
+#[test]
+fn who_answers_through_a_relay_is_not_suspected() {
+    let mut ring = Ring::joined(3, &plain());
+    let is_cut = |from: Member, to: NodeId| from.id.0 + to.0 == 2 && from.id.0 != to.0;
+    ring.periods(60, |from, to, _| !is_cut(from, to));
+    assert_eq!(ring.events, []);
+    for node in [0, 2] {
+        let machine = ring.nodes[node].machine();
+        assert_eq!(machine.counters().failed_probes, 0);
+        assert!(machine.member(NodeId(2 - node as u64)).unwrap().missed == 0);
+    }
+    // It is the relay that makes the difference.
+    let is_cut = |from: Member, to: NodeId, message: &Message| {
+        is_cut(from, to) || matches!(message.body, Body::RelayedAck { .. })
+    };
+    ring.periods(60, |from, to, message| !is_cut(from, to, message));
+    assert!(ring.nodes[0].machine().counters().failed_probes > 0);
+}
+
+/// A relay asks for another, and says whose question it was; an answer to ourselves goes nowhere.
+#[test]
+fn an_answer_is_passed_on_to_the_one_that_asked() {
+    let mut lone = Lone::new(quiet(), &[1, 1]);
+    let (origin, target) = (Member::new(2, 0), Member::new(3, 0));
+    let sent = |lone: &mut Lone, from, body| {
+        lone.effects.clear();
+        lone.hear(from, Message::bare(body));
+        let sent = lone.effects.iter().filter_map(|effect| match effect {
+            Effect::Send { to, message } => Some((*to, message.body)),
+            _ => None,
+        });
+        sent.collect::<Vec<_>>()
+    };
+    let asked = sent(&mut lone, origin, Body::PingRequest { target });
+    assert!(
+        matches!(asked[..], [(to, Body::Ping { origin: Some(of), .. })] if to == target && of == origin),
+        "{asked:?}"
+    );
+    let ack = |origin| Body::Ack {
+        origin: Some(origin),
+    };
+    assert_eq!(
+        sent(&mut lone, target, ack(origin)),
+        [(origin, Body::RelayedAck { target })]
+    );
+    let me = lone.driver.machine().me();
+    assert_eq!(sent(&mut lone, target, ack(me)), []);
+    assert_eq!(
+        sent(&mut lone, origin, Body::PingRequest { target: me }),
+        [(origin, Body::Ack { origin: None })]
+    );
+}
+
+/// What is told late is told for the rest of the time: from the doubt to the end it is as long.
+#[test]
+fn a_doubt_and_its_suspicion_last_as_long_as_a_suspicion_alone() {
+    for (publish_after, periods) in [(1, 1), (1, 3), (2, 1), (2, 2), (2, 4)] {
+        let config = Config {
+            suspicion: SuspicionLength::Fixed(periods),
+            publish_after,
+            ..plain()
+        };
+        let mut ring = Ring::joined(2, &config);
+        let victim = Member::new(1, 7);
+        let is_doubted = |ring: &Ring| {
+            let view = ring.nodes[0].machine().member(victim.id);
+            view.unwrap().missed > 0
+        };
+        let step = |ring: &mut Ring| {
+            let until = ring.now + Span::millis(100);
+            ring.run_until(until, |node| node == 0, |_, _, _| false);
+        };
+        while !is_doubted(&ring) {
+            step(&mut ring);
+        }
+        let doubted = ring.now;
+        while ring.deltas(0).last() != Some(&Delta::Failed(victim)) {
+            step(&mut ring);
+            assert!(ring.now < doubted + config.period * 10);
+        }
+        assert_eq!(ring.now.since(doubted), config.period * u64::from(periods));
+        let is_told = publish_after == 1 || periods > 1;
+        let counters = ring.nodes[0].machine().counters();
+        assert_eq!(
+            (counters.suspicions, counters.failures),
+            (u64::from(is_told), 1)
+        );
+        assert_eq!(ring.deltas(0).contains(&Delta::Suspected(victim)), is_told);
+    }
+}
+
+/// Whoever is over needs no relays, and its silence is no fault of our network.
+#[test]
+fn the_probe_of_a_member_that_is_over_ends_with_it() {
+    for claim in [
+        Claim::Left(Age::default()),
+        Claim::Failed(Metadata::default(), Age::default()),
+    ] {
+        let mut lone = Lone::new(quiet(), &[1, 1]);
+        let start = lone.driver.deadline().unwrap();
+        lone.effects.clear();
+        lone.silence(start);
+        let target = pings(&lone.effects)[0];
+        let other = Member::new(5 - target.id.0, 0);
+        // The end of the other one changes nothing.
+        let mut same = Lone::new(quiet(), &[1, 1]);
+        same.silence(start);
+        same.hear(other, says(other, 0, claim.clone()));
+        lone.hear(other, says(target, 0, claim));
+        lone.effects.clear();
+        let period = lone.driver.machine().config().period * 2;
+        lone.silence(start + period);
+        let asks = |lone: &Lone| {
+            lone.effects.iter().any(|effect| {
+                matches!(effect, Effect::Send { message, .. }
+                    if message.body == (Body::PingRequest { target }))
+            })
+        };
+        assert!(!asks(&lone));
+        assert_eq!(lone.driver.machine().counters().failed_probes, 0);
+        same.silence(start + period);
+        assert_eq!(same.driver.machine().counters().failed_probes, 1);
+    }
+}
+
+/// A host that knows that a node is gone for good spares the others the wait.
+#[test]
+fn an_operator_ends_a_life_that_is_not_over_yet() {
+    let mut ring = Ring::joined(3, &plain());
+    let gone = Member::new(2, 7);
+    ring.command(0, Command::Confirm(gone)).unwrap();
+    assert_eq!(ring.deltas(0), [Delta::Confirmed(gone)]);
+    // Once is enough.
+    ring.command(0, Command::Confirm(gone)).unwrap();
+    assert_eq!(ring.deltas(0), [Delta::Confirmed(gone)]);
+    let until = ring.now + ring.nodes[0].machine().config().period * 4;
+    ring.run_until(until, |node| node < 2, |_, to, _| to != gone.id);
+    assert_eq!(ring.deltas(1), [Delta::Left(gone)]);
+}
+
+/// Whoever still says so may have missed our word, and nobody may be passing it on any more.
+#[test]
+fn an_old_suspicion_is_answered_by_the_word_that_refuted_it() {
+    let mut lone = Lone::new(quiet(), &[1]);
+    let (me, other) = (Member::new(1, 0), Member::new(2, 0));
+    let ping = || {
+        let digest = Digest::default();
+        Message::bare(Body::Ping {
+            digest,
+            origin: None,
+        })
+    };
+    let tells_of_us = |lone: &mut Lone| {
+        lone.effects.clear();
+        lone.hear(other, ping());
+        lone.effects.iter().any(|effect| match effect {
+            Effect::Send { message, .. } => {
+                let of_us = |it: &Record| it.member == me && it.revision == 1;
+                message.records.0.iter().any(of_us)
+            }
+            _ => false,
+        })
+    };
+    lone.hear(other, says(me, 0, suspect()));
+    assert!(tells_of_us(&mut lone));
+    for _ in 0..100 {
+        lone.period(Some(other));
+    }
+    assert!(!tells_of_us(&mut lone), "passed on often enough");
+    lone.hear(other, says(me, 0, suspect()));
+    assert!(tells_of_us(&mut lone));
+    assert_eq!(lone.driver.machine().counters().refutations, 1);
+}
+
+fn reconnects(lone: &Lone) -> u64 {
+    lone.driver.machine().counters().reconnects
+}
+
+/// The dead are asked now and then. Whoever knows nobody asks in every period.
+#[test]
+fn the_dead_are_probed_every_so_many_periods_and_by_a_lone_node_in_each() {
+    let config = Config {
+        reconnect_every: 5,
+        suspicion: SuspicionLength::Fixed(1_000),
+        ..quiet()
+    };
+    let failed = || Claim::Failed(Metadata::default(), Age::default());
+    let mut lone = Lone::new(config, &[1, 1]);
+    let (living, dead) = (Member::new(2, 0), Member::new(3, 0));
+    lone.hear(living, says(dead, 0, failed()));
+    // Those before the member was dead found nobody to probe.
+    lone.effects.clear();
+    for _ in 0..50 {
+        lone.period(None);
+    }
+    assert_eq!(reconnects(&lone), 10);
+    let probed = pings(&lone.effects);
+    assert_eq!(probed.iter().filter(|&&it| it == dead).count(), 10);
+    lone.hear(dead, says(living, 0, failed()));
+    assert_eq!(lone.driver.machine().live(), 1);
+    let before = reconnects(&lone);
+    for _ in 0..50 {
+        lone.period(None);
+    }
+    assert_eq!(reconnects(&lone) - before, 50);
+}
+
+/// While a node asks to be let in, only what is said about its own number makes it take another.
+#[test]
+fn a_joining_node_takes_another_number_for_its_own_sake_alone() {
+    let mut ring = Ring::new(1, &plain());
+    let seeds = vec![NodeId(5)];
+    ring.command(0, Command::Join { seeds }).unwrap();
+    let from = Member::new(5, 0);
+    let known = |id, life| Input::Message {
+        from,
+        message: Message::bare(Body::Known {
+            life: Member::new(id, life),
+        }),
+    };
+    let me = ring.nodes[0].machine().me();
+    let refused = Err(selvedge_membership::Reject::NotJoined);
+    assert_eq!(ring.step(0, known(9, 20)), refused);
+    assert_eq!(ring.nodes[0].machine().me(), me);
+    ring.step(0, known(0, 20)).unwrap();
+    assert_eq!(ring.nodes[0].machine().me(), Member::new(0, 21));
+    assert_eq!(ring.now, Time::ZERO);
+}

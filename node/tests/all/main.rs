@@ -1,0 +1,5 @@
+//! All tests of the crate in one program, which is quicker to build than many.
+
+mod frame;
+mod mesh;
+mod unheard;

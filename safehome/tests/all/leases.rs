@@ -1,0 +1,256 @@
+//! A pre-lease ends, whatever becomes of others (section 4.1, erratum H12).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+use crate::home;
+
+use home::{Home, at, if_it_is, long, maybe, set};
+use selvedge_core::{Driver, NodeId, Span};
+use selvedge_safehome::{
+    Command, Config, Event, Hub, Outcome, RoutineId, Scheduler, Step, Timer, Why,
+};
+
+const SHARED: u64 = 0;
+const MUTE: u64 = 4;
+
+/// A home in which a routine needs the shared device after 3.6 s, and a device never answers.
+fn home(config: Config) -> (Home, RoutineId) {
+    let config = Config {
+        leniency: 300,
+        timeout: Span::secs(60),
+        ..config
+    };
+    let mut home = Home::new(config, 5);
+    home.is_mute[MUTE as usize] = true;
+    let source = home.submit(vec![long(1, 1, Span::millis(3_500)), set(SHARED, 1)]);
+    (home, source)
+}
+
+fn is_revoked(home: &Home, id: RoutineId) -> bool {
+    let why = Why::LeaseOver(NodeId(SHARED));
+    let aborting = Event::Aborting { routine: id, why };
+    home.events.iter().any(|it| it.1 == aborting)
+}
+
+/// Goes before the source, and stops in the midst.
+fn holder() -> Vec<Step<u8>> {
+    vec![set(SHARED, 2), long(MUTE, 2, Span::secs(2)), set(SHARED, 3)]
+}
+
+#[test]
+fn a_lease_that_takes_too_long_ends() {
+    let (mut home, _) = home(Config::default());
+    let lease = home.submit(holder());
+    home.pass(at(12_000));
+    assert!(is_revoked(&home, lease));
+}
+
+/// Somebody between them passes the device over. His own lease had not begun.
+#[test]
+fn a_lease_ends_though_another_one_is_given_up() {
+    let (mut home, _) = home(Config::default());
+    let other = vec![long(3, 1, Span::secs(3)), if_it_is(set(SHARED, 4), 2, 9)];
+    home.submit(other);
+    let lease = home.submit(holder());
+    home.pass(at(12_000));
+    assert!(is_revoked(&home, lease));
+}
+
+#[test]
+fn a_lease_ends_though_another_one_is_cancelled() {
+    let (mut home, _) = home(Config::default());
+    let other = home.submit(vec![long(3, 1, Span::secs(3)), set(SHARED, 4)]);
+    let lease = home.submit(holder());
+    home.pass(at(1_000));
+    home.tell(Command::Cancel(other)).unwrap();
+    home.pass(at(12_000));
+    assert!(is_revoked(&home, lease));
+}
+
+#[test]
+fn a_lease_that_a_condition_begins_ends() {
+    let (mut home, _) = home(Config::default());
+    let lease = home.submit(vec![if_it_is(set(MUTE, 2), SHARED, 0), set(SHARED, 2)]);
+    home.pass(at(12_000));
+    assert!(is_revoked(&home, lease));
+}
+
+#[test]
+fn a_lease_goes_back_after_the_last_access_also_without_post_leases() {
+    let (mut home, source) = home(Config {
+        post_leases: false,
+        ..Config::default()
+    });
+    home.submit(vec![set(SHARED, 2), set(MUTE, 2)]);
+    home.pass(at(4_000));
+    assert!(home.committed(source).is_some());
+    assert_eq!(home.states[SHARED as usize], 1);
+}
+
+/// The lease is over while the routine, cancelled before, awaits the outcome of its last command.
+#[test]
+fn a_routine_is_aborted_once_and_for_one_reason() {
+    let (mut home, _) = home(Config::default());
+    let lease = home.submit(holder());
+    home.pass(at(1_000));
+    home.tell(Command::Cancel(lease)).unwrap();
+    home.pass(at(120_000));
+    let reasons: Vec<Why> = home
+        .events
+        .iter()
+        .filter_map(|(_, event)| match event {
+            Event::Aborting { routine, why } | Event::Aborted { routine, why, .. }
+                if *routine == lease =>
+            {
+                Some(*why)
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reasons, [Why::Cancelled, Why::Cancelled]);
+}
+
+/// The lease is over while its last command is on its way, and somebody waits: the device is given
+/// back anyway.
+#[test]
+fn a_lease_that_is_over_at_its_last_command_ends_nothing() {
+    let config = Config {
+        short: Span::millis(10),
+        ..Config::default()
+    };
+    let run = |last: Step<u8>| {
+        let mut home = Home::new(config, 3);
+        let source = home.submit(vec![long(1, 1, Span::millis(3_500)), set(SHARED, 1)]);
+        let before = long(2, 2, Span::millis(3_480));
+        let lease = home.submit(vec![before, last]);
+        home.pass(at(60_000));
+        assert!(home.committed(source).is_some());
+        assert_eq!(home.states[SHARED as usize], 1);
+        (is_revoked(&home, lease), home.committed(lease).is_some())
+    };
+    assert_eq!(run(set(SHARED, 2)), (false, true));
+    // A long one would keep it.
+    let is_long = long(SHARED, 2, Span::millis(1));
+    assert_eq!(run(is_long), (true, false));
+}
+
+/// By what was planned and the leniency, from the first access on: another one takes nothing back.
+#[test]
+fn a_lease_lasts_from_its_first_access() {
+    let (mut home, source) = home(Config::default());
+    let ends = |home: &Home| {
+        let mut timers = home.hub.timers();
+        let timer = timers.find(|it| it.0 == Timer::Lease(NodeId(SHARED)));
+        timer.map(|it| it.1)
+    };
+    home.pass(at(200));
+    home.submit(vec![set(SHARED, 2), set(3, 2), set(SHARED, 3)]);
+    // Three short ones, three times as long.
+    assert_eq!(ends(&home), Some(at(200 + 3 * 300)));
+    home.pass(at(325));
+    assert_eq!(home.issued(SHARED as usize), [(2, true), (3, true)]);
+    assert_eq!(ends(&home), Some(at(200 + 3 * 300)));
+    home.pass(at(400));
+    assert_eq!(ends(&home), None);
+    home.rest();
+    assert!(home.committed(source).is_some());
+}
+
+/// Its device took its time to begin, and would be needed for longer than was planned.
+#[test]
+fn a_lease_that_is_over_cuts_a_long_command_short() {
+    let (mut home, source) = home(Config::default());
+    home.is_mute[SHARED as usize] = true;
+    let lease = home.submit(vec![long(SHARED, 2, Span::secs(2))]);
+    // It has 6.3 s, and would take 7.
+    home.pass(at(5_000));
+    home.lands(SHARED as usize, Outcome::Done);
+    home.is_mute[SHARED as usize] = false;
+    home.pass(at(6_299));
+    assert!(!is_revoked(&home, lease));
+    home.pass(at(6_300));
+    assert!(is_revoked(&home, lease));
+    home.pass(at(8_000));
+    assert!(home.committed(source).is_some());
+    assert_eq!(home.states[SHARED as usize], 1);
+}
+
+/// Its lease was over while its command was on its way, and the hub came back: the command was not
+/// done, and nobody wants it any more.
+#[test]
+fn a_lease_that_is_over_issues_nothing_again_after_a_restart() {
+    let (mut home, source) = home(Config::default());
+    home.is_mute[SHARED as usize] = true;
+    let lease = home.submit(vec![set(SHARED, 2), set(3, 2), set(SHARED, 3)]);
+    home.pass(at(5_000));
+    assert!(
+        !is_revoked(&home, lease),
+        "its command has its outcome first"
+    );
+    let (config, saved) = (*home.hub.machine().config(), home.hub.machine().save());
+    home.hub = Driver::new(Hub::restore(config, saved).unwrap());
+    home.tell(Command::Resume).unwrap();
+    home.gives_up(SHARED as usize);
+    home.is_mute[SHARED as usize] = false;
+    let asked = home.events.iter().rev().find_map(|(_, event)| match event {
+        Event::Ask { device, token } => Some((*device, *token)),
+        _ => None,
+    });
+    let ((device, token), state) = (asked.unwrap(), 0);
+    home.tell(Command::Answered {
+        device,
+        token,
+        state,
+    })
+    .unwrap();
+    assert!(is_revoked(&home, lease));
+    home.pass(at(10_000));
+    assert_eq!(home.issued(SHARED as usize), [(2, true), (1, true)]);
+    assert!(home.committed(source).is_some());
+}
+
+/// However long the commands before it were to take: a lease has a length, lest it is over again and
+/// again without a moment passing.
+#[test]
+fn a_lease_takes_time() {
+    let (mut home, _) = home(Config {
+        scheduler: Scheduler::JustInTime,
+        ..Config::default()
+    });
+    home.pass(at(100));
+    home.flip(2);
+    home.is_mute[SHARED as usize] = true;
+    let for_ever = Step {
+        hold: Span(u64::MAX),
+        ..maybe(2, 1)
+    };
+    home.submit(vec![for_ever.clone(), for_ever, set(SHARED, 2)]);
+    let mut timers = home.hub.timers();
+    let lease = timers.find(|it| it.0 == Timer::Lease(NodeId(SHARED)));
+    assert_eq!(lease.unwrap().1, at(100 + 3 * 100));
+}
+
+/// Whoever has it waits for a condition, and that is nobody who waits for the device.
+#[test]
+fn a_lease_that_nobody_awaits_goes_on() {
+    let config = Config {
+        stretch: u16::MAX,
+        ..Config::default()
+    };
+    let mut home = Home::new(config, 3);
+    home.submit(vec![long(1, 1, Span::secs(60)), set(SHARED, 1)]);
+    home.submit(vec![long(2, 1, Span::secs(20))]);
+    let lease = home.submit(vec![set(SHARED, 2), if_it_is(set(SHARED, 3), 2, 1)]);
+    home.rest();
+    assert_eq!(home.committed(lease), Some(at(20_100)));
+    assert_eq!(
+        home.issued(SHARED as usize),
+        [(2, true), (3, true), (1, true)]
+    );
+}

@@ -1,0 +1,29 @@
+//! All tests of the crate in one program, which is quicker to build than many.
+
+mod at_rest;
+mod bases;
+mod book;
+mod doubt;
+mod edges;
+mod errata;
+mod exhaustive;
+mod file;
+mod hands;
+mod histories;
+mod home;
+mod late;
+mod leases;
+mod long_hold;
+mod model;
+mod promises;
+mod props;
+mod refusals;
+mod rollbacks;
+mod rules;
+mod save;
+mod stored;
+mod strangers;
+mod tables;
+mod timeline;
+mod trigger;
+mod waits;

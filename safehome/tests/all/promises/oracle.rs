@@ -1,0 +1,366 @@
+//! What a hub may tell, by its documentation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use selvedge_core::{NodeId, Time};
+use selvedge_safehome::{
+    Outcome, Placed, Priority, Routine, RoutineId, Scheduler, Skip, Undo, Visibility, Why,
+};
+
+use crate::promises::things::Thing;
+
+/// What has become of a command of a routine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Open,
+    Done,
+    Skipped(Skip),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Accepted,
+    Started,
+    Aborting(Why),
+    Aborted,
+    Committed,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) routine: Routine<u8>,
+    pub(crate) stage: Stage,
+    pub(crate) fates: Vec<Fate>,
+    /// The last outcome of its command that was open.
+    pub(crate) last: Option<Outcome>,
+    /// Its long command, on this device and until then.
+    pub(crate) holds: Option<(NodeId, Time)>,
+    pub(crate) touched: BTreeSet<NodeId>,
+    pub(crate) is_cancelled: bool,
+}
+
+impl Record {
+    pub(crate) fn new(routine: Routine<u8>) -> Self {
+        Self {
+            fates: vec![Fate::Open; routine.steps.len()],
+            routine,
+            stage: Stage::Accepted,
+            last: None,
+            holds: None,
+            touched: BTreeSet::new(),
+            is_cancelled: false,
+        }
+    }
+
+    /// The number of the next command.
+    pub(crate) fn at(&self) -> usize {
+        let open = self.fates.iter().position(|it| *it == Fate::Open);
+        open.unwrap_or(self.fates.len())
+    }
+
+    pub(crate) const fn is_finished(&self) -> bool {
+        matches!(self.stage, Stage::Aborted | Stage::Committed)
+    }
+
+    fn is_live(&self) -> bool {
+        matches!(self.stage, Stage::Accepted | Stage::Started) && !self.is_cancelled
+    }
+
+    fn sets(&self) -> BTreeSet<NodeId> {
+        self.routine.steps.iter().map(|it| it.device).collect()
+    }
+
+    /// The devices that did commands of it.
+    fn did(&self) -> BTreeSet<NodeId> {
+        let steps = self.routine.steps.iter().zip(&self.fates);
+        let done = steps.filter(|(_, fate)| **fate == Fate::Done);
+        done.map(|(step, _)| step.device).collect()
+    }
+
+    fn asks(&self) -> bool {
+        self.routine.steps.iter().any(|it| it.condition.is_some())
+    }
+
+    /// Both set the same devices, and neither asks for a state.
+    fn is_like(&self, other: &Self) -> bool {
+        !self.asks() && !other.asks() && self.sets() == other.sets()
+    }
+
+    fn needs(&self, device: NodeId) -> bool {
+        let mut left = self.routine.steps.iter().skip(self.at());
+        left.any(|it| it.device == device)
+    }
+
+    fn uses(&self, device: NodeId) -> bool {
+        self.touched.contains(&device) || self.needs(device)
+    }
+}
+
+type Found = Result<(), String>;
+
+fn must(holds: bool, what: &str) -> Found {
+    if holds { Ok(()) } else { Err(what.into()) }
+}
+
+#[derive(Default)]
+pub(crate) struct Oracle {
+    pub(crate) records: BTreeMap<RoutineId, Record>,
+    pub(crate) order: Vec<Placed<u8>>,
+    last_token: u64,
+}
+
+impl Oracle {
+    /// The routine goes from one stage to another.
+    pub(crate) fn stage(&mut self, id: RoutineId, from: Stage, to: Stage) -> Found {
+        let record = self.records.get_mut(&id).ok_or("nobody knows it")?;
+        must(record.stage == from, "it is at another stage")?;
+        record.stage = to;
+        Ok(())
+    }
+
+    /// Whether this command may be issued now to that device.
+    pub(crate) fn issued(
+        &mut self,
+        (visibility, scheduler): (Visibility, Option<Scheduler>),
+        thing: &Thing,
+        (token, value, routine): (u64, u8, Option<RoutineId>),
+        now: Time,
+    ) -> Found {
+        must(token > self.last_token, "a token comes twice")?;
+        self.last_token = token;
+        must(thing.is_told_up, "a command to a device that is down")?;
+        must(thing.open.is_none(), "two commands on their way")?;
+        let is_settled = thing.doubt.is_none_or(|it| it.2 <= now);
+        must(is_settled, "a command while another one may act late")?;
+        let Some(id) = routine else {
+            return must(!thing.is_stuck, "a rollback of a device that is stuck");
+        };
+        must(!thing.is_barred, "a routine's command before a rollback")?;
+        let record = &self.records[&id];
+        must(
+            record.stage == Stage::Started,
+            "it has not started, or is over",
+        )?;
+        must(!record.is_cancelled, "it is cancelled")?;
+        must(record.holds.is_none_or(|it| it.1 <= now), "it still holds")?;
+        let step = record.routine.steps.get(record.at());
+        let is_next = step.is_some_and(|it| (it.device, it.value) == (thing.id, value));
+        must(is_next, "it is not the next command")?;
+        for (&other, theirs) in self.records.iter().filter(|it| *it.0 != id) {
+            goes_beside(visibility, record, theirs, now)?;
+            if !theirs.is_live() || !theirs.needs(thing.id) {
+                continue;
+            }
+            let is_before = other < id;
+            must(
+                !(is_before && record.is_like(theirs)),
+                "it overtakes its like",
+            )?;
+            let in_order = scheduler == Some(Scheduler::FirstCome);
+            must(!(is_before && in_order), "it does not come behind all")?;
+            let is_between = theirs.touched.contains(&thing.id);
+            must(!is_between, "it goes between two commands")?;
+        }
+        let record = self.records.get_mut(&id).unwrap();
+        record.touched.insert(thing.id);
+        Ok(())
+    }
+
+    pub(crate) fn skipped(&mut self, id: RoutineId, at: u16, why: Skip, things: &[Thing]) -> Found {
+        self.is_true(id, at, why, things)?;
+        let record = self.records.get_mut(&id).unwrap();
+        let priority = record.routine.steps[usize::from(at)].priority;
+        let may_be = why == Skip::Condition || priority == Priority::BestEffort;
+        must(may_be, "a command that must succeed is passed over")?;
+        record.fates[usize::from(at)] = Fate::Skipped(why);
+        record.last = None;
+        Ok(())
+    }
+
+    /// Whether this is why the next command of the routine was not done.
+    fn is_true(&self, id: RoutineId, at: u16, why: Skip, things: &[Thing]) -> Found {
+        let record = &self.records[&id];
+        must(
+            usize::from(at) == record.at(),
+            "it is another command's turn",
+        )?;
+        let step = &record.routine.steps[record.at()];
+        let asked = step.condition.as_ref().map(|it| it.device);
+        let thing = |device: NodeId| things.iter().find(|it| it.id == device).unwrap();
+        match why {
+            Skip::Condition => must(asked.is_some(), "it asks nothing"),
+            Skip::Down(device) => {
+                let is_its = device == step.device || asked == Some(device);
+                must(
+                    is_its && !thing(device).is_told_up,
+                    "that device is not down",
+                )
+            }
+            Skip::Refused => must(record.last == Some(Outcome::Refused), "nobody refused it"),
+            Skip::Unknown => must(
+                record.last == Some(Outcome::Unknown),
+                "its outcome is known",
+            ),
+            Skip::StateUnknown(device) => {
+                must(asked == Some(device), "it does not ask that")?;
+                let thing = thing(device);
+                must(!thing.is_known || thing.is_stuck, "that state is known")
+            }
+        }
+    }
+
+    pub(crate) fn aborting(&mut self, id: RoutineId, why: Why, things: &[Thing]) -> Found {
+        let record = &self.records[&id];
+        must(
+            matches!(record.stage, Stage::Accepted | Stage::Started),
+            "it is over",
+        )?;
+        match why {
+            Why::Cancelled => must(record.is_cancelled, "nobody cancelled it")?,
+            Why::Step(at, skip) => {
+                self.is_true(id, at, skip, things)?;
+                let step = &record.routine.steps[record.at()];
+                must(step.priority == Priority::Must, "it need not be done")?;
+                must(skip != Skip::Condition, "that ends nothing")?;
+            }
+            Why::Device(_) | Why::LeaseOver(_) => {}
+        }
+        self.records.get_mut(&id).unwrap().stage = Stage::Aborting(why);
+        Ok(())
+    }
+
+    pub(crate) fn aborted(
+        &mut self,
+        id: RoutineId,
+        why: Why,
+        undo: &[(NodeId, Undo)],
+        things: &mut [Thing],
+    ) -> Found {
+        let record = self.records.get_mut(&id).unwrap();
+        must(record.stage == Stage::Aborting(why), "for another reason")?;
+        record.stage = Stage::Aborted;
+        let told: BTreeSet<NodeId> = undo.iter().map(|it| it.0).collect();
+        must(told.len() == undo.len(), "a device comes twice")?;
+        must(record.touched.is_subset(&told), "a device is missing")?;
+        for (device, undo) in undo {
+            let thing = things.iter_mut().find(|it| it.id == *device).unwrap();
+            match undo {
+                Undo::NotNeeded => {}
+                Undo::Begun | Undo::Pending => {
+                    thing.is_begun = true;
+                    thing.is_barred |= thing.open.is_none();
+                }
+                Undo::Stuck => must(thing.is_stuck, "it is not stuck")?,
+                Undo::Impossible => must(!thing.is_known, "the state before is known")?,
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn committed(&mut self, id: RoutineId, now: Time) -> Found {
+        let record = self.records.get_mut(&id).unwrap();
+        must(
+            record.stage == Stage::Started || record.stage == Stage::Accepted,
+            "it is over",
+        )?;
+        must(!record.is_cancelled, "it is cancelled")?;
+        must(record.at() == record.fates.len(), "it is not at its end")?;
+        must(record.holds.is_none_or(|it| it.1 <= now), "it still holds")?;
+        record.stage = Stage::Committed;
+        Ok(())
+    }
+
+    /// Whether the order explains the end, where the beginning is known.
+    pub(crate) fn explains(&self, beginning: &[Option<u8>], things: &[Thing]) -> Found {
+        let mut serial: BTreeMap<NodeId, Option<u8>> = things
+            .iter()
+            .map(|it| it.id)
+            .zip(beginning.iter().copied())
+            .collect();
+        let mut told: Vec<RoutineId> = Vec::new();
+        for placed in &self.order {
+            match placed {
+                Placed::Set { device, state } => {
+                    serial.insert(*device, *state);
+                }
+                Placed::Routine(id) => {
+                    let record = &self.records[id];
+                    must(record.stage == Stage::Committed, "it is not committed")?;
+                    must(!told.contains(id), "it has two places in the order")?;
+                    // What is passed over has no effect to keep in order.
+                    let is_later = |it: &&RoutineId| {
+                        let theirs = &self.records[*it];
+                        let shares = || !theirs.did().is_disjoint(&record.did());
+                        **it > *id && theirs.is_like(record) && shares()
+                    };
+                    let like = told.iter().find(is_later);
+                    must(like.is_none(), "the last of those that set the same loses")?;
+                    told.push(*id);
+                    follow(record, &mut serial, things)?;
+                }
+                Placed::Failed(_) | Placed::Restarted(_) => {}
+            }
+        }
+        let committed = self
+            .records
+            .values()
+            .filter(|it| it.stage == Stage::Committed);
+        must(
+            told.len() == committed.count(),
+            "one has no place in the order",
+        )?;
+        for thing in things.iter().filter(|it| it.is_told_up && !it.is_stuck) {
+            let expected = serial[&thing.id];
+            if expected.is_some_and(|it| it != thing.state) {
+                return Err(format!("{} should be in {expected:?}", thing.id));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a command of the one may be issued while the other one is where it is.
+fn goes_beside(visibility: Visibility, record: &Record, theirs: &Record, now: Time) -> Found {
+    let device = record.routine.steps[record.at()].device;
+    let is_held = theirs.is_live()
+        && theirs
+            .holds
+            .is_some_and(|(at, until)| at == device && now < until);
+    must(!is_held, "it uses what another one holds")?;
+    let runs = matches!(theirs.stage, Stage::Started | Stage::Aborting(_))
+        && theirs.at() < theirs.fates.len();
+    match visibility {
+        Visibility::GlobalStrict | Visibility::StrongGlobalStrict => {
+            must(!runs, "two run at a time")
+        }
+        Visibility::PartitionedStrict => {
+            let shared = record
+                .sets()
+                .intersection(&theirs.sets())
+                .any(|&it| record.uses(it) && theirs.uses(it));
+            must(!(runs && shared), "two with a common device run at a time")
+        }
+        Visibility::Weak | Visibility::Eventual => Ok(()),
+    }
+}
+
+/// What one routine does where nobody else is.
+fn follow(record: &Record, serial: &mut BTreeMap<NodeId, Option<u8>>, things: &[Thing]) -> Found {
+    for (step, fate) in record.routine.steps.iter().zip(&record.fates) {
+        let condition = step.condition.as_ref();
+        let stuck = |device| things.iter().any(|it| it.id == device && it.is_stuck);
+        if let Some(condition) = condition.filter(|it| !stuck(it.device)) {
+            let holds = serial[&condition.device].map(|it| condition.holds(&it));
+            let was = match fate {
+                Fate::Skipped(Skip::Condition) => Some(false),
+                Fate::Done => Some(true),
+                Fate::Open | Fate::Skipped(_) => holds,
+            };
+            must(was == holds, "a condition saw another state")?;
+        }
+        if *fate == Fate::Done {
+            serial.insert(step.device, Some(step.value));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,517 @@
+//! The host of a hub: it tells it what devices say, and carries out what it wants.
+
+mod happens;
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
+use selvedge_safehome::{
+    Command, Config, Difference, Event, Hub, Outcome, Reject, RoutineId, Saved, Scheduler, Timer,
+    Visibility,
+};
+
+use crate::promises::oracle::{Fate, Oracle, Stage};
+use crate::promises::things::{Open, Report, Sent, Thing};
+
+const MODELS: [Visibility; 6] = [
+    Visibility::Eventual,
+    Visibility::Eventual,
+    Visibility::Eventual,
+    Visibility::PartitionedStrict,
+    Visibility::GlobalStrict,
+    Visibility::StrongGlobalStrict,
+];
+const SCHEDULERS: [Scheduler; 3] = [
+    Scheduler::FirstCome,
+    Scheduler::JustInTime,
+    Scheduler::Timeline,
+];
+
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Counts {
+    pub(crate) committed: u64,
+    pub(crate) aborted: u64,
+    pub(crate) restored: u64,
+    pub(crate) stuck: u64,
+    pub(crate) restarts: u64,
+    /// Outcomes that came after their commands were given up.
+    pub(crate) late: u64,
+    /// Commands that were refused after their device had said that it is in their state.
+    pub(crate) said_and_refused: u64,
+    /// Commands that were asked for, and had not been done.
+    pub(crate) not_found: u64,
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.committed += other.committed;
+        self.aborted += other.aborted;
+        self.restored += other.restored;
+        self.stuck += other.stuck;
+        self.restarts += other.restarts;
+        self.late += other.late;
+        self.said_and_refused += other.said_and_refused;
+        self.not_found += other.not_found;
+    }
+}
+
+/// What became of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Taken,
+    Refused(Reject),
+    /// The host stopped before it stored the step.
+    Lost,
+}
+
+/// When the host stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    BeforeStoring,
+    /// After so many events were carried out.
+    Among(usize),
+}
+
+pub(crate) struct World {
+    rng: ChaCha8Rng,
+    pub(crate) counts: Counts,
+    config: Config,
+    /// That of hubs that come back.
+    later: Scheduler,
+    hub: Driver<Hub<u8>>,
+    /// The state as it was stored whole, what has changed since, and both together.
+    base: Saved<u8>,
+    differences: Vec<Difference<u8>>,
+    last: Saved<u8>,
+    now: Time,
+    stop: Option<Stop>,
+    things: Vec<Thing>,
+    beginning: Vec<Option<u8>>,
+    oracle: Oracle,
+    story: Vec<String>,
+    stops: bool,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let config = Config {
+            visibility: MODELS[rng.below(6) as usize],
+            scheduler: SCHEDULERS[rng.below(3) as usize],
+            pre_leases: rng.below(4) > 0,
+            post_leases: rng.below(4) > 0,
+            patience: Span::millis([100, 2_000, 60_000][rng.below(3) as usize]),
+            timeout: Span::millis([500, 5_000][rng.below(2) as usize]),
+            undo_attempts: 1 + rng.below(3) as u8,
+            ..Config::default()
+        };
+        let later = if rng.below(2) == 0 {
+            config.scheduler
+        } else {
+            SCHEDULERS[rng.below(3) as usize]
+        };
+        let hub = Hub::new(config).unwrap();
+        let base = hub.save();
+        let stops = rng.below(2) == 0;
+        let mut world = Self {
+            rng,
+            counts: Counts::default(),
+            config,
+            later,
+            hub: Driver::new(hub),
+            last: base.clone(),
+            base,
+            differences: Vec::new(),
+            now: Time::ZERO,
+            stop: None,
+            things: Vec::new(),
+            beginning: Vec::new(),
+            oracle: Oracle::default(),
+            story: vec![format!("{config:?}")],
+            stops,
+        };
+        for nth in 0..2 + world.below(3) {
+            world.comes(NodeId(nth));
+        }
+        world
+    }
+
+    fn comes(&mut self, device: NodeId) {
+        let mut thing = Thing::new(device, self.below(4) as u8, self.below(6) > 0);
+        let state = thing.is_known.then_some(thing.state);
+        self.tell(Command::Device { device, state }, |_| {});
+        if self.below(3) == 0 {
+            let lateness = Span::millis([200, 3_000, 60_000][self.below(3) as usize]);
+            self.tell(Command::Lateness { device, lateness }, |_| {});
+            thing.lateness = lateness;
+        }
+        self.beginning.push(state);
+        self.things.push(thing);
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.rng.below(bound)
+    }
+
+    fn broken(&self, what: &str) -> ! {
+        panic!("{}\n{what} at {:?}", self.story.join("\n"), self.now);
+    }
+
+    fn judge(&self, found: Result<(), String>) {
+        if let Err(what) = found {
+            self.broken(&what);
+        }
+    }
+
+    /// The membership service tells whether a device is up, as often as the hub comes back.
+    fn learns(&mut self, nth: usize) {
+        let is_up = self.things[nth].is_up;
+        let member = Member::new(nth as u64, 0);
+        let delta = if is_up {
+            Delta::Refuted(member)
+        } else {
+            Delta::Failed(member)
+        };
+        self.input(Input::Membership(delta), |it| {
+            let thing = &mut it.things[nth];
+            if is_up && !core::mem::replace(&mut thing.is_told_up, is_up) {
+                (thing.is_stuck, thing.refusals) = (false, 0);
+            }
+            thing.is_told_up = is_up;
+        });
+    }
+
+    /// The next thing that the device said reaches the hub.
+    pub(crate) fn reports(&mut self, nth: usize) {
+        let device = self.things[nth].id;
+        match self.things[nth].says.front().copied() {
+            None => {}
+            Some(Report::State(state)) => {
+                let is_new = self.hub.machine().state(device) != Some(&state);
+                // Until the hub has heard of it, it is said.
+                self.tell(Command::Observed { device, state }, |it| {
+                    let thing = &mut it.things[nth];
+                    thing.says.pop_front();
+                    let is_its = |it: &mut Open| {
+                        it.is_said = it.value == state;
+                        it.is_said
+                    };
+                    let is_late = thing.doubt.is_some_and(|it| it.1 == state);
+                    let is_echo = thing.open.as_mut().is_some_and(is_its) || is_late;
+                    thing.is_stuck &= is_echo || !is_new;
+                });
+            }
+            Some(Report::Outcome(token, outcome)) => {
+                self.things[nth].says.pop_front();
+                self.lands(nth, token, outcome);
+            }
+        }
+    }
+
+    /// What was said before an outcome comes before it; nothing acts later than it may.
+    fn says_all(&mut self, nth: usize, token: u64) {
+        let thing = &mut self.things[nth];
+        thing.loses_outcomes();
+        if thing.lateness == Span::ZERO {
+            thing.sent.retain(|it| it.token != token);
+        }
+        while !self.things[nth].says.is_empty() {
+            self.reports(nth);
+        }
+    }
+
+    fn lands(&mut self, nth: usize, token: u64, outcome: Outcome) {
+        let device = self.things[nth].id;
+        let is_open = self.things[nth].open.is_some_and(|it| it.token == token);
+        let is_late = self.things[nth].doubt.is_some_and(|it| it.0 == token);
+        let command = Command::Outcome {
+            device,
+            token,
+            outcome,
+        };
+        let told = self.tell(command, |it| {
+            it.counts.late += u64::from(!is_open);
+            let thing = &mut it.things[nth];
+            if outcome != Outcome::Unknown {
+                thing.sent.retain(|it| it.token != token);
+                thing.doubt.take_if(|it| it.0 == token);
+            }
+            if is_open {
+                it.resolves(nth, outcome);
+            } else if outcome == Outcome::Done {
+                (thing.is_stuck, thing.refusals) = (false, 0);
+            }
+        });
+        if matches!(told, Told::Refused(_)) && (is_open || is_late) {
+            self.broken("an outcome is refused");
+        }
+    }
+
+    /// What becomes of the command that is open.
+    fn resolves(&mut self, nth: usize, outcome: Outcome) {
+        let now = self.now;
+        let thing = &mut self.things[nth];
+        let open = if outcome == Outcome::Unknown {
+            thing.is_doubted(now)
+        } else {
+            thing.open.take()
+        };
+        let Some(open) = open else {
+            return;
+        };
+        if open.is_said && outcome == Outcome::Refused {
+            self.counts.said_and_refused += 1;
+            thing.is_stuck = false;
+        }
+        let Some((id, at)) = open.whose else {
+            thing.refusals += u32::from(outcome != Outcome::Done);
+            return;
+        };
+        let record = self.oracle.records.get_mut(&id).unwrap();
+        record.last = Some(outcome);
+        if outcome == Outcome::Done {
+            (thing.is_stuck, thing.refusals) = (false, 0);
+            record.fates[at] = Fate::Done;
+            let hold = record.routine.steps[at].hold;
+            record.holds = (hold > Span::ZERO).then_some((thing.id, now + hold));
+        }
+    }
+
+    /// Time passes, and what is due ticks.
+    fn passes(&mut self, until: Time) {
+        while let Some(due) = self.hub.deadline().filter(|it| *it <= until) {
+            self.now = self.now.max(due);
+            self.ticks();
+        }
+        self.now = self.now.max(until);
+    }
+
+    fn due(&self) -> Vec<Timer> {
+        let due = self.hub.timers().filter(|it| it.1 <= self.now);
+        due.map(|it| it.0).collect()
+    }
+
+    fn ticks(&mut self) {
+        for timer in self.due() {
+            let (Timer::Timeout(device) | Timer::Late(device)) = timer else {
+                continue;
+            };
+            let nth = device.0 as usize;
+            let thing = &self.things[nth];
+            if matches!(timer, Timer::Late(_)) || thing.lateness == Span::ZERO {
+                self.says_all(nth, thing.open.map_or(0, |it| it.token));
+            }
+        }
+        let due = self.due();
+        self.story.push(format!("{:?} ticks {due:?}", self.now));
+        let mut events = Vec::new();
+        let collect = |Effect::Event(event): Effect<Hub<u8>>| events.push(event);
+        self.hub.expire(self.now, &mut self.rng, collect);
+        self.stored(events, |it| {
+            for thing in &mut it.things {
+                thing.expire(it.now);
+            }
+            for timer in due {
+                if let Timer::Timeout(device) = timer {
+                    it.resolves(device.0 as usize, Outcome::Unknown);
+                }
+            }
+        });
+    }
+
+    fn tell(&mut self, command: Command<u8>, mark: impl FnOnce(&mut Self)) -> Told {
+        self.input(Input::Command(command), mark)
+    }
+
+    /// A step; `mark` is for what it changes for the oracle, if it is not lost.
+    fn input(&mut self, input: Input<Hub<u8>>, mark: impl FnOnce(&mut Self)) -> Told {
+        let mut events = Vec::new();
+        let collect = |Effect::Event(event): Effect<Hub<u8>>| events.push(event);
+        self.story.push(format!("{:?} {input:?}", self.now));
+        match self.hub.step(self.now, &mut self.rng, input, collect) {
+            Ok(()) => self.stored(events, mark),
+            Err(reject) => Told::Refused(reject),
+        }
+    }
+
+    /// The step is stored, and its events are carried out, if the host does not stop before.
+    fn stored(&mut self, events: Vec<Event<u8>>, mark: impl FnOnce(&mut Self)) -> Told {
+        let stop = self.stop.take();
+        if stop == Some(Stop::BeforeStoring) {
+            self.restarts();
+            return Told::Lost;
+        }
+        let difference = self.hub.machine().difference(&mut self.last);
+        self.differences.push(difference);
+        mark(self);
+        for (nth, event) in events.into_iter().enumerate() {
+            let is_lost = matches!(stop, Some(Stop::Among(among)) if among <= nth);
+            self.story.push(format!(
+                "    {event:?}{}",
+                if is_lost { ", lost" } else { "" }
+            ));
+            self.carry_out(event, is_lost);
+        }
+        self.looks();
+        if stop.is_some() {
+            self.restarts();
+        }
+        Told::Taken
+    }
+
+    /// The host stops and comes back.
+    fn restarts(&mut self) {
+        self.stop = None;
+        self.counts.restarts += 1;
+        let mut saved = self.base.clone();
+        for difference in self.differences.drain(..) {
+            saved = saved.apply(difference).unwrap();
+        }
+        self.config.scheduler = self.later;
+        self.story.push("the host comes back".into());
+        let hub = Hub::restore(self.config, saved).unwrap();
+        self.base = hub.save();
+        self.last = self.base.clone();
+        self.hub = Driver::new(hub);
+        for thing in &mut self.things {
+            let Some(open) = &mut thing.open else {
+                continue;
+            };
+            (open.is_old, open.is_asked) = (true, false);
+            let until = open.issued + (open.timeout + thing.lateness);
+            for sent in thing.sent.iter_mut().filter(|it| it.until.is_none()) {
+                sent.until = Some(until);
+            }
+        }
+        if self.tell(Command::Resume, |_| {}) != Told::Taken {
+            self.broken("it does not come back");
+        }
+        for nth in 0..self.things.len() {
+            self.learns(nth);
+        }
+    }
+
+    fn carry_out(&mut self, event: Event<u8>, is_lost: bool) {
+        let now = self.now;
+        let found = match event {
+            Event::Accepted(id) => self.oracle.stage(id, Stage::Accepted, Stage::Accepted),
+            Event::Started(id) => self.oracle.stage(id, Stage::Accepted, Stage::Started),
+            Event::Issue {
+                device,
+                token,
+                value,
+                routine,
+            } => {
+                let thing = &self.things[device.0 as usize];
+                let order = (self.counts.restarts == 0).then_some(self.config.scheduler);
+                let rules = (self.config.visibility, order);
+                let found = self
+                    .oracle
+                    .issued(rules, thing, (token, value, routine), now);
+                self.sends(device, token, value, routine, is_lost);
+                found
+            }
+            Event::Ask { device, token } => {
+                let open = self.things[device.0 as usize].open.as_mut();
+                match open.filter(|it| it.token == token && it.is_old) {
+                    Some(open) => {
+                        open.is_asked = true;
+                        Ok(())
+                    }
+                    None => Err("it asks for nothing".into()),
+                }
+            }
+            Event::Skipped { routine, step, why } => {
+                self.oracle.skipped(routine, step, why, &self.things)
+            }
+            Event::Committed(id) => {
+                self.counts.committed += 1;
+                self.oracle.committed(id, now)
+            }
+            Event::Aborting { routine, why } => self.oracle.aborting(routine, why, &self.things),
+            Event::Aborted { routine, why, undo } => {
+                self.counts.aborted += 1;
+                self.oracle.aborted(routine, why, &undo, &mut self.things)
+            }
+            Event::Restored(device) => {
+                self.counts.restored += 1;
+                self.things[device.0 as usize].ends(false);
+                Ok(())
+            }
+            Event::Stuck(device) => {
+                self.counts.stuck += 1;
+                let thing = &mut self.things[device.0 as usize];
+                let tried = thing.refusals >= self.config.undo_attempts.into();
+                thing.ends(true);
+                if tried {
+                    Ok(())
+                } else {
+                    Err("it was not tried often enough".into())
+                }
+            }
+            Event::GivenUp(device) => {
+                let thing = &mut self.things[device.0 as usize];
+                thing.ends(thing.is_stuck);
+                if thing.is_known {
+                    Err("its state was known".into())
+                } else {
+                    Ok(())
+                }
+            }
+            Event::Ordered(placed) => {
+                self.oracle.order.push(placed);
+                Ok(())
+            }
+            Event::Incongruent { .. } => Ok(()),
+        };
+        self.judge(found);
+    }
+
+    fn sends(
+        &mut self,
+        device: NodeId,
+        token: u64,
+        value: u8,
+        routine: Option<RoutineId>,
+        is_lost: bool,
+    ) {
+        let record = |id: RoutineId| &self.oracle.records[&id];
+        let whose = routine.map(|id| (id, record(id).at()));
+        let own = whose.and_then(|(id, at)| record(id).routine.steps[at].timeout);
+        let thing = &mut self.things[device.0 as usize];
+        thing.open = Some(Open {
+            token,
+            value,
+            whose,
+            issued: self.now,
+            timeout: own.unwrap_or(self.config.timeout),
+            is_old: false,
+            is_asked: false,
+            is_said: false,
+        });
+        if !is_lost {
+            thing.sent.push(Sent {
+                token,
+                value,
+                is_done: false,
+                until: None,
+            });
+        }
+    }
+
+    /// What is so after every step: the hub takes no device to be in a state in which it is not.
+    fn looks(&self) {
+        for thing in &self.things {
+            let is_heard = thing.open.is_none() && thing.doubt.is_none() && thing.says.is_empty();
+            let known = self.hub.machine().state(thing.id);
+            if is_heard && known.is_some_and(|it| *it != thing.state) {
+                self.broken("the hub takes a device to be in another state");
+            }
+        }
+        let open = self.oracle.records.iter().filter(|it| !it.1.is_finished());
+        let told = self.hub.machine().unfinished().map(|it| it.0);
+        if !told.eq(open.map(|it| *it.0)) {
+            self.broken("others are unfinished");
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! All tests of the crate in one program, which is quicker to build than many.
+
+mod check;
+mod network;
