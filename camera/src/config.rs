@@ -112,6 +112,31 @@ pub(crate) const DEPTH_MAX: u8 = FAILURES_MAX + 1;
 pub(crate) const FRAME_MIN: u16 = 127;
 
 impl Config {
+    /// The defaults, for so many devices, of which at most `restarts` lose their memory and come back
+    /// from the beginning of a request to its end: [`upper`](Self::upper) is the sum. Room for
+    /// restarts costs devices that may be gone: see [`survives`](Self::survives).
+    ///
+    /// ```
+    /// use selvedge_camera::Config;
+    ///
+    /// // A restart in the middle of a request is allowed for, and two devices may be away.
+    /// assert_eq!(Config::for_devices(7, 1).survives(7), Some(2));
+    /// // Room for three restarts among five devices: when one is away nobody enters.
+    /// assert_eq!(Config::for_devices(5, 3).survives(5), Some(0));
+    /// ```
+    #[must_use]
+    pub const fn for_devices(devices: u32, restarts: u32) -> Self {
+        Self::new(devices.saturating_add(restarts))
+    }
+
+    /// How many of so many devices may be away while the others still enter:
+    /// devices - (upper / 2 + 1), rounded down, for more than half of [`upper`](Self::upper) must say
+    /// OK. `None`: also all of them are too few, and nobody ever enters.
+    #[must_use]
+    pub const fn survives(&self, devices: u32) -> Option<u32> {
+        devices.checked_sub(self.upper / 2 + 1)
+    }
+
     /// The defaults, for a mesh of at most `upper` nodes.
     ///
     /// ```
