@@ -416,7 +416,13 @@ impl Facts {
 
 fn wire(plan: &Plan, traffic: TrafficReport) -> [Promise; 2] {
     let budget = plan.config.frame_budget;
-    let faulty = traffic.faulty();
+    let lost = [("events_lost", traffic.events_lost)];
+    let faults = traffic.faults().into_iter().chain(lost);
+    let faults: Vec<_> = faults.filter(|&(_, count)| count > 0).collect();
+    let faulty = faults.iter().map(|(_, count)| count).sum();
+    let named = faults.iter().fold(String::new(), |named, (name, count)| {
+        format!("{named}{name} {count}; ")
+    });
     [
         Promise {
             id: "frame".into(),
@@ -435,10 +441,10 @@ fn wire(plan: &Plan, traffic: TrafficReport) -> [Promise; 2] {
             promise: "frames malformed or refused, events lost".into(),
             unit: "frames",
             limit: 0.0,
-            seen: Some(big(faulty + traffic.events_lost)),
-            held: faulty + traffic.events_lost == 0,
+            seen: Some(big(faulty)),
+            held: faulty == 0,
             why: format!(
-                "not counted: {} got lost on purpose, {} met the cut, {} came before their receiver was in or after it left, {} had a receiver whose address was not known yet",
+                "{named}not counted: {} got lost on purpose, {} met the cut, {} came before their receiver was in or after it left, {} had a receiver whose address was not known yet",
                 traffic.lost, traffic.held_back, traffic.untimely, traffic.unknown_destination
             ),
         },

@@ -139,17 +139,25 @@ impl TrafficReport {
     /// whose address has not arrived yet are not among them, nor is what comes again or late, as a
     /// network may do that by itself.
     #[must_use]
-    pub const fn faulty(&self) -> u64 {
-        self.unsealed
-            + self.sealed
-            + self.wrong_key
-            + self.wrong_sender
-            + self.oversize
-            + self.wrong_version
-            + self.wrong_kind
-            + self.malformed
-            + self.refused
-            + self.too_long
-            + self.refused_ticks
+    pub fn faulty(&self) -> u64 {
+        self.faults().iter().map(|(_, count)| count).sum()
+    }
+
+    /// What [`faulty`](Self::faulty) counts, each by its name.
+    #[must_use]
+    pub const fn faults(&self) -> [(&'static str, u64); 11] {
+        [
+            ("unsealed", self.unsealed),
+            ("sealed", self.sealed),
+            ("wrong_key", self.wrong_key),
+            ("wrong_sender", self.wrong_sender),
+            ("oversize", self.oversize),
+            ("wrong_version", self.wrong_version),
+            ("wrong_kind", self.wrong_kind),
+            ("malformed", self.malformed),
+            ("refused", self.refused),
+            ("too_long", self.too_long),
+            ("refused_ticks", self.refused_ticks),
+        ]
     }
 }
