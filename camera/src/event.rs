@@ -116,7 +116,7 @@ pub enum Misbehaviour {
     #[error("it uses the id of this node, {0}: give each node an id of its own")]
     OwnId(Member),
     /// A request with number 0, or one that ends before it begins.
-    #[error("its request {number} to {up_to} is none")]
+    #[error("its request range {number}..{up_to} is empty")]
     Number {
         /// The number.
         number: u64,
@@ -127,6 +127,6 @@ pub enum Misbehaviour {
     #[error("its list is not in order")]
     List,
     /// The nodes of a tree do not come as on a walk through it.
-    #[error("its part of a tree is none")]
+    #[error("its subtree is malformed: its nodes are not in the order of a walk")]
     Tree,
 }

@@ -466,8 +466,8 @@ impl Camera {
                 self.joined(from, tree, tree.request(up_to, last), cx);
             }
             Message::Nack { tree } => self.declined(from, tree, cx),
-            // What is said to a former life is not about a tree of ours: whom that one asked, others
-            // have adopted.
+            // What is said to a former life is not about a tree of ours. Others have adopted the
+            // children of our former life.
             Message::Echo { life, .. } | Message::Up { life, .. }
                 if life != self.me.incarnation.0 && !self.rules.one_life() =>
             {

@@ -204,7 +204,7 @@ pub enum Misbehaviour {
     /// It says that we lead under a ballot by which we were not appointed.
     #[error("it says that this node leads, by a ballot that it does not know")]
     NotAppointed,
-    /// A part of a list is out of order, or promises others behind nobody.
+    /// A part of a list is out of order, or claims a continuation but names no member.
     #[error("its list from {0:?} on is not in order")]
     List(NodeId),
     /// More answers lacked us than there were.

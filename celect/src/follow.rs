@@ -21,7 +21,7 @@ impl<A: Attribute> Celect<A> {
             let by_ballots = !self.rules.lowest_wins() && !self.rules.last_wins();
             by_ballots && leader.ballot > ballot
         });
-        // Who streams has a leader before it has its answers, and asks again for those.
+        // A streaming initiator appoints before all answers are in, and queries again.
         let is_of_this_run = later.is_some_and(|leader| leader.ballot.same_run(ballot));
         if let Some(leader) = later
             && !is_of_this_run

@@ -193,7 +193,7 @@ impl<A: Attribute> Celect<A> {
             return;
         }
         let is_old = self.tolerance.told >= Some((ballot, number));
-        // Of whoever is not followed a bound cannot be told from an invented one.
+        // A bound from anyone but our leader cannot be verified.
         let follows = self.leader().is_some_and(|(_, by)| by == ballot);
         if is_old || !follows {
             self.counters.stale += 1;

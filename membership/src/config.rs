@@ -12,7 +12,7 @@ use crate::message::{BODY_MAX_LEN, BROADCAST_MAX_LEN, PAYLOAD_MAX_LEN, RECORD_MA
 /// Times count in microseconds ([`Span`]) or in protocol periods, as each field says. Nodes of one
 /// mesh may differ in everything but should share `period`, `suspicion` and `frame_budget`. None
 /// may have a lower `metadata_limit` or `broadcast_len` than the length of what another one sets or
-/// sends: it refuses every frame that has it on board. Raise the limits on all nodes first.
+/// sends: it refuses every frame that carries it. Raise the limits on all nodes first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Config {

@@ -160,7 +160,7 @@ pub enum Misbehaviour {
         /// How long it may be.
         limit: usize,
     },
-    /// More on a message's back than any frame can hold.
+    /// More is piggybacked on a message than any frame can hold.
     #[error("{len} bytes in a frame and {limit} are allowed")]
     FrameTooLong {
         /// How long it is.

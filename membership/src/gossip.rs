@@ -40,9 +40,9 @@ impl News {
         full
     }
 
-    /// Puts as many records on board as fit into `room` bytes; each goes `copies` times in all.
+    /// Piggybacks as many records as fit into `room` bytes; each goes `copies` times in all.
     /// One whose metadata is longer than `longest` is given up: it may fit no message, and then
-    /// nothing behind it would be sent. Returns the room that is left. O(records on board).
+    /// nothing behind it would be sent. Returns the room that is left. O(records that are piggybacked).
     pub(crate) fn load(
         &mut self,
         message: &mut Message,
@@ -67,7 +67,7 @@ impl News {
                 break;
             }
             room -= len;
-            // What the receiver is to refute went on board first.
+            // What the receiver is to refute was piggybacked first.
             if message.records.0.first() != Some(&record) {
                 message.records.0.push(record);
             }
@@ -159,7 +159,7 @@ impl Broadcaster {
         (true, full)
     }
 
-    /// Puts as many broadcasts on board as fit into `room` bytes; each goes `copies` times in all.
+    /// Piggybacks as many broadcasts as fit into `room` bytes; each goes `copies` times in all.
     pub(crate) fn load(&mut self, message: &mut Message, mut room: usize, copies: u16) {
         for _ in 0..self.queue.len() {
             let Some((broadcast, sent)) = self.queue.pop_front() else {

@@ -25,7 +25,7 @@
 //! | parts that were cut off from each other, and nodes that lost everyone, find back | a seed or a remembered dead member is reachable; [`Config::reconnect_every`] is not 0 |
 //! | no frame is longer than [`Config::frame_budget`] | |
 //! | memory is bounded, whatever peers send; nothing panics | about 80 bytes for each of [`Config::member_limit`] members, and metadata |
-//! | handling a message takes O(log N) and what is on its back; the first record about a member moves up to 16 bytes for each other one on the list | |
+//! | handling a message takes O(log N) and the number of records that are piggybacked; the first record about a member moves up to 16 bytes for each other one on the list | |
 //! | one lie of a member about others changes at most [`Config::hearsay_limit`] entries of one list in a period; beyond that it can only bring back members that were suspected or failed, for as long as a suspicion lasts | the member cannot send in another's name; see [below](#what-a-member-that-lies-can-do) |
 //!
 //! What is *not* promised: a member that is declared failed may be alive (the network decides), and

@@ -228,7 +228,7 @@ impl Membership {
         cx.event(Event::Membership(delta));
     }
 
-    /// Sends `body` with as much news on its back as the frame holds. What is said about the
+    /// Sends `body` with as much news piggybacked as the frame holds. What is said about the
     /// receiver comes first, so that it can refute.
     pub(crate) fn tell(&mut self, to: Member, body: Body, cx: &mut Context<'_, Self>) {
         self.tell_listed(self.list.find(to.id), to, body, cx);
@@ -275,7 +275,7 @@ impl Membership {
         }
     }
 
-    /// How many bytes may go on a message's back.
+    /// How many bytes may be piggybacked on a message.
     pub(crate) fn room(&self, message: &Message) -> usize {
         // The length of each list may need one byte more than that of an empty list.
         let fixed = message.frame_len(self.me) + 2;

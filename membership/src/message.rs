@@ -1,6 +1,6 @@
 //! What travels; nothing else does.
 //!
-//! Every message carries updates ([`Record`]s) and application broadcasts on its back, as many as
+//! Updates ([`Record`]s) and application broadcasts are piggybacked on every message, as many as
 //! fit the frame budget.
 
 use alloc::boxed::Box;
@@ -68,9 +68,9 @@ pub enum Body {
     },
     /// The sender is seldom probed (thesis, 3.2.1).
     Unlucky,
-    /// The sender wants to join; its own record is on board.
+    /// The sender wants to join; its own record is piggybacked.
     Join,
-    /// You are in; on board is the first page of the list.
+    /// You are in; the first page of the list is piggybacked.
     Welcome {
         /// Who is in: the joiner as the sender recorded it.
         you: Member,
@@ -105,7 +105,7 @@ pub enum Body {
         /// Whether the sender wants the receiver's records of that range, where they differ.
         exchange: bool,
     },
-    /// Good-bye: the sender's own record on board says that it left.
+    /// Good-bye: the piggybacked record of the sender says that it left.
     Farewell,
 }
 
@@ -179,18 +179,18 @@ pub struct Metadata(
     #[cfg_attr(feature = "serde", serde(with = "selvedge_core::wire::items"))] pub Box<[u8]>,
 );
 
-/// Updates on a message's back; up to three need no allocation.
+/// Piggybacked updates; up to three need no allocation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Records(pub List<Record, 3>);
 
-/// Broadcasts on a message's back.
+/// Piggybacked broadcasts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Broadcasts(pub List<Broadcast, 0>);
 
 impl Message {
-    /// A message with nothing on its back.
+    /// A message with nothing piggybacked.
     #[must_use]
     pub fn bare(body: Body) -> Self {
         Self {
@@ -201,7 +201,7 @@ impl Message {
     }
 
     /// The length in bytes of the whole frame that a host makes of this message: header, sender
-    /// and message in postcard's encoding. O(records and broadcasts on board).
+    /// and message in postcard's encoding. O(piggybacked records and broadcasts).
     #[must_use]
     pub fn frame_len(&self, from: Member) -> usize {
         let records: usize = self.records.0.iter().map(Record::wire_len).sum();
@@ -236,7 +236,7 @@ impl Body {
 }
 
 impl Claim {
-    /// The metadata on board, if this kind of claim has any.
+    /// The metadata of the claim, if this kind has any.
     #[must_use]
     pub const fn metadata(&self) -> Option<&Metadata> {
         match self {
@@ -249,7 +249,7 @@ impl Claim {
 }
 
 impl Record {
-    /// How many bytes of metadata are on board.
+    /// How many bytes of metadata the claim has.
     pub(crate) fn metadata_len(&self) -> usize {
         self.claim.metadata().map_or(0, |metadata| metadata.0.len())
     }

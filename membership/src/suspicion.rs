@@ -9,7 +9,7 @@ use crate::{Event, Membership, Phase, Reject, Selection, Timer};
 /// How a record reached us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// As news on a message's back.
+    /// Piggybacked on a message.
     News,
     /// In a comparison of lists, so it may be old.
     Page,

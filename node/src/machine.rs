@@ -49,8 +49,8 @@ pub struct Election {
     /// How long a node that is in the mesh may hear of no leader before it begins an election by
     /// itself, as often as that happens; up to twice as long, by chance, so that not all begin at
     /// once. Longer than the list takes to fill after a start, and than an election: a node that
-    /// begins too soon leads those whom it knows, and others overrule it, or it them. Zero: only
-    /// when it is asked, and when a leader is lost.
+    /// begins too soon is elected by a minority, and soon deposed. Zero: only when it is asked, and
+    /// when a leader is lost.
     pub patience: Span,
 }
 

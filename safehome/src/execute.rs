@@ -167,7 +167,8 @@ impl<V: Value> Hub<V> {
     }
 
     /// Nobody knows whether a routine's command was done. If the routine is aborted now, it is undone
-    /// as if it was (erratum H10); so it is later, where the state before cannot be restored at once.
+    /// as if it was (erratum H10): later, once the previous state is known, where it cannot be restored
+    /// at once.
     fn doubt(&mut self, id: RoutineId, at: NodeId) {
         if self.rules.unknown_is_refused() {
             return;
