@@ -17,7 +17,7 @@ pub struct Seed {
     pub bytes: Vec<u8>,
 }
 
-/// All seeds of all targets. `cargo run -p selvedge-fuzz --bin seeds` writes them.
+/// All seeds of all targets. `cargo run -p selvedge-fuzz --example seeds` writes them.
 pub fn seeds() -> impl Iterator<Item = Seed> {
     membership::decode_seeds()
         .into_iter()

@@ -66,7 +66,7 @@ fn committed_seeds_are_those_of_the_generator() {
         assert_eq!(
             committed,
             seed.bytes,
-            "{}: run cargo run -p selvedge-fuzz --bin seeds, and ask why the format changed",
+            "{}: run cargo run -p selvedge-fuzz --example seeds, and ask why the format changed",
             path.display()
         );
     }

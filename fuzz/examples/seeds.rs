@@ -1,4 +1,4 @@
-//! Writes the seeds into the corpora: `cargo run -p selvedge-fuzz --bin seeds`.
+//! Writes the seeds into the corpora: `cargo run -p selvedge-fuzz --example seeds`.
 
 use std::path::Path;
 use std::{fs, io};
