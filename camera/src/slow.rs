@@ -351,7 +351,8 @@ impl Camera {
         };
         let (id, request, agreed) = (tree.id, tree.request, tree.agreed);
         if !agreed && self.deferred.get(&root).is_none() {
-            // There was no room to remember it.
+            // A late request of the root had an earlier token than ours, and the OK to it took the
+            // place of this wish.
             let verdict = self.judge(root, request, cx);
             let agrees = verdict == Verdict::Granted
                 || verdict == Verdict::Grant && self.agree(root, request, cx);

@@ -487,4 +487,86 @@ fn an_end_that_is_passed_on_is_that_of_another() {
     assert_eq!(node.hears(CHILD, own), []);
     let goes_on = |it: &(usize, Message)| matches!(it.1, Message::Join { .. });
     assert!(node.tick().iter().any(goes_on), "the tree is still there");
+    // Whoever names it now has not heard of that yet.
+    node.hears(CHILD, up(tree_of(0, 3, 1), None, &[4, 5], true));
+    assert_eq!(node.waits_for(), [member(5)]);
+}
+
+#[test]
+fn the_end_of_a_request_is_passed_on_as_it_was_said() {
+    let config = Config {
+        multicast: false,
+        ..Config::new(9)
+    };
+    let mut node = Node::in_tree(config);
+    let (number, last, over) = (1, 1, 65);
+    let root = member(ROOT);
+    let passed_on = Message::Over {
+        root,
+        number,
+        last,
+        over,
+    };
+    let sent = node.hears(ROOT, Message::Release { number, last, over });
+    assert_eq!(sent, [(CHILD, passed_on)]);
+}
+
+/// Who names it has not heard of its RELEASE yet.
+#[test]
+fn a_rival_that_is_out_is_not_named_to_the_parent() {
+    let mut node = Node::in_tree(Config::new(9));
+    let (number, last, over) = (1, 1, 9);
+    node.hears(4, Message::Release { number, last, over });
+    let sent = node.hears(CHILD, up(tree(1), None, &[4, 5], false));
+    let [(ROOT, Message::Up { rivals, .. })] = &sent[..] else {
+        panic!("{sent:?}");
+    };
+    let named: Vec<Member> = rivals.iter().map(|it| it.member).collect();
+    assert_eq!(named, [member(5)]);
+}
+
+#[test]
+fn who_finds_no_room_as_a_child_is_counted_and_breaks_the_tree() {
+    let config = Config {
+        peer_limit: 2,
+        ..Config::new(9)
+    };
+    let mut node = Node::in_tree(config);
+    let below = [(1, 5), (1, 6), (1, 7), (1, 8), (1, 9), (1, 10)];
+    node.hears(CHILD, echo(tree(1), 1, &below));
+    let sent = node.learns(Delta::Failed(member(CHILD)));
+    assert_eq!((adopts(&sent).len(), breaks(&sent)), (4, true));
+    assert_eq!(node.counters().no_room, 2);
+}
+
+/// An OK to a late request takes the place of the wish that waits. So whoever is in the tree says OK
+/// when its parent asks again.
+#[test]
+fn a_late_request_of_the_root_costs_its_tree_no_ok() {
+    let mut node = Node::new(Config::new(9), &[ROOT, CHILD]);
+    let (number, holder) = (3, member(5));
+    let token = Token { number, holder };
+    node.hears(CHILD, Message::Floor { token });
+    // The number of its own wish is 4.
+    node.command(Command::Enter);
+    let tree = tree_of(ROOT, 5, 1);
+    let nack = Message::Nack { tree };
+    node.hears(ROOT, join_of(tree));
+    node.hears(CHILD, nack);
+    let request = Request {
+        number: 3,
+        up_to: 65,
+        last: 0,
+    };
+    let after = None;
+    let sent = node.hears(ROOT, Message::Request { request, after });
+    assert!(matches!(sent[..], [(ROOT, Message::Ok { number: 3, .. })]));
+    let says_ok = |sent: &[(usize, Message)]| {
+        let is_up = |it: &(usize, Message)| matches!(it, (ROOT, Message::Up { oks: 1, .. }));
+        sent.iter().any(is_up)
+    };
+    assert!(!says_ok(&node.hears(ROOT, join_of(tree))), "it waits");
+    node.command(Command::Cancel);
+    let sent = node.hears(ROOT, join_of(tree));
+    assert!(says_ok(&sent), "{sent:?}");
 }

@@ -1,8 +1,8 @@
 //! Which answers count, and for which request.
 
 use chacha20::rand_core::SeedableRng as _;
-use selvedge_camera::{Camera, Command, Config, Event, Message, Request, Rival, Token};
-use selvedge_core::{Delta, Driver, Effect, Input, Member, Time};
+use selvedge_camera::{Camera, Command, Config, Event, Message, Request, Rival, Token, TreeId};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
 
 use super::member;
 
@@ -280,4 +280,154 @@ fn no_request_has_a_token_that_was_said_to_be_over() {
     };
     assert!(effects.iter().any(is_over), "{effects:?}");
     assert_eq!(up_to(&mut node), Some(6));
+}
+
+/// Membership told that it failed before its RELEASE came, and tells that once.
+#[test]
+fn who_failed_and_is_out_is_not_waited_for_any_more() {
+    let mut node = First::new(2, Config::new(3));
+    node.command(Command::Enter);
+    node.step(Input::Membership(Delta::Joined(member(3))));
+    node.step(Input::Membership(Delta::Failed(member(3))));
+    node.hears(1, part(None, &[3], false));
+    assert_eq!(node.waits_for(), [member(3)]);
+    node.hears(3, out(1));
+    assert_eq!(node.number(), Some(2));
+}
+
+/// Who was passed over and is out is no rival when it is back.
+#[test]
+fn who_was_passed_over_and_is_out_is_not_awaited_when_it_is_back() {
+    let config = Config {
+        takeover: Some(Span::secs(1)),
+        ..Config::new(3)
+    };
+    let mut node = First::new(3, config);
+    node.command(Command::Enter);
+    node.step(Input::Membership(Delta::Joined(member(3))));
+    node.step(Input::Membership(Delta::Failed(member(3))));
+    let (number, holder) = (1, member(9));
+    let token = Token { number, holder };
+    node.hears(1, Message::Fence { token });
+    node.hears(1, part(None, &[3], false));
+    assert_eq!(node.waits_for(), [member(2)], "others have passed it over");
+    node.hears(3, out(1));
+    node.step(Input::Membership(Delta::Refuted(member(3))));
+    assert_eq!(node.waits_for(), [member(2)]);
+}
+
+#[test]
+fn the_ok_of_a_stranger_that_is_out_counts_on() {
+    let mut node = First::new(3, Config::new(5));
+    node.command(Command::Enter);
+    node.hears(1, part(None, &[3], false));
+    node.hears(3, ok(1, 0));
+    node.hears(3, out(1));
+    // Three of five are a majority.
+    node.step(Input::Membership(Delta::Failed(member(2))));
+    assert!(node.number().is_some());
+}
+
+/// On the slow path nothing else is asked of it.
+#[test]
+fn a_rival_that_is_out_is_not_waited_for_on_the_slow_path() {
+    let mut node = First::new(3, Config::new(7));
+    node.command(Command::Enter);
+    let rival = |node| Rival {
+        member: member(node),
+        up_to: 1,
+    };
+    let tree = TreeId {
+        root: member(0),
+        number: 1,
+        attempt: 1,
+    };
+    let up = Message::Up {
+        life: 0,
+        tree,
+        oks: 3,
+        after: None,
+        rivals: [rival(2)].into_iter().collect(),
+        more: false,
+        floor: Token::default(),
+    };
+    node.hears(1, up);
+    assert_eq!(node.waits_for(), [member(2)]);
+    node.hears(2, out(1));
+    assert_eq!(node.waits_for(), []);
+}
+
+#[test]
+fn who_is_out_and_asks_again_is_told_of_again() {
+    let mut node = First::new(3, Config::new(3));
+    node.command(Command::Enter);
+    node.hears(1, part(None, &[3], false));
+    node.hears(3, out(1));
+    assert_eq!(node.waits_for(), [member(2)]);
+    let effects = node.hears(3, request(2, 7));
+    assert!(effects.contains(&Effect::Event(Event::Waiting(member(3)))));
+    assert_eq!(node.waits_for(), [member(2), member(3)]);
+}
+
+fn request(number: u64, up_to: u64) -> Message {
+    let request = Request {
+        number,
+        up_to,
+        last: 0,
+    };
+    let after = None;
+    Message::Request { request, after }
+}
+
+/// A RELEASE may overtake another one, or the next request.
+#[test]
+fn a_late_release_takes_nothing_back() {
+    let release = |number, over| {
+        let last = number;
+        Message::Release { number, last, over }
+    };
+    let mut node = First::new(3, Config::new(3));
+    node.hears(3, request(2, 7));
+    node.hears(3, release(1, 5));
+    let granted = |node: &First| node.driver.machine().granted().count();
+    assert_eq!(granted(&node), 1, "its latest request goes on");
+    node.hears(3, release(2, 7));
+    node.hears(3, release(1, 5));
+    assert_eq!(node.hears(3, request(2, 7)), []);
+    assert_eq!(granted(&node), 0);
+    node.command(Command::Enter);
+    let mut named = part_of(3, &[]);
+    if let Message::Ok { rivals, .. } = &mut named {
+        let (member, up_to) = (member(3), 7);
+        rivals.push(Rival { member, up_to });
+    }
+    node.hears(1, named);
+    assert_eq!(node.waits_for(), [member(2)]);
+}
+
+/// It may say no more than which tokens it will not have.
+#[test]
+fn a_release_without_a_number_says_which_tokens_are_over() {
+    let mut node = First::new(3, Config::new(3));
+    let (number, last, over) = (0, 0, 1);
+    node.hears(3, Message::Release { number, last, over });
+    node.command(Command::Enter);
+    node.hears(1, part(None, &[3], false));
+    assert_eq!(node.waits_for(), [member(2)]);
+}
+
+/// Two nodes may keep a permission of the same third, and each has to know of the other.
+#[test]
+fn nothing_is_over_while_permissions_are_kept() {
+    let config = Config {
+        keep: true,
+        ..Config::new(2)
+    };
+    let mut node = First::new(2, config);
+    node.command(Command::Enter);
+    node.hears(1, ok(1, 0));
+    node.command(Command::Exit);
+    assert_eq!(node.hears(1, ok(1, 0)), []);
+    node.command(Command::GiveBack);
+    assert_eq!(node.hears(1, ok(1, 0)).len(), 1);
 }

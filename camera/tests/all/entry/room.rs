@@ -270,6 +270,10 @@ fn the_oks_of_those_who_name_too_many_do_not_count_in_a_tree() {
         member: member(node),
         up_to: 1,
     };
+    let floor = Token {
+        number: 3,
+        holder: member(8),
+    };
     let told = node.hear(
         child,
         Message::Up {
@@ -279,17 +283,24 @@ fn the_oks_of_those_who_name_too_many_do_not_count_in_a_tree() {
             after: None,
             rivals: (3..8).map(rival).collect(),
             more: false,
-            floor: Token::default(),
+            floor,
         },
     );
     let [Effect::Send { to, message }] = &told[..] else {
         panic!("{told:?}");
     };
     assert_eq!(*to, root);
-    let Message::Up { oks, rivals, .. } = message else {
+    let Message::Up {
+        oks,
+        rivals,
+        floor: passed_on,
+        ..
+    } = message
+    else {
         panic!("{message:?}");
     };
-    assert_eq!((*oks, rivals.len()), (1, 0));
+    assert_eq!((*oks, rivals.len(), *passed_on), (1, 0, floor));
+    assert_eq!(node.driver.machine().counters().no_room, 1);
 }
 
 /// Each node that comes finds the place of one that is gone, and what it says is taken.

@@ -157,3 +157,24 @@ fn who_was_passed_over_is_told_by_whoever_heard_of_it() {
         assert_eq!(told, [(0, Event::Fenced(by))]);
     }
 }
+
+/// A host may tell more than once that a holder failed.
+#[test]
+fn a_failure_that_is_told_again_begins_no_takeover_anew() {
+    let config = Config {
+        takeover: Some(Span::secs(5)),
+        ..Config::new(3)
+    };
+    let mut mesh = mesh(3, config);
+    mesh.command(0, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 3);
+    mesh.crash(0).unwrap();
+    mesh.command(1, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 3);
+    mesh.membership(1, Delta::Failed(member(0))).unwrap();
+    mesh.run_for(Span::secs(4));
+    assert_eq!(mesh.machine(1).unwrap().token(), None);
+    mesh.membership(1, Delta::Failed(member(0))).unwrap();
+    mesh.run_for(Span::secs(2));
+    assert!(mesh.machine(1).unwrap().token().is_some());
+}
