@@ -251,3 +251,36 @@ fn who_is_in_no_mesh_confirms_nobody_else() {
     let taken = driver.step(Time::ZERO, &mut rng, confirm, |_| ());
     assert_eq!(taken, Err(Reject::NotJoined));
 }
+
+/// An earlier one is over, and a later one has to answer, like a life that was never listed.
+#[test]
+fn another_life_than_the_one_that_failed_is_asked_after_if_it_is_later() {
+    let mut lone = Lone::new(quiet(), &[1]);
+    let [earlier, known, later] = [2, 3, 4].map(|life| Member::new(9, life));
+    hear(&mut lone, known, 0, failed());
+    lone.effects.clear();
+    lone.command(Command::Inquire(earlier));
+    assert_eq!(lone.effects, []);
+    lone.command(Command::Inquire(later));
+    assert_eq!(told(&lone), [Delta::Confirmed(known), Delta::Joined(later)]);
+    assert!(pings(&lone.effects).contains(&later));
+}
+
+#[test]
+fn nobody_asks_after_itself_or_outside_a_mesh() {
+    let me = Member::new(1, 0);
+    let other = Member::new(9, 3);
+    let mut driver = Driver::new(Membership::new(me, quiet()).unwrap());
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut command = |command| {
+        let input = Input::Command(command);
+        driver.step(Time::ZERO, &mut rng, input, |_| ())
+    };
+    assert_eq!(command(Command::Inquire(other)), Err(Reject::NotJoined));
+    let own = Err(Reject::OwnMember(me.id));
+    assert_eq!(command(Command::Confirm(me)), own);
+    let seeds = [].into_iter().collect();
+    assert_eq!(command(Command::Join { seeds }), Ok(()));
+    assert_eq!(command(Command::Inquire(me)), own);
+    assert_eq!(command(Command::Confirm(me)), own);
+}
