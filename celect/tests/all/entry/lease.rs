@@ -482,3 +482,78 @@ fn who_is_not_listed_and_acknowledges_no_more_is_renewed_no_more() {
     });
     assert!(expiries.all(|slot| slot < 4), "a renewal's number modulo 4");
 }
+
+/// It was said of an election before: those who heard that one need not have heard this one.
+#[test]
+fn who_heard_of_a_former_election_does_not_renew_the_lease_of_this_one() {
+    let leased = Config {
+        lease: Some(Span::secs(9)),
+        drift: 0,
+        ..Config::new(1, 0)
+    };
+    let mut mesh = Mesh::new(3, leased);
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    let former = mesh.nodes[0].machine().leads().unwrap();
+    mesh.elect(1);
+    // All hear of it, and none of them is heard.
+    mesh.fate = Box::new(|(_, to, message), _| {
+        let is_heard = to.id.0 == 1 && matches!(message, Message::Heard { .. });
+        usize::from(!is_heard)
+    });
+    mesh.pass(Span::secs(1));
+    assert_ne!(mesh.nodes[0].machine().leads(), Some(former));
+    let before = leads_until(&mesh);
+    assert_eq!(before, Some(9));
+    for renewal in 0..4 {
+        let (from, ballot) = (member(2), former);
+        let message = Message::Heard { ballot, renewal };
+        mesh.step(1, Input::Message { from, message }).unwrap();
+    }
+    assert_eq!(leads_until(&mesh), before);
+    // By the present ballot it does count.
+    let (from, ballot) = (member(2), mesh.nodes[0].machine().leads().unwrap());
+    let message = Message::Heard { ballot, renewal: 0 };
+    mesh.step(1, Input::Message { from, message }).unwrap();
+    assert_eq!(leads_until(&mesh), Some(10));
+}
+
+/// With c = 0 nobody is needed where nobody is told, and at once; where somebody is, one has to say
+/// that it heard.
+#[test]
+fn a_leader_that_tells_somebody_needs_one_that_heard_it() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        drift: 0,
+        ..Config::new(0, 0)
+    };
+    let mut alone = Mesh::new(1, config);
+    alone.elect(1);
+    assert_eq!(leads_until(&alone), Some(9));
+
+    let mut mesh = Mesh::new(2, config);
+    mesh.fate =
+        Box::new(|(_, _, message), _| usize::from(!matches!(message, Message::Heard { .. })));
+    mesh.elect(2);
+    mesh.pass(Span::secs(1));
+    assert!(mesh.nodes[0].machine().leads().is_some());
+    assert_eq!(leads_until(&mesh), None);
+    mesh.pass(Span::secs(10));
+    assert_eq!(mesh.nodes[0].machine().leads(), None);
+}
+
+/// A host that ticks what is not armed any more ends nothing.
+#[test]
+fn a_renewal_that_is_not_on_its_way_does_not_expire() {
+    let config = Config {
+        lease: Some(Span::secs(9)),
+        ..Config::new(1, 0)
+    };
+    let mut mesh = Mesh::new(3, config);
+    mesh.elect(3);
+    mesh.pass(Span::secs(4));
+    let leads = mesh.nodes[0].machine().leads();
+    assert!(leads.is_some());
+    let _taken = mesh.step(1, Input::Tick(Timer::Expiry(7))).is_ok();
+    assert_eq!(mesh.nodes[0].machine().leads(), leads);
+}
