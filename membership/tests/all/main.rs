@@ -1,5 +1,16 @@
 //! All tests of the crate in one program, which is quicker to build than many.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::std_instead_of_alloc,
+    clippy::unreachable,
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking, and so do its helpers"
+)]
+
 #[path = "../../../core/tests/counting/allocator.rs"]
 mod allocator;
 mod bounds;
