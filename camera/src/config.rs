@@ -130,8 +130,8 @@ impl Config {
     }
 
     /// How many of so many devices may be away while the others still enter:
-    /// devices - (upper / 2 + 1), rounded down, for more than half of [`upper`](Self::upper) must say
-    /// OK. `None`: also all of them are too few, and nobody ever enters.
+    /// devices - (upper / 2 + 1), with the half rounded down, for more than half of
+    /// [`upper`](Self::upper) must say OK. `None`: also all of them are too few, and nobody ever enters.
     #[must_use]
     pub const fn survives(&self, devices: u32) -> Option<u32> {
         devices.checked_sub(self.upper / 2 + 1)
