@@ -1,4 +1,4 @@
-//! What can be set, with units, ranges and where the values come from.
+//! The settings, with their units, ranges and sources.
 
 use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
 use selvedge_core::{Ratio, Span};
@@ -12,15 +12,15 @@ pub enum Protocol {
     /// Asks c + f + 1 nodes and appoints when c + 1 have answered (Algorithm 2).
     #[default]
     Base,
-    /// Appoints the best so far with each answer, and another one if a better one comes
+    /// Appoints the best candidate so far with each answer, and another one if a better one comes
     /// (Algorithm 3).
     Optimistic,
-    /// As `Base`, and passes over those who are often suspected (Algorithm 4).
+    /// As `Base`, and passes over nodes that are often suspected (Algorithm 4).
     Preferred,
-    /// As `Optimistic`, and passes over those who are often suspected (Algorithm 5).
+    /// As `Optimistic`, and passes over nodes that are often suspected (Algorithm 5).
     Hybrid,
-    /// As `Base`, with the initiator's own list as one of the c + 1: it asks c + f others. Not in
-    /// the thesis, which calls `Base` optimal (erratum E8).
+    /// As `Base`, with the initiator's own list as one of the c + 1: the initiator asks c + f
+    /// others. Not in the thesis, which calls `Base` optimal (erratum E8).
     Lean,
 }
 
@@ -42,25 +42,26 @@ impl Protocol {
 pub struct Config {
     /// Which protocol an election of this node runs. Default [`Protocol::Base`].
     pub protocol: Protocol,
-    /// From how many nodes' lists a live node may be missing: from 0. What elections rest on while
-    /// [`estimation`](Self::estimation) is off or knows nothing. It counts all who miss it at
-    /// any moment of a run (erratum E7). No default: too low a value elects wrongly, too high a
-    /// one asks more nodes. About 10% of the nodes at 5% loss (thesis, table 5.1).
+    /// From how many nodes' lists a live node may be missing: from 0. Elections rest on it while
+    /// [`estimation`](Self::estimation) is off or knows nothing. It counts all nodes that miss the
+    /// live node at any moment of a run (erratum E7). No default: too low a value elects wrongly,
+    /// too high a value asks more nodes. About 10% of the nodes at 5% loss (thesis, table 5.1).
     pub c: u16,
     /// How many nodes may be dead and still on lists: from 0. No default.
     pub f: u16,
-    /// How many of the lowest a node names to `Preferred` and `Hybrid`: from 1. Default 5, as in
-    /// the thesis.
+    /// How many of the lowest nodes a node names to `Preferred` and `Hybrid`: from 1. Default 5, as
+    /// in the thesis.
     pub x: u8,
-    /// How many of the most suspected a node names to them: from 0. Default 5, as in the thesis.
+    /// How many of the most suspected nodes a node names to them: from 0. Default 5, as in the
+    /// thesis.
     pub y: u8,
-    /// How long to wait for answers, and for the one who was appointed: longer than the usual round
-    /// trip, above zero. Where it is shorter than a live node's answer takes, that node may be
-    /// passed over. For parts of lists, too. Default 500 ms, as in the thesis.
+    /// How long to wait for answers, for parts of lists, and for the node that was appointed: above
+    /// zero. It should be longer than the usual round trip: a live node that takes longer to answer
+    /// may be passed over. Default 500 ms, as in the thesis.
     pub timeout: Span,
-    /// How often who was appointed is told so before it is passed over, from 1. Who is declared
-    /// failed, or whose lease is over, is told as often, but within a single `timeout`. Also how
-    /// often each part of a list is asked for, where c is measured. Default 3.
+    /// How often an appointed node is told so before it is passed over, from 1. A node that is
+    /// declared failed, or that let its lease run out, is told as often, but within a single
+    /// `timeout`. Also how often each part of a list is asked for, where c is measured. Default 3.
     pub attempts: u8,
     /// How often LEADER is sent again to a node that did not acknowledge it. With 0 nothing is
     /// acknowledged or forwarded: then the host's multicast must be reliable, as the thesis
@@ -68,44 +69,45 @@ pub struct Config {
     pub retries: u8,
     /// How long to wait for an acknowledgement of LEADER: above zero. Default 500 ms.
     pub resend: Span,
-    /// How long who gave way to another initiator waits for its leader before it begins again; it
-    /// begins at once when that initiator is declared failed. Zero for that alone. Should be
-    /// several timeouts. Default 5 s.
+    /// How long a node that gave way to another initiator waits for a leader from it before it
+    /// begins again. It begins at once when that initiator is declared failed. With zero it begins
+    /// again only then. Should be several timeouts. Default 5 s.
     pub patience: Span,
-    /// Whether a node that hears that its leader failed, left, or let its lease run out elects
-    /// another one; and whether a leader whose lease ran out does, when it has heard of none for
-    /// `patience`. Default true.
+    /// Whether a node elects another leader when it hears that its leader failed, left, or let its
+    /// lease run out; and whether a leader that let its own lease run out does, when it has heard
+    /// of no leader for `patience`. Default true.
     pub reelect: bool,
-    /// Over how long the beginnings of those who hear that are spread, so that not all begin.
-    /// Zero for at once. Default 200 ms.
+    /// The time over which the nodes that hear that spread the beginnings of their elections, so
+    /// that not all begin. Zero for at once. Default 200 ms.
     pub spread: Span,
     /// How long this node leads without being renewed, by every node's own clock. `None`, the
-    /// default, is for ever. Those who follow it are told, and what they are set to themselves does
-    /// not matter. Needs `retries` above 0, since acknowledgements renew it. A host's clock
-    /// has to go on while the host sleeps; see [the crate page](crate#clocks).
+    /// default, is for ever. Followers are told this lease, and their own settings do not matter.
+    /// Needs `retries` above 0, since acknowledgements renew it. A host's clock has to go on while
+    /// the host sleeps; see [the crate page](crate#clocks).
     pub lease: Option<Span>,
-    /// By how much two clocks may run apart, in parts per million: the leader takes its lease to be
-    /// so much shorter, and renews it every third of that. At most 666,666, which leaves a third.
-    /// Default 1,000.
+    /// By how much two clocks may run apart, in parts per million. The leader takes its lease to be
+    /// shorter by this share, and renews it every third of that shorter time. At most 666,666,
+    /// which leaves a third. Default 1,000.
     pub drift: u32,
-    /// How many of those whom an initiator passes over its queries name, fewer where a frame cannot
-    /// name so many. For each one more they ask for one candidate more, as long as an answer in a
-    /// frame of [`frame_budget`](Self::frame_budget) can name one behind all of these: 3 more in the
-    /// shortest frame (1 with `Preferred` and `Hybrid`), 88 by default. Beyond that one who does not
-    /// answer forgets the first, and an answer that names one who is over does not count. From 1.
-    /// Default 16.
+    /// How many of the nodes that an initiator passes over are named in its queries; fewer where a
+    /// frame cannot name so many. For each further node passed over the queries ask for one
+    /// candidate more, as long as an answer in a frame of [`frame_budget`](Self::frame_budget) can
+    /// name one candidate behind all of these: 3 more in the shortest frame (1 with `Preferred` and
+    /// `Hybrid`), 88 by default. Beyond that a further node that does not answer makes the
+    /// initiator forget the first, and an answer that names a node that is over does not count.
+    /// From 1. Default 16.
     pub exclude_limit: u8,
     /// The longest frame in bytes, header and sender included: from 127. Lists are cut to fit.
     /// Default 1,400.
     pub frame_budget: u16,
-    /// How many others may be on the list: from 1. Who is alive and finds no place is counted
-    /// ([`Counters::no_room`](crate::Counters::no_room)), told once who leads, and waits for a place;
-    /// meanwhile it is missing from this list, as c counts it. As many others and two more are
-    /// remembered besides that are gone or wait: the dead take no place on the list. No more are
-    /// counted in a sample, either. Default 4,096.
+    /// How many others may be on the list: from 1. A live node that finds no place is counted
+    /// ([`Counters::no_room`](crate::Counters::no_room)), is told once who leads, and waits for a
+    /// place; meanwhile it is missing from this list, as c counts it. Besides the list, as many
+    /// others and two more are remembered that are gone or wait: the dead take no place on the
+    /// list. A sample counts no more nodes, either. Default 4,096.
     pub peer_limit: u32,
-    /// Whether elections take c from what is measured. `None`, the default, is for no: they take
-    /// [`c`](Self::c). With it they do so as long as nothing newer is known.
+    /// Whether elections take c from what is measured. With `None`, the default, they take
+    /// [`c`](Self::c). Else they take it only as long as nothing newer is known.
     pub estimation: Option<Estimation>,
 }
 
@@ -115,52 +117,55 @@ pub struct Config {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Source {
     /// The leader asks some nodes for their lists every [`Estimation::period`]
-    /// ([`Tally`](crate::estimate::Tally)). It speaks of all nodes.
+    /// ([`Tally`](crate::estimate::Tally)). The estimate is about all nodes.
     #[default]
     Sampling,
     /// Initiators report to the leader how many of their answers lacked it
-    /// ([`Misses`](crate::estimate::Misses)). It speaks of this leader alone, and is forgotten when
-    /// the leader is lost or another one follows: so it serves elections that confirm a leader, and
-    /// says nothing of those that replace it. `Preferred` and `Hybrid` report nothing.
+    /// ([`Misses`](crate::estimate::Misses)). The estimate is about this leader alone, and is
+    /// forgotten when the leader is lost or another one follows. So it serves elections that
+    /// confirm a leader, and says nothing of elections that replace it. `Preferred` and `Hybrid`
+    /// report nothing.
     Feedback,
 }
 
-/// How c is measured and used. Nodes may differ in all of it.
+/// How c is measured and used. Nodes may differ in all these settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Estimation {
-    /// From what. Default [`Source::Sampling`].
+    /// What the estimate comes from. Default [`Source::Sampling`].
     pub source: Source,
-    /// How many nodes are asked for their lists, of those who are known: from 1. Default 50.
+    /// How many of the known nodes are asked for their lists: from 1. Default 50.
     pub sample: u16,
-    /// How many of them at a time: from 1. So many lists are in memory. Default 4.
+    /// How many of them are asked at a time: from 1. So many lists are in memory. Default 4.
     pub at_once: u8,
-    /// How long a leader waits between samples: above zero. Default 60 s. Its first one begins a
+    /// How long a leader waits between samples: above zero. Default 60 s. Its first sample begins a
     /// [`Config::timeout`] after it was elected.
     pub period: Span,
     /// How many runs are reported before they give an estimate: 1 to 256. Default 20. The step that
     /// takes the last report costs as [`largest_churn`](crate::estimate::Misses::largest_churn)
-    /// says, where the misses of all add up: its time grows with the square of both the pool and
-    /// the answers. Who reports is believed, so keep it small in a large mesh.
+    /// says, with the misses of all reports added up: its time grows with the square of both the
+    /// pool and the answers. A node that reports is believed, so keep the pool small in a large
+    /// mesh.
     pub pool: u16,
-    /// How often the real c may exceed the bound: above 0, from 1 in 1,000,000 to 1 in 2. Default
-    /// 1 in 100.
+    /// How often the real c may exceed the bound: above 0, from 1 in 1,000,000 to 1 in 2. Default 1
+    /// in 100.
     pub miss: Ratio,
     /// What is added to the bound, in lists: from 0, for what changes between a sample and an
     /// election. Default 1.
     pub margin: u16,
-    /// The least c to elect with: from 0. Default 1. Who knows nobody else takes no more than
-    /// [`Config::c`], so that a host can let it elect itself.
+    /// The least c to elect with: from 0. Default 1. A node that knows no other node takes no more
+    /// than [`Config::c`], so that a host can let it elect itself.
     pub floor: u16,
-    /// The largest c to elect with, from `floor`. Besides it is kept to N - 1 - f, with as many nodes
-    /// as are known. Default 65,535. An election that it cuts short is told of without a confidence.
+    /// The largest c to elect with, from `floor`. c is also kept to N - 1 - f, with as many nodes
+    /// as are known. Default 65,535. An election with a c that was cut short is told of without a
+    /// confidence.
     pub ceiling: u16,
-    /// Of how many bounds, the latest, the largest is used: from 1. Default 3. So c rises at once and
-    /// falls slowly.
+    /// How many of the latest bounds count: the largest of them is used. From 1. Default 3. So c
+    /// rises at once and falls slowly.
     pub window: u8,
-    /// For how long what is known serves, by a node's own clock, before it falls back on
-    /// [`Config::c`]: above zero. Should be several times `period`, for what is told may be lost.
-    /// Default 5 min.
+    /// How long a measured c serves, by a node's own clock, before the node falls back on
+    /// [`Config::c`]: above zero. Should be several times `period`, because what is told may be
+    /// lost. Default 5 min.
     pub valid: Span,
 }
 
@@ -218,7 +223,7 @@ impl Estimation {
     }
 }
 
-/// Shares travel in parts of it.
+/// Shares are sent in parts of it.
 pub(crate) const MILLION: u32 = 1_000_000;
 
 /// A share in parts per million, rounded up.
@@ -313,7 +318,8 @@ impl Config {
         }
     }
 
-    /// The bytes that lists in a message may take that is so long without them.
+    /// The bytes that the lists in a message may take, where the message is `fixed` bytes long
+    /// without them.
     pub(crate) const fn list_budget(&self, fixed: usize) -> usize {
         (self.frame_budget as usize).saturating_sub(HEADER_LEN + MEMBER_MAX_LEN + fixed)
     }
@@ -322,7 +328,7 @@ impl Config {
 /// The shortest lease, in microseconds: a third of it is the time between renewals.
 const LEASE_MIN: u64 = 3_000;
 
-/// The most that leaves a third of any lease.
+/// The largest drift, which leaves a third of any lease.
 const DRIFT_MAX: u32 = 666_666;
 
 /// Which setting cannot work.

@@ -1,4 +1,4 @@
-//! What the application is told, what it may ask, and the errors.
+//! What the application is told and may ask, and the errors.
 
 use selvedge_core::{Delta, Member, NodeId, Ratio};
 use thiserror::Error;
@@ -11,102 +11,102 @@ use crate::{Ballot, ConfigError};
 pub enum Command {
     /// Run an election. [`Event::Elected`] follows, on all nodes.
     Elect,
-    /// Asks for lists to find out what c is, whether or not this node leads. [`Event::Measured`]
-    /// or [`Event::Unmeasured`] follows; where it leads all are told.
+    /// Asks for lists to find out what c is, whether or not this node leads. [`Event::Measured`] or
+    /// [`Event::Unmeasured`] follows; where this node leads all nodes are told.
     Measure,
-    /// Another [`Config::c`](crate::Config::c) and [`Config::f`](crate::Config::f), at once: a run
-    /// that waits for answers ends by them, and [`Event::Concluded`] says what it rested on. An
+    /// Sets another [`Config::c`](crate::Config::c) and [`Config::f`](crate::Config::f), at once: a
+    /// run that waits for answers ends by them, and [`Event::Concluded`] says what it rested on. An
     /// estimate that is known stays in force.
     Tolerate {
         /// From how many lists a live node may be missing.
         c: u16,
-        /// How many may be dead.
+        /// How many nodes may be dead.
         f: u16,
     },
 }
 
-/// What the application is told. Those of elections name a ballot, which fences what is done on its
-/// account.
+/// What the application is told. Events of elections name a ballot, which fences what is done on
+/// its account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// This node runs an election; its rounds have larger ballots than this.
     Electing(Ballot),
     /// This node gives way to the run of another initiator.
     Yielded {
-        /// Ours.
+        /// This node's.
         ballot: Ballot,
         /// The larger one.
         to: Ballot,
     },
-    /// All who are known, and those whom they know, are fewer than an election needs. Told once a
-    /// run; it goes on asking.
+    /// All known nodes, and the nodes that they know, are fewer than an election needs. Told once a
+    /// run; the run goes on asking.
     TooFew {
-        /// Of our run.
+        /// Of this node's run.
         ballot: Ballot,
-        /// How many lists there are, ours included.
+        /// How many lists there are, this node's included.
         known: u32,
         /// c + 1.
         needed: u32,
     },
-    /// This node leads, perhaps ourselves, until a larger ballot comes.
+    /// A node leads, perhaps this node itself, until a larger ballot comes.
     Elected {
-        /// Who.
+        /// The leader.
         leader: Member,
         /// By which ballot.
         ballot: Ballot,
     },
-    /// We led and do so no longer: a larger ballot appointed somebody.
+    /// This node led and does so no longer: a larger ballot appointed a leader.
     Deposed {
-        /// Under which we led.
+        /// The ballot under which this node led.
         ballot: Ballot,
-        /// By which another one leads.
+        /// The ballot by which another leads.
         by: Ballot,
     },
-    /// The membership service says that the leader failed, which may be wrong, or left; or whoever
-    /// told us of it believes so.
+    /// The membership service says that the leader failed, which may be wrong, or left; or the node
+    /// that told this node of the leader believes so.
     Lost {
-        /// Who.
+        /// The leader.
         leader: Member,
         /// Its ballot.
         ballot: Ballot,
     },
-    /// The leader that was [`Lost`](Self::Lost), or whose lease was [over](Self::LeaseOver), leads
+    /// The leader that was [`Lost`](Self::Lost), or let its lease run [out](Self::LeaseOver), leads
     /// all the same: it lives, or was renewed.
     Regained {
-        /// Who.
+        /// The leader.
         leader: Member,
         /// Its ballot.
         ballot: Ballot,
     },
     /// The leader's lease ran out here: it may be gone.
     LeaseOver {
-        /// Who.
+        /// The leader.
         leader: Member,
         /// Its ballot.
         ballot: Ballot,
     },
-    /// We led, and fewer than c others acknowledged that for as long as the lease is: what is done
-    /// under this ballot must end now.
+    /// This node led, and fewer than c others acknowledged that for as long as the lease is: what
+    /// is done under this ballot must end now.
     Ended(Ballot),
-    /// Our election is over: the one whom it appointed leads.
+    /// This node's election is over: the node that it appointed leads.
     Concluded {
-        /// By which it leads.
+        /// The ballot by which that node leads.
         ballot: Ballot,
-        /// From how many lists the lowest live node may have been missing: it is the one, if it was
-        /// missing from no more.
+        /// From how many lists the lowest live node may have been missing. The leader is the lowest
+        /// live node, if that node was missing from no more.
         c: u16,
-        /// How often the real c is larger, where c was measured. `None` where it is that of
+        /// How often the real c is larger, where c was measured. `None` where c is that of
         /// [`Config::c`](crate::Config::c), where it was cut short by
         /// [`Estimation::ceiling`](crate::Estimation::ceiling) or by the number of nodes, and where
         /// what was known has been forgotten since.
         miss: Option<Ratio>,
     },
-    /// We asked for lists, and this is what they say.
+    /// This node asked for lists, and the lists say this.
     Measured(Estimate),
-    /// We asked for lists, and they say nothing.
+    /// This node asked for lists, and the lists say nothing.
     Unmeasured(NotMeasured),
-    /// What our elections rest on from now on. Not told when what was measured is cut because fewer
-    /// nodes are listed: [`Celect::tolerates`](crate::Celect::tolerates) says that.
+    /// What this node's elections rest on from now on. Not told when what was measured is cut
+    /// because fewer nodes are listed: [`Celect::tolerates`](crate::Celect::tolerates) says that.
     Tolerates {
         /// See [`Event::Concluded`].
         c: u16,
@@ -118,7 +118,7 @@ pub enum Event {
 /// Why a sample gave no estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum NotMeasured {
-    /// Too few answered.
+    /// Too few nodes answered.
     #[error(transparent)]
     TooFew(#[from] TooFew),
     /// There are more nodes than may be remembered.
@@ -132,7 +132,7 @@ pub enum NotMeasured {
 /// Tags of the timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// Answers to our run are overdue, or the one whom it appointed is.
+    /// Answers to this node's run are overdue, or the node that it appointed is.
     Answer,
     /// The leader that another initiator promised is overdue.
     Watch,
@@ -140,14 +140,14 @@ pub enum Timer {
     Start,
     /// Acknowledgements of LEADER are overdue.
     Tell,
-    /// The time to renew our lease.
+    /// The time to renew this node's lease.
     Renew,
-    /// The lease of the leader that we follow ran out.
+    /// The lease of the leader that this node follows ran out.
     Lease,
-    /// We lead, and a lease has passed since we sent a renewal, one of those whose number has this
+    /// This node leads, and a lease has passed since it sent a renewal whose number has this
     /// remainder.
     Expiry(u8),
-    /// Lists that we asked for are overdue.
+    /// Lists that this node asked for are overdue.
     Sample,
     /// The time for the leader to ask for lists again.
     Measure,
@@ -164,19 +164,19 @@ pub enum Reject {
     /// One sample at a time.
     #[error("this node asks for lists already: wait for Measured or Unmeasured")]
     AlreadyMeasuring,
-    /// It was not set how.
+    /// Estimation is not set.
     #[error("c is not measured here: set Config::estimation")]
     NoEstimation,
-    /// Nobody is known.
+    /// This node knows no other node.
     #[error("nobody is known who could be asked for a list: wait for others to join")]
     Alone,
-    /// Nobody can be asked, and our own list is not enough.
+    /// This node can ask no other node, and its own list is not enough.
     #[error(
         "{known} nodes are known, ourselves included, and an election needs {needed}: wait for \
          more to join, or correct c"
     )]
     TooFew {
-        /// How many are.
+        /// How many nodes are known.
         known: u32,
         /// c + 1.
         needed: u32,
@@ -184,7 +184,7 @@ pub enum Reject {
     /// The settings cannot work.
     #[error("the settings were not taken: {0}")]
     Config(#[from] ConfigError),
-    /// The membership service speaks of this node itself as over.
+    /// The membership service says of this node itself that it is over.
     #[error("{0:?} is about this node itself: tell it only of others")]
     OwnMember(Delta),
     /// A peer sent what no sound peer sends; the host counts it.
@@ -195,19 +195,19 @@ pub enum Reject {
 /// What no sound peer sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Misbehaviour {
-    /// It has our id.
+    /// The peer has this node's id.
     #[error("it uses the id of this node, {0}: give each node an id of its own")]
     OwnId(Member),
-    /// It runs an election, or appoints, in somebody else's name.
+    /// The peer runs an election, or appoints, in another node's name.
     #[error("its ballot is that of {0}")]
     Initiator(Member),
-    /// It says that we lead under a ballot by which we were not appointed.
+    /// The peer says that this node leads under a ballot by which it was not appointed.
     #[error("it says that this node leads, by a ballot that it does not know")]
     NotAppointed,
     /// A part of a list is out of order, or claims a continuation but names no member.
     #[error("its list from {0:?} on is not in order")]
     List(NodeId),
-    /// More answers lacked us than there were.
+    /// More answers lacked this node than there were.
     #[error("it had {answers} answers, of which {missing} lacked us")]
     Feedback {
         /// As it says.
@@ -215,7 +215,7 @@ pub enum Misbehaviour {
         /// As it says.
         missing: u16,
     },
-    /// It tells what c is in place of the leader.
+    /// The peer tells what c is in place of the leader.
     #[error("it tells what c is, by the ballot of {0}")]
     NotLeader(Member),
     /// No bound misses so often.

@@ -1,34 +1,36 @@
-//! Until when a leader may believe that it leads, and when those who follow it give it up.
+//! Until when a leader may believe that it leads, and when its followers give it up.
 //!
 //! # Argument
 //!
-//! Let a follower give a leader up when it has heard no renewal for a lease L by its own clock, where
-//! L is the leader's and stands in each LEADER, and let a leader take it for T = L less [`Config::drift`](crate::Config::drift) by its own, so
-//! that T has passed before L whenever the two clocks' rates differ by no more than the drift.
+//! Let a follower give a leader up when it has heard no renewal for a lease L by its own clock,
+//! where L is the leader's and stands in each LEADER. Let a leader take the lease for T = L less
+//! [`Config::drift`](crate::Config::drift) by its own clock, so that T has passed before L whenever
+//! the two clocks' rates differ by no more than the drift.
 //!
 //! 1. Renewal r is sent at s(r). Its expiry, a timer of its own, is armed *in that step*, for
 //!    s(r) + T. Nothing moves it.
-//! 2. Whoever acknowledges r, or one after it, has heard it at s(r) or later, and gives the leader up
-//!    at s(r) + T or later.
-//! 3. An expiry is disarmed only when enough have acknowledged a later renewal, which has its own.
-//!    So the leader has ended by s(r) + T, where r is the latest that enough have acknowledged: not
-//!    later than any of these gives it up.
-//! 4. All of this rests on when a renewal was *sent*, and on nothing that happens in time: an
-//!    acknowledgement that is late, a timer that ticks late, and a host that sleeps and then does
-//!    what is due in any order move none of these moments. If the host wakes later than s(r) + T the
-//!    expiry ticks with the rest; until it has, [`Celect::leads_until`] lies in the past.
-//! 5. Until enough have acknowledged the first renewal, which is the announcement itself, nobody is
-//!    known to follow: the leader acts as one, or nobody would hear of it, and `leads_until` is
-//!    `None`. So an appointment that was read late, when others had long gone on, gives no belief.
+//! 2. A node that acknowledges r, or a later renewal, has heard it at s(r) or later, and gives the
+//!    leader up at s(r) + T or later.
+//! 3. An expiry is disarmed only when enough nodes have acknowledged a later renewal, which has its
+//!    own expiry. So the leader has ended by s(r) + T, where r is the latest renewal that enough
+//!    nodes have acknowledged: not later than any of these nodes gives it up.
+//! 4. All of this rests on when a renewal was *sent*, and on nothing that happens in time. A late
+//!    acknowledgement, a timer that ticks late, and a host that sleeps and then does what is due in
+//!    any order move none of these moments. If the host wakes later than s(r) + T the expiry ticks
+//!    with the rest; until it has ticked, [`Celect::leads_until`] lies in the past.
+//! 5. Until enough nodes have acknowledged the first renewal, which is the announcement itself, no
+//!    node is known to follow. The leader acts as one, or no node would hear of it, and
+//!    `leads_until` is `None`. So an appointment that was read late, when others had long gone on,
+//!    gives no belief.
 //!
-//! Where c is 0 and nobody is listed a renewal is told to nobody, and none has to acknowledge it: then
-//! the leader rests on nobody, and a follower that was falsely declared failed to it gives it up while
-//! it leads. No rule mends that by which the last node of a mesh leads.
+//! Where c is 0 and no node is listed, a renewal is told to no node, and no node has to acknowledge
+//! it. Then the leader rests on no follower, and a follower that was falsely declared failed to it
+//! gives it up while it leads. No rule mends that by which the last node of a mesh leads.
 //!
-//! The clock of a host may not run slower than the drift allows, and not stop: one that stands still
-//! while the host sleeps is outside of this.
+//! The clock of a host may not run slower than the drift allows, and may not stop: a clock that
+//! stands still while the host sleeps is outside of this.
 //!
-//! Renewals are sent every third of T, so of those before the latest three at most are not over:
+//! Renewals are sent every third of T, so at most three of those before the latest are not over:
 //! that bounds the timers. A leader that has as many on their way when the next is due has ended.
 
 use alloc::collections::BTreeMap;
@@ -40,18 +42,19 @@ use smallvec::SmallVec;
 use crate::machine::Leadership;
 use crate::{Attribute, Ballot, Celect, Event, Timer};
 
-/// How many renewals may be on their way, the one included that enough have acknowledged.
+/// How many renewals may be on their way, including the one that enough nodes have acknowledged.
 const ON_THE_WAY: usize = 4;
 
-/// The renewals of our own lease.
+/// The renewals of this node's own lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Lease {
-    /// Those whose expiry is armed, in order. Enough have acknowledged the first one, or it is the
-    /// announcement.
+    /// Renewals with an armed expiry, in order. Enough nodes have acknowledged the first one, or it
+    /// is the announcement.
     sent: SmallVec<[Sent; ON_THE_WAY]>,
-    /// The last one that each node has acknowledged. One that flaps, or restarts, is one.
+    /// The last renewal that each node has acknowledged. A node that flaps, or restarts, counts as
+    /// one.
     acknowledged: BTreeMap<NodeId, (Incarnation, u32)>,
-    /// Until when enough follow. The timers decide; this is for the host.
+    /// Until when enough nodes follow. The timers decide; this is for the host.
     until: Untracked<Option<Time>>,
 }
 
@@ -59,15 +62,15 @@ pub(crate) struct Lease {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sent {
     renewal: u32,
-    /// Whether anybody was told of it.
+    /// Whether any node was told of it.
     is_told: bool,
-    /// How many have acknowledged it, or a later one.
+    /// How many nodes have acknowledged it, or a later renewal.
     heard: usize,
     over: Untracked<Time>,
 }
 
 impl Sent {
-    /// Its expiry.
+    /// The timer of its expiry.
     const fn timer(&self) -> Timer {
         Timer::Expiry((self.renewal % ON_THE_WAY as u32) as u8)
     }
@@ -80,7 +83,7 @@ impl Lease {
         (self.sent.len(), self.acknowledged.len())
     }
 
-    /// Whether this one acknowledged a renewal that is not over.
+    /// Whether `follower` acknowledged a renewal that is not over.
     #[cfg(feature = "check")]
     pub(crate) fn rests_on(&self, follower: Member) -> bool {
         let acknowledged = self.acknowledged.get(&follower.id);
@@ -97,7 +100,7 @@ impl Lease {
         self.sent.iter().position(|it| it.renewal == renewal)
     }
 
-    /// This node has heard this renewal: returns where it is. O(log n).
+    /// `from` has heard this renewal: returns the renewal's position. O(log n).
     fn acknowledge(&mut self, from: Member, renewal: u32) -> Option<usize> {
         let at = self.position(renewal)?;
         let before = self.acknowledged.get(&from.id);
@@ -112,7 +115,7 @@ impl Lease {
         Some(at)
     }
 
-    /// This node is forgotten: what it acknowledged does not count any more, so that it does not count
+    /// `node` is forgotten: what it acknowledged does not count any more, so that it does not count
     /// twice if it comes back. O(log n).
     pub(crate) fn forget(&mut self, node: NodeId) {
         let acknowledged = self.acknowledged.remove(&node);
@@ -122,8 +125,8 @@ impl Lease {
         }
     }
 
-    /// Of the renewals up to this one, the latest that c nodes have acknowledged, one if anybody was
-    /// told, takes the place of those before it: their expiries are disarmed.
+    /// Finds the latest renewal, up to `last`, that c nodes have acknowledged, or one node if any
+    /// was told. It takes the place of the renewals before it: their expiries are disarmed.
     fn settle<A: Attribute>(&mut self, last: usize, c: usize, cx: &mut Context<'_, Celect<A>>) {
         let is_enough = |it: &Sent| it.heard >= c.max(it.is_told.into());
         let sent = self.sent.iter().take(last.saturating_add(1));
@@ -141,7 +144,7 @@ impl Lease {
         }
     }
 
-    /// Forgets who acknowledged what is over. O(n log n).
+    /// Forgets the acknowledgements of renewals that are over. O(n log n).
     fn tidy(&mut self) {
         let sent = &self.sent;
         let is_sent = |renewal: u32| sent.iter().any(|it| it.renewal == renewal);
@@ -149,7 +152,7 @@ impl Lease {
             .retain(|_, &mut (_, renewal)| is_sent(renewal));
     }
 
-    /// Who acknowledged one of those that are not over.
+    /// The nodes that acknowledged a renewal that is not over.
     fn followers(&self) -> impl Iterator<Item = Member> + '_ {
         let member = |(&id, &(incarnation, _))| Member { id, incarnation };
         self.acknowledged.iter().map(member)
@@ -157,14 +160,14 @@ impl Lease {
 }
 
 impl<A: Attribute> Celect<A> {
-    /// Until when this node leads as far as those know who follow it, by the clock that its host
-    /// gives the driver. `None` when it does not lead, and until enough have acknowledged it first;
-    /// a moment that lies in the past when its lease is over and the timer has not ticked yet. Without
+    /// Until when this node leads as far as its followers know, by the clock that its host gives
+    /// the driver. `None` when it does not lead, and until enough nodes have acknowledged it first;
+    /// a moment in the past when its lease is over and the timer has not ticked yet. Without
     /// [`Config::lease`](crate::Config::lease) it is the end of time.
     ///
     /// A host that writes as the leader looks at it right before, and gives its
-    /// [ballot](Self::leads) with what it writes: what takes longer than was thought, and what an
-    /// election has overtaken, is refused by that.
+    /// [ballot](Self::leads) with each write. The ballot refuses a write that takes longer than was
+    /// thought, and one that an election has overtaken.
     #[must_use]
     pub fn leads_until(&self) -> Option<Time> {
         self.leads()?;
@@ -183,16 +186,16 @@ impl<A: Attribute> Celect<A> {
             return;
         }
         self.lease = Some(Lease {
-            // Those who followed us by an earlier ballot do so still.
+            // The followers by an earlier ballot still follow us.
             until: before.until,
             ..Lease::default()
         });
         self.send_renewal(0, is_told, cx);
-        // Who knows nobody needs nobody.
+        // A node that knows no other node needs no acknowledgement.
         self.settle_lease(usize::MAX, cx);
     }
 
-    /// Takes note of what is sent now.
+    /// Takes note of the renewal that is sent now.
     fn send_renewal(&mut self, renewal: u32, is_told: bool, cx: &mut Context<'_, Self>) {
         let Some(span) = self.config.lease else {
             return;
@@ -211,13 +214,13 @@ impl<A: Attribute> Celect<A> {
         cx.arm(Timer::Renew, Span(term.0 / 3));
     }
 
-    /// How long a leader leads by its own clock: `drift` less than by its followers'.
+    /// How long a leader leads by its own clock: `drift` less than by its followers' clocks.
     fn term(&self, lease: Span) -> Span {
         let slower = u128::from(lease.0) * u128::from(self.config.drift) / 1_000_000;
         Span(lease.0 - u64::try_from(slower).unwrap_or(lease.0))
     }
 
-    /// Somebody has heard this renewal of ours.
+    /// A node has heard this renewal of ours.
     pub(crate) fn renewal_heard(
         &mut self,
         from: Member,
@@ -241,14 +244,14 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// We lead, and a third of the lease has passed since the last renewal. Those who follow hear it,
-    /// also where our list lacks them.
+    /// We lead, and a third of the lease has passed since the last renewal. Followers hear it, also
+    /// those that our list lacks.
     pub(crate) fn renew(&mut self, cx: &mut Context<'_, Self>) {
         if self.leads().is_none() || self.lease.is_none() {
             return;
         }
-        // What nobody was told of counts when it has lasted for a while: a host that slept must not
-        // renew in one step what is over.
+        // A renewal that no node was told of counts when it has lasted for a while: a host that
+        // slept must not renew in one step what is over.
         self.settle_lease(usize::MAX, cx);
         if self.lease.as_ref().is_some_and(Lease::is_full) {
             self.end(cx);
@@ -271,7 +274,7 @@ impl<A: Attribute> Celect<A> {
         self.send_renewal(leader.renewal, is_told, cx);
     }
 
-    /// The leader whom we follow spoke: its lease begins again.
+    /// The leader that we follow spoke: its lease begins again.
     pub(crate) fn renewed(&self, cx: &mut Context<'_, Self>) {
         match self.leader {
             Some(leader) if leader.lost => {}
@@ -280,7 +283,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// The leader whom we follow was not heard for a lease.
+    /// The leader that we follow was not heard for a lease.
     pub(crate) fn lease_over(&mut self, cx: &mut Context<'_, Self>) {
         let follows = |it: &&mut Leadership| !it.lost && it.member != self.me;
         let Some(leader) = self.leader.as_mut().filter(follows) else {
@@ -298,7 +301,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// A renewal of ours is over, and not enough have acknowledged a later one.
+    /// A renewal of ours is over, and not enough nodes have acknowledged a later one.
     pub(crate) fn expired(&mut self, slot: u8, cx: &mut Context<'_, Self>) {
         let is_it = |it: &Sent| it.timer() == Timer::Expiry(slot);
         let lease = self.lease.as_ref();
@@ -317,10 +320,10 @@ impl<A: Attribute> Celect<A> {
         }
         self.forget_leader(cx);
         self.stop_leading(cx);
-        // Whoever heard only now that we lead would follow us for a lease.
+        // A node that heard only now that we lead would follow us for a lease.
         self.tell_no_longer(cx);
         cx.event(Event::Ended(ballot));
-        // Those who could elect another one may have forgotten us.
+        // The nodes that could elect another leader may have forgotten us.
         if self.config.reelect {
             self.watch(cx);
         }
@@ -369,7 +372,7 @@ mod tests {
             lease.acknowledge(one, 1);
         }
         assert_eq!(heard(&lease), [2, 1]);
-        // What is over counts no more.
+        // A renewal that is over counts no more.
         lease.sent.remove(0);
         lease.forget(two.id);
         assert_eq!(heard(&lease), [1]);

@@ -1,44 +1,45 @@
 //! Churn-tolerant leader election: one leader, the lowest live node, among nodes whose membership
 //! lists differ.
 //!
-//! An initiator asks c + f + 1 nodes whom they know, where a live node may be missing from c lists
-//! and f nodes may be dead. When c + 1 have answered, one of them has named the lowest live node.
-//! The initiator appoints it, and it tells all (chapter 5 of the thesis "Churn-tolerant leader
-//! election on weakly-consistent membership" by J. Wang, 2023). The thesis' algorithms break where
-//! lists omit their owner, where the lowest is dead, where initiators crash or several begin at
-//! once, and where messages of two runs meet; the rules here do not. What differs and why is said
-//! in `docs/errata.md`.
+//! An initiator asks c + f + 1 nodes which nodes they know, where a live node may be missing from c
+//! lists and f nodes may be dead. When c + 1 have answered, at least one of them has named the
+//! lowest live node. The initiator appoints that node, and the new leader tells all others (chapter
+//! 5 of the thesis "Churn-tolerant leader election on weakly-consistent membership" by J. Wang,
+//! 2023). The thesis' algorithms break where lists omit their owner, where the lowest node is dead,
+//! where initiators crash or several begin at once, and where messages of two runs meet. The rules
+//! here do not. `docs/errata.md` says what differs and why.
 //!
 //! # What is promised
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | of the leaders that a node hears of, the one with the larger [`Ballot`] leads, whatever order they come in; no two appointments share a ballot | ids are unique; a node that restarts has a new incarnation |
-//! | the leader that an election ends with is the lowest live node (theorem 1): [`Protocol::Base`], `Optimistic`, `Lean` | no live node is missing from more than [`Config::c`] lists *at any moment of the run, all misses counted together*; lists are those that the host told of; a live node that is appointed answers within [`Config::attempts`] timeouts, one that the initiator takes for failed within one; for `Optimistic` the initiator lives |
-//! | an election ends (theorem 2), also when the initiator or the one whom it appoints crashes | messages get through now and then; the crash of the initiator is told ([`Delta::Failed`](selvedge_core::Delta)) to somebody whom it asked, or somebody gave way to it; c + 1 nodes are reached from list to list, the initiator being one of them; no more of the dead are on lists than can be passed over ([`Config::exclude_limit`]) |
-//! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; somebody is told, and hears no LEADER of it that is older than what it was told since of [`Config::peer_limit`] others |
-//! | all who are reached from the leader, from list to list, hear who leads | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
-//! | whoever joins later hears so, too | the same; the leader lists it, or no more than c lists lack it |
-//! | with a lease, a leader ends by its own clock before any of those who acknowledged it last gives it up by its own, however late its host does what is due | see [Clocks](#clocks); c is above 0, or none of them was falsely declared failed to the leader |
+//! | among the leaders that a node hears of, the one with the larger [`Ballot`] leads, in whatever order the node hears of them; no two appointments share a ballot | ids are unique; a node that restarts has a new incarnation |
+//! | the leader that an election ends with is the lowest live node (theorem 1): [`Protocol::Base`], `Optimistic`, `Lean` | no live node is missing from more than [`Config::c`] lists *at any moment of the run, all misses counted together*; lists are those that the host told of; a live node that is appointed answers within [`Config::attempts`] timeouts, a live node that the initiator takes for failed within one; for `Optimistic` the initiator lives |
+//! | an election ends (theorem 2), also when the initiator or the node that it appoints crashes | messages get through now and then; the crash of the initiator is told ([`Delta::Failed`](selvedge_core::Delta)) to some node that it asked, or some node gave way to it; c + 1 nodes, the initiator included, are reached from list to list; lists name no more dead nodes than can be passed over ([`Config::exclude_limit`]) |
+//! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; some node is told, and hears no LEADER of that leader that is older than what the node was told since of [`Config::peer_limit`] others |
+//! | all nodes that are reached from the leader, from list to list, hear who leads | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
+//! | a node that joins later hears who leads, too | the same; the leader lists it, or no more than c lists lack it |
+//! | with a lease, a leader ends by its own clock before any node that acknowledged it last gives it up by its own clock, however late its host does what is due | see [Clocks](#clocks); c is above 0, or none of those nodes was falsely declared failed to the leader |
 //! | `Suspected` and `Failed` may be wrong, and cost elections only, as long as they count in c | |
 //! | an election without faults sends 2(c + f + 1) + 1 unicasts with `Base`, and 2(c + f) + 1 with `Lean`, before the leader is told of | enough nodes are listed; `Optimistic` sends one more for each leader that it corrects |
 //! | an election that says so ([`Event::Concluded`]) uses a bound c that the true value, when it was measured, exceeds with probability at most `miss` | [`Config::estimation`]; the leader drew the nodes that it asked for lists; who answers does not depend on lists; no live node is missing from more than half of them |
-//! | whoever is not told what was measured, or not for [`Estimation::valid`], or restarts, elects with [`Config::c`] | |
-//! | who joins has a place on the list, however many have been here before; where dead members that nobody declared failed hold all places, as soon as one is | no more than [`Config::peer_limit`] others live, and no more than twice as many are taken for living |
-//! | memory is bounded, whatever sound peers send; nothing panics | [`Config::peer_limit`]: twice as many nodes are remembered, and two more; while lists are asked for, 32 bytes besides for each node, and [`Estimation::at_once`] lists |
+//! | a node that is not told what was measured, or not for [`Estimation::valid`], or that restarts, elects with [`Config::c`] | |
+//! | a node that joins has a place on the list, however many have been here before; where dead members that nobody declared failed hold all places, it has one as soon as one of them is declared failed | no more than [`Config::peer_limit`] others live, and no more than twice as many are taken for living |
+//! | memory is bounded, whatever sound peers send; nothing panics | [`Config::peer_limit`]: twice as many nodes are remembered, and two more; while lists are asked for, 32 bytes more for each node, and [`Estimation::at_once`] lists |
 //!
 //! What is *not* promised:
 //!
-//! - That a leader which is replaced stops in time: give the ballot to whatever it writes to, and
-//!   let that refuse smaller ones.
-//! - That the lowest leads while lists change faster than an election runs.
+//! - That a leader which is replaced stops in time. Give the ballot to every resource that the
+//!   leader writes to, and let the resource refuse smaller ballots.
+//! - That the lowest node leads while lists change faster than an election runs.
 //! - With `Preferred` and `Hybrid`: that no unhealthy node leads. A node is passed over if one of
-//!   the c + 1 who answer suspects it among its [`Config::y`] worst; where nobody is left x rises
-//!   and y falls, and at y = 0 nobody is passed over (erratum E9).
-//! - That all are listed where more than [`Config::peer_limit`] others live. Those that find no place
-//!   are missing from that list, which c has to bound. They are told once who leads, get the next
-//!   place that is free, and [`Counters::no_room`] counts them; no event tells of it.
-//! - Anything against peers that lie. One that invents a high epoch is believed.
+//!   the c + 1 nodes that answer suspects it among its [`Config::y`] worst. Where no candidate is
+//!   left, x rises and y falls, and at y = 0 no node is passed over (erratum E9).
+//! - That all nodes are listed where more than [`Config::peer_limit`] others live. A node that
+//!   finds no place is missing from that list, and c has to bound that. It is told once who leads,
+//!   and gets the next place that is free. [`Counters::no_room`] counts such nodes; no event tells
+//!   of them.
+//! - Anything against peers that lie. A peer that invents a high epoch is believed.
 //!
 //! # Where a node stands
 //!
@@ -92,40 +93,41 @@
 //! # Clocks
 //!
 //! Timers measure lengths by each node's own clock; no moments are compared. With [`Config::lease`]
-//! a leader that fewer than c others acknowledge, none if c is 0 and nobody is known, ends by itself
-//! ([`Event::Ended`]). Each renewal has an expiry that is armed when it is *sent* and takes the lease
-//! to be [`Config::drift`] shorter, and only a later renewal that enough have acknowledged takes its
-//! place. So the leader ends before each *of those who acknowledged* tells [`Event::LeaseOver`].
-//! `lease.rs` has the argument. The lease is that of the leader, and stands in each LEADER: what those
-//! who follow are set to themselves does not matter. With c = 0 a leader that knows nobody leads on
-//! alone, as the last node of a mesh has to. It cannot tell whether the others have died or were
-//! falsely declared failed to it; one that was, and follows it, gives it up while it leads. It assumes
-//! of clocks
+//! a leader ends by itself ([`Event::Ended`]) when fewer than c others acknowledge it; if c is 0
+//! and it knows no other node, it needs no acknowledgement. Each renewal has an expiry that is
+//! armed when the renewal is *sent* and takes the lease to be [`Config::drift`] shorter. Only a
+//! later renewal that enough nodes have acknowledged takes its place. So the leader ends before
+//! each *node that acknowledged* tells [`Event::LeaseOver`]. `lease.rs` has the argument. The lease
+//! is the leader's, and stands in each LEADER: the followers' own settings do not matter. With c =
+//! 0 a leader that knows no other node leads on alone, as the last node of a mesh has to. It cannot
+//! tell whether the others have died or were falsely declared failed to it. A node that was falsely
+//! declared failed, and follows the leader, gives it up while it leads. The lease assumes of clocks
 //!
 //! - that their rates differ by no more than `drift`: the time of day does not matter;
 //! - that a host's clock goes on while the host sleeps, is stopped, or has no processor. Then the
-//!   lease is over when it wakes, whatever its timers and its messages do first. A clock that stands
-//!   still meanwhile is outside: of Linux's clocks `CLOCK_BOOTTIME` goes on while the machine is
-//!   suspended, and `CLOCK_MONOTONIC`, which is `std::time::Instant`, does not.
+//!   lease is over when the host wakes, whatever its timers and its messages do first. A clock that
+//!   stands still meanwhile is outside: of Linux's clocks `CLOCK_BOOTTIME` goes on while the
+//!   machine is suspended, and `CLOCK_MONOTONIC`, which is `std::time::Instant`, does not.
 //!
-//! A host that writes as the leader looks at [`Celect::leads_until`] right before: on waking it lies
-//! in the past, also before a timer has ticked. Others may have elected another leader long before:
-//! a lease bounds how long one that was cut off believes that it leads, and is no lock.
+//! A host that writes as the leader looks at [`Celect::leads_until`] right before each write. When
+//! the host wakes from sleep, that moment lies in the past, also before a timer has ticked. Others
+//! may have elected another leader long before: a lease bounds how long a leader that was cut off
+//! believes that it leads, and is no lock.
 //!
 //! # Measuring c
 //!
-//! With [`Config::estimation`] the leader asks some nodes for their lists now and then, finds a bound
-//! on c, and tells all; elections then rest on that and a margin. [`estimate`] has the parts and
-//! their derivation. Off by default: then a node sends nothing of it, but gives its list to whoever
-//! asks, so nodes with and without it can be mixed.
+//! With [`Config::estimation`] the leader asks some nodes for their lists now and then, finds a
+//! bound on c, and tells all nodes. Elections then rest on that bound and a margin. [`estimate`]
+//! has the parts and their derivation. Estimation is off by default. Then a node sends no message
+//! of it, but gives its list to any node that asks, so nodes with and without it can be mixed.
 //!
 //! # Not there yet
 //!
-//! - Checks of the closed loop with more than three nodes and three ticks: for the rest it has tests
-//!   by hand, in random operations, and in the simulator.
-//! - Health forgets nothing: a suspicion counts for as long as the life that was suspected.
-//! - Checks of restarts with more than two nodes, and of the lease with more than a timer there;
-//!   random histories have both. That a leader ends before its followers give it up is a matter of
+//! - Checks of the closed loop with more than three nodes and three ticks. The rest is covered by
+//!   tests by hand, by random operations, and by the simulator.
+//! - Health forgets nothing: a suspicion counts for as long as the suspected life lasts.
+//! - Checks of restarts with more than two nodes, and of the lease with more than a timer there.
+//!   Random histories have both. That a leader ends before its followers give it up is a matter of
 //!   time, which a check does not have: it rests on the argument, and on random histories of hosts
 //!   that sleep.
 //!

@@ -1,4 +1,4 @@
-//! The state, and where each input goes.
+//! The state, and the dispatch of each input.
 
 use selvedge_core::{Context, Input, Machine, Member, Ratio, Span, Untracked};
 
@@ -16,7 +16,7 @@ use crate::{
     Timer,
 };
 
-/// One node: it answers initiators, is one, follows a leader, or leads.
+/// One node: it answers initiators, is an initiator, follows a leader, or leads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Celect<A = Lowest> {
     pub(crate) me: Member,
@@ -24,36 +24,36 @@ pub struct Celect<A = Lowest> {
     pub(crate) attribute: A,
     pub(crate) rules: Rules,
     pub(crate) peers: Peers,
-    /// The highest that was heard of.
+    /// The highest epoch that was heard of.
     pub(crate) epoch: u64,
     pub(crate) leader: Option<Leadership>,
-    /// Our election.
+    /// This node's election.
     pub(crate) run: Option<Run>,
-    /// The largest ballot of others to which we gave way or answered, while its leader is not
-    /// heard of.
+    /// The largest ballot of others that we gave way to or answered, while its leader is not heard
+    /// of.
     pub(crate) awaited: Option<Ballot>,
     pub(crate) telling: Option<Telling>,
-    /// Ours, while we lead with one.
+    /// Our own lease, while we lead with one.
     pub(crate) lease: Option<Lease>,
     /// What is known of c.
     pub(crate) tolerance: Tolerance,
     pub(crate) counters: Untracked<Counters>,
 }
 
-/// Who leads.
+/// The leader, as this node knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Leadership {
     pub(crate) member: Member,
     pub(crate) ballot: Ballot,
     pub(crate) renewal: u32,
-    /// Its own, whatever ours would be. Zero for ever.
+    /// The leader's own lease, whatever ours would be. Zero for ever.
     pub(crate) lease: Span,
-    /// It failed, left, or let its lease run out, as far as we know.
+    /// The leader failed, left, or let its lease run out, as far as we know.
     pub(crate) lost: bool,
 }
 
 impl<A: Attribute> Celect<A> {
-    /// A node that knows nobody yet; the host tells it [`Delta`](selvedge_core::Delta)s.
+    /// A node that knows no other node yet; the host tells it [`Delta`](selvedge_core::Delta)s.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -62,7 +62,7 @@ impl<A: Attribute> Celect<A> {
         Ok(Self::unchecked(me, config, attribute, Rules::default()))
     }
 
-    /// A node that follows these rules where they differ from ours.
+    /// A node that follows `rules` where they differ from this crate's.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -101,7 +101,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Follows somebody whom nobody appointed: where a check begins.
+    /// Follows a node that no initiator appointed: the state that a check begins with.
     #[cfg(feature = "check")]
     pub(crate) fn follow(&mut self, member: Member) {
         let ballot = Ballot {
@@ -118,7 +118,7 @@ impl<A: Attribute> Celect<A> {
         });
     }
 
-    /// What matters of a machine that has crashed: who it was.
+    /// What matters of a machine that has crashed: which node it was.
     #[cfg(feature = "check")]
     pub(crate) fn corpse(&self) -> Self {
         let mut corpse = self.clone();
@@ -133,13 +133,13 @@ impl<A: Attribute> Celect<A> {
         corpse
     }
 
-    /// What leaders are ordered by.
+    /// The key that leaders are ordered by.
     #[cfg(feature = "check")]
     pub(crate) fn key_of(&self, member: Member) -> (selvedge_core::Rank, Member) {
         crate::attribute::key(&self.attribute, member)
     }
 
-    /// Who we are.
+    /// This node.
     #[must_use]
     pub const fn me(&self) -> Member {
         self.me
@@ -151,7 +151,7 @@ impl<A: Attribute> Celect<A> {
         &self.config
     }
 
-    /// Who leads, perhaps ourselves, and by which ballot; `None` when nobody does, or when the
+    /// The leader, perhaps this node itself, and its ballot; `None` when no node leads, or when the
     /// leader is believed to be gone.
     #[must_use]
     pub fn leader(&self) -> Option<(Member, Ballot)> {
@@ -159,7 +159,7 @@ impl<A: Attribute> Celect<A> {
         Some((leader.member, leader.ballot))
     }
 
-    /// The ballot by which we lead, if we do.
+    /// The ballot by which this node leads, if it does.
     #[must_use]
     pub fn leads(&self) -> Option<Ballot> {
         let (leader, ballot) = self.leader()?;
@@ -172,7 +172,7 @@ impl<A: Attribute> Celect<A> {
         self.run.is_some()
     }
 
-    /// Who is on our list, by id, without ourselves.
+    /// The nodes on this node's list, by id, without itself.
     pub fn members(&self) -> impl Iterator<Item = Member> + '_ {
         self.peers.iter()
     }
@@ -207,7 +207,7 @@ impl<A: Attribute> Celect<A> {
                 config.check()?;
                 self.config = config;
                 self.rest_on_latest();
-                // What is there may be enough now.
+                // The answers that are there may be enough now.
                 self.evaluate(cx);
                 Ok(())
             }

@@ -1,4 +1,4 @@
-//! What travels; nothing else does.
+//! What is sent; nothing else is.
 
 use alloc::sync::Arc;
 
@@ -11,22 +11,24 @@ use crate::{Ballot, Source};
 /// The protocol's kind in a frame header.
 pub const KIND: u8 = 5;
 
-/// Members; who sends them says in which order. As many as [`Config::x`](crate::Config::x) and
-/// [`Config::y`](crate::Config::y) are by default allocate nothing.
+/// Members, in an order that the sender's message defines. As many as
+/// [`Config::x`](crate::Config::x) and [`Config::y`](crate::Config::y) are by default allocate
+/// nothing.
 pub type Members = List<Member, 5>;
 
-/// The longest QUERY or RESPONSE without its lists: a ballot, and how long up to three lists are.
+/// The length of the longest QUERY or RESPONSE without its lists: a ballot, and the lengths of up
+/// to three lists.
 pub(crate) const ASKED_MAX_LEN: usize = 1 + (10 + 15 + 5) + 3 * 3;
 
-/// How many names the shortest RESPONSE holds, whatever they are.
+/// How many names the shortest RESPONSE holds, whatever the names are.
 pub(crate) const NAMES_MIN: usize =
     (FRAME_MIN as usize - HEADER_LEN - MEMBER_MAX_LEN - ASKED_MAX_LEN) / MEMBER_MAX_LEN;
 
-/// The longest LEADER without its list: a ballot, a member, two numbers, a flag, and how long the list
-/// is.
+/// The length of the longest LEADER without its list: a ballot, a member, two numbers, a flag, and
+/// the length of the list.
 pub(crate) const LEADER_MAX_LEN: usize = 1 + (10 + 15 + 5) + 15 + 5 + 10 + 1 + 3;
 
-/// The longest part of a list without the list: two numbers, an id, one more number.
+/// The length of the longest part of a list without the list: two numbers, an id, one more number.
 pub(crate) const PART_MAX_LEN: usize = 1 + 5 + 5 + 10 + 1 + 3;
 
 /// One message.
@@ -34,105 +36,105 @@ pub(crate) const PART_MAX_LEN: usize = 1 + 5 + 5 + 10 + 1 + 3;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Message {
-    /// Whom do you know? Answered by [`Message::Response`], or by [`Message::Leader`] where a
-    /// larger ballot has a leader.
+    /// Asks which nodes the receiver knows. Answered by [`Message::Response`], or by
+    /// [`Message::Leader`] where a larger ballot has a leader.
     Query {
         /// Of this round of the sender's run.
         ballot: Ballot,
-        /// How many of the lowest to name.
+        /// How many of the lowest nodes to name.
         x: u8,
-        /// How many of the most suspected to name, and not to name among the lowest.
+        /// How many of the most suspected nodes to name, and not to name among the lowest.
         y: u8,
-        /// How many other nodes to name, whoever they are: 0 unless the sender knows too few.
+        /// How many other nodes to name, whichever they are: 0 unless the sender knows too few.
         want: u16,
-        /// Not to be named: they did not answer when they were appointed.
+        /// Nodes not to name: they did not answer when they were appointed.
         exclude: Members,
     },
-    /// Those I know.
+    /// Nodes that the sender knows.
     Response {
         /// Which round it answers.
         ballot: Ballot,
-        /// The lowest, the lowest first, the sender being one of those it knows.
+        /// The lowest nodes, the lowest first. The sender is one of the nodes that it knows.
         candidates: Members,
-        /// The most suspected.
+        /// The most suspected nodes.
         unhealthy: Members,
-        /// Others, as many as were wanted.
+        /// Other nodes, as many as were wanted.
         known: Members,
     },
-    /// You lead (NOTIFYLEADER). Answered by [`Message::Leader`].
+    /// The receiver leads (NOTIFYLEADER). Answered by [`Message::Leader`].
     Notify {
         /// By this ballot.
         ballot: Ballot,
         /// The incarnation of the receiver that is meant: a message reaches a node in whichever
-        /// life it is.
+        /// life the node is.
         life: u32,
     },
-    /// This node leads. Answered by [`Message::Heard`].
+    /// Says which node leads. Answered by [`Message::Heard`].
     Leader {
         /// By this ballot.
         ballot: Ballot,
-        /// Who.
+        /// The leader.
         leader: Member,
         /// How often its lease was renewed.
         renewal: u32,
-        /// How long it is followed without being renewed: its own [`Config::lease`](crate::Config::lease).
-        /// Zero for ever.
+        /// How long the leader is followed without being renewed: the leader's own
+        /// [`Config::lease`](crate::Config::lease). Zero for ever.
         lease: Span,
-        /// Whether it led, and the sender believes that it is gone.
+        /// Whether the leader led, and the sender believes that it is gone.
         gone: bool,
-        /// To whom else this is sent, in order and as far as they fit: they need not be told
-        /// again. Shared by all copies of the message.
+        /// The other nodes that this is sent to, in order and as far as they fit: they need not be
+        /// told again. Shared by all copies of the message.
         #[cfg_attr(feature = "serde", serde(with = "selvedge_core::wire::items"))]
         told: Arc<[Member]>,
     },
-    /// I have heard who leads.
+    /// The sender has heard who leads.
     Heard {
         /// By which ballot.
         ballot: Ballot,
         /// Of which renewal.
         renewal: u32,
     },
-    /// Who is on your list, from this id on? (SAMPLEQUERY.) Answered by
+    /// Asks which nodes are on the receiver's list, from this id on (SAMPLEQUERY). Answered by
     /// [`Message::SampleResponse`].
     SampleQuery {
         /// Which sample of the sender.
         run: u32,
-        /// Where to begin: what comes before has arrived.
+        /// Where to begin: the part before it has arrived.
         from: NodeId,
     },
-    /// A part of my list (SAMPLERESPONSE).
+    /// A part of the sender's list (SAMPLERESPONSE).
     SampleResponse {
-        /// Which sample of the receiver it answers.
+        /// Which sample of the receiver this answers.
         run: u32,
         /// The incarnation of the receiver that is meant.
         life: u32,
         /// Where this part begins.
         from: NodeId,
-        /// All on the list from there on, by id, as far as they fit. The sender is not named.
+        /// All nodes on the list from there on, by id, as far as they fit. The sender is not named.
         members: Members,
-        /// Whether there are others behind them.
+        /// Whether more nodes follow these.
         more: bool,
     },
-    /// How my run that appointed you went (FEEDBACKVALUE).
+    /// How the sender's run that appointed the receiver went (FEEDBACKVALUE).
     Feedback {
-        /// By which you lead.
+        /// The ballot by which the receiver leads.
         ballot: Ballot,
-        /// How many answers of others it rests on.
+        /// How many answers of others the run rests on.
         answers: u16,
-        /// How many of them did not name you.
+        /// How many of them did not name the receiver.
         missing: u16,
     },
-    /// What the leader found c to be.
+    /// The c that the leader found.
     Estimate {
-        /// By which the sender leads.
+        /// The ballot by which the sender leads.
         ballot: Ballot,
-        /// Counts what it told under this ballot.
+        /// Counts the estimates that the leader told under this ballot.
         number: u32,
-        /// Where it comes from.
+        /// Where the estimate comes from.
         source: Source,
-        /// What c is at most.
+        /// The upper bound on c.
         upper: u16,
-        /// How often that is too low, in parts per million.
+        /// How often the bound is too low, in parts per million.
         miss: u32,
     },
 }
