@@ -1,4 +1,5 @@
-//! Whose election we give way to, whom we follow, and what we do when the leader is gone.
+//! The election that this node gives way to, the leader that it follows, and what it does when the
+//! leader is gone.
 
 use selvedge_core::{Context, Member, Span, serial_newer};
 
@@ -8,7 +9,7 @@ use crate::message::Message;
 use crate::{Attribute, Ballot, Celect, Event, Source, Timer};
 
 impl<A: Attribute> Celect<A> {
-    /// Somebody runs an election.
+    /// Another node runs an election.
     pub(crate) fn queried(
         &mut self,
         from: Member,
@@ -49,7 +50,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Another run goes on, perhaps in place of ours.
+    /// Another run goes on, perhaps in place of our own.
     fn give_way(&mut self, ballot: Ballot, cx: &mut Context<'_, Self>) {
         match &self.run {
             Some(run) if run.last > ballot => {}
@@ -70,7 +71,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// We are to lead.
+    /// We are appointed.
     pub(crate) fn appointed(
         &mut self,
         from: Member,
@@ -91,7 +92,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Takes the place, by this ballot, and tells all.
+    /// This node leads from now on, by this ballot, and tells all.
     pub(crate) fn lead(&mut self, ballot: Ballot, by: Option<Member>, cx: &mut Context<'_, Self>) {
         let leader = Leadership {
             member: self.me,
@@ -105,7 +106,7 @@ impl<A: Attribute> Celect<A> {
         let is_told = self.tell_all(leader, by, cx);
         cx.disarm(Timer::Lease);
         self.begin_lease(is_told, cx);
-        // Whoever leads on goes on measuring as it did.
+        // A node that leads on goes on measuring as it did.
         if let Some(estimation) = self.config.estimation
             && estimation.source == Source::Sampling
             && !led
@@ -133,7 +134,8 @@ impl<A: Attribute> Celect<A> {
             self.confirm(ballot);
         }
         if self.supersedes(heard) {
-            // What it says itself is news to whoever has it from others that it is gone.
+            // What the leader says itself is news to a node that has heard from others that the
+            // leader is gone.
             let renewal = renewal.wrapping_sub(gone.into());
             self.adopt(Leadership { renewal, ..heard }, cx);
             is_new = true;
@@ -167,11 +169,11 @@ impl<A: Attribute> Celect<A> {
             && known.ballot > ballot
             && self.config.retries > 0
         {
-            // Whoever says so has missed a later one.
+            // The sender has missed a later ballot.
             self.say(from, known, cx);
             return;
         }
-        // Whoever acknowledges follows.
+        // A node that acknowledges follows.
         let is_given_up = |it: Leadership| it.ballot == ballot && it.lost;
         if !gone && !self.leader.is_some_and(is_given_up) {
             self.acknowledge(from, ballot, renewal, cx);
@@ -192,13 +194,13 @@ impl<A: Attribute> Celect<A> {
         if !self.is_credible(from, leader.member) {
             self.lose(cx);
         } else if self.peers.is_gone(leader.member) && self.config.reelect {
-            // It speaks for itself: it was alive a moment ago, and may be refuted soon.
+            // The leader speaks for itself: it was alive a moment ago, and may be refuted soon.
             self.watch(cx);
         }
     }
 
-    /// Whether this one may say that that one leads. Who speaks for itself has not failed; what
-    /// others pass on may be older than the failure.
+    /// Whether `from` may say that `leader` leads. A leader that speaks for itself has not failed;
+    /// what others pass on may be older than the failure.
     fn is_credible(&self, from: Member, leader: Member) -> bool {
         let speaks_for_itself = from == leader && !self.peers.is_over(leader);
         speaks_for_itself || !self.peers.is_gone(leader)
@@ -217,7 +219,7 @@ impl<A: Attribute> Celect<A> {
         heard.ballot > known.ballot
     }
 
-    /// From now on this one leads.
+    /// From now on `leader` leads.
     fn adopt(&mut self, leader: Leadership, cx: &mut Context<'_, Self>) {
         let Leadership { member, ballot, .. } = leader;
         if let Some(ours) = self.leads()
@@ -271,14 +273,15 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Whether a leader is missing: nobody leads, or the one who leads is believed to be gone, or a
-    /// later one was promised.
+    /// Whether a leader is missing: no node leads, or the leader is believed to be gone, or a later
+    /// leader was promised.
     fn misses_leader(&self) -> bool {
         let is_gone = |it: Leadership| it.lost || self.peers.is_gone(it.member);
         self.leader.is_none_or(is_gone) || self.awaited.is_some()
     }
 
-    /// Begins an election after a delay of our own, in which another one's may spare us ours.
+    /// Begins an election after a delay of its own, in which an election of another node may make
+    /// it unnecessary.
     pub(crate) fn begin_soon(&mut self, cx: &mut Context<'_, Self>) {
         const SLOTS: u64 = 16;
         if self.config.spread == Span::ZERO {

@@ -1,4 +1,4 @@
-//! What the membership service says, and what follows from it.
+//! What the membership service says, and what follows from that.
 
 use selvedge_core::{Context, Delta, Member, NodeId, Span};
 
@@ -35,13 +35,14 @@ impl<A: Attribute> Celect<A> {
         if standing == Standing::Listed {
             self.welcome(member, was_listed, cx);
         }
-        // First, for an election that begins now asks the list, and counts our own.
+        // This comes first, because an election that begins now asks the nodes on the list, and
+        // counts our own.
         self.give_place(cx);
         self.look_for_the_gone(member, cx);
         Ok(())
     }
 
-    /// Takes note of where a life stands. What is said of one that finds no place on the list
+    /// Takes note of the standing of a life. What is said of a life that finds no place on the list
     /// counts all the same.
     fn remember(&mut self, member: Member, standing: Standing) {
         let is_refused = standing == Standing::Listed && !self.peers.has_place_for(member);
@@ -61,7 +62,7 @@ impl<A: Attribute> Celect<A> {
         debug_assert!(taken.is_ok(), "room was made for {member:?}");
     }
 
-    /// What is kept of each node is not kept of one that is forgotten.
+    /// Drops what is kept of a node that is forgotten.
     fn forget(&mut self, node: NodeId) {
         if let Some(lease) = &mut self.lease {
             lease.forget(node);
@@ -71,7 +72,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// A life is here.
+    /// A life is present.
     fn welcome(&mut self, member: Member, was_listed: bool, cx: &mut Context<'_, Self>) {
         if let Some(leader) = &mut self.leader
             && leader.member == member
@@ -94,7 +95,8 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// What ends with a life of this node that is gone. A later life ends the former one.
+    /// Ends what ends with a life of the node `member` that is gone. A later life ends the former
+    /// one.
     fn look_for_the_gone(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         if let Some(leader) = self.leader
             && leader.member.id == member.id
@@ -113,7 +115,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// A place on the list that is free goes to the one that has waited for it longest.
+    /// A free place on the list goes to the node that has waited for it longest.
     fn give_place(&mut self, cx: &mut Context<'_, Self>) {
         while let Some(member) = self.peers.next_in_turn() {
             self.remember(member, Standing::Listed);

@@ -1,4 +1,4 @@
-//! An election, at its initiator; and what others answer it.
+//! An election, at its initiator, and the answers that other nodes give.
 
 use alloc::vec::Vec;
 
@@ -11,34 +11,37 @@ use crate::peers::Peers;
 use crate::pool::Pool;
 use crate::{Attribute, Ballot, Celect, Config, Event, Protocol, Timer};
 
-/// An election of ours.
+/// An election of this node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Run {
-    /// Of this round.
+    /// The ballot of this round.
     pub(crate) ballot: Ballot,
-    /// The last that was given out.
+    /// The last ballot that was given out.
     pub(crate) last: Ballot,
-    /// Who is not on our list, and was named in an answer when we knew too few.
+    /// Nodes that are not on our list, and were named in an answer when we knew too few.
     pub(crate) met: Vec<Member>,
     pub(crate) asked: Vec<Member>,
     pub(crate) answered: Vec<Member>,
     /// Whether our own list is one of the answers.
     pub(crate) own: bool,
-    /// Whether those who are asked are to name others: we know too few, or too few of them answer.
+    /// Whether the nodes that are asked are to name others: we know too few, or too few of them
+    /// answer.
     pub(crate) wants: bool,
-    /// The lowest first.
+    /// Candidates, the lowest first.
     pub(crate) candidates: Vec<(Rank, Member)>,
     pub(crate) unhealthy: Vec<Member>,
-    /// Who is passed over: who did not answer when it was appointed, or is over, in that order.
+    /// The nodes that are passed over: those that did not answer when they were appointed, or are
+    /// over, in that order.
     pub(crate) exclude: Vec<Member>,
-    /// How many of them this round's queries do not name. So many more candidates are asked for.
+    /// How many of them this round's queries do not name. The queries ask for as many more
+    /// candidates.
     pub(crate) unnamed: usize,
     pub(crate) x: u8,
     pub(crate) y: u8,
     pub(crate) named: Option<Named>,
     /// Whether the application was told that too few are known.
     pub(crate) starved: bool,
-    /// How many lists may lack the lowest, and how often that is too few.
+    /// How many lists may lack the lowest node, and how often that is too few.
     pub(crate) tolerates: (u16, Option<Ratio>),
     /// How many answers of others named the lowest candidate: counted where that is reported.
     pub(crate) agreed: u16,
@@ -46,13 +49,13 @@ pub(crate) struct Run {
     overdue: u8,
 }
 
-/// Whom we appointed.
+/// The node that we appointed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Named {
     pub(crate) member: Member,
     pub(crate) ballot: Ballot,
     pub(crate) attempts: u8,
-    /// Whether it said that it leads.
+    /// Whether the node said that it leads.
     pub(crate) heard: bool,
 }
 
@@ -84,8 +87,9 @@ impl Run {
         self.answered.len() + usize::from(self.own)
     }
 
-    /// Answers are overdue. Those who were met and have not answered so often are forgotten: they may
-    /// be dead, and nobody says so of whom our list does not name. Who lives is met again.
+    /// Answers are overdue. Nodes that were met and have not answered so often are forgotten: they
+    /// may be dead, and no delta says so of a node that our list does not name. A node that lives
+    /// is met again.
     pub(crate) fn forget_silent(&mut self, peers: &Peers, attempts: u8) {
         self.overdue = self.overdue.saturating_add(1);
         if self.overdue < attempts {
@@ -111,7 +115,7 @@ impl Run {
         asked.retain(|it| !silent.contains(it));
     }
 
-    /// This one is asked. A life of its node that is over, and has not answered, is waited for no
+    /// `member` is asked. A life of its node that is over, and has not answered, is waited for no
     /// more: so a node takes no more room however often it restarts.
     fn note_asked(&mut self, member: Member, peers: &Peers) {
         let Self {
@@ -123,7 +127,7 @@ impl Run {
         put(asked, member);
     }
 
-    /// This node is forgotten, and its answer is not waited for any more.
+    /// `node` is forgotten, and its answer is not waited for any more.
     pub(crate) fn forget(&mut self, node: NodeId) {
         let Self {
             asked, answered, ..
@@ -131,7 +135,7 @@ impl Run {
         asked.retain(|it| it.id != node || answered.binary_search(it).is_ok());
     }
 
-    /// How many were asked of those who still may be.
+    /// How many of the nodes that may still be asked were asked.
     pub(crate) fn asked_of(&self, peers: &Peers) -> usize {
         let may_be = |it: &&Member| {
             let is_met = self.met.binary_search(it).is_ok() && !peers.is_gone(**it);
@@ -140,47 +144,48 @@ impl Run {
         self.asked.iter().filter(may_be).count()
     }
 
-    /// How many lists it must rest on.
+    /// How many lists the run must rest on.
     pub(crate) fn needed(&self) -> usize {
         usize::from(self.tolerates.0) + 1
     }
 
-    /// Whether one more can be passed over and none be forgotten for it. A query names them, or
-    /// answers have to be long enough to name somebody behind them.
+    /// Whether one more node can be passed over and none be forgotten for it. Queries name the
+    /// nodes that are passed over, or answers have to be long enough to name a node behind them.
     pub(crate) fn has_room(&self, member: Member, config: &Config) -> bool {
         let all = || self.exclude.iter().copied().chain([member]);
         let unnamed = all().count() - named(all(), config).len();
         unnamed < self.names(config)
     }
 
-    /// How many names an answer holds, whatever they are, where frames are as long as ours.
+    /// How many names an answer holds, whatever the names are, where frames are as long as ours.
     pub(crate) fn names(&self, config: &Config) -> usize {
         let names = config.list_budget(ASKED_MAX_LEN) / MEMBER_MAX_LEN;
         let names = if self.y > 0 { names / 2 } else { names };
         names.min(EXCLUDED_MAX)
     }
 
-    /// Whether all whom an answer names are passed over, though it may name the first ones of a list
-    /// alone. It is so short where its frame is: below them the sender may know somebody else.
+    /// Whether an answer names only nodes that are passed over, though it may name only the first
+    /// nodes of a list. Such an answer is as short as its frame: below these nodes the sender may
+    /// know another.
     fn is_cut_short(&self, candidates: &[Member]) -> bool {
         candidates.len() >= NAMES_MIN && candidates.iter().all(|it| self.exclude.contains(it))
     }
 }
 
-/// Those whom a query names of them: as many as may be, and fit.
+/// The nodes of `exclude` that a query names: as many as may be, and fit.
 fn named(exclude: impl Iterator<Item = Member>, config: &Config) -> Members {
     let mut budget = config.list_budget(ASKED_MAX_LEN);
     cut(exclude.take(config.exclude_limit.into()), &mut budget)
 }
 
-/// Puts something into a sorted list, once.
+/// Puts `new` into a sorted list, once.
 pub(crate) fn put<T: Ord>(list: &mut Vec<T>, new: T) {
     if let Err(at) = list.binary_search(&new) {
         list.insert(at, new);
     }
 }
 
-/// No sound initiator excludes more.
+/// No sound initiator excludes more nodes.
 const EXCLUDED_MAX: usize = u8::MAX as usize;
 
 fn first(list: &[Member], count: usize) -> &[Member] {
@@ -188,7 +193,7 @@ fn first(list: &[Member], count: usize) -> &[Member] {
 }
 
 impl<A: Attribute> Celect<A> {
-    /// Begins an election. The epoch is above all that were heard of.
+    /// Begins an election. Its epoch is above all epochs that were heard of.
     pub(crate) fn begin(&mut self, cx: &mut Context<'_, Self>) {
         self.epoch = self.epoch.saturating_add(1);
         let ballot = Ballot {
@@ -209,7 +214,7 @@ impl<A: Attribute> Celect<A> {
         self.round(cx);
     }
 
-    /// Asks anew, with all that the run has learned.
+    /// Asks again, with all that the run has learned.
     pub(crate) fn round(&mut self, cx: &mut Context<'_, Self>) {
         let tolerates = self.tolerates();
         if let Some(run) = &mut self.run {
@@ -231,12 +236,12 @@ impl<A: Attribute> Celect<A> {
         let pool = Self::pool(&self.peers, &self.attribute, run, false);
         let known = pool.len();
         let chosen = pool.draw(wanted, cx);
-        // So that answers allocate nothing, unless they name many different nodes.
+        // Then answers allocate nothing, unless they name many different nodes.
         let needed = run.needed().min(chosen.len());
         run.answered.reserve(needed);
         run.candidates.reserve(2 * usize::from(run.x));
         run.unhealthy.reserve(2 * usize::from(run.y));
-        // Where others are too few ours is one more list.
+        // Where the others are too few, our list is one more.
         run.wants = known < wanted && !self.rules.no_discovery();
         run.own = lean || run.wants;
         self.ask(&chosen, cx);
@@ -256,21 +261,21 @@ impl<A: Attribute> Celect<A> {
         self.evaluate(cx);
     }
 
-    /// How many others are asked, and whether our own list is counted whatever they are.
+    /// How many others are asked, and whether our own list counts however many they are.
     pub(crate) fn wanted(&self) -> (usize, bool) {
         let lean = matches!(self.config.protocol, Protocol::Lean);
         let wanted = self.needed() + usize::from(self.config.f);
         (wanted - usize::from(lean), lean)
     }
 
-    /// How many lists our election must rest on, or one that begins now.
+    /// How many lists our election, or one that begins now, must rest on.
     pub(crate) fn needed(&self) -> usize {
         let next = usize::from(self.tolerates().0) + 1;
         self.run.as_ref().map_or(next, Run::needed)
     }
 
-    /// A run that waits for answers rests on what is known by now. One that has them rests on what
-    /// it began with.
+    /// A run that waits for answers rests on what is known by now. A run that has its answers rests
+    /// on what it began with.
     pub(crate) fn rest_on_latest(&mut self) {
         let tolerates = self.tolerates();
         if let Some(run) = &mut self.run
@@ -281,7 +286,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Who may be asked, perhaps without those who have answered.
+    /// The nodes that may be asked, perhaps without those that have answered.
     pub(crate) fn pool<'a>(
         peers: &'a Peers,
         attribute: &A,
@@ -293,7 +298,7 @@ impl<A: Attribute> Celect<A> {
         Pool::new(peers, attribute, &run.met, without)
     }
 
-    /// Asks these.
+    /// Asks `members`.
     pub(crate) fn ask(&mut self, members: &[Member], cx: &mut Context<'_, Self>) {
         let (wanted, _) = self.wanted();
         let Some(run) = &mut self.run else {
@@ -322,15 +327,15 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// What we know, for an initiator: the `x` lowest and the `y` most suspected; and how many bytes
-    /// are left. O(x + y) and what is excluded, whatever the number of members.
+    /// What we know, for an initiator: the `x` lowest and the `y` most suspected nodes; and how
+    /// many bytes are left. O(x + y) and what is excluded, whatever the number of members.
     pub(crate) fn answer(&self, x: u8, y: u8, exclude: &[Member]) -> (Members, Members, usize) {
         let mut budget = self.config.list_budget(ASKED_MAX_LEN);
         let exclude = first(exclude, EXCLUDED_MAX);
         let mut unhealthy = Members::new();
         if y > 0 {
             let worst = self.peers.doubted().filter(|it| !exclude.contains(it));
-            // Where a frame is short both lists are.
+            // Where a frame is short, both lists are short.
             let mut half = budget / 2;
             unhealthy = cut(worst.take(y.into()), &mut half);
             budget /= 2;
@@ -344,9 +349,9 @@ impl<A: Attribute> Celect<A> {
         (candidates, unhealthy, budget)
     }
 
-    /// So many others, for an initiator that knows too few. Where they are more than fit they begin
-    /// at a place that is drawn: else those who do not answer could hide the rest for ever. O(want)
-    /// and what is excluded.
+    /// Up to `want` other nodes, for an initiator that knows too few. Where there are more than
+    /// fit, they begin at a place that is drawn: else nodes that do not answer could hide the rest
+    /// for ever. O(want) and what is excluded.
     pub(crate) fn others(
         &self,
         want: u16,
@@ -395,7 +400,7 @@ impl<A: Attribute> Celect<A> {
         if let Some(over) = self.hidden_behind(candidates) {
             let has_room =
                 |it| (self.run.as_ref()).is_some_and(|run| run.has_room(it, &self.config));
-            // Below it the sender may have known somebody else: it has to say so. Where another one
+            // Below it the sender may have known another node: it has to say so. Where another one
             // would have to be forgotten for that, it would be named next, and so on without end.
             if has_room(over) {
                 self.pass_over(over, cx);
@@ -433,7 +438,7 @@ impl<A: Attribute> Celect<A> {
         };
         let mut new = Vec::new();
         for &member in known {
-            // Who is listed may be dead, and is not to take the place of another one.
+            // A listed node may be dead, and must not take the place of another one.
             let is_met = member.id == me.id
                 || peers.is_listed(member)
                 || peers.is_gone(member)
@@ -453,8 +458,8 @@ impl<A: Attribute> Celect<A> {
         self.ask(&new, cx);
     }
 
-    /// Whom an answer names that is certainly over, or by a former life when the present one is
-    /// passed over. Where preferences count it does no harm.
+    /// A node named in an answer that is certainly over, or that is named by a former life when the
+    /// present life is passed over. Where preferences count it does no harm.
     fn hidden_behind(&self, candidates: &[Member]) -> Option<Member> {
         let run = self.run.as_ref()?;
         let is_skipped = self.rules.skips_locally() || self.rules.retries_the_dead();
@@ -478,14 +483,14 @@ impl<A: Attribute> Celect<A> {
     fn absorb(&mut self, candidates: &[Member], unhealthy: &[Member], own: bool) {
         let reports = self.config.estimation.is_some();
         let prefers = self.config.protocol.prefers() || self.rules.skips_locally();
-        // Who names a former life has not heard of the present one.
+        // A sender that names a former life has not heard of the present one.
         let present = |it: Member| self.peers.latest(it);
         let Some(run) = &mut self.run else {
             return;
         };
         let before = run.candidates.first().copied();
         for member in candidates.iter().copied().map(present) {
-            // Most answers name the same ones, and a rank is a hash.
+            // Most answers name the same nodes, and a rank is a hash.
             let is_known =
                 |&(_, other): &(Rank, Member)| other == member || other.supersedes(member);
             let is_passed_over = self.peers.is_over(member) || run.exclude.contains(&member);
@@ -500,7 +505,7 @@ impl<A: Attribute> Celect<A> {
             put(&mut run.unhealthy, member);
         }
         if !prefers {
-            // The lowest is all that matters.
+            // Only the lowest candidate matters.
             run.candidates.truncate(1);
             if reports {
                 let lowest = run.candidates.first().copied();
@@ -534,7 +539,7 @@ mod tests {
         Run::new(ballot, (1, 0), (1, None))
     }
 
-    /// 1 restarts again and again while it is asked; 2 is asked besides.
+    /// Node 1 restarts again and again while it is asked; node 2 is asked as well.
     #[test]
     fn however_often_a_node_restarts_it_takes_no_more_room() {
         let mut peers = Peers::new(9, Member::new(0, 0));
@@ -547,7 +552,7 @@ mod tests {
             run.note_asked(member, &peers);
             assert_eq!(run.asked, [member, Member::new(2, 0)]);
         }
-        // Its answer counts, so it stays until a later life answers.
+        // The life that answered counts, so it stays until a later life answers.
         let answered = Member::new(1, 8);
         run.answered.push(answered);
         for life in 9..12 {
@@ -558,7 +563,8 @@ mod tests {
         }
     }
 
-    /// 1 is on our list, and 2 to 4 were met; 1 to 3 were asked, and 3 has answered.
+    /// Node 1 is on our list, and nodes 2 to 4 were met; nodes 1 to 3 were asked, and node 3 has
+    /// answered.
     #[test]
     fn who_was_met_and_is_silent_is_forgotten_and_nobody_else() {
         let me = Member::new(0, 0);

@@ -1,4 +1,5 @@
-//! How all hear who leads: acknowledged, and forwarded by those who know others than the leader does.
+//! How all nodes hear who leads: LEADER is acknowledged, and forwarded by nodes that know others
+//! than the leader does.
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
@@ -13,22 +14,22 @@ use crate::machine::Leadership;
 use crate::message::{LEADER_MAX_LEN, Message, cut};
 use crate::{Attribute, Ballot, Celect, Timer};
 
-/// Whom we tell, and who has not heard yet.
+/// The nodes that this node tells, and the nodes that have not heard yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Telling {
     ballot: Ballot,
     renewal: u32,
     pub(crate) pending: BTreeSet<Member>,
-    /// How often it was sent again.
+    /// How often LEADER was sent again.
     tries: u8,
-    /// It was sent often enough. Who has not heard is told when there is news of it.
+    /// LEADER was sent often enough. A node that has not heard is told when there is news of it.
     pub(crate) is_given_up: bool,
-    /// Those who need not be told by others, as far as they fit a frame.
+    /// The nodes that need not be told by others, as far as they fit a frame.
     told: Arc<[Member]>,
 }
 
 impl<A: Attribute> Celect<A> {
-    /// We lead: tells all on our list, and these besides. Returns whether that is anybody.
+    /// We lead: tells all nodes on our list, and `besides`. Returns whether that is any node.
     pub(crate) fn tell_all(
         &mut self,
         leader: Leadership,
@@ -53,8 +54,8 @@ impl<A: Attribute> Celect<A> {
         is_told
     }
 
-    /// Tells those of our list whom neither the leader nor `from` told. O(N), once a ballot and
-    /// renewal: whom a list does not name is found in no other way.
+    /// Tells the nodes on our list that neither the leader nor `from` told. O(N), once a ballot and
+    /// renewal: a node that a list does not name is found in no other way.
     pub(crate) fn pass_on(
         &mut self,
         leader: Leadership,
@@ -65,7 +66,7 @@ impl<A: Attribute> Celect<A> {
         if self.config.retries == 0 {
             return;
         }
-        // As every sound node sends it.
+        // Every sound node sends the list in order.
         let told = if told.is_sorted_by(|one, other| one < other) {
             Cow::Borrowed(told)
         } else {
@@ -81,7 +82,7 @@ impl<A: Attribute> Celect<A> {
         self.tell(leader, pending, &told, cx);
     }
 
-    /// Tells `pending`; `told` are told by others, and in order.
+    /// Tells `pending`; the nodes in `told` are told by others, and are in order.
     fn tell(
         &mut self,
         leader: Leadership,
@@ -110,15 +111,16 @@ impl<A: Attribute> Celect<A> {
         cx.arm(Timer::Tell, self.config.resend);
     }
 
-    /// There is nobody to tell, or nothing.
+    /// There is no node to tell, or nothing to tell.
     pub(crate) fn tell_no_longer(&mut self, cx: &mut Context<'_, Self>) {
         self.telling = None;
         cx.disarm(Timer::Tell);
     }
 
-    /// Somebody came onto our list and must hear who leads. The leader tells it; and as it may be
-    /// missing from the leader's list, so do those that are among the c + f + 2 lowest on their own,
-    /// the leader mostly being one of these. At most f of the lowest are dead, and c lack the newcomer.
+    /// A node came onto our list and must hear who leads. The leader tells it. As it may be missing
+    /// from the leader's list, the nodes that are among the c + f + 2 lowest on their own lists
+    /// tell it too; the leader mostly is among these. At most f of the lowest are dead, and c lack
+    /// the newcomer.
     pub(crate) fn tell_newcomer(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let last = usize::from(self.tolerates().0) + usize::from(self.config.f) + 1;
         if self.leads().is_some() || self.peers.owner_at() <= last {
@@ -135,13 +137,13 @@ impl<A: Attribute> Celect<A> {
             return;
         }
         if !self.peers.is_listed(member) {
-            // Only those on the list are waited for: they are bounded.
+            // Only nodes on the list are waited for: they are bounded.
             self.say(member, leader, cx);
             return;
         }
         match &mut self.telling {
             Some(telling) => {
-                // Others that wait must not wait longer for each who comes.
+                // Others that wait must not wait longer for each newcomer.
                 let is_armed = !telling.pending.is_empty() && !telling.is_given_up;
                 telling.pending.insert(member);
                 telling.tries = 0;
@@ -159,7 +161,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Somebody on our list is alive: if it has not heard who leads it is told for longer. What
+    /// A node on our list is alive: if it has not heard who leads, it is told for longer. What
     /// others wait for is not put off.
     pub(crate) fn tell_longer(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let Some(telling) = &mut self.telling else {
@@ -220,13 +222,14 @@ impl<A: Attribute> Celect<A> {
                 self.telling = None;
             }
         }
-        // One that was asked earlier may be late. Others are not counted, as they are not bounded.
+        // The acknowledgement of a node that was told earlier may be late. Other nodes are not
+        // counted, as they are not bounded.
         if was_told || self.peers.is_listed(from) {
             self.renewal_heard(from, ballot, renewal, cx);
         }
     }
 
-    /// Lives of this node that are gone need not hear.
+    /// Lives of the node `id` that are gone need not hear.
     pub(crate) fn stop_telling(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let Some(telling) = &mut self.telling else {
             return;
