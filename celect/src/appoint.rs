@@ -1,4 +1,4 @@
-//! Whom an election of ours appoints, and what becomes of it.
+//! The node that this node's election appoints, and what becomes of it.
 
 use selvedge_core::{Context, Member, Span};
 
@@ -7,7 +7,7 @@ use crate::run::{Named, Run};
 use crate::{Attribute, Ballot, Celect, Config, Event, Timer};
 
 impl<A: Attribute> Celect<A> {
-    /// Appoints whom the answers speak for, if there are enough of them.
+    /// Appoints the node that the answers speak for, if there are enough of them.
     pub(crate) fn evaluate(&mut self, cx: &mut Context<'_, Self>) {
         let (needed, protocol) = (self.needed(), self.config.protocol);
         let Some(run) = &mut self.run else {
@@ -59,9 +59,9 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// How long to wait for answers, or for whom we appointed. That somebody failed, or let its lease
-    /// run out, may be false, so it is told as often as others; but it is hardly false, so all
-    /// these attempts together take one timeout.
+    /// How long to wait for answers, or for the node that we appointed. That a node failed, or let
+    /// its lease run out, may be false, so it is told as often as others. But it is hardly false,
+    /// so all these attempts together take one timeout.
     fn wait(&self) -> Span {
         let Config {
             timeout, attempts, ..
@@ -77,14 +77,14 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Somebody leads by this ballot.
+    /// A node leads by this ballot.
     pub(crate) fn confirm(&mut self, ballot: Ballot) {
         if let Some(named) = self.run.as_mut().and_then(|run| run.named.as_mut()) {
             named.heard |= named.ballot == ballot;
         }
     }
 
-    /// Ends the run if whom it appointed leads.
+    /// Ends the run if the node that it appointed leads.
     pub(crate) fn finish(&mut self, cx: &mut Context<'_, Self>) {
         let named = self.run.as_ref().and_then(|run| {
             let is_done = run.answers() >= run.needed();
@@ -103,7 +103,7 @@ impl<A: Attribute> Celect<A> {
             let answers = u16::try_from(run.answered.len()).unwrap_or(u16::MAX);
             let missing = answers.saturating_sub(run.agreed);
             self.report(member, (ballot, answers, missing), cx);
-            // It was lost while the run went on, and so nothing was begun then.
+            // The leader was lost while the run went on, and so no election was begun then.
             if self.leader.is_some_and(|leader| leader.lost)
                 && self.config.reelect
                 && !self.rules.lowest_wins()
@@ -113,9 +113,9 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Answers are overdue, or whom we appointed is.
+    /// Answers are overdue, or the node that we appointed is.
     pub(crate) fn overdue(&mut self, cx: &mut Context<'_, Self>) {
-        // What is there may be enough by now.
+        // The answers that are there may be enough by now.
         self.rest_on_latest();
         self.evaluate(cx);
         let needed = self.needed();
@@ -155,7 +155,8 @@ impl<A: Attribute> Celect<A> {
         let pool_of =
             |run: &Run, is_repeated| Self::pool(&self.peers, &self.attribute, run, is_repeated);
         let others = pool_of(run, false).len();
-        // Those whom we knew when the round began have become too few, or too few of them answer.
+        // The nodes that we knew when the round began have become too few, or too few of them
+        // answer.
         let is_short = others < wanted || run.asked_of(&self.peers) >= others;
         if !run.wants && is_short && !self.rules.no_discovery() {
             run.wants = true;
@@ -168,7 +169,8 @@ impl<A: Attribute> Celect<A> {
         let known = others + usize::from(run.own || lean);
         let is_starved = known < needed && !self.rules.no_discovery();
         if is_starved && !run.exclude.is_empty() && !self.rules.retries_the_dead() {
-            // Without those who were passed over too few are left: some may be alive after all.
+            // Without the nodes that were passed over too few are left: some may be alive after
+            // all.
             run.exclude.clear();
             run.last = run.last.next();
             self.counters.rounds += 1;
@@ -185,12 +187,12 @@ impl<A: Attribute> Celect<A> {
             });
         }
         let missing = wanted.saturating_sub(run.answered.len());
-        // Whoever has answered may know others, and may have met some since.
+        // A node that has answered may know others, and may have met some since.
         let chosen = pool_of(run, !run.wants).draw(missing, cx);
         self.ask(&chosen, cx);
     }
 
-    /// Whom we appointed is dead, as far as can be told: asks anew without it.
+    /// The node that we appointed is dead, as far as can be told: asks again without it.
     pub(crate) fn pass_over(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let Some(run) = &mut self.run else {
             return;
@@ -209,7 +211,7 @@ impl<A: Attribute> Celect<A> {
         self.round(cx);
     }
 
-    /// Whom we appointed is over for certain: there is nothing to wait for.
+    /// The node that we appointed is certainly over: there is nothing to wait for.
     pub(crate) fn drop_from_run(&mut self, cx: &mut Context<'_, Self>) {
         let named = self.run.as_ref().and_then(|run| run.named);
         if let Some(named) = named

@@ -16,7 +16,7 @@ pub trait Attribute: Clone + Eq + Hash + Debug {
     fn rank(&self, member: Member) -> Rank;
 }
 
-/// What members are ordered by.
+/// The key that members are ordered by.
 pub(crate) fn key(attribute: &impl Attribute, member: Member) -> (Rank, Member) {
     (attribute.rank(member), member)
 }

@@ -1,24 +1,25 @@
-//! What orders leaders, and fences them.
+//! The order of leaders, and what fences them.
 
 use core::cmp::{Ordering, Reverse};
 
 use selvedge_core::Member;
 use selvedge_core::wire::{member_len, varint_len};
 
-/// Names one appointment. Of two leaders the one with the larger ballot leads, on every node, in
-/// whichever order it hears of them. No two appointments share one.
+/// Names one appointment. Of two leaders, the one with the larger ballot leads, on every node, in
+/// whichever order the node hears of them. No two appointments share a ballot.
 ///
-/// A resource that takes the ballot with each request, and refuses those that are smaller than the
-/// largest that it has seen, is safe from leaders that do not know yet that they are none.
+/// A resource that takes the ballot with each request, and refuses ballots smaller than the largest
+/// that it has seen, is safe from leaders that do not know yet that they no longer lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Ballot {
-    /// Which election, from 1: above all that its initiator had heard of.
+    /// The number of the election, from 1: above all epochs that its initiator had heard of.
     pub epoch: u64,
-    /// Who ran it. Where two begin the same epoch the lower one prevails (thesis, section 2.3).
+    /// The node that ran it. Where two begin the same epoch, the lower node prevails (thesis,
+    /// section 2.3).
     pub initiator: Member,
-    /// Counts what the initiator asked for and decided in it.
+    /// Counts what the initiator asked for and decided in the election.
     pub step: u32,
 }
 
@@ -31,7 +32,7 @@ impl Ballot {
         }
     }
 
-    /// Whether both are of one run.
+    /// Whether both belong to one run.
     pub(crate) fn same_run(self, other: Self) -> bool {
         (self.epoch, self.initiator) == (other.epoch, other.initiator)
     }

@@ -334,19 +334,19 @@ const DRIFT_MAX: u32 = 666_666;
 /// Which setting cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum ConfigError {
-    /// Nobody could be named.
+    /// No node could be named.
     #[error("x is 0: give how many candidates a node names, from 1")]
     X,
-    /// Nobody could answer in time.
+    /// No node could answer in time.
     #[error("timeout is 0: give a time longer than the usual round trip")]
     Timeout,
-    /// Nobody could be appointed.
+    /// No node could be appointed.
     #[error("attempts is 0: give at least 1")]
     Attempts,
     /// LEADER would be sent again at once.
     #[error("resend is 0: give a time longer than the usual round trip")]
     Resend,
-    /// Nobody would acknowledge a renewal.
+    /// No node would acknowledge a renewal.
     #[error("a lease needs acknowledgements: set retries above 0, or lease to None")]
     LeaseWithoutRetries,
     /// It would be over at once.
@@ -355,13 +355,13 @@ pub enum ConfigError {
     /// Too little of a lease would be left.
     #[error("drift is {0} parts per million: give at most {DRIFT_MAX}")]
     Drift(u32),
-    /// Nobody could be passed over.
+    /// No node could be passed over.
     #[error("exclude_limit is 0: give at least 1")]
     ExcludeLimit,
     /// The longest fixed part of a message would not fit.
     #[error("frame_budget is {0} bytes: give at least {FRAME_MIN}")]
     FrameBudget(u16),
-    /// Nobody could be remembered.
+    /// No node could be remembered.
     #[error("peer_limit is 0: give at least the number of nodes")]
     PeerLimit,
     /// A number of the estimation is outside its range.

@@ -17,14 +17,14 @@
 //! | the leader that an election ends with is the lowest live node (theorem 1): [`Protocol::Base`], `Optimistic`, `Lean` | no live node is missing from more than [`Config::c`] lists *at any moment of the run, all misses counted together*; lists are those that the host told of; a live node that is appointed answers within [`Config::attempts`] timeouts, a live node that the initiator takes for failed within one; for `Optimistic` the initiator lives |
 //! | an election ends (theorem 2), also when the initiator or the node that it appoints crashes | messages get through now and then; the crash of the initiator is told ([`Delta::Failed`](selvedge_core::Delta)) to some node that it asked, or some node gave way to it; c + 1 nodes, the initiator included, are reached from list to list; lists name no more dead nodes than can be passed over ([`Config::exclude_limit`]) |
 //! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; some node is told, and hears no LEADER of that leader that is older than what the node was told since of [`Config::peer_limit`] others |
-//! | all nodes that are reached from the leader, from list to list, hear who leads | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
-//! | a node that joins later hears who leads, too | the same; the leader lists it, or no more than c lists lack it |
+//! | all nodes that are reached from the leader, from list to list, hear of the leader | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
+//! | a node that joins later hears of the leader, too | the same; the leader lists it, or no more than c lists lack it |
 //! | with a lease, a leader ends by its own clock before any node that acknowledged it last gives it up by its own clock, however late its host does what is due | see [Clocks](#clocks); c is above 0, or none of those nodes was falsely declared failed to the leader |
 //! | `Suspected` and `Failed` may be wrong, and cost elections only, as long as they count in c | |
 //! | an election without faults sends 2(c + f + 1) + 1 unicasts with `Base`, and 2(c + f) + 1 with `Lean`, before the leader is told of | enough nodes are listed; `Optimistic` sends one more for each leader that it corrects |
-//! | an election that says so ([`Event::Concluded`]) uses a bound c that the true value, when it was measured, exceeds with probability at most `miss` | [`Config::estimation`]; the leader drew the nodes that it asked for lists; who answers does not depend on lists; no live node is missing from more than half of them |
+//! | an election that says so ([`Event::Concluded`]) uses a bound c that the true value, when it was measured, exceeds with probability at most `miss` | [`Config::estimation`]; the leader drew the nodes that it asked for lists; which nodes answer does not depend on lists; no live node is missing from more than half of them |
 //! | a node that is not told what was measured, or not for [`Estimation::valid`], or that restarts, elects with [`Config::c`] | |
-//! | a node that joins has a place on the list, however many have been here before; where dead members that nobody declared failed hold all places, it has one as soon as one of them is declared failed | no more than [`Config::peer_limit`] others live, and no more than twice as many are taken for living |
+//! | a node that joins has a place on the list, however many have been here before; where dead members that no node declared failed hold all places, it has one as soon as one of them is declared failed | no more than [`Config::peer_limit`] others live, and no more than twice as many are taken for living |
 //! | memory is bounded, whatever sound peers send; nothing panics | [`Config::peer_limit`]: twice as many nodes are remembered, and two more; while lists are asked for, 32 bytes more for each node, and [`Estimation::at_once`] lists |
 //!
 //! What is *not* promised:
@@ -48,7 +48,7 @@
 //!  ┌───────────┐ ─────────────────────────────> ┌───────────┐ ──┐ RESPONSE, overdue,
 //!  │ follows,  │                                │ initiator │   │ would-be leader dead
 //!  │ or leads  │ <───────────────────────────── └───────────┘ <─┘
-//!  └───────────┘   LEADER of whom it appointed,       │
+//!  └───────────┘   LEADER of the one appointed,       │
 //!     ^     ^      or of a larger ballot              │ QUERY of a larger ballot
 //!     │     └──────────────────────────────── ┌───────v───┐
 //!     │            LEADER                     │ gave way  │

@@ -1,30 +1,31 @@
-//! Who is known, in which life, and what the membership service says of it.
+//! The nodes that are known, the life of each, and what the membership service says of it.
 //!
 //! # Room
 //!
 //! The list has [`Config::peer_limit`](crate::Config::peer_limit) places. The dead take none of
-//! them: who is not on the list is remembered apart, as many as the list has places and two more.
-//! Where these are too many one that is gone is forgotten, the one of which nothing new was said for
-//! longest. Who is alive and finds no place waits for one.
+//! them. Nodes that are not on the list are remembered apart: as many as the list has places, and
+//! two more. When there are too many of these, one that is gone is forgotten: the one of which
+//! nothing new was said for longest. A live node that finds no place waits for one.
 //!
 //! # Argument
 //!
-//! Ends are remembered also of those who were never listed, because membership tells each end once,
-//! and these rely on it:
+//! Ends are remembered also of nodes that were never listed, because membership tells each end
+//! once, and these points rely on it:
 //!
-//! 1. LEADER that others pass on, and QUERY, may arrive when the end of the leader, or of the
-//!    initiator, has been told already. Nothing would be told of it again, so who does not know
-//!    better follows it, or waits for it, for ever. So a message may be older than the end of its
-//!    subject, as long as nothing new was said since of as many others as the list has places,
-//!    those counted that wait for one.
+//! 1. A LEADER that others pass on, and a QUERY, may arrive when the end of the leader, or of the
+//!    initiator, has been told already. Nothing would be told of that end again. So a node that
+//!    does not know of it follows that leader, or waits for that initiator, for ever. A message may
+//!    therefore be older than the end of its subject, as long as nothing new was said since of as
+//!    many others as the list has places. Nodes that wait for a place count as others.
 //! 2. A leader that was declared failed and speaks for itself is followed for a while. It is never
 //!    forgotten: [`Peers::make_room_for`] has one to spare.
-//! 3. Answers name the dead, and former lives. Who has forgotten their end appoints them, gets no
-//!    answer, and asks anew without them. That costs time. NOTIFYLEADER says which life is meant.
-//! 4. Deltas of a former life say nothing of the present one. Membership does not go back to one,
-//!    as long as it remembers itself.
+//! 3. Answers name the dead, and former lives. A node that has forgotten their end appoints them,
+//!    gets no answer, and asks again without them. That costs time. NOTIFYLEADER says which life is
+//!    meant.
+//! 4. Deltas of a former life say nothing of the present life. Membership does not go back to a
+//!    former life as long as it remembers the node itself.
 //!
-//! Whoever can say that many are dead, of the mesh or not, can make a node forget the ends of
+//! A node that can say that many are dead, of the mesh or not, can make a node forget the ends of
 //! others, and nothing else: no member of the list is ever forgotten for another one.
 
 use alloc::collections::VecDeque;
@@ -39,7 +40,7 @@ use crate::attribute::{Attribute, key};
 /// What is known of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Peer {
-    /// Its latest life that was heard of.
+    /// The latest life of the node that was heard of.
     incarnation: Incarnation,
     standing: Standing,
     /// How often this life was suspected.
@@ -51,7 +52,7 @@ struct Peer {
 pub(crate) enum Standing {
     /// On the membership list.
     Listed,
-    /// Alive, as far as can be told, and there is no place for it on the list.
+    /// Alive, as far as can be told, with no place for it on the list.
     Known,
     /// Declared failed, which may be false.
     Failed,
@@ -59,26 +60,27 @@ pub(crate) enum Standing {
     Over,
 }
 
-/// How many more are remembered without a place on the list than it has places: the leader, and one
-/// that is gone, so that nobody who waits for a place has to go for one that is gone.
+/// How many more nodes are remembered without a place on the list than it has places: the leader,
+/// and one that is gone. So no node that waits for a place has to go for a node that is gone.
 const SPARE: usize = 2;
 
-/// The latest life of each node. To look one up takes O(log n). What changes the list ranks
-/// O(log n) members and moves what lies behind: no rank is kept, because lists change seldom and a
-/// rank would double what a member takes. What changes who is not on it takes O(n).
+/// The latest life of each node. To look one up takes O(log n). A change of the list ranks O(log n)
+/// members and moves what lies behind: no rank is kept, because lists change seldom and a rank
+/// would double the memory of a member. A change of the nodes that are not on the list takes O(n).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Peers {
     nodes: BoundedMap<NodeId, Peer>,
     /// How many places the list has.
     limit: usize,
-    /// Who is not on the list: the one of which nothing new was said for longest in front.
+    /// Nodes that are not on the list: the one of which nothing new was said for longest is in
+    /// front.
     unlisted: VecDeque<NodeId>,
     owner: Member,
-    /// Who is on the list, and the owner: the lowest first.
+    /// The nodes on the list, and the owner: the lowest first.
     by_rank: Vec<Member>,
-    /// Where the owner is in it.
+    /// The owner's place in `by_rank`.
     owner_at: usize,
-    /// Who is on the list and was suspected: most often suspected first.
+    /// The suspected nodes on the list: most often suspected first.
     doubted: Vec<(Reverse<u16>, Member)>,
 }
 
@@ -108,7 +110,8 @@ impl Peers {
             || self.is_over(member)
     }
 
-    /// Who has waited longest for a place on the list, if there is one. O(n) where there is.
+    /// The node that has waited longest for a place on the list, if there is a place. O(n) where
+    /// there is.
     pub(crate) fn next_in_turn(&self) -> Option<Member> {
         if self.listed() >= self.limit {
             return None;
@@ -120,10 +123,10 @@ impl Peers {
         })
     }
 
-    /// Sees to it that `member` can be remembered without a place on the list. Where there is no
-    /// room one that is not `needed` is forgotten: of those that are gone the one of which nothing
-    /// new was said for longest, or else of those that wait for a place. Returns which it is. O(n
-    /// log n) where there is no room.
+    /// Makes sure that `member` can be remembered without a place on the list. Where there is no
+    /// room, a node that is not `needed` is forgotten: among the nodes that are gone the one of
+    /// which nothing new was said for longest, or else among the nodes that wait for a place.
+    /// Returns the forgotten node. O(n log n) where there is no room.
     pub(crate) fn make_room_for(
         &mut self,
         member: Member,
@@ -147,7 +150,7 @@ impl Peers {
         Some(leaves)
     }
 
-    /// What was said of this life; nothing else of a life that is past.
+    /// Takes note of what was said of this life; nothing of a life that is past.
     ///
     /// # Errors
     /// [`Full`] when there is [no place](Self::has_place_for) on the list, or
@@ -215,7 +218,7 @@ impl Peers {
         }
     }
 
-    /// Moves a member of the list to where so many suspicions belong.
+    /// Moves a member of the list to where that number of suspicions belongs.
     fn doubt(&mut self, member: Member, before: u16, after: u16) {
         if let Ok(at) = self.doubted.binary_search(&(Reverse(before), member)) {
             self.doubted.remove(at);
@@ -228,14 +231,15 @@ impl Peers {
         }
     }
 
-    /// Where a member is in [`by_rank`](Self::by_rank), or belongs. Ranks O(log n) members.
+    /// Where a member is in [`by_rank`](Self::by_rank), or where it belongs. Ranks O(log n)
+    /// members.
     pub(crate) fn place(&self, member: Member, attribute: &impl Attribute) -> Result<usize, usize> {
         let wanted = key(attribute, member);
         self.by_rank
             .binary_search_by(|&other| key(attribute, other).cmp(&wanted))
     }
 
-    /// Who is on the list, and the owner: the lowest first.
+    /// The nodes on the list, and the owner: the lowest first.
     pub(crate) fn by_rank(&self) -> &[Member] {
         &self.by_rank
     }
@@ -245,12 +249,12 @@ impl Peers {
         self.owner_at
     }
 
-    /// Who is on the list and was suspected: most often suspected first, then by id.
+    /// The suspected nodes on the list: most often suspected first, then by id.
     pub(crate) fn doubted(&self) -> impl Iterator<Item = Member> + '_ {
         self.doubted.iter().map(|&(_, member)| member)
     }
 
-    /// Who is on the list, by id.
+    /// The nodes on the list, by id.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Member> + '_ {
         let listed = |(_, peer): &(&NodeId, &Peer)| peer.standing == Standing::Listed;
         self.nodes.iter().filter(listed).map(|(&id, peer)| Member {
@@ -273,8 +277,8 @@ impl Peers {
         same.map_or(0, |peer| peer.suspicions)
     }
 
-    /// The latest life of this node that was heard of, if it is later than this one. Of the owner it
-    /// is the present one.
+    /// The latest life of this node that was heard of, if it is later than `member`. For the owner
+    /// it is the present life.
     pub(crate) fn latest(&self, member: Member) -> Member {
         if member.id == self.owner.id {
             return self.owner;
@@ -288,8 +292,8 @@ impl Peers {
         }
     }
 
-    /// Whether this life has certainly ended: that was said of it, or a later one was heard of, or it
-    /// was the owner's.
+    /// Whether this life has certainly ended: that was said of it, or a later life was heard of, or
+    /// it was a former life of the owner.
     pub(crate) fn is_over(&self, member: Member) -> bool {
         if member.id == self.owner.id {
             return member != self.owner;
@@ -300,7 +304,7 @@ impl Peers {
         })
     }
 
-    /// Whether it was declared failed, or is over.
+    /// Whether this life was declared failed, or is over.
     pub(crate) fn is_gone(&self, member: Member) -> bool {
         self.is_over(member)
             || self.nodes.get(&member.id).is_some_and(|peer| {
@@ -308,7 +312,7 @@ impl Peers {
             })
     }
 
-    /// How many are remembered.
+    /// How many nodes are remembered.
     #[cfg(feature = "check")]
     pub(crate) fn remembered(&self) -> usize {
         self.nodes.len()
@@ -372,7 +376,7 @@ mod tests {
                         }
                         let taken = peers.set(member, standing, &by_hash);
                         prop_assert_eq!(taken.is_err(), is_refused);
-                        // Nobody leaves the list for another one.
+                        // No node leaves the list for another one.
                         let is_there = |it: &Member| it.id == member.id || peers.is_listed(*it);
                         prop_assert!(listed.iter().all(is_there));
                         prop_assert!(peers.nodes.contains(&NodeId(1)) || !is_needed_known);

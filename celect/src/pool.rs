@@ -1,4 +1,4 @@
-//! Who may be asked, without a list of all: what is not in the pool is few.
+//! The nodes that may be asked, without a list of all: what is not in the pool is few.
 
 use alloc::vec::Vec;
 
@@ -8,18 +8,18 @@ use smallvec::SmallVec;
 use crate::Attribute;
 use crate::peers::Peers;
 
-/// The members of our list without a few, and a few that are not on it.
+/// The members of our list without a few, and a few nodes that are not on it.
 #[derive(Debug)]
 pub(crate) struct Pool<'a> {
     by_rank: &'a [Member],
-    /// Where in it those stand who are not in the pool, in order.
+    /// The places in it of the nodes that are not in the pool, in order.
     gaps: SmallVec<[usize; 4]>,
     more: SmallVec<[Member; 4]>,
 }
 
 impl<'a> Pool<'a> {
-    /// Those on the list of `peers` but the owner, and of `met`, who are none of `without`. Ranks
-    /// O(log n) members for each of `without`.
+    /// The nodes on the list of `peers` except the owner, and the nodes of `met`, without those of
+    /// `without`. Ranks O(log n) members for each of `without`.
     pub(crate) fn new(
         peers: &'a Peers,
         attribute: &impl Attribute,
@@ -56,8 +56,8 @@ impl<'a> Pool<'a> {
         self.by_rank.len() - self.gaps.len() + self.more.len()
     }
 
-    /// So many of them, each set of them as likely as any other, by id; all without a draw where
-    /// they are no more. O(count log count) and one draw each (Floyd's sampling).
+    /// Draws `count` of them, each set of them as likely as any other, by id; all without a draw
+    /// where they are no more. O(count log count) and one draw each (Floyd's sampling).
     pub(crate) fn draw<M: Machine>(&self, count: usize, cx: &mut Context<'_, M>) -> Vec<Member> {
         let len = self.len();
         let mut chosen: Vec<usize> = Vec::with_capacity(count.min(len));
@@ -84,7 +84,7 @@ impl<'a> Pool<'a> {
             return self.more.get(nth).copied();
         }
         let (mut low, mut high) = (0, self.gaps.len());
-        // How many gaps are before it.
+        // Finds how many gaps are before it.
         while low < high {
             let middle = usize::midpoint(low, high);
             if self.gaps.get(middle).is_some_and(|gap| gap - middle <= nth) {

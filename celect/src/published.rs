@@ -13,23 +13,24 @@ pub enum Published {
     /// An initiator that knows fewer than c + 1 nodes waits for answers of more (Algorithm 2, line
     /// 4; erratum E2).
     NoDiscovery,
-    /// Of several leaders that are heard of the lowest is kept, whatever became of it (section
+    /// Among several leaders that are heard of, the lowest is kept, whatever became of it (section
     /// 5.2.2; erratum E4).
     LowestWins,
-    /// Of several leaders that are heard of the last is kept (Algorithm 3, line 20; erratum E4).
+    /// Among several leaders that are heard of, the last is kept (Algorithm 3, line 20; erratum
+    /// E4).
     LastWins,
-    /// Who hears of a lower initiator gives up for good (section 2.3; erratum E5).
+    /// A node that hears of a lower initiator gives up for good (section 2.3; erratum E5).
     GivesUp,
-    /// Who was appointed and does not answer is appointed again (Algorithm 2, line 14; erratum
-    /// E6).
+    /// A node that was appointed and does not answer is appointed again (Algorithm 2, line 14;
+    /// erratum E6).
     RetriesTheDead,
-    /// Not in the thesis: who was appointed and does not answer is passed over, and the next of
-    /// the answers that are there is appointed (erratum E6).
+    /// Not in the thesis: a node that was appointed and does not answer is passed over, and the
+    /// next candidate of the answers that are there is appointed (erratum E6).
     SkipsLocally,
     /// A RESPONSE does not say which run it answers (Algorithm 2, line 8; erratum E7).
     AnyRun,
-    /// Hybrid begins anew as soon as no candidate is left, whoever is still to answer (Algorithm
-    /// 5, line 13; erratum E9).
+    /// Hybrid begins again as soon as no candidate is left, whichever nodes are still to answer
+    /// (Algorithm 5, line 13; erratum E9).
     RestartsWhenEmpty,
 }
 

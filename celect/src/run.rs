@@ -87,7 +87,7 @@ impl Run {
         self.answered.len() + usize::from(self.own)
     }
 
-    /// Answers are overdue. Nodes that were met and have not answered so often are forgotten: they
+    /// Answers are overdue. Nodes that were met and did not answer that often are forgotten: they
     /// may be dead, and no delta says so of a node that our list does not name. A node that lives
     /// is met again.
     pub(crate) fn forget_silent(&mut self, peers: &Peers, attempts: u8) {

@@ -1,6 +1,6 @@
-//! Asking others for their lists. Each list comes in parts, one after the other: the next one is
-//! asked for when one has arrived, by the id with which it begins. So a part that comes twice or late
-//! is known by where it begins, and nothing of a list needs to be remembered by whom it is.
+//! Asking others for their lists. Each list comes in parts, one after the other: when one has
+//! arrived, the next one is asked for by the id with which it begins. So a part that comes twice or
+//! late is known by where it begins, and nothing needs to be remembered of a list by its owner.
 
 use alloc::vec::Vec;
 
@@ -15,29 +15,29 @@ use crate::{Attribute, Celect, Event, NotMeasured, Reject, Source, Timer};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Sample {
     run: u32,
-    /// To be asked when one of those who are asked has answered.
+    /// Nodes to ask when one of the nodes that are asked has answered.
     waiting: Vec<Member>,
-    /// Whether those who were not known are asked by now.
+    /// Whether the nodes that were not known are asked by now.
     strangers: bool,
     asked: Vec<Asked>,
     tally: Tally,
 }
 
-/// A node whose list is under way.
+/// A node with a list under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Asked {
     member: Member,
-    /// With which id the next part begins.
+    /// The id with which the next part begins.
     next: NodeId,
     list: Vec<Member>,
     /// How often that part was asked for.
     attempts: u8,
-    /// Whether one came since the timer ticked.
+    /// Whether a part came since the timer ticked.
     heard: bool,
 }
 
 impl<A: Attribute> Celect<A> {
-    /// Draws some of our list and asks them. O(n log n).
+    /// Draws some nodes of our list and asks them. O(n log n).
     pub(crate) fn measure(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let estimation = self.config.estimation.ok_or(Reject::NoEstimation)?;
         if self.tolerance.sample.is_some() {
@@ -53,7 +53,7 @@ impl<A: Attribute> Celect<A> {
     fn begin_sample(&mut self, count: u16, cx: &mut Context<'_, Self>) {
         let mut drawn: Vec<Member> = self.peers.iter().collect();
         let limit = self.config.peer_limit as usize;
-        // The limit is for others.
+        // The limit counts others.
         let tally = Tally::new(self.me, drawn.iter().copied(), limit.saturating_add(1));
         let Ok(tally) = tally else {
             self.no_room(cx);
@@ -87,7 +87,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Somebody asks for our list. O(n).
+    /// A node asks for our list. O(n).
     pub(crate) fn list_asked(
         &self,
         to: Member,
@@ -186,7 +186,7 @@ impl<A: Attribute> Celect<A> {
         self.sample_more(cx);
     }
 
-    /// Asks the next of those who were drawn; where nobody is left the sample is over.
+    /// Asks the next of the drawn nodes; where none is left the sample is over.
     fn sample_more(&mut self, cx: &mut Context<'_, Self>) {
         let at_once = self.config.estimation.map_or(1, |it| it.at_once);
         let Some(sample) = &mut self.tolerance.sample else {
@@ -211,7 +211,8 @@ impl<A: Attribute> Celect<A> {
             return;
         }
         if !sample.strangers {
-            // Whom answers name and we do not know was in no draw: all of them are asked.
+            // Nodes that answers name and that we do not know were in no draw: all of them are
+            // asked.
             sample.strangers = true;
             sample.waiting.extend(sample.tally.strangers());
             if !sample.waiting.is_empty() {
@@ -235,7 +236,7 @@ impl<A: Attribute> Celect<A> {
                 return;
             }
         };
-        // All who are named hear of it, also those whom we do not know.
+        // All nodes that are named hear of it, also those that we do not know.
         let all: Vec<Member> = sample.tally.members(&is_listed, miss).collect();
         cx.event(Event::Measured(estimate));
         let bound = Bound {
@@ -258,7 +259,8 @@ impl<A: Attribute> Celect<A> {
     }
 }
 
-/// Whether a part of a list is in order, and what is promised behind it can be asked for.
+/// Whether a part of a list is in order, and whether the members that it promises behind it can be
+/// asked for.
 pub(crate) fn is_in_order(from: NodeId, members: &[Member], more: bool) -> bool {
     let ids = || members.iter().map(|it| it.id);
     ids().is_sorted_by(|a, b| a < b)

@@ -1,4 +1,5 @@
-//! Which c elections rest on: the configured one, or what was measured last; and how all hear of it.
+//! The c that elections rest on: the configured c, or what was measured last; and how all nodes
+//! hear of it.
 
 use alloc::vec::Vec;
 
@@ -10,13 +11,13 @@ use crate::message::Message;
 use crate::sampling::Sample;
 use crate::{Attribute, Ballot, Celect, Estimation, Event, Source, Timer};
 
-/// What is known of c. All empty where estimation is off.
+/// What is known of c. Everything is empty where estimation is off.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tolerance {
     known: Option<Known>,
     /// The latest bounds; the largest is used.
     recent: BoundedQueue<u16>,
-    /// By which the latest was told, and its number.
+    /// The ballot by which the latest bound was told, and its number.
     told: Option<(Ballot, u32)>,
     /// What initiators reported to us.
     reports: Vec<Report>,
@@ -65,33 +66,34 @@ pub(crate) struct Bound {
 }
 
 impl<A: Attribute> Celect<A> {
-    /// What an election that begins now rests on: c, and how often the real one is larger. Without
+    /// What an election that begins now rests on: c, and how often the real c is larger. Without
     /// the latter c is [`Config::c`](crate::Config::c), or was cut short.
     #[must_use]
     pub fn tolerates(&self) -> (u16, Option<Ratio>) {
         let (Some(known), Some(estimation)) = (self.tolerance.known, self.config.estimation) else {
             return (self.config.c, None);
         };
-        // Who is alone can ask nobody, whatever the floor: it may elect itself where c says so.
+        // A node that is alone can ask no other, whatever the floor: it may elect itself where c
+        // says so.
         let is_alone = self.peers.by_rank().len() < 2;
         let floor = if is_alone {
             estimation.floor.min(self.config.c)
         } else {
             estimation.floor
         };
-        // Of those who were there when it was measured some may be gone.
+        // Some of the nodes that were there when c was measured may be gone.
         let c = known.c.min(self.most()).max(floor);
         (c, known.miss.filter(|_| c >= known.c))
     }
 
-    /// More others than there are cannot be asked, and f of them may be dead.
+    /// No more others can be asked than there are, and f of them may be dead.
     fn most(&self) -> u16 {
         let others = self.peers.by_rank().len().saturating_sub(1);
         let others = u16::try_from(others).unwrap_or(u16::MAX);
         others.saturating_sub(self.config.f)
     }
 
-    /// Another bound is known.
+    /// Rests on another bound from now on.
     pub(crate) fn rest_on(&mut self, bound: Bound, cx: &mut Context<'_, Self>) {
         let Some(estimation) = self.config.estimation else {
             return;
@@ -107,7 +109,8 @@ impl<A: Attribute> Celect<A> {
             .max(estimation.floor);
         self.tolerance.known = Some(Known {
             c,
-            // On all nodes as it is told. The largest number says that it may be more.
+            // The miss is the same on all nodes, as it is told. The largest number says that the
+            // bound may be more.
             miss: (c >= upper && upper < u16::MAX)
                 .then_some(Ratio::new(millionths(bound.miss), MILLION)),
             source: bound.source,
@@ -130,7 +133,7 @@ impl<A: Attribute> Celect<A> {
         self.tell_tolerance(before, cx);
     }
 
-    /// What feedback says is of the leader that was lost.
+    /// Forgets what feedback said: it was about the leader that was lost.
     pub(crate) fn forget_leader(&mut self, cx: &mut Context<'_, Self>) {
         self.tolerance.reports.clear();
         if let Some(known) = self.tolerance.known
@@ -148,7 +151,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// We lead, and tell these what c is.
+    /// We lead, and tell the nodes of `to` what c is.
     pub(crate) fn tell_churn(
         &mut self,
         bound: Bound,
@@ -193,7 +196,7 @@ impl<A: Attribute> Celect<A> {
             return;
         }
         let is_old = self.tolerance.told >= Some((ballot, number));
-        // A bound from anyone but our leader cannot be verified.
+        // A bound from any node but our leader cannot be verified.
         let follows = self.leader().is_some_and(|(_, by)| by == ballot);
         if is_old || !follows {
             self.counters.stale += 1;
@@ -203,7 +206,7 @@ impl<A: Attribute> Celect<A> {
         self.rest_on(bound, cx);
     }
 
-    /// Our run is over: reports to the one whom it appointed.
+    /// Our run is over: reports to the node that it appointed.
     pub(crate) fn report(
         &mut self,
         leader: Member,
@@ -231,7 +234,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// An initiator says how its run went. Each counts once. O(1) until the pool is full.
+    /// An initiator says how its run went. Each run counts once. O(1) until the pool is full.
     pub(crate) fn reported(
         &mut self,
         ballot: Ballot,
@@ -269,7 +272,7 @@ impl<A: Attribute> Celect<A> {
         for report in tolerance.reports.drain(..) {
             misses.add(report.answers, report.missing);
         }
-        // An initiator's own list is not among those that it draws from, and may lack us too.
+        // An initiator's own list is not among the lists that it draws from, and may lack us too.
         let others = u32::try_from(self.peers.iter().count()).unwrap_or(u32::MAX);
         let upper = misses.largest_churn(others, estimation.miss);
         let bound = Bound {
