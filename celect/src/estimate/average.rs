@@ -8,8 +8,8 @@ use super::share;
 /// (formula 7.1). Over [`Feedback`](super::Feedback) it is the Feedback Protocol, over
 /// [`Tally`](super::Tally) the Sample-Window Protocol.
 ///
-/// It is kept as it is and rounded up where it is used. Were it rounded each time it would stick: up,
-/// at alpha = 0.1, as far as 9 above the estimates, and down at 0 (erratum F1).
+/// The average is kept as it is and rounded up where it is used. If it were rounded each time it
+/// would stick: up, at alpha = 0.1, as far as 9 above the estimates, and down at 0 (erratum F1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Average {
     value: f64,
@@ -26,7 +26,7 @@ impl Average {
         }
     }
 
-    /// Another estimate.
+    /// Adds another estimate.
     pub fn add(&mut self, estimate: f64) {
         self.value = self.alpha * estimate + (1.0 - self.alpha) * self.value;
     }
@@ -37,8 +37,8 @@ impl Average {
         self.value
     }
 
-    /// The c to elect with, in a mesh of so many nodes of which `f` may be dead: rounded up, at least
-    /// 1, and no more than an election can ask for (erratum F1).
+    /// The c to elect with, in a mesh of `nodes` nodes of which `f` may be dead: rounded up, at
+    /// least 1, and no more than an election can ask for (erratum F1).
     #[must_use]
     pub fn churn(&self, nodes: u32, f: u16) -> u16 {
         let most = nodes.saturating_sub(1 + u32::from(f)).max(1);

@@ -1,4 +1,5 @@
-//! What the real c does not exceed, with stated confidence. The [module's page](super) derives it.
+//! A bound that the real c does not exceed, with stated confidence. The [module's page](super)
+//! derives it.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,8 +9,8 @@ use selvedge_core::Ratio;
 use super::share;
 
 /// The largest number of lists, of `lists` in all, that may lack a node when `drawn` of them were
-/// drawn and `missing` of these lack it: a larger one would have so few in the draw with a
-/// probability of at most `miss`. All of them when nothing was drawn. O(drawn log lists).
+/// drawn and `missing` of these lack it: a larger number would have so few in the draw with a
+/// probability of at most `miss`. All lists when nothing was drawn. O(drawn log lists).
 ///
 /// ```
 /// use selvedge_celect::estimate::largest_churn;
@@ -37,8 +38,8 @@ fn cautious(miss: f64) -> f64 {
     miss * (1.0 - 1e-9)
 }
 
-/// The largest number from `low` to `high` for which `holds` does, which does up to some number and
-/// not beyond; `low` when there is none.
+/// The largest number from `low` to `high` for which `holds` is true, where `holds` is true up to
+/// some number and not beyond; `low` when there is no such number.
 fn last_that_holds(low: u32, high: u32, holds: impl Fn(u32) -> bool) -> u32 {
     let (mut low, mut high) = (low, high);
     while low < high {
@@ -58,7 +59,7 @@ const fn range(all: u32, marked: u32, drawn: u32) -> (u32, u32) {
     (drawn.saturating_sub(all.saturating_sub(marked)), most)
 }
 
-/// How much likelier one marked one more than `count` is in a draw than `count`.
+/// How much likelier `count` + 1 marked ones are in a draw than `count`.
 fn rise(all: u32, marked: u32, drawn: u32, count: u32) -> f64 {
     let [all, marked, drawn, count] = [all, marked, drawn, count].map(f64::from);
     (marked - count) * (drawn - count) / ((count + 1.0) * (all - marked - drawn + count + 1.0))
@@ -74,7 +75,7 @@ pub(super) fn so_few(all: u32, marked: u32, drawn: u32, count: u32) -> f64 {
     if count >= most {
         return 1.0;
     }
-    // Each as a multiple of that of `count`: whichever side is large, it cannot vanish.
+    // Each probability is a multiple of that of `count`: whichever side is large, it cannot vanish.
     let (mut weight, mut up_to) = (1.0, 1.0);
     for at in (least..count).rev() {
         weight /= rise(all, marked, drawn, at);
@@ -93,7 +94,7 @@ pub(super) fn so_few(all: u32, marked: u32, drawn: u32, count: u32) -> f64 {
 
 /// In how many answers of how many the leader was missing, run by run: what initiators report.
 ///
-/// Each run asks others anew, so runs with the same lists are independent draws.
+/// Each run draws the nodes that it asks anew, so runs with the same lists are independent draws.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Misses {
     runs: Vec<(u16, u16)>,
@@ -106,13 +107,13 @@ impl Misses {
         Self { runs: Vec::new() }
     }
 
-    /// A run with so many `answers`, of which so many were `missing` the leader.
+    /// Adds a run with so many `answers`, of which `missing` lacked the leader.
     pub fn add(&mut self, answers: u16, missing: u16) {
         self.runs.push((answers, missing.min(answers)));
     }
 
-    /// From how many of `lists` lists the leader is missing, in the mean, rounded up; `None` without
-    /// an answer. O(runs).
+    /// From how many of `lists` lists the leader is missing, in the mean, rounded up; `None`
+    /// without an answer. O(runs).
     #[must_use]
     pub fn churn(&self, lists: u32) -> Option<u32> {
         let sum = |of: fn(&(u16, u16)) -> u16| self.runs.iter().map(|it| u64::from(of(it))).sum();
@@ -121,8 +122,9 @@ impl Misses {
         u32::try_from(mean).ok()
     }
 
-    /// As [`largest_churn`], from all runs together: those are independent draws of so many answers
-    /// from `lists` lists. O(runs answers missing log lists), where `missing` is the sum of all runs.
+    /// As [`largest_churn`], from all runs together: the runs are independent draws of so many
+    /// answers from `lists` lists. O(runs answers missing log lists), where `missing` is the sum of
+    /// all runs.
     #[must_use]
     pub fn largest_churn(&self, lists: u32, miss: Ratio) -> u32 {
         let missing: u32 = self.runs.iter().map(|it| u32::from(it.1)).sum();
@@ -135,7 +137,7 @@ impl Misses {
 
     /// The probability of at most `count` marked ones in all draws together.
     fn so_few(&self, all: u32, marked: u32, count: u32) -> f64 {
-        // By how many there were so far.
+        // Indexed by how many there were so far.
         let mut likely = vec![0.0; count as usize + 1];
         if let Some(none) = likely.first_mut() {
             *none = 1.0;

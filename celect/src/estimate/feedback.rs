@@ -1,4 +1,4 @@
-//! From how often answers agree to c.
+//! An estimate of c from how often answers agree.
 
 /// What initiators report: whether all answers to a run named one candidate (Algorithm 7). A pool
 /// of many runs with one c.
@@ -21,7 +21,7 @@ impl Feedback {
         }
     }
 
-    /// A run, and whether all its answers named a single candidate.
+    /// Adds a run, and whether all its answers named a single candidate.
     pub const fn add(&mut self, single: bool) {
         if single {
             self.single = self.single.saturating_add(1);
@@ -36,9 +36,9 @@ impl Feedback {
         self.single.saturating_add(self.several)
     }
 
-    /// From how many lists of `nodes` the lowest node is missing, by runs with `c` + 1 answers each:
-    /// N (1 - (2 - d)^(1 / (c + 1))), where d is the mean of the values 1 and 2. If all runs had
-    /// several candidates it is N. `None` without a run. O(1).
+    /// From how many lists of `nodes` the lowest node is missing, by runs with `c` + 1 answers
+    /// each: N (1 - (2 - d)^(1 / (c + 1))), where d is the mean of the values 1 and 2. N if all
+    /// runs had several candidates. `None` without a run. O(1).
     #[must_use]
     pub fn churn(&self, nodes: u32, c: u16) -> Option<f64> {
         if self.runs() == 0 {

@@ -1,8 +1,8 @@
-//! How large c is: in how many lists a live node is missing at most (chapter 7 of the thesis).
+//! How large c is: from how many lists a live node is missing at most (chapter 7 of the thesis).
 //!
-//! Small pure parts. [`Config::estimation`](crate::Config::estimation) makes a machine use them, and
-//! nobody has to. Each exists as the thesis means it, with its errata mended, and, behind the
-//! feature `check`, as it is printed (`estimate::published`).
+//! Small pure parts. [`Config::estimation`](crate::Config::estimation) makes a machine use them,
+//! and is optional. Each part exists as the thesis means it, with its errata mended, and, behind
+//! the feature `check`, as it is printed (`estimate::published`).
 //!
 //! | part | what it gives | as printed |
 //! |---|---|---|
@@ -15,44 +15,47 @@
 //! # Why an election wants a bound and not an estimate
 //!
 //! An election is right when c is not too low. A mean is too low in half of all cases, whatever it
-//! is the mean of. So what an election uses is a number that the real c exceeds in at most a share
-//! `miss` of all samples.
+//! is the mean of. So an election uses a number that the real c exceeds in at most a share `miss`
+//! of all samples.
 //!
 //! # The bound
 //!
-//! Let the sampler know P others, and s of them, drawn with equal chances, answer with their lists.
-//! Let k be the most answers that lack one live node. Take a node that is missing from the most
-//! lists of these P: from c of them. So many of the answers lack it as a draw of s from P without
-//! replacement has of c marked ones, and k is no smaller. The bound U(k) is the largest c for which
-//! so few as k in the draw are likelier than the miss. It rises with k. Hence c > U(k) only if that
-//! one node was in the answers too often, which is no likelier than the miss. **No union over all
-//! nodes is needed**: that the maximum of many is biased upward is on our side here.
+//! Let the sampler know P others, and let s of them, drawn with equal chances, answer with their
+//! lists. Let k be the most answers that lack one live node. Take a node that is missing from the
+//! most lists of these P: from c of them. As many answers lack that node as a draw of s from P
+//! without replacement has of c marked ones, and k is no smaller. The bound U(k) is the largest c
+//! for which so few as k in the draw are likelier than the miss. It rises with k. Hence c > U(k)
+//! only if that one node was in the answers too often, which is no likelier than the miss. **No
+//! union over all nodes is needed**: the upward bias of the maximum of many is on the safe side
+//! here.
 //!
 //! Three things are added:
 //!
-//! - *Lists that could not be drawn.* Who is named in the answers and is unknown to the sampler was
-//!   in no draw. Such lists are asked for besides, all of them, and count as they are; those that
-//!   do not come count as lacking every node.
-//! - *Nodes that are gone.* A dead node is missing from more and more lists. Nodes that the sampler
-//!   does not list are passed over when so many answers lack them as a live node's would with at most
-//!   half of the miss, were it missing from half of all lists. So the other half of the miss is what
-//!   U gets. Assumed is that no live node is missing from more than half of the lists. What the
-//!   sampler lists is never passed over: while a death gets round, bounds are too large, not too low.
-//! - *Nodes in no answer.* They are not seen. Under the same assumption that has the same half of the
-//!   miss; where it has more there is no bound, since there are too few answers.
+//! - *Lists that could not be drawn.* A node that the answers name and the sampler does not know
+//!   was in no draw. All such lists are asked for as well, and count as they are. Lists that do not
+//!   come count as lacking every node.
+//! - *Nodes that are gone.* A dead node is missing from more and more lists. A node that the
+//!   sampler does not list is passed over when as many answers lack it as would lack a live node
+//!   that is missing from half of all lists with a probability of at most half of the miss. So U
+//!   gets the other half of the miss. The assumption is that no live node is missing from more than
+//!   half of the lists. A node that the sampler lists is never passed over: while a death gets
+//!   round, bounds are too large, not too low.
+//! - *Nodes in no answer.* They are not seen. Under the same assumption that has the same half of
+//!   the miss; where it has more there is no bound, since there are too few answers.
 //!
-//! Assumed is also that who answers does not depend on what is on lists. A node that nobody can
-//! reach, and whose list is the worst, breaks that. And the bound is one for the time of the
+//! A further assumption is that which nodes answer does not depend on what is on lists. A node that
+//! no other can reach, and that has the worst list, breaks it. And the bound is for the time of the
 //! sample: the margin in [`Estimation`](crate::Estimation) is for what changes afterwards.
 //!
 //! # The estimate without bias
 //!
-//! The paper's, k N / s, is the maximum of many chance numbers: with N = 128, s = 32 and every node
-//! missing from 13 lists it gives 30 in the mean. Here the answers are parted into two halves, as they
-//! come. Whoever is missing most in one half is counted in the other one, with
-//! k1 + k2 (P - s1) / s2, whose mean is that node's true number; so with the halves exchanged, and
-//! the mean of both. What bias is left comes of taking a node that is not the worst one: it is
-//! downward. `celect/tests/all/estimate.rs` measures it at N = 128, c = 13:
+//! The paper's estimate, k N / s, is the maximum of many chance numbers: with N = 128, s = 32 and
+//! every node missing from 13 lists it gives 30 in the mean. Here the answers are parted into two
+//! halves, as they come. The node that is missing most in one half is counted in the other half,
+//! with k1 + k2 (P - s1) / s2, whose mean is that node's true number. The same is done with the
+//! halves exchanged, and the estimate is the mean of both. The bias that is left comes from taking
+//! a node that is not the worst one: it is downward. `celect/tests/all/estimate.rs` measures it at
+//! N = 128, c = 13:
 //!
 //! | misses | s | paper's | this |
 //! |---|---|---|---|
@@ -63,11 +66,11 @@
 //!
 //! # Feedback
 //!
-//! An initiator whose answers disagree has met a list without the lowest. [`Feedback`] is that
-//! formula, from a pool of many runs. It says nothing of any node but the lowest, and as c grows
+//! An initiator with answers that disagree has met a list without the lowest node. [`Feedback`] is
+//! that formula, from a pool of many runs. It says nothing of any node but the lowest. As c grows
 //! nearly all runs disagree, so it knows less and less: with every value 2 it says N. [`Misses`]
-//! asks initiators for more, in *how many* of how many answers the lowest was missing, which does
-//! not saturate. That is what the machine uses.
+//! asks initiators for more: in *how many* of how many answers the lowest node was missing, which
+//! does not saturate. The machine uses that.
 //!
 //! # Numbers
 //!

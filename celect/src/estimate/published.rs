@@ -15,8 +15,8 @@ pub fn sample_size(missing: Ratio, error: Ratio, confidence: Ratio) -> u32 {
     libm::round(p * (1.0 - p) * z * z) as u32
 }
 
-/// Algorithm 6: the largest N minus the number of lists that name a node, times N / s (erratum Z2).
-/// Lists come as they are, without their owners.
+/// Algorithm 6: the largest value of N minus the number of lists that name a node, times N / s
+/// (erratum Z2). Lists come as they are, without their owners.
 #[must_use]
 pub fn sampling(nodes: u32, lists: &[&[NodeId]]) -> f64 {
     let mut named = BTreeMap::<NodeId, u32>::new();

@@ -25,7 +25,7 @@ pub fn z_score(confidence: Ratio) -> f64 {
     high
 }
 
-/// How many lists to ask for, so that the share of those which lack a node is known to within
+/// How many lists to ask for, so that the share of lists that lack a node is known to within
 /// `error` with this `confidence`, where it is about `missing`: p (1 - p) (z / E)^2, rounded up.
 /// With `nodes` in the mesh fewer are enough: n / (1 + (n - 1) / N).
 ///
@@ -55,7 +55,7 @@ pub fn sample_size(
     let z = z_score(confidence) / error;
     let endless = p * (1.0 - p) * z * z;
     let wanted = match nodes {
-        // Not more than there are.
+        // Not more lists than there are nodes.
         Some(nodes) if nodes > 0 && endless > 0.0 => {
             let nodes = f64::from(nodes);
             (endless / (1.0 + (endless - 1.0) / nodes)).min(nodes)

@@ -8,14 +8,14 @@ use thiserror::Error;
 use super::bound::{largest, so_few};
 use super::share;
 
-/// Which nodes so many lists name: the mended Algorithm 6 (erratum Z2). Memory is 32 bytes or so for
-/// each node, whatever the number of lists.
+/// The nodes that lists name, and how often: the mended Algorithm 6 (erratum Z2). Memory is 32
+/// bytes or so for each node, whatever the number of lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tally {
-    /// In each half of the answers.
+    /// The number of lists in each half of the answers.
     lists: [u16; 2],
     nodes: BoundedMap<NodeId, Named>,
-    /// Who could be drawn, the sampler not counted.
+    /// How many nodes could be drawn, without the sampler.
     others: u32,
 }
 
@@ -24,7 +24,7 @@ pub struct Tally {
 struct Named {
     incarnation: Incarnation,
     named: [u16; 2],
-    /// By those whom the sampler did not know.
+    /// How often nodes that the sampler did not know named it.
     named_outside: u16,
     /// Whether the sampler knew it.
     known: bool,
@@ -33,7 +33,7 @@ struct Named {
 }
 
 impl Named {
-    /// Somebody's list names it.
+    /// A node's list names this node.
     const fn count(&mut self, own: bool, is_drawn: bool, half: usize) {
         self.answered |= own;
         if is_drawn {
@@ -44,22 +44,22 @@ impl Named {
     }
 }
 
-/// What lists say of c.
+/// What the lists say of c.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Estimate {
-    /// How many nodes there are: the sampler, those whom it knows, and those who are named. Without
-    /// those who are taken to be gone.
+    /// How many nodes there are: the sampler, the nodes that it knows, and the nodes that are
+    /// named, without those that are taken to be gone.
     pub nodes: u32,
-    /// How many lists it is from, of those whom the sampler knew.
+    /// How many lists the estimate is from, of nodes that the sampler knew.
     pub lists: u16,
-    /// The most of them that lack one node.
+    /// The most of these lists that lack one node.
     pub missing: u16,
     /// The paper's estimate, k N / s, rounded up: too large where many nodes are missing somewhere
     /// (erratum Z3).
     pub paper: u32,
     /// The estimate without that bias, rounded up; the [module's page](super) says what is left.
     pub likely: u32,
-    /// What c exceeds in at most `miss` of all samples.
+    /// A bound that c exceeds in at most `miss` of all samples.
     pub upper: u32,
     /// See `upper`.
     pub miss: Ratio,
@@ -72,20 +72,20 @@ pub struct Estimate {
      or allow a larger miss"
 )]
 pub struct TooFew {
-    /// How many there were.
+    /// How many lists there were.
     pub lists: u16,
     /// How many others were known.
     pub others: u32,
-    /// What was asked.
+    /// The miss that was asked for.
     pub miss: Ratio,
 }
 
 impl Tally {
-    /// No list yet. The sampler is `me` and knows these others, from whom it draws; at most `limit`
-    /// nodes are remembered.
+    /// A tally without lists. The sampler is `me` and knows `others`, from which it draws; at most
+    /// `limit` nodes are remembered.
     ///
     /// # Errors
-    /// [`Full`] when it knows more.
+    /// [`Full`] when the sampler knows more.
     pub fn new(
         me: Member,
         others: impl IntoIterator<Item = Member>,
@@ -112,12 +112,12 @@ impl Tally {
         Ok(tally)
     }
 
-    /// A list, and whose it is: that node is on it, named or not. Those of nodes that the sampler did
-    /// not know are not in the draw, and say what they alone lack. O(n log n), and moves the nodes
-    /// behind a new one.
+    /// Adds a list and its owner: the owner is on the list, named or not. Lists of nodes that the
+    /// sampler did not know are not in the draw, and say what they alone lack. O(n log n), and
+    /// moves the nodes behind a new one.
     ///
     /// # Errors
-    /// [`Full`] when it names a new node and there is no room. Then the tally is of no use.
+    /// [`Full`] when the list names a new node and there is no room. Then the tally is of no use.
     pub fn add(
         &mut self,
         owner: Member,
@@ -139,7 +139,7 @@ impl Tally {
                 Some(node) if node.incarnation.newer_than(incarnation) => {}
                 Some(node) => {
                     if node.incarnation != incarnation {
-                        // Those who named its former life lack this one.
+                        // Lists that named its former life lack this one.
                         node.incarnation = incarnation;
                         node.named = [0; 2];
                         node.named_outside = 0;
@@ -172,8 +172,8 @@ impl Tally {
         first.saturating_add(second)
     }
 
-    /// What the lists say of c, now that the sampler has those on its own list that `is_listed` says.
-    /// It exceeds the bound in at most `miss` of all samples. O(n + s log n).
+    /// What the lists say of c. The sampler now has on its own list the nodes for which `is_listed`
+    /// is true. c exceeds the bound in at most `miss` of all samples. O(n + s log n).
     ///
     /// # Errors
     /// [`TooFew`] lists for any bound.
@@ -206,7 +206,8 @@ impl Tally {
         })
     }
 
-    /// Who was named and not known to the sampler: their lists can be had, and make the bound smaller.
+    /// The nodes that were named and not known to the sampler: their lists can be had, and make the
+    /// bound smaller.
     pub fn strangers(&self) -> impl Iterator<Item = Member> + '_ {
         let strangers = self
             .nodes
@@ -218,7 +219,7 @@ impl Tally {
         })
     }
 
-    /// All who were heard of, in their latest lives, but for those who are taken to be gone.
+    /// All nodes that were heard of, in their latest lives, except those that are taken to be gone.
     pub(crate) fn members<'a>(
         &'a self,
         is_listed: &'a impl Fn(Member) -> bool,
@@ -228,8 +229,8 @@ impl Tally {
         self.live(is_listed, gone).map(|(member, _)| member)
     }
 
-    /// The fewest lists that lack a node which is gone: one on half of all lists is missing from so
-    /// many with this probability at most. `None` when not even all lists are enough.
+    /// The fewest lists that lack a node which is gone: a node on half of all lists is missing from
+    /// so many with this probability at most. `None` when not even all lists are enough.
     fn taken_for_gone(&self, miss: f64) -> Option<u16> {
         let (half, drawn) = (self.others / 2, u32::from(self.lists()).min(self.others));
         (1..=self.lists())
@@ -259,17 +260,18 @@ impl Tally {
         ]
     }
 
-    /// What no node's number of lists exceeds: of those that could be drawn, and of all others.
+    /// A bound on the number of lists that lack any node: of the lists that could be drawn, and of
+    /// all others.
     fn upper<I: Iterator<Item = (Member, Named)>>(&self, live: impl Fn() -> I, miss: f64) -> u32 {
         let outside = u32::try_from(live().filter(|(_, it)| !it.known).count());
         let outside = outside.unwrap_or(u32::MAX);
-        // By how many lists lack a node: the most that those outside may add.
+        // Indexed by how many lists lack a node: the most that lists outside may add.
         let mut most: Vec<Option<u32>> = Vec::new();
         most.resize(usize::from(self.lists()) + 1, None);
         for (_, node) in live() {
             let lacks = outside.saturating_sub(node.named_outside.into());
-            // A stranger is not on the sampler's list; its own was counted as lacking it if it is not
-            // there.
+            // A stranger is not on the sampler's list. If the stranger's own list is not there, it
+            // was counted as lacking it.
             let lacks = lacks.saturating_add((!node.known && node.answered).into());
             if let Some(most) = most.get_mut(usize::from(sum(self.lacking(node)))) {
                 *most = (*most).max(Some(lacks));
@@ -283,13 +285,13 @@ impl Tally {
         bounds.max().unwrap_or(self.others)
     }
 
-    /// Who is missing most in one half is counted in the other.
+    /// The node that is missing most in one half is counted in the other.
     fn likely<I: Iterator<Item = (Member, Named)>>(&self, live: impl Fn() -> I) -> u32 {
         let found = [0, 1].map(|half| {
             let other = 1 - half;
             let at = |lists: [u16; 2], half: usize| lists.get(half).copied().unwrap_or(0);
             let lacking = live().map(|(_, node)| self.lacking(node));
-            // Of equals the first.
+            // The first of equals.
             let worst = lacking.reduce(|worst, it| {
                 if at(it, half) > at(worst, half) {
                     it
