@@ -1,4 +1,4 @@
-//! What can be set, with units, ranges and where the values come from.
+//! The settings, with their units, ranges and sources.
 
 use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
 use selvedge_core::{Ratio, Span};
@@ -9,10 +9,10 @@ use crate::message::{BODY_MAX_LEN, BROADCAST_MAX_LEN, PAYLOAD_MAX_LEN, RECORD_MA
 /// The settings of one node. Checked once, by [`Membership::new`](crate::Membership::new) and by
 /// [`Command::Configure`](crate::Command::Configure).
 ///
-/// Times count in microseconds ([`Span`]) or in protocol periods, as each field says. Nodes of one
-/// mesh may differ in everything but should share `period`, `suspicion` and `frame_budget`. None
-/// may have a lower `metadata_limit` or `broadcast_len` than the length of what another one sets or
-/// sends: it refuses every frame that carries it. Raise the limits on all nodes first.
+/// Times are in microseconds ([`Span`]) or in protocol periods, as each field says. Nodes of one
+/// mesh may differ in everything but should share `period`, `suspicion` and `frame_budget`. No node
+/// may have a lower `metadata_limit` or `broadcast_len` than the length of what another node sets
+/// or sends: it refuses every frame that carries it. Raise the limits on all nodes first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Config {
@@ -29,9 +29,9 @@ pub struct Config {
     pub relays: u8,
     /// How probe targets are chosen. Default [`Selection::BoundedMix`] with every 8th in turn.
     pub selection: Selection,
-    /// Whether a probe is left out when its target was heard from in the period that just ended
-    /// and there is no news to pass on: it would tell nobody anything. A failure is detected later
-    /// by a period at most. Default true; the thesis probes always.
+    /// Whether a probe is left out when its target was heard from in the period that just ended and
+    /// there is no news to pass on: the probe would tell no node anything. A failure is detected
+    /// later by a period at most. Default true; the thesis probes always.
     pub suppress_probes: bool,
     /// The exponent m of the weight 1/r^m: 0 (uniform, which is SWIM) to 8. Default 3 (thesis).
     pub exponent: u8,
@@ -45,8 +45,8 @@ pub struct Config {
     pub neighbour_distance: u32,
     /// How long a suspect may refute. Default 3 ceil(ln(N + 1)) periods.
     pub suspicion: SuspicionLength,
-    /// After how many failed probes in a row a suspicion is told to others: 1 (at once, as in
-    /// SWIM) or 2 (our default). The suspect's time runs from the first one in both cases.
+    /// After how many failed probes in a row a suspicion is told to others: 1 (at once, as in SWIM)
+    /// or 2 (the default). The suspect's time runs from the first failed probe in both cases.
     pub publish_after: u8,
     /// An update is sent this often times ceil(ln(N + 1)): 1 to 32. Default 3.
     pub retransmit_factor: u8,
@@ -54,15 +54,15 @@ pub struct Config {
     pub active: Option<ActiveFeedback>,
     /// Passive feedback (thesis, 3.2.2); `None` switches it off.
     pub passive: Option<PassiveFeedback>,
-    /// How far our own timeouts stretch when we are the slow one: the factor is 1 to 1 + this.
-    /// 0 switches it off. Default 2.
+    /// How far this node's own timeouts stretch when this node is the slow one: the factor is 1 to
+    /// 1 + this. 0 switches it off. Default 2.
     pub stretch_limit: u8,
     /// After how many probes with another digest in a row two nodes compare their lists; after a
-    /// single one where ours has not changed for four times as many periods. 0 switches comparing
-    /// off. Default 4.
+    /// single one where this node's digest has not changed for four times as many periods. 0
+    /// switches comparing off. Default 4.
     pub sync_after: u8,
     /// A seed or a dead member is probed every so many periods, for ever; 0 switches that off. A
-    /// node that knows nobody does so every period. Default 5.
+    /// node that knows no other node does so every period. Default 5.
     pub reconnect_every: u16,
     /// For how many periods a leaving node says good-bye: from 1. Default 4.
     pub farewell_periods: u16,
@@ -71,16 +71,16 @@ pub struct Config {
     /// The longest metadata in bytes: up to what fits a frame, which is 80 bytes less than
     /// `frame_budget`, and up to 16,383. Default 32.
     pub metadata_limit: u16,
-    /// How many nodes may be remembered, dead ones included. The dead give way to the living: set
-    /// it to the most members there can be at once, and as many again as leave within
+    /// How many nodes may be remembered, dead ones included. The dead give way to the living. Set
+    /// it to the most members there can be at once, and as many more as leave within
     /// `tombstone_periods`. Default 4,096.
     pub member_limit: u32,
     /// How much one node may tell of others in a period. A new member, a change of metadata, a
-    /// suspicion and a failure cost 1 each, unless the member was suspected or failed before. That a
-    /// live member has left costs half of this, at least 1; that a failed one has, 1. What a member
-    /// says of itself is believed beyond that, and so is the list that a joiner fetches. A later
-    /// life of a live member is never believed on another's word; the member is asked. 0 believes
-    /// everybody everything. Default 8.
+    /// suspicion and a failure cost 1 each, unless the member was suspected or failed before. A
+    /// live member said to have left costs half of this, at least 1; a failed member said to have
+    /// left, 1. What a member says of itself is believed beyond that, and so is the list that a
+    /// joiner fetches. A later life of a live member is never believed on another's word; the
+    /// member is asked. With 0 all nodes are believed in everything. Default 8.
     pub hearsay_limit: u16,
     /// How many updates may wait to be passed on. Default 256.
     pub gossip_limit: u16,
@@ -90,9 +90,9 @@ pub struct Config {
     /// How many broadcasts may wait to be passed on; eight times as many are remembered, so that
     /// each is delivered once. Default 32.
     pub broadcast_limit: u16,
-    /// How many dead members are remembered: from 1, below `member_limit`. Those that failed are
-    /// forgotten before those that left. Set it above the number of members that leave within
-    /// `tombstone_periods`, or one of these may come back from an old list. Default 256.
+    /// How many dead members are remembered: from 1, below `member_limit`. Members that failed are
+    /// forgotten before members that left. Set it above the number of members that leave within
+    /// `tombstone_periods`, or one of them may come back from an old list. Default 256.
     pub tombstone_limit: u16,
     /// For how many periods a dead member is remembered: longer than the longest suspicion, at most
     /// 32,767; 0 is for ever. Must outlast the time in which the slowest node removes a dead member
@@ -106,8 +106,7 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Selection {
-    /// By weight, nothing else: the thesis' rule. No bound on the time between two probes of one
-    /// member.
+    /// Only by weight: the thesis' rule. No bound on the time between two probes of one member.
     Plain,
     /// The thesis' bag: draw by weight, take the smallest weight off what was drawn, refill when
     /// all is gone. The bound is nearly empty in practice: thousands of periods.
@@ -131,7 +130,7 @@ pub enum SuspicionLength {
 }
 
 impl SuspicionLength {
-    /// How many periods that is among so many live members.
+    /// How many periods that is with so many live members.
     pub(crate) fn periods(self, live: usize) -> u16 {
         match self {
             Self::Fixed(periods) => periods,
@@ -242,8 +241,8 @@ impl Config {
 
     /// The thesis' setting (section 4.1.1) with 1 unit = 1 ms: period 20 plus 0 to 2, suspicion
     /// 160, three relays, plain choice with m = 3, both feedbacks, suspicions told at once, no
-    /// stretching, and everybody is believed. Joining, syncing and reconnecting, on which the thesis
-    /// is silent, are ours.
+    /// stretching, and all nodes believed. Joining, syncing and reconnecting, on which the thesis
+    /// is silent, are this crate's.
     #[must_use]
     pub fn thesis() -> Self {
         Self {

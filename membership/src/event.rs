@@ -1,4 +1,4 @@
-//! What the application is told, what it may ask, and the errors.
+//! What the application is told and may ask, and the errors.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,58 +13,60 @@ use crate::{Config, ConfigError, Metadata};
 pub enum Command {
     /// Join the mesh through these seeds, or begin one where there are none.
     ///
-    /// A seed's id may be a stand-in that only the host can resolve to an address: whoever answers
-    /// is learned under its true id. At most 16 are kept.
+    /// A seed's id may be a stand-in that only the host can resolve to an address: the node that
+    /// answers is learned under its true id. At most 16 are kept.
     Join {
-        /// Whom to ask.
+        /// The seeds to ask.
         seeds: Vec<NodeId>,
     },
     /// Say good-bye for [`Config::farewell_periods`], then stop.
     Leave,
-    /// Replace what is said about this node to all others, at most [`Config::metadata_limit`]
-    /// bytes. May be given before joining.
+    /// Replace the metadata of this node that all others are told, at most
+    /// [`Config::metadata_limit`] bytes. May be given before joining.
     SetMetadata(Metadata),
     /// Tell how far away a member is, in the host's unit, from 1. A rejoin keeps it.
     SetDistance {
         /// Which node; it must be on the list.
         id: NodeId,
-        /// How far, see [`Config::unit_distance`].
+        /// Its distance, see [`Config::unit_distance`].
         distance: u32,
     },
-    /// Send some bytes to everyone, at most [`Config::broadcast_len`] of them.
+    /// Send some bytes to all nodes, at most [`Config::broadcast_len`] of them.
     Broadcast(Box<[u8]>),
     /// Change the settings while running.
     Configure(Box<Config>),
-    /// An operator's word that this life is over, also where the list never had it: another protocol
-    /// may have met it. Others hear it as news: who is cut off meanwhile, or misses it, goes on to take
-    /// the member for failed, and is to be told there.
+    /// An operator's word that this life is over, also where the list never had it: another
+    /// protocol may have met it. Others hear it as news. A node that is cut off meanwhile, or
+    /// misses the news, goes on to take the member for failed, and has to be told there.
     Confirm(Member),
-    /// Find out what became of this life, which another protocol has met and waits for: a delta
-    /// follows, be it that it joined, left or failed, unless the list has it as live or at its end
-    /// already. Give it again for as long as that protocol waits: messages get lost, and there are
-    /// at most [`Config::hearsay_limit`] answers in a period.
+    /// Find out what became of this life, which another protocol has met and waits for. A delta
+    /// follows, whether it joined, left or failed, unless the list has it as live or at its end
+    /// already. Give the command again for as long as that protocol waits: messages get lost, and
+    /// there are at most [`Config::hearsay_limit`] answers in a period.
     Inquire(Member),
 }
 
 /// What the application is told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// This is who we are from now on. It comes when we are in, and again should we have to take
-    /// a later incarnation because somebody remembers one; hosts with stable storage keep it.
+    /// The identity of this node from now on. It comes when the node is in, and again if the node
+    /// has to take a later incarnation because another node remembers one; hosts with stable
+    /// storage keep it.
     Identity(Member),
-    /// The list changed, or a life is over that never was on it: other protocols may have met it.
+    /// The list changed, or a life is over that was never on it: other protocols may have met that
+    /// life.
     Membership(Delta),
     /// A member's metadata is new or changed; read it with
     /// [`Membership::metadata`](crate::Membership::metadata).
     Metadata(Member),
-    /// A broadcast arrived, our own excepted.
+    /// A broadcast arrived, other than this node's own.
     Broadcast {
-        /// Who sent it.
+        /// The node that sent it.
         origin: Member,
         /// Its bytes.
         payload: Box<[u8]>,
     },
-    /// We have left. The machine is idle until it is told to join again.
+    /// This node has left. The machine is idle until it is told to join again.
     Left,
 }
 
@@ -137,23 +139,23 @@ pub enum Reject {
 /// What a peer did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Misbehaviour {
-    /// Two nodes have one id, or a frame of ours came back.
+    /// Two nodes have one id, or a frame of this node came back.
     #[error("node {0} has our own id: give every node its own")]
     OurId(NodeId),
-    /// Metadata longer than we allow.
+    /// Metadata longer than this node allows.
     #[error("metadata of {len} bytes about node {about} and {limit} are allowed")]
     MetadataTooLong {
-        /// About whom.
+        /// The member that it is about.
         about: NodeId,
         /// How long it is.
         len: usize,
         /// How long it may be.
         limit: usize,
     },
-    /// A broadcast longer than we allow.
+    /// A broadcast longer than this node allows.
     #[error("a broadcast of {len} bytes from node {origin} and {limit} are allowed")]
     BroadcastTooLong {
-        /// Who is said to have sent it.
+        /// The node that is said to have sent it.
         origin: NodeId,
         /// How long it is.
         len: usize,

@@ -1,4 +1,4 @@
-//! What travels; nothing else does.
+//! What is sent; nothing else is.
 //!
 //! Updates ([`Record`]s) and application broadcasts are piggybacked on every message, as many as
 //! fit the frame budget.
@@ -14,27 +14,28 @@ pub const KIND: u8 = 1;
 /// How many parts a list is cut into for comparison, by the leading bits of the hashed id.
 pub(crate) const BUCKETS: usize = 32;
 
-/// The longest [`Body`] that has to leave room for a payload: [`Body::Records`], a tag, three keys
-/// and a flag. ([`Body::Digests`] is longer and travels alone.)
+/// The length of the longest [`Body`] that has to leave room for a payload: [`Body::Records`], a
+/// tag, three keys and a flag. ([`Body::Digests`] is longer and is sent without payload.)
 pub(crate) const BODY_MAX_LEN: usize = 1 + 10 + 10 + 11 + 1;
 
-/// The longest record without its metadata: member, revision, tag, length of metadata, age.
+/// The length of the longest record without its metadata: member, revision, tag, length of
+/// metadata, age.
 pub(crate) const RECORD_MAX_LEN: usize = 15 + 5 + 1 + 2 + 3;
 
-/// The longest broadcast without its bytes: origin, number, length.
+/// The length of the longest broadcast without its bytes: origin, number, length.
 pub(crate) const BROADCAST_MAX_LEN: usize = 15 + 5 + 2;
 
-/// The longest payload: its length takes two bytes.
+/// The length of the longest payload: its encoded length takes two bytes.
 pub(crate) const PAYLOAD_MAX_LEN: u64 = (1 << 14) - 1;
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Message {
-    /// What it is for.
+    /// What the message is for.
     pub body: Body,
-    /// Updates about members. In [`Body::Welcome`] and [`Body::Records`] a page of the sender's
-    /// list, else news.
+    /// Updates about members. In [`Body::Welcome`] and [`Body::Records`] they are a page of the
+    /// sender's list, else news.
     pub records: Records,
     /// Application broadcasts.
     pub broadcasts: Broadcasts,
@@ -44,50 +45,51 @@ pub struct Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Body {
-    /// Are you there? Answered by [`Body::Ack`].
+    /// Asks whether the receiver is there. Answered by [`Body::Ack`].
     Ping {
         /// The sender's digest of its list of live members.
         digest: Digest,
-        /// For whom a relay asks, if it does.
+        /// The node on behalf of which a relay asks, if a relay asks.
         origin: Option<Member>,
     },
-    /// I am here.
+    /// The sender is there.
     Ack {
         /// As in the ping.
         origin: Option<Member>,
     },
-    /// Probe `target` for me. Answered by [`Body::RelayedAck`] when `target` answers the relay.
+    /// Asks the receiver to probe `target`. Answered by [`Body::RelayedAck`] when `target` answers
+    /// the relay.
     PingRequest {
-        /// Whom to probe.
+        /// The member to probe.
         target: Member,
     },
     /// A relay's word that `target` is there.
     RelayedAck {
-        /// Who answered.
+        /// The member that answered.
         target: Member,
     },
     /// The sender is seldom probed (thesis, 3.2.1).
     Unlucky,
     /// The sender wants to join; its own record is piggybacked.
     Join,
-    /// You are in; the first page of the list is piggybacked.
+    /// The receiver is in; the first page of the list is piggybacked.
     Welcome {
-        /// Who is in: the joiner as the sender recorded it.
+        /// The joiner, as the sender recorded it.
         you: Member,
         /// Where the next page begins, if there is one.
         next: Option<Key>,
     },
-    /// Your id is taken by this life: choose a later incarnation.
+    /// The receiver's id is taken by this life: it has to choose a later incarnation.
     Known {
         /// The life that is on record.
         life: Member,
     },
-    /// Our digests differ: here are mine, a bucket each.
+    /// The two digests differ. These are the sender's, one for each bucket.
     Digests {
         /// By the leading bits of the hashed id.
         buckets: [Digest; BUCKETS],
     },
-    /// Send me your records of this range of hashed ids.
+    /// Asks for the receiver's records of this range of hashed ids.
     Pull {
         /// From here on.
         first: Key,
@@ -110,7 +112,7 @@ pub enum Body {
 }
 
 /// A short hash of a list of live members, their revisions and metadata: equal lists have equal
-/// digests, and different ones differ but for one in 65,536.
+/// digests, and different lists have different digests except for one in 65,536.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -122,14 +124,15 @@ pub struct Digest(pub [u8; 2]);
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Key(pub u64);
 
-/// What is said about one member.
+/// A claim about one member.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Record {
-    /// About whom.
+    /// The member that the claim is about.
     pub member: Member,
-    /// How often that member has changed what is said about it, within this life. Only it raises
-    /// the number: to refute, or to change its metadata. Compared by serial number arithmetic.
+    /// How often that member has changed what is said about it, within this life. Only the member
+    /// itself raises the number: to refute, or to change its metadata. Compared by serial number
+    /// arithmetic.
     pub revision: u32,
     /// What is claimed.
     pub claim: Claim,
@@ -139,21 +142,21 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Claim {
-    /// It is here, with this metadata.
+    /// The member is here, with this metadata.
     Alive(Metadata),
-    /// It may have failed, and may refute. Its metadata travels on pages, for those who never met
-    /// it and have to reach it; as news, where nearly all know it, it is left empty. What is empty
-    /// tells nothing about it.
+    /// The member may have failed, and may refute. Its metadata is sent on pages, for nodes that
+    /// never met the member and have to reach it. As news, where nearly all know it, the metadata
+    /// is left empty. Empty metadata tells nothing about the member.
     Suspect(Metadata),
-    /// It is declared failed. It may still refute. Metadata as for a suspect.
+    /// The member is declared failed. It may still refute. Metadata as for a suspect.
     Failed(Metadata, Age),
-    /// It said good-bye: final for this life.
+    /// The member said good-bye: final for this life.
     Left(Age),
 }
 
-/// How many periods ago a member ended, by the count of the node that says so. It travels with what
-/// is said about the dead, so that they are forgotten everywhere at one time, and a node that hears
-/// of them late keeps them no longer. 0 where the dead are remembered for ever.
+/// How many periods ago a member ended, by the count of the node that says so. The age is sent with
+/// what is said about the dead, so that they are forgotten everywhere at one time, and a node that
+/// hears of them late keeps them no longer. 0 where the dead are remembered for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -163,7 +166,7 @@ pub struct Age(pub u16);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Broadcast {
-    /// Who broadcast it.
+    /// The node that broadcast it.
     pub origin: Member,
     /// Its number among the origin's broadcasts.
     pub number: u32,

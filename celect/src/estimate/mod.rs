@@ -35,11 +35,11 @@
 //!   was in no draw. All such lists are asked for as well, and count as they are. Lists that do not
 //!   come count as lacking every node.
 //! - *Nodes that are gone.* A dead node is missing from more and more lists. A node that the
-//!   sampler does not list is passed over when as many answers lack it as would lack a live node
-//!   that is missing from half of all lists with a probability of at most half of the miss. So U
-//!   gets the other half of the miss. The assumption is that no live node is missing from more than
-//!   half of the lists. A node that the sampler lists is never passed over: while a death gets
-//!   round, bounds are too large, not too low.
+//!   sampler does not list is passed over when so many answers lack it that as many would lack a
+//!   live node on half of all lists only with a probability of at most half of the miss. So U gets
+//!   the other half of the miss. The assumption is that no live node is missing from more than half
+//!   of the lists. A node that the sampler lists is never passed over: while a death gets round,
+//!   bounds are too large, not too low.
 //! - *Nodes in no answer.* They are not seen. Under the same assumption that has the same half of
 //!   the miss; where it has more there is no bound, since there are too few answers.
 //!
