@@ -60,8 +60,8 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// How long to wait for answers, or for the node that we appointed. That a node failed, or let
-    /// its lease run out, may be false, so it is told as often as others. But it is hardly false,
-    /// so all these attempts together take one timeout.
+    /// its lease run out, may be false, so the node is told as often as others. But it is hardly
+    /// false, so all these attempts together take one timeout.
     fn wait(&self) -> Span {
         let Config {
             timeout, attempts, ..

@@ -8,9 +8,9 @@ pub struct Counters {
     /// [`Config::peer_limit`](crate::Config::peer_limit) others were there. No event says so.
     pub no_room: u64,
     /// Answers to runs, rounds and samples that are over, or from nodes that were not asked;
-    /// answers that name a node that is over, when no more can be passed over, or only some of the
-    /// nodes that are passed over; NOTIFYLEADER to a former life; and reports and estimates that
-    /// come late, twice, or by a ballot that is not followed.
+    /// answers that name a node that is over, when no more can be passed over, or that name only
+    /// some of the nodes that are passed over; NOTIFYLEADER to a former life; and reports and
+    /// estimates that come late, twice, or by a ballot that is not followed.
     pub stale: u64,
     /// Rounds in which all were asked again: a would-be leader did not answer or is over, all
     /// candidates were unhealthy, or too few were left without the nodes that had been passed over.

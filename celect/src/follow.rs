@@ -280,8 +280,8 @@ impl<A: Attribute> Celect<A> {
         self.leader.is_none_or(is_gone) || self.awaited.is_some()
     }
 
-    /// Begins an election after a delay of its own, in which an election of another node may make
-    /// it unnecessary.
+    /// Begins an election after a delay of this node's own, in which an election of another node
+    /// may make it unnecessary.
     pub(crate) fn begin_soon(&mut self, cx: &mut Context<'_, Self>) {
         const SLOTS: u64 = 16;
         if self.config.spread == Span::ZERO {

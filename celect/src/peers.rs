@@ -23,7 +23,7 @@
 //!    gets no answer, and asks again without them. That costs time. NOTIFYLEADER says which life is
 //!    meant.
 //! 4. Deltas of a former life say nothing of the present life. Membership does not go back to a
-//!    former life as long as it remembers the node itself.
+//!    former life, as long as it remembers itself.
 //!
 //! A node that can say that many are dead, of the mesh or not, can make a node forget the ends of
 //! others, and nothing else: no member of the list is ever forgotten for another one.
@@ -80,7 +80,7 @@ pub(crate) struct Peers {
     by_rank: Vec<Member>,
     /// The owner's place in `by_rank`.
     owner_at: usize,
-    /// The suspected nodes on the list: most often suspected first.
+    /// The nodes on the list that were suspected: most often suspected first.
     doubted: Vec<(Reverse<u16>, Member)>,
 }
 
@@ -249,7 +249,7 @@ impl Peers {
         self.owner_at
     }
 
-    /// The suspected nodes on the list: most often suspected first, then by id.
+    /// The nodes on the list that were suspected: most often suspected first, then by id.
     pub(crate) fn doubted(&self) -> impl Iterator<Item = Member> + '_ {
         self.doubted.iter().map(|&(_, member)| member)
     }

@@ -165,8 +165,8 @@ impl Run {
     }
 
     /// Whether an answer names only nodes that are passed over, though it may name only the first
-    /// nodes of a list. Such an answer is as short as its frame: below these nodes the sender may
-    /// know another.
+    /// nodes of a list. An answer is so short where its frame is short: below these nodes the
+    /// sender may know another.
     fn is_cut_short(&self, candidates: &[Member]) -> bool {
         candidates.len() >= NAMES_MIN && candidates.iter().all(|it| self.exclude.contains(it))
     }
@@ -458,8 +458,8 @@ impl<A: Attribute> Celect<A> {
         self.ask(&new, cx);
     }
 
-    /// A node named in an answer that is certainly over, or that is named by a former life when the
-    /// present life is passed over. Where preferences count it does no harm.
+    /// A node that an answer names, and that is certainly over, or is named by a former life when
+    /// the present life is passed over. Where preferences count it does no harm.
     fn hidden_behind(&self, candidates: &[Member]) -> Option<Member> {
         let run = self.run.as_ref()?;
         let is_skipped = self.rules.skips_locally() || self.rules.retries_the_dead();

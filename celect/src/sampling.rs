@@ -1,6 +1,6 @@
 //! Asking others for their lists. Each list comes in parts, one after the other: when one has
 //! arrived, the next one is asked for by the id with which it begins. So a part that comes twice or
-//! late is known by where it begins, and nothing needs to be remembered of a list by its owner.
+//! late is known by where it begins, and the owner of a list needs to remember nothing of it.
 
 use alloc::vec::Vec;
 
