@@ -6,98 +6,98 @@ use thiserror::Error;
 
 /// The settings of one node for one section. Checked once, by [`Camera::new`](crate::Camera::new).
 ///
-/// All nodes must agree on nothing but the meaning of `upper`; they may differ in everything else.
+/// Nodes must agree on the meaning of `upper` only; they may differ in everything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Config {
     /// An upper bound of the number of lives of nodes that are present, in all, from the beginning
     /// of a request to its end: from 1. A restart with memory lost is one more life, and the former
-    /// one counts on for the requests that it has seen. With [`keep`](Self::keep) a request ends when
-    /// nothing of it is kept any more. Whoever enters has the OK of more than half
-    /// of so many (thesis, section 4.4: N.upper; erratum C10). No default: too low
-    /// a bound breaks mutual exclusion, too high a one only refuses more. May be raised or lowered
+    /// life counts on for the requests that it has seen. With [`keep`](Self::keep) a request ends
+    /// when nothing of it is kept any more. A node that enters has the OK of more than half of
+    /// `upper` (thesis, section 4.4: N.upper; erratum C10). No default: a bound that is too low
+    /// breaks mutual exclusion; one that is too high only refuses more. May be raised or lowered
     /// while running by [`Command::Bound`](crate::Command::Bound).
     pub upper: u32,
-    /// How long to wait for an answer before a request is sent again to those of whom nothing was
-    /// heard: longer than the usual round trip, above zero. Default 500 ms.
+    /// How long to wait for an answer before a request is sent again to the nodes of which nothing
+    /// was heard: longer than the usual round trip, above zero. Default 500 ms.
     pub resend: Span,
-    /// After how long it is also sent again to those who said that we have to wait: from `resend`.
-    /// Where no more than 4 are awaited they are asked every `resend`, for then we are among the
-    /// next. Default 2 s.
+    /// After how long the request is also sent again to the nodes that said that this node has to
+    /// wait: from `resend`. Where no more than 4 are awaited, they are asked every `resend`,
+    /// because this node is then among the next. Default 2 s.
     pub resend_limit: Span,
     /// How many copies at most are sent of a message that was lost before, from 1. A request that
     /// was not answered is sent again once, then twice, and so on, doubling; so is an OK that is
     /// asked for again. Where many hops lose much, question and answer hardly ever both arrive when
-    /// each is sent once. Default 8: of 256 nodes that lose 20% on a hop, 64 requesters then wait a 25th
-    /// of the time that they wait with 1, and send a quarter of the messages. Where answers are slower
-    /// than `resend`, copies add up.
+    /// each is sent once. Default 8: of 256 nodes that lose 20% on a hop, 64 requesters then wait a
+    /// 25th of the time that they wait with 1, and send a quarter of the messages. Where answers
+    /// are slower than `resend`, copies add up.
     pub copies: u8,
-    /// After so long an OK that was not released is sent again, to be answered by OK's end if a
-    /// RELEASE was lost. Zero switches it off; then only a new request of that node, or its end,
-    /// clears what a lost RELEASE left. Default 30 s.
+    /// After how long an OK that was not released is sent again. If a RELEASE was lost, the answer
+    /// says that the request is over. Zero switches this off; then only a new request of that node,
+    /// or its end, clears what a lost RELEASE left. Default 30 s.
     pub refresh: Span,
-    /// How long after it was declared failed a node that may be inside is passed over. Only one
-    /// request need wait for that: when it got in, the others know.
+    /// How long after its declared failure a node that may be inside is passed over. Only one
+    /// request need wait for that: once it got in, the others know.
     ///
-    /// `None`, the default, is for ever: until somebody is sure that it is dead, which a restart or
-    /// an operator's word brings about, nobody enters after a holder that went silent. With a time,
-    /// a holder that is slower than that, and not dead, is inside together with its successor; it
-    /// is told as soon as it can be reached ([`Event::Fenced`](crate::Event::Fenced)), and a
+    /// `None`, the default, is for ever: after a holder that went silent no node enters until it is
+    /// certain that the holder is dead, which takes a restart or an operator's word. With a time, a
+    /// holder that is slower than that, and not dead, is inside together with its successor. The
+    /// holder is told as soon as it can be reached ([`Event::Fenced`](crate::Event::Fenced)), and a
     /// resource that checks tokens refuses it. Choose a time only with such a resource.
     pub takeover: Option<Span>,
     /// By how much the number of a token may exceed the number of its request: from 0. Where it
-    /// must by more, the request is issued again, which costs another round. A holder that dies
-    /// inside makes the numbers leap by so much. Default 64.
+    /// must exceed it by more, the request is issued again, which costs another round. A holder
+    /// that dies inside makes the numbers leap by this much. Default 64.
     pub slack: u32,
-    /// Whether permissions are kept after an exit until somebody else wants to enter, so that a
-    /// node that enters again and again sends nothing (Roucairol and Carvalho). On the slow path none
-    /// are. Default false.
+    /// Whether permissions are kept after an exit until another node wants to enter, so that a node
+    /// that enters again and again sends nothing (Roucairol and Carvalho). On the slow path none
+    /// are kept. Default false.
     ///
-    /// While one is kept the request that got it goes on, also when this node is out, and
-    /// [`upper`](Self::upper) is to bound all lives that are present meanwhile. A node that is cut
-    /// off keeps what it has for as long as nothing is heard from the others, and does not hear of
-    /// their restarts either: it enters by permissions of lives that are over, and another one by
-    /// those of the lives after them. Where nodes may restart, a host looks at
+    /// While a permission is kept, the request that got it goes on, also when this node is out, and
+    /// [`upper`](Self::upper) has to bound all lives that are present meanwhile. A node that is cut
+    /// off keeps its permissions for as long as it hears nothing from the others, and does not hear
+    /// of their restarts either. It then enters by permissions of lives that are over, and another
+    /// node enters by those of the lives after them. Where nodes may restart, a host looks at
     /// [`Camera::kept`](crate::Camera::kept) and gives the command
-    /// [`GiveBack`](crate::Command::GiveBack) in good time, above all when it hears of nobody any
+    /// [`GiveBack`](crate::Command::GiveBack) in good time, above all when it hears of no node any
     /// more.
     pub keep: bool,
     /// Whether to enter as soon as a quorum and all rivals have said OK, without waiting for the
-    /// others: safety rests on more than half of `upper`, not on all. All are asked, but none of the
-    /// others again once the quorum is there. An entry then takes as long as a usual answer, and not
-    /// as long as the last. Default false, as in the thesis.
+    /// others: safety rests on more than half of `upper`, not on all. All are asked, but once the
+    /// quorum is there, the nodes that are not rivals are not asked again. An entry then takes as
+    /// long as a usual answer, and not as long as the last. Default false, as in the thesis.
     pub eager: bool,
-    /// Whether RELEASE is multicast, as in the thesis, or sent to each node on the list, and down the
-    /// slow path's tree. Where a multicast reaches neighbours only, say false. Others that were asked
-    /// hear it after `refresh`. Default true.
+    /// Whether RELEASE is multicast, as in the thesis, or sent to each node on the list, and down
+    /// the slow path's tree. Where a multicast reaches neighbours only, set this to false. Other
+    /// nodes that were asked hear the RELEASE after `refresh`. Default true.
     pub multicast: bool,
     /// Whether a request that too few known nodes can answer goes on through the whole mesh, from
-    /// neighbour to neighbour (thesis, section 4.4), and not just ends. Default true.
+    /// neighbour to neighbour (thesis, section 4.4), instead of just ending. Default true.
     pub slow_path: bool,
-    /// How deep a node of the slow path's tree knows what is below its children: so many of its
+    /// How deep a node of the slow path's tree knows what is below its children. This many of its
     /// nodes may fail one below the other, and the rest goes on without being asked anew (f of the
     /// thesis, section 4.4): 0 to 7. Default 1.
     pub failures: u8,
-    /// In how many trees of others' requests this node takes part at once: from 1. It declines those
-    /// beyond, so where more than so many wait on the slow path the next ones are refused
-    /// ([`Refusal::TooFew`](crate::Refusal::TooFew)). Default 16.
+    /// In how many trees of others' requests this node takes part at once: from 1. It declines
+    /// further trees, so where more requests than this wait on the slow path the next ones are
+    /// refused ([`Refusal::TooFew`](crate::Refusal::TooFew)). Default 16.
     pub tree_limit: u16,
     /// How often a child in a tree is asked in vain until the tree is built anew without it, where
-    /// the membership service says nothing of it: 0 for always. A child that was taken over from one
-    /// that failed may be on no list here, so 0 is for meshes where membership tells every node of
-    /// every end; elsewhere such a child, when it dies, holds the request up for ever. Default 8.
+    /// the membership service says nothing of it: 0 for always. A child that was taken over from a
+    /// failed node may be on no list here, so 0 is for meshes where membership tells every node of
+    /// every end. Elsewhere such a child, when it dies, holds the request up for ever. Default 8.
     pub tree_patience: u8,
     /// The longest frame in bytes, header and sender included: from 127. Default 1,400.
     pub frame_budget: u16,
-    /// How many nodes may be remembered, dead ones included: from 1. Each takes some 80 bytes while a
-    /// request is open, and 72 more while this node waits. Default 4,096.
+    /// How many nodes may be remembered, dead nodes included: from 1. Each takes some 80 bytes
+    /// while a request is open, and 72 more while this node waits. Default 4,096.
     ///
-    /// Give at least the number of nodes. Who is new takes the place of a node that is over, or else
-    /// of one that is not on the list, if nothing of that is open here. What is named of such a node
-    /// later is news, so its end has to be told again
-    /// ([`Camera::waits_for`](crate::Camera::waits_for)). Where there is none, a node
-    /// that asks gets no OK from here, and does not wait for it; and a request of ours that would
-    /// have to wait for more than can be remembered is refused
+    /// Give at least the number of nodes. A new node takes the place of a node that is over, or
+    /// else of one that is not on the list, if nothing of that node is open here. A later mention
+    /// of the forgotten node is news, so its end has to be told again
+    /// ([`Camera::waits_for`](crate::Camera::waits_for)). Where there is no such node, a new node
+    /// that asks gets no OK from here, and does not wait for it. A request of this node that would
+    /// have to wait for more nodes than can be remembered is refused
     /// ([`Refusal::NoRoom`](crate::Refusal::NoRoom)).
     pub peer_limit: u32,
 }
@@ -112,9 +112,9 @@ pub(crate) const DEPTH_MAX: u8 = FAILURES_MAX + 1;
 pub(crate) const FRAME_MIN: u16 = 127;
 
 impl Config {
-    /// The defaults, for so many devices, of which at most `restarts` lose their memory and come back
-    /// from the beginning of a request to its end: [`upper`](Self::upper) is the sum. Room for
-    /// restarts costs devices that may be gone: see [`survives`](Self::survives).
+    /// The defaults, for this many devices, of which at most `restarts` lose their memory and come
+    /// back from the beginning of a request to its end: [`upper`](Self::upper) is the sum. Room for
+    /// restarts lowers the number of devices that may be gone: see [`survives`](Self::survives).
     ///
     /// ```
     /// use selvedge_camera::Config;
@@ -129,9 +129,9 @@ impl Config {
         Self::new(devices.saturating_add(restarts))
     }
 
-    /// How many of so many devices may be away while the others still enter:
-    /// devices - (upper / 2 + 1), with the half rounded down, for more than half of
-    /// [`upper`](Self::upper) must say OK. `None`: also all of them are too few, and nobody ever enters.
+    /// How many of `devices` devices may be away while the others still enter: devices - (upper / 2
+    /// + 1), with the half rounded down, for more than half of [`upper`](Self::upper) must say OK.
+    /// `None`: even all of them are too few, and no node ever enters.
     #[must_use]
     pub const fn survives(&self, devices: u32) -> Option<u32> {
         devices.checked_sub(self.upper / 2 + 1)
@@ -214,8 +214,8 @@ impl Config {
         Ok(())
     }
 
-    /// How many copies there are after so many were lost. Always 0, for one, where one is all:
-    /// then nothing is counted.
+    /// How many copies there are after `copies` were lost. Always 0, for one copy, where the
+    /// setting is one: then nothing is counted.
     pub(crate) fn more_copies(&self, copies: u8) -> u8 {
         if self.copies == 1 {
             return 0;
@@ -223,7 +223,8 @@ impl Config {
         copies.saturating_mul(2).clamp(1, self.copies)
     }
 
-    /// The bytes that a list in a message may take that is so long without it.
+    /// The bytes that the list in a message may take, where the message without its list takes
+    /// `fixed`.
     pub(crate) const fn list_budget(&self, fixed: usize) -> usize {
         (self.frame_budget as usize).saturating_sub(HEADER_LEN + MEMBER_MAX_LEN + fixed)
     }
@@ -232,13 +233,13 @@ impl Config {
 /// Which setting cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum ConfigError {
-    /// Nobody could ever enter.
+    /// No node could ever enter.
     #[error("upper is 0: give the largest number of nodes that may be present, from 1")]
     Upper,
     /// Messages would be sent again at once, for ever.
     #[error("resend is 0: give a time longer than the usual round trip")]
     Resend,
-    /// Who said that we have to wait would be asked more often than the others.
+    /// The nodes that said that this node has to wait would be asked more often than the others.
     #[error("resend_limit ({limit:?}) is below resend ({resend:?}): give at least that")]
     ResendLimit {
         /// The shorter time.
@@ -258,7 +259,7 @@ pub enum ConfigError {
     /// The longest fixed part of a message would not fit.
     #[error("frame_budget is {0} bytes: give at least {FRAME_MIN}")]
     FrameBudget(u16),
-    /// Nobody could be remembered.
+    /// No node could be remembered.
     #[error("peer_limit is 0: give at least the number of nodes")]
     PeerLimit,
 }

@@ -14,8 +14,8 @@ pub enum Command {
     Exit,
     /// Do not wait any longer.
     Cancel,
-    /// Give back the permissions that [`Config::keep`](crate::Config::keep) kept: the next entry asks
-    /// for them. Not while this node waits or is inside.
+    /// Give back the permissions that [`Config::keep`](crate::Config::keep) kept: the next entry
+    /// asks for them. Refused while this node waits or is inside.
     GiveBack,
     /// A new bound for the number of nodes, see [`Config::upper`](crate::Config::upper).
     Bound(u32),
@@ -24,22 +24,23 @@ pub enum Command {
 /// What the application is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// We wait for this node: it wants to enter too, or is inside, as far as is known. Told once
-    /// for each such node and request of ours, and again when it was out meanwhile and wants to enter
-    /// once more.
+    /// This node waits for that node, which wants to enter too, or is inside, as far as is known.
+    /// Told once for each such node and request of this node, and again when that node was out
+    /// meanwhile and wants to enter once more.
     Waiting(Member),
     /// Too few nodes are known for the fast path: the request goes through the whole mesh.
     SlowPath,
-    /// We are inside, with this token.
+    /// This node is inside, with this token.
     Entered(Token),
-    /// We are out again.
+    /// This node is out again.
     Released(Token),
-    /// We no longer wait.
+    /// This node no longer waits.
     Cancelled,
-    /// We were passed over as dead while inside, and somebody entered with this higher token. What
-    /// is done under ours must be undone or be refused by the resource. Exit as soon as possible.
+    /// This node was passed over as dead while inside, and another node entered with this higher
+    /// token. What is done under the lower token must be undone or be refused by the resource. Exit
+    /// as soon as possible.
     Fenced(Token),
-    /// We entered past this node, which was declared failed and may have been inside.
+    /// This node entered past that node, which was declared failed and may have been inside.
     PassedOver(Member),
     /// The request is over without an entry.
     Refused(Refusal),
@@ -48,18 +49,18 @@ pub enum Event {
 /// Why a request ended without an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Refusal {
-    /// All that can be reached are too few.
+    /// All nodes that can be reached are too few.
     #[error(
         "{answered} nodes gave their OK, ourselves included, and more than half of {upper} must: \
          wait for more to join or for others' trees to end, or correct the bound"
     )]
     TooFew {
-        /// How many did, this node included.
+        /// How many said OK, this node included.
         answered: u32,
         /// The bound.
         upper: u32,
     },
-    /// More may be inside than can be remembered.
+    /// More nodes may be inside than can be remembered.
     #[error(
         "there is no room to remember all who may be inside, with a limit of {limit} nodes: raise \
          peer_limit"
@@ -73,13 +74,13 @@ pub enum Refusal {
 /// Tags of the timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// Answers to our request are overdue.
+    /// Answers to this node's request are overdue.
     Resend,
     /// Answers in the trees of slow requests are overdue.
     Tree,
-    /// Look after OKs that were never released.
+    /// Time to look after OKs that were never released.
     Refresh,
-    /// The time of a node that was declared failed is over.
+    /// The time for which a node that was declared failed is waited for is over.
     Takeover(Member),
 }
 
@@ -92,7 +93,7 @@ pub enum Reject {
     /// One entry at a time.
     #[error("this node is inside already: give Exit first")]
     AlreadyInside,
-    /// Only who is inside can leave.
+    /// Only a node that is inside can leave.
     #[error("this node is not inside: wait for Entered")]
     NotInside,
     /// There is nothing to cancel.
@@ -112,7 +113,7 @@ pub enum Reject {
 /// What no sound peer sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Misbehaviour {
-    /// It has our id.
+    /// It has this node's id.
     #[error("it uses the id of this node, {0}: give each node an id of its own")]
     OwnId(Member),
     /// A request with number 0, or one that ends before it begins.

@@ -1,40 +1,41 @@
-//! Camera: one at a time in a critical section, in a mesh whose members come and go.
+//! Camera: mutual exclusion, one node at a time in a critical section, in a mesh whose members come
+//! and go.
 //!
-//! Whoever wants to enter asks all whom it knows and enters when they have said OK. Whoever says OK
-//! names those to whom it said OK before: so two nodes that do not know each other are introduced
-//! by a common friend (the algorithm of Ricart and Agrawala, extended in the thesis "Camera:
-//! Churn-tolerant mutual exclusion for the edge" by A. Khinvasara, 2023). The thesis' algorithm
-//! breaks under false suspicions, restarts and changing lists; the rules here do not, and each
-//! entry has a fencing token besides. What differs and why is said in `docs/errata.md`.
+//! A node that wants to enter asks every node that it knows, and enters when they have said OK. A
+//! node that says OK names the nodes to which it said OK before. So two nodes that do not know each
+//! other are introduced by a common acquaintance (the algorithm of Ricart and Agrawala, extended in
+//! the thesis "Camera: Churn-tolerant mutual exclusion for the edge" by A. Khinvasara, 2023). The
+//! thesis' algorithm breaks under false suspicions, restarts and changing lists. The rules here do
+//! not, and each entry also has a fencing token. `docs/errata.md` says what differs and why.
 //!
 //! # What is promised
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | at most one node is inside | [`Config::takeover`] is `None`; at most [`Config::upper`] lives of nodes are present, in all, from the beginning of a request to its end; with [`Config::keep`] that is when no permission is kept any more ([`Camera::kept`]), however long this node was out; `Left` and `Confirmed` are true |
-//! | tokens rise strictly from entry to entry, also past a crashed holder | the same; from the beginning of one entry's request to the next entry not so many nodes restart that no two majorities share a life. (A newcomer is told the highest token at once, by all; that message may be lost) |
-//! | with a takeover: whoever enters past another has a higher token than it; who was passed over may be inside, or enter later, with the lower one, and is told as soon as it can be reached | as for tokens |
-//! | whoever waits gets in, or is told why not | messages get through now and then; holders exit; a holder that dies is confirmed dead, or is passed over after [`Config::takeover`], which who waits has to be told, and who gave it its OK; with a takeover a false failure is taken back in the end; where a node that asked to enter is gone and its RELEASE did not reach this node, its end is told: of those in [`Camera::waits_for`] and [`Camera::granted`] that membership has as over or failed the host tells that again, and asks it after those that it has neither as live nor as over |
+//! | at most one node is inside | [`Config::takeover`] is `None`; at most [`Config::upper`] lives of nodes are present, in all, from the beginning of a request to its end; with [`Config::keep`] a request ends when no permission is kept any more ([`Camera::kept`]), however long this node was out; `Left` and `Confirmed` are true |
+//! | tokens rise strictly from entry to entry, also past a crashed holder | the same; from the beginning of one entry's request to the next entry not so many nodes restart that no two majorities share a life. (All nodes tell a newcomer the highest token at once; that message may be lost) |
+//! | with a takeover: a node that enters past another has a higher token than the other; the node that was passed over may be inside, or enter later, with the lower token, and is told as soon as it can be reached | as for tokens |
+//! | a node that waits gets in, or is told why not | messages get through now and then; holders exit; a holder that dies is confirmed dead, or is passed over after [`Config::takeover`], and the nodes that wait and the nodes that gave the holder their OK have to be told that; with a takeover a false failure is taken back in the end; where a node that asked to enter is gone and its RELEASE did not reach this node, this node is told its end: for each member in [`Camera::waits_for`] and [`Camera::granted`] that membership has as over or failed, the host tells that again, and it asks after each that it has neither as live nor as over |
 //! | `Suspected` and `Failed` may be wrong, in any order, at any time, and break none of this | |
-//! | an uncontended entry sends 2 messages for each other member, and takes one round trip | no loss; all that have entered before are known |
-//! | with [`Config::keep`] a node that enters again and again sends nothing | nobody else wants to enter; its host gives back what is kept ([`Command::GiveBack`]) before more lives than [`Config::upper`] have been present |
-//! | with [`Config::eager`] the slower half of the answers is not waited for | they are not rivals' |
+//! | an uncontended entry sends 2 messages for each other member, and takes one round trip | no loss; all nodes that have entered before are known |
+//! | with [`Config::keep`] a node that enters again and again sends nothing | no other node wants to enter; its host gives back what is kept ([`Command::GiveBack`]) before more lives than [`Config::upper`] have been present |
+//! | with [`Config::eager`] the slower half of the answers is not waited for | they are not answers of rivals |
 //! | memory is bounded, whatever peers send; nothing panics | [`Config::peer_limit`] |
-//! | a node that cannot remember all others holds up nobody: it gives no OK where it has no room, and is refused where it would have to wait for whom it cannot remember | the others' messages get through |
-//! | handling a message takes O(log N), and the list that an OK brings; on the slow path it may ask all neighbours, and sorts what it tells; who is new where `peer_limit` is reached takes O(N) | |
+//! | a node that cannot remember all others holds up no other: it gives no OK where it has no room, and its request is refused where it would have to wait for a node that it cannot remember | the others' messages get through |
+//! | handling a message takes O(log N), and the list that an OK brings; on the slow path it may ask all neighbours, and sorts what it tells; a new node when `peer_limit` is reached takes O(N) | |
 //!
-//! What is *not* promised: that a node which was wrongly passed over stops in time. It is told
+//! *Not* promised: that a node which was wrongly passed over stops in time. The node is told
 //! ([`Event::Fenced`]), and a resource that refuses lower tokens than it has seen is safe.
 //!
 //! # Two paths
 //!
-//! The fast path asks everyone on the list. Where those are not more than half of
-//! [`Config::upper`], at the beginning or because the list got shorter meanwhile, the request takes
-//! the slow path (section 4.4): it goes from neighbour to neighbour through the whole mesh, and the
-//! OKs come back along the tree that this makes, each node's with those of all below it. That costs
-//! two to four messages for each pair of neighbours, and a round trip through as many levels as the
-//! tree has, and one more.
-//! Inner nodes may die while it runs. [`Config::slow_path`] switches it off.
+//! The fast path asks every node on the list. Where those nodes are not more than half of
+//! [`Config::upper`], at the beginning or because it got shorter meanwhile, the request takes the
+//! slow path (section 4.4). The request goes from neighbour to neighbour through the whole mesh.
+//! The OKs come back along the tree that this makes: each node's OK comes together with the OKs of
+//! all nodes below it. That costs two to four messages for each pair of neighbours, and a round
+//! trip through as many levels as the tree has, and one more. Inner nodes may die while it runs.
+//! [`Config::slow_path`] switches it off.
 //!
 //! # Where a node stands
 //!
@@ -83,13 +84,13 @@
 //!
 //! # Many sections
 //!
-//! A [`Camera`] is one section. [`sections`] has many of them in one machine, each with a name.
+//! A [`Camera`] is one section. [`sections`] has many named sections in one machine.
 //!
 //! # Features
 //!
 //! `serde` for messages, settings and counters (hosts need it for the wire); `std` for [`gate`],
 //! through which many threads and tasks queue for the section; `arbitrary`; `check` for the
-//! promises as properties of the model checker and the published rules that break them.
+//! promises as properties of the model checker, and for the published rules that break them.
 
 #![no_std]
 #![forbid(unsafe_code)]

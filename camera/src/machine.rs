@@ -21,36 +21,37 @@ pub struct Camera {
     pub(crate) rules: Rules,
     pub(crate) peers: Peers,
     pub(crate) stage: Stage,
-    /// The highest number of a request that was heard of.
+    /// The highest number of a request that this node has heard of.
     pub(crate) seen: u64,
     /// The number of our latest request.
     pub(crate) issued: u64,
-    /// The highest number of a token that our latest request may enter with, and for which kept
-    /// permissions are good.
+    /// The highest number of a token that our latest request may enter with. Kept permissions are
+    /// good up to this number.
     pub(crate) kept_to: u64,
-    /// The highest number of a token that those of our requests might have had that are over. One
-    /// that is made later may have a higher one.
+    /// The highest number of a token that those of our requests that are over might have had. A
+    /// request that is made later may have a higher one.
     pub(crate) over: u64,
     /// The number of the token with which we entered last; 0 for never.
     pub(crate) last: u64,
     /// The highest token that was used, as far as we know.
     pub(crate) floor: Token,
-    /// The highest token that was certainly used, for those who were passed over; the floor may
-    /// be higher, for nobody knows what a life that is over has used. Nothing without a takeover.
+    /// The highest token that was certainly used, for the nodes that were passed over. The floor
+    /// may be higher, because no node knows what a life that is over has used. Nothing without a
+    /// takeover.
     pub(crate) used: Token,
-    /// Whose requests have our OK, and are not known to be over.
+    /// The members whose requests have our OK and are not known to be over.
     pub(crate) grants: BoundedMap<Member, Grant>,
-    /// Who waits for our OK.
+    /// The members that wait for our OK.
     pub(crate) deferred: BoundedMap<Member, Request>,
-    /// Which of a node's requests are over.
+    /// Which requests of each member are over.
     pub(crate) released: BoundedMap<Member, Released>,
-    /// Whose OK we kept.
+    /// The members whose OK we kept.
     pub(crate) kept: BoundedMap<Member, ()>,
     /// Where we stand in the trees of slow requests, our own included, by root.
     pub(crate) trees: BoundedMap<Member, Tree>,
     /// Whether [`Timer::Tree`] is armed.
     pub(crate) watches_trees: bool,
-    /// How often it has come, since all were asked again.
+    /// How often that timer has ticked since all were asked again.
     pub(crate) tree_rounds: u64,
     pub(crate) counters: Untracked<Counters>,
 }
@@ -89,12 +90,12 @@ pub(crate) struct Inside {
     pub(crate) token: Token,
     /// The number of the request.
     pub(crate) number: u64,
-    /// Whether somebody is known to have entered past us.
+    /// Whether another node is known to have entered past us.
     pub(crate) fenced: bool,
 }
 
 impl Camera {
-    /// A node that knows nobody yet; the host tells it [`Delta`]s.
+    /// A node that knows no other yet; the host tells it [`Delta`]s.
     ///
     /// `me` must be a life that never took part before: what a former life promised is forgotten.
     ///
@@ -117,7 +118,7 @@ impl Camera {
         Self::under(me, config, Rules::published(rules))
     }
 
-    /// What matters of a machine that has crashed: who it was.
+    /// What matters of a machine that has crashed: which member it was.
     #[cfg(feature = "check")]
     pub(crate) fn corpse(&self) -> Self {
         Self::unchecked(self.me, self.config, self.rules)
@@ -148,7 +149,7 @@ impl Camera {
             deferred: BoundedMap::new(limit),
             released: BoundedMap::new(limit),
             kept: BoundedMap::new(limit),
-            // `tree_limit` is seen to where a tree of others begins: it may change.
+            // `tree_limit` is checked where a tree of others begins: it may change.
             trees: BoundedMap::new(usize::from(u16::MAX) + 1),
             watches_trees: false,
             tree_rounds: 0,
@@ -156,7 +157,7 @@ impl Camera {
         }
     }
 
-    /// Who this is.
+    /// The member that this node is.
     #[must_use]
     pub const fn me(&self) -> Member {
         self.me
@@ -183,12 +184,13 @@ impl Camera {
         matches!(self.stage, Stage::Waiting(_))
     }
 
-    /// Whose OK a waiting node still needs, in order. Empty when it does not wait. Membership may never
-    /// have told of one of them, or what it told was forgotten ([`Config::peer_limit`]). So a host
-    /// looks now and then, at each [`Timer::Resend`] and [`Timer::Refresh`] say, what membership has of
-    /// these and of those in [`granted`](Self::granted). Of one that is over it tells the end again,
-    /// [`Delta::Left`] or [`Delta::Confirmed`]; of one that failed, [`Delta::Failed`]; and after one
-    /// that is neither live nor over it asks. What was told before may be told again.
+    /// The members whose OK this node still needs, in order. Empty when it does not wait.
+    /// Membership may never have told of a member here, or what it told was forgotten
+    /// ([`Config::peer_limit`]). So a host looks now and then, for example at each
+    /// [`Timer::Resend`] and [`Timer::Refresh`], what membership has of these members and of those
+    /// in [`granted`](Self::granted). If a member is over, the host tells its end again,
+    /// [`Delta::Left`] or [`Delta::Confirmed`]; if it failed, [`Delta::Failed`]. If it is neither
+    /// live nor over, the host asks after it. What was told before may be told again.
     pub fn waits_for(&self) -> impl Iterator<Item = Member> + '_ {
         let waiting = match &self.stage {
             Stage::Waiting(waiting) => Some(waiting),
@@ -201,15 +203,16 @@ impl Camera {
             .map(|(member, _)| member)
     }
 
-    /// Whose requests have this node's OK and are not known to be over, in order. Others are told that
-    /// they have to wait for these. Who is gone and was not heard to release stays here until its end
-    /// is told: a host does as for [`waits_for`](Self::waits_for).
+    /// The members whose requests have this node's OK and are not known to be over, in order.
+    /// Others are told that they have to wait for these. A member that is gone, and from which no
+    /// RELEASE was heard, stays here until its end is told: a host does as for
+    /// [`waits_for`](Self::waits_for).
     pub fn granted(&self) -> impl Iterator<Item = Member> + '_ {
         self.grants.iter().map(|(&member, _)| member)
     }
 
-    /// Whose permission was kept ([`Config::keep`]), in order. While there is one, the request that
-    /// got it is open, also when this node is out: [`Command::GiveBack`] ends it.
+    /// The members whose permission was kept ([`Config::keep`]), in order. While there is one, the
+    /// request that got it is open, also when this node is out: [`Command::GiveBack`] ends it.
     pub fn kept(&self) -> impl Iterator<Item = Member> + '_ {
         self.kept.iter().map(|(&member, ())| member)
     }
@@ -226,7 +229,7 @@ impl Camera {
         self.counters.0
     }
 
-    /// Asks to enter. Takes O(members), as many messages, and one round trip when nobody else
+    /// Asks to enter. Takes O(members), as many messages, and one round trip when no other node
     /// wants to enter.
     ///
     /// # Errors
@@ -241,7 +244,7 @@ impl Camera {
         Ok(())
     }
 
-    /// Leaves the section, and lets in who had to wait.
+    /// Leaves the section, and lets in the nodes that had to wait.
     ///
     /// # Errors
     /// [`Reject::NotInside`].
@@ -273,7 +276,7 @@ impl Camera {
         Ok(())
     }
 
-    /// Gives back the permissions that were kept, and says to all that the request which got them is
+    /// Gives back the permissions that were kept, and tells all that the request which got them is
     /// over. Does nothing where none are kept.
     ///
     /// # Errors
@@ -324,7 +327,7 @@ impl Camera {
             };
         }
         if member.id == self.me.id {
-            // What was, or pretends to be, another life of ours takes no part.
+            // What was, or pretends to be, another life of this node takes no part.
             return Ok(());
         }
         match delta {
@@ -335,7 +338,7 @@ impl Camera {
                     self.is_back(member, cx);
                 }
             }
-            // Said again it changes nothing: above all no takeover begins anew.
+            // A repeated delta changes nothing: above all no takeover begins anew.
             Delta::Failed(_) if self.peers.is_failed(member) => {}
             Delta::Failed(_) => {
                 if self.meet(member, cx) {
@@ -406,7 +409,7 @@ impl Camera {
         member
     }
 
-    /// Does what may find no room, and counts it when it does.
+    /// Runs `what`, and counts the case that it finds no room.
     pub(crate) fn note(
         &mut self,
         what: impl FnOnce(&mut Self) -> Result<(), selvedge_core::Full>,
@@ -466,8 +469,8 @@ impl Camera {
                 self.joined(from, tree, tree.request(up_to, last), cx);
             }
             Message::Nack { tree } => self.declined(from, tree, cx),
-            // What is said to a former life is not about a tree of ours. Others have adopted the
-            // children of our former life.
+            // What is said to a former life is not about a tree of ours. Other nodes have adopted
+            // the children of our former life.
             Message::Echo { life, .. } | Message::Up { life, .. }
                 if life != self.me.incarnation.0 && !self.rules.one_life() =>
             {

@@ -1,4 +1,4 @@
-//! What travels; nothing else does.
+//! The messages. Nothing else travels between nodes.
 
 use selvedge_core::Member;
 use selvedge_core::wire::{List, member_len, varint_len};
@@ -22,21 +22,21 @@ pub(crate) const RIVAL_MAX_LEN: usize = 15 + 10;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Request {
-    /// Its number, from 1. Of two requests the one with the lower number has priority, then the
-    /// one with the lower member.
+    /// Its number, from 1. Of two requests the one with the lower number has priority, and at equal
+    /// numbers the one with the lower member.
     pub number: u64,
-    /// The highest number of a token that it may enter with: at least `number`.
+    /// The highest number of a token that the request may enter with: at least `number`.
     pub up_to: u64,
     /// The number of the token with which its sender entered last; 0 for never.
     pub last: u64,
 }
 
-/// Somebody who may be inside, or may get in.
+/// A node that may be inside, or may get in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Rival {
-    /// Who.
+    /// Which node.
     pub member: Member,
     /// The highest number of a token that it may have.
     pub up_to: u64,
@@ -49,11 +49,11 @@ pub struct Rival {
 pub struct Branch {
     /// How far below: 1 for a child.
     pub depth: u8,
-    /// Who.
+    /// Which node.
     pub member: Member,
 }
 
-/// Nodes of a tree in the order of a walk, each behind the one that it is below.
+/// Nodes of a tree in the order of a walk: each comes after the node that it is below.
 pub type Branches = List<Branch, 4>;
 
 /// Which tree: that of one request, as it was built for the nth time. A later one is higher.
@@ -61,7 +61,7 @@ pub type Branches = List<Branch, 4>;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct TreeId {
-    /// Who wants to enter.
+    /// The node that wants to enter.
     pub root: Member,
     /// The number of its request.
     pub number: u64,
@@ -84,16 +84,17 @@ pub enum Message {
         /// The first answer did not hold the whole list: go on behind this member.
         after: Option<Member>,
     },
-    /// You may, as far as I am concerned, but mind these.
+    /// You may enter, as far as I am concerned, but mind these.
     Ok {
         /// The incarnation of the receiver that asked: a message reaches a node in whichever life
         /// it is, and each life begins with low numbers.
         life: u32,
-        /// To which request.
+        /// Which request this answers.
         number: u64,
         /// Behind which member this part of the list begins.
         after: Option<Member>,
-        /// To whom else the sender has said OK, and has not heard that it is over.
+        /// Other nodes to which the sender has said OK, and has not heard that their request is
+        /// over.
         rivals: Rivals,
         /// Whether the list goes on.
         more: bool,
@@ -112,17 +113,18 @@ pub enum Message {
         /// The number of the token with which the sender entered last; 0 for never.
         last: u64,
         /// The sender's requests that might have entered with a token of this number or a lower one
-        /// are over: whoever names it as a [`Rival`] up to that number has not heard of it yet.
+        /// are over. A node that names the sender as a [`Rival`] up to that number has not heard of
+        /// it yet.
         over: u64,
     },
     /// If you are inside with a lower token than this, you were passed over as dead.
     Fence {
-        /// Somebody entered with it.
+        /// Another node entered with this token.
         token: Token,
     },
     /// This is the highest token that may have been used, as far as I know. Told to a newcomer.
     Floor {
-        /// It.
+        /// The token.
         token: Token,
     },
     /// The slow path: be my child in this tree, and ask your neighbours. Answered by
@@ -149,7 +151,7 @@ pub enum Message {
         tree: TreeId,
         /// How many levels `branches` holds in full: 0 when they do not fit a frame.
         levels: u8,
-        /// Who is below.
+        /// The nodes below.
         branches: Branches,
     },
     /// I and all below me have said OK, but mind these.
@@ -162,7 +164,7 @@ pub enum Message {
         oks: u32,
         /// Behind which member this part of the list begins.
         after: Option<Member>,
-        /// To whom else they have said OK, and have not heard that it is over.
+        /// Other nodes to which they have said OK, and have not heard that their request is over.
         rivals: Rivals,
         /// Whether the list goes on.
         more: bool,
@@ -187,7 +189,7 @@ pub enum Message {
     },
     /// The root's request is over. Told from parent to child where a multicast does not reach all.
     Over {
-        /// Who wanted to enter.
+        /// The node that wanted to enter.
         root: Member,
         /// See [`Message::Release`].
         number: u64,
