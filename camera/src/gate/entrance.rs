@@ -1,4 +1,4 @@
-//! The application's end, and those who wait there.
+//! The application's end, and the users that wait there.
 
 use alloc::sync::Arc;
 use core::future::poll_fn;
@@ -11,7 +11,7 @@ use selvedge_core::shared::sync::{block_on, block_on_for, lock};
 use super::state::Ticket;
 use super::{EnterError, Guard, Shared, TryEnterError};
 
-/// The application's end: clone it into every thread and task that wants one.
+/// The application's end: clone it into every thread and task that needs the section.
 #[derive(Debug)]
 pub struct Gate<T: Copy, R> {
     shared: Arc<Shared<T, R>>,
@@ -23,11 +23,12 @@ impl<T: Copy, R> Gate<T, R> {
         Self { shared }
     }
 
-    /// Waits for our turn in the section, from the first poll on.
+    /// Waits for this user's turn in the section, from the first poll on.
     ///
-    /// Dropped, the future waits no more. A turn that comes in that moment goes to the next one, and
-    /// when nobody waits the node cancels, or exits. So to give up after some time, drop it then.
-    /// A future that waits keeps its turn when it is not polled, and everybody behind it waits.
+    /// A dropped future waits no more. If its turn comes in that moment, the turn goes to the next
+    /// user, and when no user waits the node cancels, or exits. So to give up after some time, drop
+    /// the future then. A future that waits keeps its turn when it is not polled, and all users
+    /// behind it wait.
     ///
     /// # Errors
     /// When too many wait, the machine refuses, or the keeper was closed.
@@ -53,8 +54,8 @@ impl<T: Copy, R> Gate<T, R> {
         .await
     }
 
-    /// Does as [`enter`](Self::enter) and blocks this thread meanwhile. Not for the host's own
-    /// thread, which would wait for itself.
+    /// Does as [`enter`](Self::enter) and blocks this thread meanwhile. Do not call this on the
+    /// host's own thread: it would wait for itself.
     ///
     /// # Errors
     /// As there.
@@ -67,17 +68,18 @@ impl<T: Copy, R> Gate<T, R> {
     /// # Errors
     /// As there, and [`EnterError::TimedOut`].
     pub fn blocking_enter_timeout(&self, timeout: Duration) -> Result<Guard<T, R>, EnterError<R>> {
-        // Whoever waits is woken when its turn has come or never will, and not before: so when this
+        // A waiter is woken when its turn has come or never will, and not before: so when this
         // gives up the time is over.
         block_on_for(self.enter(), timeout).unwrap_or(Err(EnterError::TimedOut))
     }
 
-    /// Enters if that takes no message: the node is inside, nobody has the section or waits for it,
-    /// and the entry may be handed over once more ([`Limits::handovers`](super::Limits::handovers)).
+    /// Enters if that takes no message: the node is inside, no user has the section or waits for
+    /// it, and the entry may be handed over once more
+    /// ([`Limits::handovers`](super::Limits::handovers)).
     ///
-    /// Whether the section is free is known to no node alone, so this does not ask, and does not
-    /// have the node ask. Repeated, it never gets in by itself: for that, [`enter`](Self::enter). It
-    /// is for work that is worth doing while the node is there anyway.
+    /// No node alone knows whether the section is free, so this does not ask for it, and does not
+    /// have the node ask. Repeated calls never get in by themselves: use [`enter`](Self::enter) for
+    /// that. This call is for work that is worth doing while the node is inside anyway.
     ///
     /// # Errors
     /// [`TryEnterError::WouldWait`] in all other cases, and when the keeper was closed.
@@ -102,7 +104,7 @@ impl<T: Copy, R> Drop for Gate<T, R> {
     }
 }
 
-/// One that waits for its turn. Dropped, it waits no more.
+/// A user that waits for its turn. When dropped, it waits no more.
 struct Waiter<'a, T: Copy, R> {
     shared: &'a Arc<Shared<T, R>>,
     /// Empty before it waits, and when its turn has come.

@@ -1,4 +1,4 @@
-//! What can go wrong between a node and those who queue for its section.
+//! What can go wrong between a node and the users that queue for its section.
 
 use thiserror::Error;
 
@@ -10,19 +10,19 @@ use thiserror::Error;
 #[error("the gate is closed: leave the section, or stop the host")]
 pub struct Closed;
 
-/// Why somebody did not get in. `R` is why a machine refuses an Enter.
+/// Why a user did not get in. `R` is why a machine refuses an Enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum EnterError<R> {
-    /// Too many wait. This one does not.
+    /// Too many users wait. This one does not.
     #[error("{limit} wait already: come back later, or raise Limits::waiters")]
     Full {
         /// How many may wait.
         limit: usize,
     },
-    /// The machine refused the Enter that was made for this one.
+    /// The machine refused the Enter that was made for this user.
     #[error("the machine refused to enter: {0}")]
     Refused(R),
-    /// It was not this one's turn in time. It waits no more.
+    /// This user's turn did not come in time. It waits no more.
     #[error("it was not our turn in time: try again, or wait longer")]
     TimedOut,
     /// The keeper was closed or is gone.
@@ -33,7 +33,7 @@ pub enum EnterError<R> {
 /// Why [`Gate::try_enter`](super::Gate::try_enter) did not get in. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum TryEnterError {
-    /// The node is outside, somebody is inside, or the entry may not be handed over once more.
+    /// The node is outside, a user is inside, or the entry may not be handed over once more.
     #[error("the section is not at hand: wait for it with enter")]
     WouldWait,
     /// The keeper was closed or is gone.

@@ -1,4 +1,4 @@
-//! The one inside.
+//! The user that is inside.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -10,9 +10,11 @@ use selvedge_core::shared::sync::{block_on, lock};
 use super::state::Ticket;
 use super::{Closed, Shared};
 
-/// The section is this one's until the guard is dropped, or until the node is fenced.
+/// The section belongs to the holder of this guard until the guard is dropped, or until the node is
+/// fenced.
 ///
-/// It outlives the gate that it came from. Forgotten instead of dropped, it is inside forever.
+/// The guard outlives the gate that it came from. If it is forgotten instead of dropped, it is
+/// inside forever.
 #[must_use = "dropped at once, it leaves the section at once"]
 pub struct Guard<T: Copy, R> {
     shared: Arc<Shared<T, R>>,
@@ -29,21 +31,22 @@ impl<T: Copy, R> Guard<T, R> {
         drop(self);
     }
 
-    /// The fencing token of this entry. Users to whom one entry was handed over have the same.
+    /// The fencing token of this entry. All users to which one entry was handed over have the same
+    /// token.
     #[must_use]
     pub const fn token(&self) -> T {
         self.token
     }
 
-    /// Whether the node was fenced, or gave the section up by itself: others may be inside. A guard
-    /// can be so from the start.
+    /// Whether the node was fenced, or gave the section up by itself: others may be inside. This
+    /// can be true from the start.
     #[must_use]
     pub fn is_fenced(&self) -> bool {
         lock(&self.shared.state).is_fenced()
     }
 
-    /// Whether the keeper was closed or is gone. While it is there it goes on telling whether the
-    /// node is fenced, and waits for this guard to leave. When it is gone, nobody tells the mesh.
+    /// Whether the keeper was closed or is gone. A closed keeper still tells whether the node is
+    /// fenced, and waits for this guard to leave. When it is gone, nothing tells the mesh.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         lock(&self.shared.state).is_closed()
@@ -85,7 +88,7 @@ impl<T: Copy, R> Drop for Guard<T, R> {
     }
 }
 
-/// One that waits for the guard to be fenced. Dropped, it waits no more.
+/// A user that waits for the guard to be fenced. When dropped, it waits no more.
 struct Watcher<'a, T: Copy, R> {
     shared: &'a Shared<T, R>,
     place: Option<Ticket>,

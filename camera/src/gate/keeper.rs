@@ -11,7 +11,8 @@ use super::{Closed, OutOfTurn, Shared, wake};
 
 /// The host's end: it stands beside the driver in the host's loop.
 ///
-/// The loop takes wishes and commands the machine accordingly. What the machine tells goes back:
+/// The loop takes wishes and commands the machine accordingly. It reports back what the machine
+/// tells:
 ///
 /// | wish taken | report, once |
 /// |---|---|
@@ -21,14 +22,14 @@ use super::{Closed, OutOfTurn, Shared, wake};
 /// | none | [`fenced`](Self::fenced) when the node is; [`released`](Self::released) when the machine has left the section by itself |
 ///
 /// Where the machine says at once that it did what it was commanded, or that there was nothing to
-/// do, the host reports at once. No wish comes before that.
+/// do, the host reports at once. No wish comes before that report.
 ///
 /// A host that sleeps in something else, such as a blocking read from its socket, gives
-/// [`poll_recv`](Self::poll_recv) a waker that interrupts that, for instance by a datagram to
+/// [`poll_recv`](Self::poll_recv) a waker that interrupts that sleep, for instance by a datagram to
 /// itself.
 ///
-/// Dropping the keeper [closes](Self::close), and the machine is not told anything more: what is
-/// inside stays inside.
+/// Dropping the keeper [closes](Self::close) it, and the machine is told nothing more: a node that
+/// is inside stays inside.
 #[derive(Debug)]
 pub struct Keeper<T: Copy, R> {
     shared: Arc<Shared<T, R>>,
@@ -39,9 +40,10 @@ pub struct Keeper<T: Copy, R> {
 pub enum Wish {
     /// Enter the section.
     Enter,
-    /// Leave it. Once for each time that the node was inside, unless it left by itself.
+    /// Leave the section. Comes once for each time that the node was inside, unless it left by
+    /// itself.
     Exit,
-    /// Withdraw the Enter: nobody waits any more.
+    /// Withdraw the Enter: no user waits any more.
     Cancel,
 }
 
@@ -87,7 +89,7 @@ impl<T: Copy, R> Keeper<T, R> {
         }
     }
 
-    /// The next wish; without one, the task of `cx` is woken when that changes.
+    /// The next wish. Where there is none, the task of `cx` is woken when that changes.
     ///
     /// # Errors
     /// When no wish will come.
@@ -95,17 +97,16 @@ impl<T: Copy, R> Keeper<T, R> {
         self.take_wish(Some(cx.waker().clone()))
     }
 
-    /// The node is inside, and `token` fences this entry. Whoever waits longest has its turn. When
-    /// nobody waits any more the next wish is Exit.
+    /// The node is inside, and `token` fences this entry. The user that has waited longest has its
+    /// turn. When no user waits any more, the next wish is Exit.
     ///
-    /// # Errors
-    /// When no Enter is pending. Nothing changed: the machine is inside, and nobody will ask it to
-    /// exit.
+    /// # Errors When no Enter is pending. Nothing changed: the machine is inside, and nothing will
+    /// ask it to exit.
     pub fn entered(&mut self, token: T) -> Result<(), OutOfTurn> {
         self.shared.change(|state| state.entered(token))
     }
 
-    /// The node is outside and asks for nothing. Where it was still inside the guard is fenced.
+    /// The node is outside and asks for nothing. If it was still inside, the guard is fenced.
     ///
     /// # Errors
     /// When nothing was to be released. Nothing changed.
@@ -115,8 +116,8 @@ impl<T: Copy, R> Keeper<T, R> {
         Ok(())
     }
 
-    /// The machine refused the Enter, or gave it up later. The one for whom it was made hears of it,
-    /// if it waits still. For others the node asks anew.
+    /// The machine refused the Enter, or gave it up later. The user for which it was made hears of
+    /// it, if that user still waits. For others the node asks anew.
     ///
     /// # Errors
     /// When no Enter is pending. Nothing changed.
@@ -130,16 +131,16 @@ impl<T: Copy, R> Keeper<T, R> {
         }
     }
 
-    /// The node was fenced: it may be inside still, and others may be there as well. The guard hears
-    /// of it, and this entry is not handed over. Exit follows when the guard is gone. A machine that
-    /// has left the section by being fenced is reported as [`released`](Self::released) instead, and
-    /// there is no Exit. Outside, nothing happens.
+    /// The node was fenced: it may still be inside, and others may be there as well. The guard
+    /// hears of it, and this entry is not handed over. Exit follows when the guard is gone. A
+    /// machine that left the section by being fenced is reported as [`released`](Self::released)
+    /// instead, and there is no Exit. Outside, nothing happens.
     pub fn fenced(&mut self) {
         let woken = self.shared.change(|state| state.fenced());
         wake(woken.into_values());
     }
 
-    /// Takes nobody in any more. Those who wait get [`EnterError::Closed`](super::EnterError::Closed).
+    /// Admits no more users. Those that wait get [`EnterError::Closed`](super::EnterError::Closed).
     /// Wishes still come until the node is outside.
     pub fn close(&mut self) {
         for woken in self.shared.change(|state| state.close()) {
@@ -147,7 +148,7 @@ impl<T: Copy, R> Keeper<T, R> {
         }
     }
 
-    /// Whether all gates are gone, so that nobody new will wait. A guard may still be there.
+    /// Whether all gates are gone, so that no new user will wait. A guard may still be there.
     #[must_use]
     pub fn is_deserted(&self) -> bool {
         self.shared.change(|state| state.is_deserted())
@@ -162,7 +163,7 @@ impl<T: Copy, R> Keeper<T, R> {
 
 impl<T: Copy, R> Drop for Keeper<T, R> {
     fn drop(&mut self) {
-        // Nobody is there to be woken by the last change.
+        // No task is left to be woken by the last change.
         let waker = self.shared.change(|state| state.take_keeper());
         drop(waker);
         self.close();

@@ -1,31 +1,32 @@
 //! One critical section, shared by the threads and tasks of a node. Feature `std`.
 //!
 //! In a mesh a node enters as one: it asks once, is let in once and exits once. [`channel`] gives
-//! the application a [`Gate`] to clone into as many threads and tasks as it likes; they queue for
-//! the section, and the one whose turn it is gets a [`Guard`]. The host's loop keeps the [`Keeper`]
-//! beside its driver: that one says what to command next ([`Wish`]), and is told what came of it.
-//! Nothing here knows the machine. It lends its fencing tokens `T`, and its reasons `R` to refuse.
+//! the application a [`Gate`] to clone into as many threads and tasks as it likes. These users
+//! queue for the section, and the user whose turn it is gets a [`Guard`]. The host's loop keeps the
+//! [`Keeper`] beside its driver: the keeper says what to command next ([`Wish`]), and is told what
+//! came of it. Nothing here knows the machine. It supplies its fencing tokens `T`, and its reasons
+//! `R` to refuse.
 //!
 //! # What is promised
 //!
 //! | promise | under which assumption |
 //! |---|---|
 //! | at most one guard of a gate exists, and while it is not [fenced](Guard::is_fenced) the node is inside | the host reports what happens to the node; a guard is not told sooner than the host |
-//! | those who wait get their turn in the order in which they began to | they poll when they are woken |
+//! | users get their turn in the order in which they began to wait | they poll when they are woken |
 //! | the machine is commanded in turns: Enter, then Cancel or Exit, and nothing until that has ended | the host carries out each wish that it took |
-//! | whoever stops waiting leaves no trace: a turn that comes in that moment goes to the next one, or the node exits or cancels | the future is dropped, not forgotten |
+//! | a user that stops waiting leaves no trace: a turn that comes in that moment goes to the next one, or the node exits or cancels | the future is dropped, not forgotten |
 //! | between two users the node exits, unless [`Limits::handovers`] lets it hand over; a fenced entry is never handed over | none |
-//! | a refused Enter is told to the one for whom it was made, and to nobody else | none |
-//! | when the keeper is closed or goes away, nobody waits for it any more | none |
+//! | a refused Enter is told to the user for which it was made, and to no other | none |
+//! | when the keeper is closed or goes away, no user waits for it any more | none |
 //! | when all gates are gone, the keeper hears of it once the node is outside | guards leave, and the host reports |
 //! | memory is bounded by [`Limits`] | each thread or task that waits for [`Guard::fenced`] adds a waker |
 //!
-//! It does **not** promise that the section is ours alone: a guard may be fenced, and hear of it
-//! late. Whatever the section protects should ask for the [token](Guard::token) and refuse lower
-//! ones.
+//! It does **not** promise that no other node is inside: a guard may be fenced, and hear of it
+//! late. The resource that the section protects should ask for the [token](Guard::token) and refuse
+//! lower ones.
 //!
-//! A lock is held to move a few pointers. No foreign code (a waker, the drop of a reason) runs under
-//! it.
+//! A lock is held to move a few pointers. No foreign code (a waker, the drop of a reason) runs
+//! under it.
 //!
 //! # Users and a host
 //!
@@ -86,10 +87,10 @@ pub use self::keeper::{Keeper, Wish};
 
 use self::state::State;
 
-/// How many may wait at a gate, and how often it hands over.
+/// How many users may wait at a gate, and how often it hands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many may wait for their turn. Default: 64.
+    /// How many users may wait for their turn. Default: 64.
     pub waiters: NonZeroUsize,
     /// How often one entry of the node is handed over to the next local user, with the same token.
     /// Each time saves the messages of an exit and an entry, and lets other nodes wait longer.
@@ -123,8 +124,8 @@ struct Shared<T, R> {
 }
 
 impl<T: Copy, R> Shared<T, R> {
-    /// Changes the state, and then, with the lock free again, wakes whom that concerns. What
-    /// `change` returns must not have been woken or dropped: that is for the caller to do.
+    /// Changes the state, and then, with the lock free again, wakes the tasks that this concerns.
+    /// What `change` returns must not have been woken or dropped: the caller has to do that.
     fn change<O>(&self, change: impl FnOnce(&mut State<T, R>) -> O) -> O {
         let mut state = lock(&self.state);
         let outcome = change(&mut state);

@@ -1,7 +1,7 @@
-//! The rules: who waits, who is inside, and what the machine is to be asked next.
+//! The rules: which users wait, which one is inside, and what the machine is to be asked next.
 //!
-//! All of it stands behind one lock. Wakers and reasons are foreign: they go out, to be woken or
-//! dropped when the lock is free again.
+//! All of it stands behind one lock. Wakers and reasons are foreign code: they are handed out, to
+//! be woken or dropped when the lock is free again.
 
 use alloc::collections::BTreeMap;
 use core::mem;
@@ -13,18 +13,18 @@ use super::{Closed, EnterError, Limits, OutOfTurn, Report, Stage, TryEnterError,
 pub(super) struct State<T, R> {
     limits: Limits,
     node: Node<T>,
-    /// Who has the section, or was admitted and has not come for it yet.
+    /// The user that has the section, or was admitted and has not come for it yet.
     user: Option<User<T>>,
-    /// Those who wait, longest waiting first.
+    /// The users that wait, longest waiting first.
     queue: BTreeMap<Ticket, Waker>,
-    /// The reasons for those whose Enter was refused, until they come for them.
+    /// The reasons for the users whose Enter was refused, until they come for them.
     refused: BTreeMap<Ticket, R>,
-    /// Those who wait for the user to be fenced.
+    /// The users that wait for the present user to be fenced.
     watchers: BTreeMap<Ticket, Waker>,
     last: u64,
-    /// How many gates there are: without any, nobody else comes.
+    /// How many gates there are: without any, no new user comes.
     gates: usize,
-    /// Whether anybody is taken in.
+    /// Whether users are admitted.
     open: bool,
     /// The keeper, while it waits for a wish.
     keeper: Option<Waker>,
@@ -39,13 +39,13 @@ pub(super) struct Ticket(u64);
 enum Node<T> {
     Outside,
     Entering {
-        /// Who caused it. It may have gone meanwhile.
+        /// The user that caused it. It may have gone meanwhile.
         cause: Ticket,
     },
     Cancelling,
     Inside {
         token: T,
-        /// How many users this entry has had, with the present one.
+        /// How many users this entry has had, the present one included.
         users: u32,
         fenced: bool,
     },
@@ -55,7 +55,7 @@ enum Node<T> {
 #[derive(Clone, Copy, Debug)]
 struct User<T> {
     ticket: Ticket,
-    /// Its own, because the entry may end while the user is still there.
+    /// Its own copy, because the entry may end while the user is still there.
     token: T,
     fenced: bool,
 }
@@ -63,7 +63,7 @@ struct User<T> {
 /// Wakers that are to be called once the lock is free.
 pub(super) type Woken = BTreeMap<Ticket, Waker>;
 
-/// What somebody leaves behind that is to be dropped once the lock is free.
+/// What a user leaves behind that is to be dropped once the lock is free.
 pub(super) type Left<R> = (Option<Waker>, Option<R>);
 
 impl<T: Copy, R> State<T, R> {
@@ -83,8 +83,8 @@ impl<T: Copy, R> State<T, R> {
         }
     }
 
-    /// Admits who may enter now, and says who is to be woken: that one, and the keeper if there is
-    /// news for it. After each change. O(log n).
+    /// Admits the user that may enter now, and returns the wakers to call: that user's, and the
+    /// keeper's if there is news for it. Called after each change. O(log n).
     pub(super) fn settle(&mut self) -> [Option<Waker>; 2] {
         let mut next = None;
         if self.is_free()
@@ -103,8 +103,8 @@ impl<T: Copy, R> State<T, R> {
 
     // What users do.
 
-    /// Lets the one with this ticket in, or has it wait, from the first call on. What is in `waker`
-    /// afterwards is no longer needed.
+    /// Lets the user with this ticket in, or has it wait, from the first call on. What is in
+    /// `waker` afterwards is no longer needed.
     pub(super) fn poll_enter(
         &mut self,
         place: &mut Option<Ticket>,
@@ -130,7 +130,8 @@ impl<T: Copy, R> State<T, R> {
                     return Poll::Ready(Err(EnterError::Closed));
                 }
                 if let Some(user) = self.user.filter(|user| user.ticket == ticket) {
-                    // It came for what it was given: from now on there is nothing to withdraw.
+                    // The user came for what it was given: from now on there is nothing to
+                    // withdraw.
                     *place = None;
                     return Poll::Ready(Ok(user.token));
                 }
@@ -143,8 +144,8 @@ impl<T: Copy, R> State<T, R> {
         Poll::Pending
     }
 
-    /// Lets somebody in if nobody has to be asked. Who waits is served first: [`settle`](Self::settle)
-    /// has let them in.
+    /// Lets a user in if the mesh need not be asked. Users that wait are served first:
+    /// [`settle`](Self::settle) has let them in.
     pub(super) fn try_enter(&mut self) -> Result<T, TryEnterError> {
         if !self.open {
             return Err(TryEnterError::Closed);
@@ -156,7 +157,8 @@ impl<T: Copy, R> State<T, R> {
         self.admit(ticket).ok_or(TryEnterError::WouldWait)
     }
 
-    /// The one with this ticket waits no more. If it was admitted already, it was never there.
+    /// The user with this ticket waits no more. If it was admitted already, it counts as never
+    /// admitted.
     pub(super) fn withdraw(&mut self, ticket: Ticket) -> Left<R> {
         if self.user.is_some_and(|user| user.ticket == ticket) {
             self.user = None;
@@ -220,8 +222,8 @@ impl<T: Copy, R> State<T, R> {
 
     // What the keeper does.
 
-    /// Takes the next wish. What is in `waker` afterwards is no longer needed; without one, whoever
-    /// waits goes on waiting.
+    /// Takes the next wish. What is in `waker` afterwards is no longer needed. If it holds none,
+    /// the task that waits goes on waiting.
     pub(super) fn poll_wish(&mut self, waker: &mut Option<Waker>) -> Poll<Result<Wish, Closed>> {
         if let Some((wish, node)) = self.wish() {
             self.node = node;
@@ -267,7 +269,7 @@ impl<T: Copy, R> State<T, R> {
         }
     }
 
-    /// Returns whom to wake, or the reason if nobody waits for it any more.
+    /// Returns the waker to call, or the reason if no user waits for it any more.
     pub(super) fn refused(&mut self, reason: R) -> Result<Left<R>, (OutOfTurn, R)> {
         match self.node {
             Node::Entering { cause } => {
@@ -300,13 +302,14 @@ impl<T: Copy, R> State<T, R> {
         mem::take(&mut self.watchers)
     }
 
-    /// Takes nobody in any more. Who was admitted and has not come for it finds that out by itself.
+    /// Admits no more users. A user that was admitted and has not come for it finds that out by
+    /// itself.
     pub(super) fn close(&mut self) -> [Woken; 2] {
         self.open = false;
         [mem::take(&mut self.queue), mem::take(&mut self.watchers)]
     }
 
-    /// Nobody waits for wishes any more.
+    /// No task waits for wishes any more.
     pub(super) const fn take_keeper(&mut self) -> Option<Waker> {
         self.keeper.take()
     }
@@ -330,8 +333,8 @@ impl<T: Copy, R> State<T, R> {
         Some(*token)
     }
 
-    /// Whether somebody may be admitted: the node is inside, nobody else is, and the entry is good
-    /// for one more.
+    /// Whether a user may be admitted: the node is inside, no user is, and the entry is good for
+    /// one more.
     const fn is_free(&self) -> bool {
         match self.node {
             Node::Inside { users, fenced, .. } => {
@@ -341,8 +344,8 @@ impl<T: Copy, R> State<T, R> {
         }
     }
 
-    /// What the machine is to be asked now, and what the node does then. It is derived, not queued:
-    /// so a wish that lost its reason before it was taken is none.
+    /// What the machine is to be asked now, and what the node does then. The wish is derived, not
+    /// queued: a wish that lost its reason before it was taken does not come.
     fn wish(&self) -> Option<(Wish, Node<T>)> {
         match self.node {
             Node::Outside if self.user.is_none() => {
@@ -361,7 +364,8 @@ impl<T: Copy, R> State<T, R> {
         }
     }
 
-    /// Whether no wish will ever come. Where nobody comes nobody waits: whoever does has a gate.
+    /// Whether no wish will ever come. Where no user can come, none waits: a user that waits has a
+    /// gate.
     const fn is_over(&self) -> bool {
         let nobody_comes = !self.open || self.gates == 0;
         nobody_comes && matches!(self.node, Node::Outside)

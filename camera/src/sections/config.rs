@@ -14,19 +14,20 @@ use crate::message::{RIVAL_MAX_LEN, UP_MAX_LEN};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Config {
-    /// How a section works unless [`Command::Open`](super::Command::Open) says otherwise, and those
-    /// that only others have opened in any case.
+    /// How a section works unless [`Command::Open`](super::Command::Open) says otherwise. Sections
+    /// that only others have opened always work like this.
     ///
     /// Its `upper`, `refresh`, `frame_budget` and `peer_limit` hold for all sections: they are
-    /// about the mesh. `frame_budget` is that of the whole frame, the section's name included. Where
-    /// that leaves fewer than 127 bytes, as in frames of 802.15.4, there is no slow path, nor does
-    /// one go through this node: the longest numbers would leave no room for a list in its messages.
+    /// about the mesh. `frame_budget` is that of the whole frame, the section's name included.
+    /// Where that leaves fewer than 127 bytes, as in frames of 802.15.4, there is no slow path, nor
+    /// does one go through this node: the longest numbers would leave no room for a list in its
+    /// messages.
     pub section: crate::Config,
     /// How many sections may be open at a time: from 1. Default 64.
     pub open_limit: u32,
     /// In how many sections that are not open here this node takes part for others: from 1. Where
-    /// one more is asked for, and none of them can be dropped, this node does not answer, and who
-    /// asks waits: give at least as many as there are sections in the mesh. Default 256.
+    /// one more is asked for, and none of them can be dropped, this node does not answer, and the
+    /// node that asks waits: give at least as many as there are sections in the mesh. Default 256.
     pub passive_limit: u32,
 }
 
@@ -94,8 +95,8 @@ impl Config {
         }
     }
 
-    /// The settings of a section that was opened with `own` ones, or with none. What is about the
-    /// mesh is shared, and the name takes its part of each frame.
+    /// The settings of a section that was opened with `own` settings, or with none. What is about
+    /// the mesh is shared, and the name takes its part of each frame.
     pub(super) const fn of(&self, name: Name, own: Option<crate::Config>) -> crate::Config {
         let shared = self.section;
         let own = match own {
@@ -113,7 +114,7 @@ impl Config {
             peer_limit: shared.peer_limit,
             ..own
         };
-        // A list that never gets on would be asked for without end.
+        // A list that makes no progress would be asked for without end.
         config.slow_path = own.slow_path && config.list_budget(UP_MAX_LEN) >= RIVAL_MAX_LEN;
         config
     }
@@ -122,13 +123,13 @@ impl Config {
 /// Which setting cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum ConfigError {
-    /// One of those of a section.
+    /// A setting of a section.
     #[error("section: {0}")]
     Section(#[from] crate::ConfigError),
-    /// Nothing could be opened.
+    /// No section could be opened.
     #[error("open_limit is 0: give at least the number of sections that this node uses")]
     OpenLimit,
-    /// Nobody else could enter anything.
+    /// No other node could enter any section.
     #[error("passive_limit is 0: give at least the number of sections in the mesh")]
     PassiveLimit,
 }

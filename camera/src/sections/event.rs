@@ -8,25 +8,26 @@ use super::{ConfigError, Name};
 /// What the application may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// Use a section: from now on it can be entered here.
+    /// Use a section: from now on this node can enter it.
     Open {
         /// Which one.
         name: Name,
-        /// How it works here, if not as [`Config::section`](super::Config::section) says. What that
-        /// shares among all sections is passed over.
+        /// How it works here, if not as [`Config::section`](super::Config::section) says. The
+        /// settings that all sections share are ignored.
         config: Option<crate::Config>,
     },
-    /// Use it no more. This node goes on taking part for others. Not while it waits or is inside.
+    /// Stop using the section. This node goes on taking part for others. Refused while it waits or
+    /// is inside.
     Close(Name),
     /// Get this node into the section. [`Entered`](crate::Event::Entered) or
     /// [`Refused`](crate::Event::Refused) follows.
     Enter(Name),
     /// Leave the section.
     Exit(Name),
-    /// Do not wait for it any longer.
+    /// Do not wait for the section any longer.
     Cancel(Name),
-    /// Give back the permissions that were kept for it, see
-    /// [`Camera::kept`](crate::Camera::kept). Not while this node waits or is inside.
+    /// Give back the permissions that were kept for it, see [`Camera::kept`](crate::Camera::kept).
+    /// Refused while this node waits or is inside.
     GiveBack(Name),
     /// A new bound for the number of nodes, in all sections and in those to come, see
     /// [`Config::upper`](crate::Config::upper).
@@ -36,18 +37,18 @@ pub enum Command {
 /// What the application is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
-    /// About which section.
+    /// The section that this is about.
     pub section: Name,
-    /// What.
+    /// What happened.
     pub event: crate::Event,
 }
 
 /// Tags of the timers: each section has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timer {
-    /// Of which section.
+    /// The section whose timer this is.
     pub section: Name,
-    /// Which one.
+    /// Which timer.
     pub timer: crate::Timer,
 }
 
@@ -56,8 +57,8 @@ pub struct Timer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Counters {
-    /// Messages of sections that are not open here that were not answered, for there was no room:
-    /// their senders wait. See [`Config::passive_limit`](super::Config::passive_limit).
+    /// Messages of sections that are not open here that were not answered, because there was no
+    /// room: their senders wait. See [`Config::passive_limit`](super::Config::passive_limit).
     pub passive_refused: u64,
     /// Sections in which nothing was open that were dropped to make room.
     pub dropped: u64,
@@ -71,13 +72,13 @@ pub enum Reject {
     /// Only an open section can be used.
     #[error("section unknown: {0:?} is not open on this node: give Open first")]
     Unknown(Name),
-    /// It is open already.
+    /// The section is open already.
     #[error("the section {0:?} is open already: give Close first, to open it in another way")]
     AlreadyOpen(Name),
-    /// It is in use.
+    /// The section is in use.
     #[error("the section {0:?} is in use: give Exit or Cancel first")]
     InUse(Name),
-    /// Too many are open.
+    /// Too many sections are open.
     #[error("{limit} sections are there already: close one, or raise open_limit")]
     Full {
         /// How many there may be.

@@ -17,7 +17,7 @@ pub struct Sections {
     me: Member,
     config: Config,
     rules: Rules,
-    /// What was told of others, for sections that are made later.
+    /// What was told of other nodes, for sections that are made later.
     peers: Peers,
     sections: BTreeMap<Name, Section>,
     remains: Remains,
@@ -27,12 +27,12 @@ pub struct Sections {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Section {
     camera: Nested<Camera>,
-    /// Whether it can be entered here, or this node only takes part for others.
+    /// Whether this node can enter the section, or only takes part in it for others.
     is_open: bool,
 }
 
 impl Sections {
-    /// A node that knows nobody yet, with no section open; the host tells it [`Delta`]s.
+    /// A node that knows no other yet, with no section open; the host tells it [`Delta`]s.
     ///
     /// `me` must be a life that never took part before: what a former life promised is forgotten.
     ///
@@ -56,7 +56,7 @@ impl Sections {
         }
     }
 
-    /// Who this is.
+    /// The member that this node is.
     #[must_use]
     pub const fn me(&self) -> Member {
         self.me
@@ -87,7 +87,8 @@ impl Sections {
             .map(|(&name, it)| (name, it.camera.machine()))
     }
 
-    /// The sections in which this node waits or is inside: to be left before the node is.
+    /// The sections in which this node waits or is inside: to be left before the node leaves the
+    /// mesh.
     pub fn in_use(&self) -> impl Iterator<Item = Name> + '_ {
         self.iter()
             .filter(|(_, camera)| camera.stage != Stage::Idle)
@@ -100,8 +101,8 @@ impl Sections {
         self.counters.0
     }
 
-    /// Makes a section one that can be entered here. Takes O(members) when this node took no part
-    /// in it yet.
+    /// Opens a section, so that this node can enter it. Takes O(members) when this node took no
+    /// part in it yet.
     ///
     /// # Errors
     /// [`Reject::AlreadyOpen`], [`Reject::Full`], [`Reject::Config`].
@@ -139,7 +140,7 @@ impl Sections {
         Ok(())
     }
 
-    /// Makes a section one in which this node only takes part for others.
+    /// Closes a section, so that this node only takes part in it for others.
     ///
     /// # Errors
     /// [`Reject::Unknown`], [`Reject::InUse`].
@@ -178,7 +179,7 @@ impl Sections {
         section.filter(|it| it.is_open).ok_or(Reject::Unknown(name))
     }
 
-    /// Opens or closes a section that is there, with these settings from now on.
+    /// Opens or closes a section that this node has, with these settings from now on.
     fn turn(
         &mut self,
         name: Name,
@@ -220,8 +221,8 @@ impl Sections {
         Ok(())
     }
 
-    /// Remembers a delta for sections that are made later. Nothing is open here, so any node may be
-    /// forgotten that is not on the list.
+    /// Remembers a delta for sections that are made later. Nothing is open here, so any node that
+    /// is not on the list may be forgotten.
     fn note(&mut self, delta: Delta) -> Result<(), Full> {
         let member = delta.member();
         if matches!(delta, Delta::Suspected(_)) {
@@ -236,7 +237,7 @@ impl Sections {
         }
     }
 
-    /// Tells all sections what none of them refuses.
+    /// Gives all sections an input that none of them refuses.
     fn tell_all(&mut self, input: &Input<Camera>, cx: &mut Context<'_, Self>) {
         for (&name, section) in &mut self.sections {
             let taken = step(&mut section.camera, name, input.clone(), cx);
@@ -264,7 +265,7 @@ impl Sections {
         let victim = if is_full { self.victim() } else { None };
         let is_kept = !is_full || victim.is_some();
         if !is_kept && !leaves_it_vacant(&message) {
-            // To say OK and not to remember it would be wrong. Who asks asks again.
+            // To say OK and not to remember it would be wrong. A node that asks will ask again.
             self.counters.passive_refused += 1;
             return Ok(());
         }
@@ -279,7 +280,8 @@ impl Sections {
         Ok(())
     }
 
-    /// A section that knows who is here and begins with what others left. It has heard `first`.
+    /// A section that knows which nodes are here and begins with what dropped sections left. It has
+    /// heard `first`.
     fn make(
         &self,
         name: Name,
@@ -293,7 +295,7 @@ impl Sections {
             for delta in self.peers.told() {
                 camera.handle(Input::Membership(delta), cx)?;
             }
-            // Only now: a floor is told to those who join, and these were here before.
+            // Only now: a floor is told to nodes that join, and these nodes were here before.
             self.remains.pass_on(camera);
             match first {
                 Some((from, message)) => camera.handle(Input::Message { from, message }, cx),

@@ -1,4 +1,4 @@
-//! What travels; nothing else does.
+//! The messages. Nothing else travels between nodes.
 
 use super::Name;
 
@@ -10,9 +10,9 @@ pub const KIND: u8 = 3;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Message {
-    /// Which one.
+    /// Which section.
     pub section: Name,
-    /// What is said there.
+    /// What is said in that section.
     pub message: crate::Message,
 }
 

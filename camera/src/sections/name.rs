@@ -1,4 +1,4 @@
-//! What sections are called.
+//! The names of sections.
 
 use core::fmt;
 use core::str::{self, FromStr};
@@ -78,12 +78,12 @@ impl fmt::Display for Name {
 
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Quoted: a name from a peer may hold anything.
+        // Quoted: a name from a peer may hold any characters.
         fmt::Debug::fmt(self.as_str(), f)
     }
 }
 
-/// A string that is no name.
+/// A string that is not a valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error(
     "the name has {len} bytes: give a section 1 to {} bytes of UTF-8",
@@ -111,7 +111,7 @@ mod wire {
 
     impl<'de> Deserialize<'de> for Name {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            // Read in place: a length that a frame only claims reserves nothing.
+            // Read in place: a length that a frame only claims reserves no memory.
             deserializer.deserialize_str(Read)
         }
     }

@@ -3,9 +3,9 @@
 use crate::machine::Camera;
 use crate::{Message, Token};
 
-/// What is kept of all sections that were dropped, in three numbers. A section that is made later
-/// begins with them, whichever it is: so its tokens are above all that its former state knew of,
-/// and no number of a request of ours ever comes twice.
+/// What is kept of all sections that were dropped, in three numbers. Every section that is made
+/// later begins with them. So its tokens are above all that its former state knew of, and no number
+/// of a request of ours ever comes twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) struct Remains {
     /// The highest token that may have been used in any of them.
@@ -13,7 +13,8 @@ pub(super) struct Remains {
     /// The highest number of a request of ours in any of them.
     issued: u64,
     /// The highest number that a token of ours might have had in any of them. Others may still name
-    /// us as a rival up to it, and a RELEASE or an abstention has to say that this is over.
+    /// us as a rival up to that number, and a RELEASE or an abstention has to say that this is
+    /// over.
     over: u64,
 }
 
@@ -26,7 +27,7 @@ impl Remains {
         self.over = self.over.max(camera.kept_to);
     }
 
-    /// Has a section that was just made begin with what others left.
+    /// Makes a new section begin with what dropped sections left.
     pub(super) fn pass_on(&self, camera: &mut Camera) {
         camera.floor = camera.floor.max(self.floor);
         camera.issued = camera.issued.max(self.issued);
@@ -35,32 +36,34 @@ impl Remains {
     }
 }
 
-/// Whether nothing is open in this section: nobody has our OK, waits for it, or is asked for one,
+/// Whether nothing is open in this section: no node has our OK, waits for it, or is asked for one,
 /// and we stand in no tree.
 ///
-/// It is compared with a new one that was told what may be forgotten. So whatever a section may
-/// come to remember besides, it counts as open until somebody adds it here.
+/// The section is compared with a new one that was told what may be forgotten. So whatever else a
+/// section may come to remember counts as open until it is added here.
 pub(super) fn is_vacant(camera: &Camera) -> bool {
     if !camera.grants.is_empty() || !camera.deferred.is_empty() {
         return false;
     }
     let mut blank = Camera::unchecked(camera.me, camera.config, camera.rules);
-    // Every section is told who is here, and lives that were only heard of are heard of again.
+    // Every section is told which nodes are here, and lives that were only heard of are heard of
+    // again.
     blank.peers = camera.peers.clone();
-    // Numbers, which go over into what remains. Those of others order requests that are open.
+    // Numbers, which go over into what remains. Other nodes' numbers order requests that are open.
     blank.seen = camera.seen;
     blank.issued = camera.issued;
     blank.kept_to = camera.kept_to;
     blank.over = camera.over;
     blank.last = camera.last;
     blank.floor = camera.floor;
-    // Is told to those who have our OK, and nobody has.
+    // This is told to the nodes that have our OK, and no node has it.
     blank.used = camera.used;
-    // A request that comes late gets an OK once more, which its sender answers with its end.
+    // A request that comes late gets an OK once more; its sender answers that with the request's
+    // end.
     blank.released = camera.released.clone();
     // A permission that is not used is as good as none.
     blank.kept = camera.kept.clone();
-    // Counts ticks.
+    // This counts ticks.
     blank.tree_rounds = camera.tree_rounds;
     blank == *camera
 }
