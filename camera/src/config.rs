@@ -121,7 +121,7 @@ impl Config {
     ///
     /// // A restart in the middle of a request is allowed for, and two devices may be away.
     /// assert_eq!(Config::for_devices(7, 1).survives(7), Some(2));
-    /// // Room for three restarts among five devices: when one is away nobody enters.
+    /// // Room for three restarts among five devices: when one is away no node enters.
     /// assert_eq!(Config::for_devices(5, 3).survives(5), Some(0));
     /// ```
     #[must_use]
@@ -129,9 +129,10 @@ impl Config {
         Self::new(devices.saturating_add(restarts))
     }
 
-    /// How many of `devices` devices may be away while the others still enter: devices - (upper / 2
-    /// + 1), with the half rounded down, for more than half of [`upper`](Self::upper) must say OK.
-    /// `None`: even all of them are too few, and no node ever enters.
+    /// How many of `devices` devices may be away while the others still enter:
+    /// devices - (upper / 2 + 1), with the half rounded down, because more than half of
+    /// [`upper`](Self::upper) must say OK. `None`: even all of them are too few, and no node ever
+    /// enters.
     #[must_use]
     pub const fn survives(&self, devices: u32) -> Option<u32> {
         devices.checked_sub(self.upper / 2 + 1)

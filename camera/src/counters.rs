@@ -11,8 +11,8 @@ pub struct Counters {
     pub stale: u64,
     /// Requests that were issued again under a higher number.
     pub issued_again: u64,
-    /// Requests of ours that went through the whole mesh.
+    /// Requests of this node that went through the whole mesh.
     pub slow: u64,
-    /// Trees of ours that were built anew, for a part was lost.
+    /// Trees of this node that were built anew, because a part was lost.
     pub rebuilt: u64,
 }

@@ -77,14 +77,14 @@ impl Camera {
         cx.event(Event::Entered(token));
     }
 
-    /// Ends the request, for too few have said OK.
+    /// Ends the request, because too few have said OK.
     fn refuse(&mut self, oks: usize, cx: &mut Context<'_, Self>) {
         let known = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let (answered, upper) = (known(oks.saturating_add(1)), known(self.upper()));
         self.end_with(Refusal::TooFew { answered, upper }, cx);
     }
 
-    /// Ends the request, for whom it has to wait for cannot be remembered.
+    /// Ends the request, because a node that it has to wait for cannot be remembered.
     pub(crate) fn refuse_for_room(&mut self, cx: &mut Context<'_, Self>) {
         self.counters.0.no_room += 1;
         let limit = self.config.peer_limit;
@@ -99,12 +99,12 @@ impl Camera {
         }
     }
 
-    /// Whether the OKs of so many others are enough.
+    /// Whether the OKs of this many others are enough.
     pub(crate) fn is_quorum(&self, others: usize) -> bool {
         self.rules.no_quorum() || others.saturating_add(1).saturating_mul(2) > self.upper()
     }
 
-    /// Whether the fast path cannot succeed when so many others can be asked.
+    /// Whether the fast path cannot succeed when this many others can be asked.
     pub(crate) fn is_too_few(&self, others: usize) -> bool {
         let is_few = if self.rules.no_quorum() {
             self.peers.listed().saturating_mul(2) <= self.upper()
@@ -130,8 +130,8 @@ impl Camera {
         }
     }
 
-    /// Somebody has used a higher token than this request may have: it gets a higher number. The
-    /// new request replaces the old one wherever it comes.
+    /// A node has used a higher token than this request may have: the request gets a higher number.
+    /// The new request replaces the old one wherever it arrives.
     fn issue_again(&mut self, floor: Token, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(old) = &self.stage else {
             return;
@@ -155,12 +155,13 @@ impl Camera {
         self.kept.retain(|_, ()| false);
         self.stage = Stage::Waiting(waiting);
         for (member, asked) in asked {
-            // Those that need not answer are asked as well: nobody may be left with the old one.
+            // Nodes that need not answer are asked as well: no node may be left with the old
+            // request.
             let optional = matches!(asked.answer, Answer::Optional { .. });
             self.ask(member, asked.rival, cx);
             if optional && let Stage::Waiting(waiting) = &mut self.stage {
                 let answer = Answer::Optional { after: None };
-                // It may not have come there.
+                // The request may not have reached that node.
                 let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
             } else {
                 self.doubt(member, cx);
@@ -186,7 +187,7 @@ impl Camera {
         self.grant_deferred(|_| true, cx);
     }
 
-    /// Says to all that our requests up to this number are over, which is the latest.
+    /// Tells all that our requests up to `number`, which is the latest, are over.
     pub(crate) fn release(&mut self, number: u64, cx: &mut Context<'_, Self>) {
         self.over = self.kept_to;
         let message = self.end_of(number);

@@ -1,4 +1,4 @@
-//! What a declared failure changes, and who was passed over.
+//! What a declared failure changes, and which nodes were passed over.
 
 use selvedge_core::{Context, Member};
 
@@ -7,7 +7,7 @@ use crate::waiting::{Answer, Asked};
 use crate::{Event, Message, Rival, Timer, Token};
 
 impl Camera {
-    /// A member was declared failed: perhaps it is.
+    /// A member was declared failed, which may be true.
     pub(crate) fn has_failed(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         self.lost(member, cx);
         if self.rules.failure_forgets() {
@@ -21,9 +21,9 @@ impl Camera {
         }
     }
 
-    /// Who was declared failed is not awaited, unless it may be inside: then its time begins.
-    /// Membership says it once, so this is asked again wherever somebody is awaited anew. Returns
-    /// whether it is awaited no longer.
+    /// A member that was declared failed is not awaited, unless it may be inside: then its takeover
+    /// time begins. Membership says it once, so this is checked again wherever a member is awaited
+    /// anew. Returns whether it is awaited no longer.
     pub(crate) fn doubt(&mut self, member: Member, cx: &mut Context<'_, Self>) -> bool {
         let ends_wait = self.rules.failure_ends_wait();
         let is_failed = self.peers.is_failed(member);
@@ -48,13 +48,13 @@ impl Camera {
                 cx.arm(Timer::Takeover(member), takeover);
                 return false;
             }
-            // Somebody has waited that long already, and has passed it over.
+            // Another node has waited that long already, and has passed it over.
         }
         let answer = Answer::Optional { after };
         waiting.set(member, Asked { answer, ..asked }).is_ok()
     }
 
-    /// Its time is over: we no longer wait for it.
+    /// The member's time is over: we no longer wait for it.
     pub(crate) fn pass_over(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let is_failed = self.peers.is_failed(member);
         let Stage::Waiting(waiting) = &mut self.stage else {
@@ -118,16 +118,16 @@ impl Camera {
             let holder = member;
             waiting.raise(Token { number, holder });
         }
-        // What it said counts on: whoever else it said OK to knows of us.
+        // What it said counts on: every other node that it said OK to knows of us.
         if asked.answer != Answer::Ok {
             waiting.remove(member);
             self.try_enter(cx);
         }
     }
 
-    /// The requests of a node that might have had a token up to `over` are over. If we waited for one
-    /// of these, nothing need come from it any more; if it is on the list, it is awaited like any
-    /// other there.
+    /// The requests of a node that might have had a token up to `over` are over. If we waited for
+    /// one of these, nothing need come from that node any more; if the node is on the list, it is
+    /// awaited like any other there.
     pub(crate) fn on_out(&mut self, member: Member, over: u64, cx: &mut Context<'_, Self>) {
         if self.rules.release_is_no_end() {
             return;
@@ -148,8 +148,8 @@ impl Camera {
         }
         // On the slow path only rivals are asked.
         if waiting.slow || !is_watched {
-            // It stays among those that were asked: what this request met is not forgotten before it
-            // ends.
+            // It stays among the nodes that were asked: what this request met is not forgotten
+            // before the request ends.
             let (answer, rival) = (Answer::Abstained { over }, None);
             let settled = Asked {
                 answer,
@@ -166,7 +166,7 @@ impl Camera {
         self.try_enter(cx);
     }
 
-    /// Somebody says that it entered past us, or this follows from what it says.
+    /// A node says that it entered past us, or this follows from what it says.
     pub(crate) fn fence(&mut self, token: Token, cx: &mut Context<'_, Self>) {
         if let Stage::Inside(inside) = &mut self.stage
             && token > inside.token
@@ -179,7 +179,7 @@ impl Camera {
         self.was_used(token);
     }
 
-    /// Somebody, perhaps we, entered with this token.
+    /// A node, perhaps this one, entered with this token.
     pub(crate) fn was_used(&mut self, token: Token) {
         self.floor = self.floor.max(token);
         if self.config.takeover.is_some() {
@@ -188,7 +188,8 @@ impl Camera {
     }
 
     /// A node that has our OK was passed over if a token was used that is higher than any it may
-    /// have. Who passed it over may have told it in vain and be gone, so whoever knows tells it.
+    /// have. The node that passed it over may have told it in vain and be gone, so every node that
+    /// knows tells it.
     pub(crate) fn tell_if_passed(&self, member: Member, cx: &mut Context<'_, Self>) {
         let (token, holder) = (self.used, member);
         let is_passed = |grant: &Grant| {

@@ -1,4 +1,4 @@
-//! Others' requests: who gets our OK, who waits for it, and when it is over.
+//! Others' requests: which nodes get our OK, which wait for it, and when a request is over.
 
 use alloc::vec::Vec;
 
@@ -22,7 +22,7 @@ pub(crate) enum Verdict {
 }
 
 impl Camera {
-    /// Somebody wants to enter.
+    /// A node wants to enter.
     pub(crate) fn asked(
         &mut self,
         from: Member,
@@ -57,7 +57,7 @@ impl Camera {
         }
     }
 
-    /// What a wish gets from us, however it came here.
+    /// What a wish to enter gets from us, whichever way it came here.
     pub(crate) fn judge(
         &mut self,
         from: Member,
@@ -104,9 +104,9 @@ impl Camera {
         Verdict::Wait
     }
 
-    /// Makes somebody wait for our OK.
+    /// Makes a node wait for our OK.
     pub(crate) fn defer(&mut self, from: Member, request: Request) {
-        // A node has one request at a time: the former one is over.
+        // A node has one request at a time: its former request is over.
         self.grants.remove(&from);
         let number = |old: &Request| old.number;
         if self.deferred.get(&from).map(number) < Some(request.number) {
@@ -114,7 +114,7 @@ impl Camera {
         }
     }
 
-    /// Says OK. `known`: what to say of others, if not what we know.
+    /// Says OK. `known`: what to say of other nodes, if not what we know.
     fn grant(
         &mut self,
         to: Member,
@@ -128,7 +128,7 @@ impl Camera {
         if in_tree && !direct && self.rules.late_caching() {
             self.deferred.remove(&to);
         } else if !self.remember(to, request, cx) {
-            // Without remembering it we must not say it. It will ask again.
+            // Without remembering the OK we must not say it. The node will ask again.
             return;
         }
         if direct {
@@ -140,7 +140,7 @@ impl Camera {
         }
     }
 
-    /// Remembers that somebody has our OK. False if there is no room.
+    /// Remembers that a node has our OK. False if there is no room.
     pub(crate) fn remember(
         &mut self,
         to: Member,
@@ -165,8 +165,8 @@ impl Camera {
         true
     }
 
-    /// Lets those go first who waited for us and whose token is in `which`, lowest first. Each is
-    /// told of those before it.
+    /// Lets nodes go first that waited for us and whose token is in `which`, lowest token first.
+    /// Each is told of those before it.
     pub(crate) fn grant_deferred(
         &mut self,
         which: impl Fn(Token) -> bool,
@@ -188,7 +188,7 @@ impl Camera {
         }
     }
 
-    /// An OK that was lost, in twice as many copies as before.
+    /// Says again an OK that was lost, in twice as many copies as before.
     fn say_again(&mut self, to: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
         let Some(grant) = self.grants.get(&to).copied() else {
             return;
@@ -198,7 +198,7 @@ impl Camera {
             Some(_) => grant.copies,
         };
         if copies != grant.copies {
-            // It is there, so there is room.
+            // The entry is there already, so there is room.
             self.note(|it| it.grants.insert(to, Grant { copies, ..grant }).map(drop));
         }
         for _ in 0..copies.max(1) {

@@ -45,7 +45,7 @@
 //!   │ idle │                      │ waiting │                      │ inside │
 //!   └──────┘ <─────────────────── └─────────┘                      └────────┘
 //!      ^       Cancel, or too few                                       │
-//!      └──────────────────────── Exit: RELEASE to all, OK to who waits ─┘
+//!      └──────────────────────── Exit: RELEASE to all, OK to waiters ───┘
 //! ```
 //!
 //! # Two nodes, by hand

@@ -1,4 +1,4 @@
-//! Who is known, in which life, and what the membership service says of it.
+//! The nodes that are known, in which life, and what the membership service says of them.
 
 use alloc::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use selvedge_core::{BoundedMap, Delta, Full, Incarnation, Member, NodeId};
 /// What is known of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Peer {
-    /// Its latest life that was heard of.
+    /// The latest life that was heard of.
     incarnation: Incarnation,
     standing: Standing,
 }
@@ -31,7 +31,7 @@ enum Standing {
 pub(crate) struct Peers {
     nodes: BoundedMap<NodeId, Peer>,
     listed: usize,
-    /// The nodes of which the latest life is over, the one that ended first in front.
+    /// The nodes whose latest life is over, in the order in which they ended.
     ended: VecDeque<NodeId>,
 }
 
@@ -44,12 +44,12 @@ impl Peers {
         }
     }
 
-    /// How many are on the list.
+    /// How many members are on the list.
     pub(crate) const fn listed(&self) -> usize {
         self.listed
     }
 
-    /// Who is on the list.
+    /// The members on the list.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Member> + '_ {
         let listed = |(_, peer): &(&NodeId, &Peer)| peer.standing == Standing::Listed;
         self.nodes.iter().filter(listed).map(|(&id, peer)| Member {
@@ -80,7 +80,7 @@ impl Peers {
         self.standing(member) == Some(Standing::Failed)
     }
 
-    /// Whether this life has certainly ended: that was said of it, or a later one was heard of.
+    /// Whether this life has certainly ended: that was said of it, or a later life was heard of.
     pub(crate) fn is_over(&self, member: Member) -> bool {
         self.nodes.get(&member.id).is_some_and(|peer| {
             peer.incarnation.newer_than(member.incarnation)
@@ -88,15 +88,16 @@ impl Peers {
         })
     }
 
-    /// Whether a node can be added, or is here.
+    /// Whether a node can be added, or is here already.
     fn has_room_for(&self, member: Member) -> bool {
         self.nodes.contains(&member.id) || self.nodes.len() < self.nodes.limit()
     }
 
-    /// Sees to it that `member` finds room. Where there is none, a node is forgotten that is not
-    /// on the list and not `needed`: of those that are over the one that ended first, or else one that
-    /// was only heard of, for of one that failed membership does not tell again by itself; of these the
-    /// one with the lowest id. Returns its latest life. Takes O(n) where there is no room.
+    /// Makes room for `member`. Where there is none, this forgets a node that is not on the list
+    /// and not `needed`: the node that ended first, if one is over; or else one that was only heard
+    /// of; or else one that failed, because membership does not tell a failure again by itself. Of
+    /// the heard-of and of the failed nodes the one with the lowest id goes first. Returns the
+    /// latest life of the forgotten node. Takes O(n) where there is no room.
     ///
     /// # Errors
     /// [`Full`] when all are on the list or needed.
@@ -128,7 +129,7 @@ impl Peers {
         Ok(Some(leaves))
     }
 
-    /// Takes note of a life that is not over. Returns the former one of this node, if it has just
+    /// Takes note of a life that is not over. Returns the former life of this node, if it has just
     /// come to its end.
     ///
     /// # Errors
@@ -159,7 +160,7 @@ impl Peers {
         self.set(member, Standing::Listed)
     }
 
-    /// It was declared failed: takes it off the list and remembers that.
+    /// The life was declared failed: takes it off the list and remembers that.
     pub(crate) fn fail(&mut self, member: Member) -> Result<(), Full> {
         if self.is_over(member) {
             return Ok(());
@@ -167,7 +168,7 @@ impl Peers {
         self.set(member, Standing::Failed)
     }
 
-    /// It is certainly over.
+    /// The life is certainly over.
     pub(crate) fn end(&mut self, member: Member) -> Result<(), Full> {
         if self.is_over(member) {
             return Ok(());
@@ -227,7 +228,8 @@ mod tests {
         }
     }
 
-    /// Whoever comes back in a later life is not over any more, and those that are stay in order.
+    /// A node that comes back in a later life is not over any more, and those that are over stay in
+    /// order.
     #[test]
     fn who_ended_first_and_is_still_over_gives_way_first() {
         let mut peers = Peers::new(3);

@@ -8,18 +8,18 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Published {
-    /// A node that is learned of is asked when it is not on the membership list, asked before or
-    /// not (Algorithm 2, line 19; erratum C1).
+    /// A node that is learned of is asked when it is not on the membership list, whether it was
+    /// asked before or not (Algorithm 2, line 19; erratum C1).
     AskWhoIsNotListed,
-    /// Nobody counts how many have said OK (Algorithm 2, line 19; errata C2, C3f, C10).
+    /// The number of OKs is not counted (Algorithm 2, line 19; errata C2, C3f, C10).
     NoQuorum,
     /// A declared failure ends the wait for a node that is known to want to enter (section 4.4;
     /// erratum C2).
     FailureEndsWait,
-    /// Those who have our OK are asked only when they are on the list (Algorithm 2, line 15;
+    /// The nodes that have our OK are asked only when they are on the list (Algorithm 2, line 15;
     /// erratum C5).
     OwnOksAreNotAsked,
-    /// A declared failure removes a node from the list of those who have our OK (erratum C3a).
+    /// A declared failure removes a node from the list of those that have our OK (erratum C3a).
     FailureForgets,
     /// What is learned of a dead node after its end is taken as if it lived (errata C3b, C9).
     NoTombstones,
@@ -29,8 +29,8 @@ pub enum Published {
     OkForAnyRequest,
     /// The number of a request is the token, whatever others know of (none in the thesis).
     NumberIsToken,
-    /// The root does not look at whom others have given their OK (Algorithm 2, line 18; erratum
-    /// S1).
+    /// The root does not look at the nodes to which others have given their OK (Algorithm 2, line
+    /// 18; erratum S1).
     RootIgnoresRivals,
     /// A node in a tree remembers its OK when it passes it on, and not when it decides (unsaid in
     /// the thesis; erratum S2).
@@ -40,28 +40,28 @@ pub enum Published {
     AdoptedStaySilent,
     /// A node that fails while the tree is built is left out (section 4.4; erratum S4).
     NoRebuilding,
-    /// Not in the thesis: a declared failure removes a node from those who wait for our OK
+    /// Not in the thesis: a declared failure removes a node from those that wait for our OK
     /// (erratum C8).
     FailureForgetsDeferred,
     /// Not in the thesis: RELEASE ends every request of its sender.
     ReleaseById,
-    /// Not in the thesis: all who wait for our exit are told of the same rivals.
+    /// Not in the thesis: all nodes that wait for our exit are told of the same rivals.
     SnapshotInExit,
-    /// Not in the thesis: a request that is issued again leaves those waiting who have priority
-    /// now.
+    /// Not in the thesis: when a request is issued again, nodes that have priority now are left
+    /// waiting.
     ReissueKeepsDeferred,
-    /// Not in the thesis: whoever asks is put on the list, and only membership takes it off.
+    /// Not in the thesis: a node that asks is put on the list, and only membership takes it off.
     RequestLists,
-    /// Not in the thesis: whoever is waited for is waited for until it says OK, also when its RELEASE
-    /// came, or had come before an OK that names it (erratum L2).
+    /// Not in the thesis: a node that is waited for is waited for until it says OK, also when its
+    /// RELEASE came, or had come before an OK that names it (erratum L2).
     ReleaseIsNoEnd,
-    /// Not in the thesis, which has room for all: who had no room to say OK is not waited for when
-    /// it asks to enter later.
+    /// Not in the thesis, which has room for all: a node that had no room to say OK is not waited
+    /// for when it asks to enter later.
     LateAbstentions,
     /// Not in the thesis, which has one section: a section is dropped to make room for another one
-    /// also while somebody has our OK there.
+    /// also while a node has our OK there.
     DropWithOks,
-    /// Not in the thesis, which has one section: one that is dropped leaves nothing behind.
+    /// Not in the thesis, which has one section: a section that is dropped leaves nothing behind.
     DropWithTokens,
 }
 

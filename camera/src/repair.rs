@@ -11,7 +11,7 @@ use crate::tree::{Answered, Child, Subtree, Tree};
 use crate::{Message, Timer};
 
 impl Camera {
-    /// A node takes no part any more, or is said not to.
+    /// A node takes no part any more, or is reported so.
     pub(crate) fn lost(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let needs = |(_, tree): &(&Member, &Tree)| tree.needs(member);
         let roots: Vec<Member> = self
@@ -25,7 +25,7 @@ impl Camera {
         }
     }
 
-    /// Gives up a child, and is parent to those below it.
+    /// Gives up a child, and becomes the parent of those below it.
     fn give_up(&mut self, root: Member, child: Member, cx: &mut Context<'_, Self>) {
         let Some(tree) = self.trees.get_mut(&root) else {
             return;
@@ -108,7 +108,8 @@ impl Camera {
         }
     }
 
-    /// Asks those again of whom nothing was heard, and now and then those who have not said OK.
+    /// Asks again the children of which nothing was heard, and now and then those that have not
+    /// said OK.
     pub(crate) fn ask_trees_again(&mut self, cx: &mut Context<'_, Self>) {
         self.watches_trees = false;
         self.tree_rounds += 1;
@@ -139,7 +140,7 @@ impl Camera {
                 .map(|(member, _)| member)
                 .collect();
             for member in asked {
-                // Of who is on the list the membership service tells when it fails.
+                // If a child is on the list, the membership service tells when it fails.
                 let is_watched = self.peers.is_listed(member);
                 if patience > 0 && !is_watched && tree.ask_again(member) > patience {
                     silent.push((root, member));

@@ -1,4 +1,4 @@
-//! Our own request: whom it asks, and what it hears.
+//! This node's own request: which nodes it asks, and what it hears.
 
 use selvedge_core::{Context, Member};
 
@@ -6,7 +6,7 @@ use crate::machine::{Camera, Stage};
 use crate::waiting::{Answer, Asked, Waiting};
 use crate::{Event, Message, Rival, Timer, Token};
 
-/// Who waits for no more than so many is among the next.
+/// A node that waits for no more than this many others is among the next.
 const FEW: usize = 4;
 
 /// An OK without its list.
@@ -26,7 +26,7 @@ impl Camera {
         let number = heard_of.max(self.issued).saturating_add(1);
         if !self.config.keep || number > self.kept_to || self.over >= self.kept_to {
             self.kept.retain(|_, ()| false);
-            // By it others tell this request from those that are over.
+            // By this number others tell this request from those that are over.
             let up_to = number.saturating_add(self.config.slack.into());
             let above = self.over.saturating_add(1);
             self.kept_to = self.kept_to.max(up_to).max(above);
@@ -34,7 +34,7 @@ impl Camera {
         self.issued = number;
         let up_to = self.kept_to;
         let holder = self.me;
-        // Everyone on the list, and everyone who may be inside for all we know.
+        // All nodes on the list, and all nodes that may be inside for all we know.
         let limit = (self.config.peer_limit as usize).saturating_mul(2);
         let waiting = Waiting::new(Token { number, holder }, up_to, limit);
         self.stage = Stage::Waiting(waiting);
@@ -82,7 +82,7 @@ impl Camera {
             copies: 0,
         };
         if waiting.set(member, asked).is_err() {
-            // It cannot be waited for, so we cannot enter: give up rather than be wrong.
+            // We cannot wait for that node, so we cannot enter: give up rather than be wrong.
             self.refuse_for_room(cx);
             return;
         }
@@ -104,7 +104,7 @@ impl Camera {
         cx.send(to, Message::Request { request, after });
     }
 
-    /// Somebody else may be inside, or wants to enter: its OK is needed, and no suspicion replaces
+    /// Another node may be inside, or wants to enter: its OK is needed, and no suspicion replaces
     /// it.
     pub(crate) fn mind(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
@@ -162,7 +162,7 @@ impl Camera {
         }
     }
 
-    /// Who has our OK now may enter before us: an OK of theirs from before does not count.
+    /// A node that has our OK now may enter before us: an earlier OK of that node does not count.
     pub(crate) fn ask_anew(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
             return;
@@ -179,7 +179,7 @@ impl Camera {
             };
             let _is_there = waiting.set(member, asked).is_ok();
             self.send_request(member, None, cx);
-            // It is a rival, and stays awaited.
+            // That node is a rival, and stays awaited.
             self.doubt(member, cx);
         }
     }
@@ -194,7 +194,8 @@ impl Camera {
     ) {
         if permit.life != self.me.incarnation.0 && !self.rules.one_life() {
             self.counters.0.stale += 1;
-            // It does not know that the life which asked is over. Of ours nothing is.
+            // The sender does not know that the life which asked is over. Of this life no request
+            // is over.
             cx.send(from, self.end_of(0));
             return;
         }
@@ -205,8 +206,9 @@ impl Camera {
         };
         if current != Some(permit.number) && !self.rules.ok_for_any_request() {
             self.counters.0.stale += 1;
-            // It does not know that this request is over. While permissions are kept none is: two
-            // nodes may keep one from the same third, and each has to know of the other.
+            // The sender does not know that this request is over. While permissions are kept none
+            // is over: two nodes may keep one from the same third node, and each has to know of the
+            // other.
             if permit.number <= self.issued && self.kept.is_empty() {
                 cx.send(from, self.end_of(permit.number));
             }
@@ -235,7 +237,7 @@ impl Camera {
         };
         let token = waiting.token;
         waiting.raise(permit.floor);
-        // It is complete when all whom it names are awaited, and not before.
+        // The answer is complete when all nodes that it names are awaited, and not before.
         for &rival in rivals {
             self.heard_of(rival, cx);
         }
@@ -260,7 +262,7 @@ impl Camera {
         self.try_enter(cx);
     }
 
-    /// Whether a part of somebody's list is here, and not all of it.
+    /// Whether a part of a node's list is here, and not all of it.
     #[cfg(feature = "check")]
     pub(crate) fn has_part(&self) -> bool {
         let Stage::Waiting(waiting) = &self.stage else {
@@ -270,14 +272,14 @@ impl Camera {
         waiting.iter().any(|(_, asked)| is_part(asked))
     }
 
-    /// Somebody gave this rival its OK.
+    /// Another node gave this rival its OK.
     pub(crate) fn heard_of(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
         let member = rival.member;
         if member.id == self.me.id {
             return;
         }
         if self.is_past(rival) {
-            // Whoever names it had not heard of that yet.
+            // The node that names the rival had not heard of that yet.
             return;
         }
         if self.peers.is_over(member) {
@@ -302,7 +304,7 @@ impl Camera {
         self.meet(member, cx);
     }
 
-    /// It has our request, and we have to wait.
+    /// A node has our request, and we have to wait.
     pub(crate) fn is_heard(&mut self, from: Member, number: u64) {
         if let Stage::Waiting(waiting) = &mut self.stage
             && waiting.token.number == number
@@ -317,8 +319,8 @@ impl Camera {
         }
     }
 
-    /// Answers are overdue: asks again who has not been heard of, and now and then who said that
-    /// we have to wait, for its OK may have been lost.
+    /// Answers are overdue: asks again the nodes of which nothing was heard, and now and then those
+    /// that said that we have to wait, because their OK may have been lost.
     pub(crate) fn ask_again(&mut self, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
             return;
@@ -339,7 +341,7 @@ impl Camera {
         } else {
             waiting.awaited()
         };
-        // We are among the next: an OK that was lost holds up everyone.
+        // We are among the next: an OK that was lost holds up every node.
         let asks_all = asks_all || awaited <= FEW;
         let is_due = |(_, asked): &(Member, Asked)| {
             matches!(asked.answer, Answer::Awaited { .. })

@@ -16,13 +16,13 @@ pub(crate) struct Abstention {
 }
 
 impl Camera {
-    /// Sees to it that a node can be remembered. Where the limit is reached, one is forgotten of
+    /// Makes sure that a node can be remembered. Where the limit is reached, this forgets a node of
     /// which nothing is open here: one that is over, or else one that is not on the list. False
     /// where there is none.
     ///
-    /// What is lost of it is that its late messages are late: they are taken for news, as from a
-    /// node that was never heard of. That may cost waiting, until its end is told again, and breaks
-    /// nothing.
+    /// What is lost with the forgotten node is that its late messages are known to be late: they
+    /// are taken for news, as from a node that was never heard of. That may cost waiting, until its
+    /// end is told again, and breaks nothing.
     pub(crate) fn make_room_for(&mut self, member: Member) -> bool {
         let is_needed = |it: Member| {
             let is_asked = match &self.stage {
@@ -48,12 +48,13 @@ impl Camera {
         }
     }
 
-    /// Somebody wants to enter and cannot be remembered. Whoever has our OK must be, so it gets
-    /// none; but it need not wait for us longer than until our own requests are over.
+    /// A node wants to enter and cannot be remembered. A node that has our OK must be remembered,
+    /// so this one gets none; but it need not wait for us longer than until our own requests are
+    /// over.
     ///
-    /// The answer says so of all that were made so far, by the highest token that they might have
-    /// had. One that is made later has a higher one. So an answer that comes late, when we want to
-    /// enter again, is known for what it is, and nothing need be remembered here.
+    /// The answer says this of all our requests that were made so far, by the highest token that
+    /// they might have had. A request that is made later has a higher one. So an answer that comes
+    /// late, when we want to enter again, is known to be late, and nothing need be remembered here.
     pub(crate) fn abstain(&mut self, from: Member, request: Request, cx: &mut Context<'_, Self>) {
         let Request { number, last, .. } = request;
         self.seen = self.seen.max(number);
@@ -72,7 +73,7 @@ impl Camera {
             return;
         }
         if self.is_waiting() {
-            // It goes first, and we could not wait for it.
+            // That node goes first, and we could not wait for it.
             self.refuse_for_room(cx);
         }
         self.kept.retain(|_, ()| false);
@@ -122,7 +123,7 @@ impl Camera {
         self.try_enter(cx);
     }
 
-    /// Whether somebody had no room to say OK to the request that waits.
+    /// Whether a node had no room to say OK to the request that waits.
     #[cfg(feature = "check")]
     pub(crate) fn has_abstention(&self) -> bool {
         let Stage::Waiting(waiting) = &self.stage else {
@@ -133,7 +134,8 @@ impl Camera {
             .any(|(_, asked)| matches!(asked.answer, Answer::Abstained { .. }))
     }
 
-    /// Whether all of these can be waited for. Who is awaited already, or over, takes no room.
+    /// Whether all of these can be waited for. A node that is awaited already, or over, takes no
+    /// room.
     pub(crate) fn has_room_for_all(&self, rivals: &[Rival]) -> bool {
         let Stage::Waiting(waiting) = &self.stage else {
             return true;

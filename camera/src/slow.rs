@@ -2,7 +2,7 @@
 //! OKs that come back along the tree (thesis, section 4.4, Algorithm 3).
 //!
 //! A parent asks until it has an answer, so nothing else need be acknowledged. Each OK counts once:
-//! a node tells one parent only unless it is asked, and what comes from a child that was given up
+//! a node tells only one parent unless it is asked, and what comes from a child that was given up
 //! is not taken.
 
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ use crate::message::{RIVAL_MAX_LEN, Rivals, UP_MAX_LEN, branches_len};
 use crate::tree::{Answered, Child, Subtree, Told, Tree};
 use crate::{Event, Message, Request, Rival, Token, TreeId};
 
-/// What a child says of all in its part of the tree, without the list.
+/// What a child says of all nodes in its part of the tree, without the list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sum {
     pub(crate) oks: u32,
@@ -26,15 +26,15 @@ pub(crate) struct Sum {
 
 /// Root: its own tree.
 impl Camera {
-    /// The request goes on through the mesh. What others have said so far does not count, for they
-    /// say it again in the tree; but those who may be inside still have to say OK themselves.
+    /// The request goes on through the mesh. What others have said so far does not count, because
+    /// they say it again in the tree; but nodes that may be inside still have to say OK themselves.
     pub(crate) fn go_slow(&mut self, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
             return;
         };
         waiting.go_slow();
-        // Whose OK was kept has not heard of this request, and may go before it. In the tree it need
-        // not be.
+        // A node whose OK was kept has not heard of this request, and may go before it. It need not
+        // be in the tree.
         let kept: Vec<Member> = self.kept.iter().map(|(&member, ())| member).collect();
         self.kept.retain(|_, ()| false);
         for member in kept {
@@ -71,7 +71,7 @@ impl Camera {
         }
     }
 
-    /// Somebody works on a tree of ours that is not there any more.
+    /// A node works on a tree of ours that is not there any more.
     fn is_over(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
         self.counters.0.stale += 1;
         let is_open = match &self.stage {
@@ -143,7 +143,7 @@ impl Camera {
         let root = tree.root;
         let others = self.trees.len() - usize::from(self.trees.contains(&self.me));
         let is_full = others >= self.config.tree_limit.into() && !self.trees.contains(&root);
-        // A list that never gets on would be asked for without end.
+        // A list that makes no progress would be asked for without end.
         let is_mute = self.config.list_budget(UP_MAX_LEN) < RIVAL_MAX_LEN;
         if root.id == self.me.id || !self.meet(root, cx) || is_full || is_mute {
             self.counters.0.no_room += u64::from(is_full);
@@ -195,7 +195,7 @@ impl Camera {
         let Some(ours) = self.trees.get_mut(&tree.root) else {
             return;
         };
-        // Whoever has said more took part, and this was sent before.
+        // A node that has said more took part, and sent this message before.
         if ours.id == tree && ours.child(from).map(|it| &it.answer) == Some(&Answered::No) {
             ours.remove(from);
             self.advance(tree.root, cx);
@@ -290,7 +290,8 @@ impl Camera {
         self.advance(root, cx);
     }
 
-    /// A rival that the root must hear of. Of one that is over it need know the token alone.
+    /// Notes a rival that the root must hear of. Of a rival that is over the root need know the
+    /// token alone.
     fn pass_on(&mut self, root: Member, rival: Rival) {
         if self.is_past(rival) {
             return;
@@ -309,7 +310,7 @@ impl Camera {
         }
     }
 
-    /// Somebody speaks of a tree that we do not have, or have no more.
+    /// A node speaks of a tree that we do not have, or have no more.
     fn forgotten(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
         if tree.root == self.me {
             self.is_over(from, tree, cx);
@@ -415,7 +416,7 @@ impl Camera {
         let mut all = all.into_iter().peekable();
         while let Some(rival) = all.next() {
             if all.peek().is_some_and(|next| next.member == rival.member) {
-                // The one with the higher number says it all.
+                // The entry with the higher number covers both.
                 continue;
             }
             let Some(left) = room.checked_sub(rival.encoded_len()) else {

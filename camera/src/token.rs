@@ -20,6 +20,6 @@ use selvedge_core::Member;
 pub struct Token {
     /// From 1; 0 stands for "none yet".
     pub number: u64,
-    /// Who enters with it.
+    /// The node that enters with it.
     pub holder: Member,
 }

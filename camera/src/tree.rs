@@ -1,5 +1,5 @@
-//! The slow path's tree, as one node in it sees it: who asked it, whom it asked, and what came
-//! back.
+//! The slow path's tree, as one node in it sees it: the node that asked it, the nodes that it
+//! asked, and what came back.
 
 use alloc::vec::Vec;
 
@@ -15,7 +15,7 @@ pub(crate) struct Tree {
     pub(crate) id: TreeId,
     /// The root's wish.
     pub(crate) request: Request,
-    /// Whom to tell; nobody, if this node is the root.
+    /// The node to tell; none, if this node is the root.
     pub(crate) parent: Option<Member>,
     /// Whether this node has said OK itself.
     pub(crate) agreed: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Tree {
     pub(crate) broken: bool,
     /// The highest token that was used, as far as those below know.
     pub(crate) floor: Token,
-    /// To whom else those below have said OK, with the highest number of a token.
+    /// Other nodes to which those below have said OK, with the highest number of a token.
     pub(crate) rivals: BoundedMap<Member, u64>,
     /// How many below have said OK.
     oks: u32,
@@ -178,7 +178,7 @@ impl Tree {
         Some(before)
     }
 
-    /// All in the part below `member` have said OK, so many.
+    /// All in the part below `member` have said OK; `oks` of them count.
     pub(crate) fn complete(&mut self, member: Member, oks: u32) {
         let child = Child::new(Answered::Up);
         if self.set(member, child).is_ok() {
@@ -195,7 +195,7 @@ impl Tree {
         child.unanswered
     }
 
-    /// Whether the root can be told of all of these: those of whom it will be take no room.
+    /// Whether the root can be told of all of these. Those that it is told of already take no room.
     pub(crate) fn has_room_for_all(&self, rivals: &[Rival]) -> bool {
         let is_new = |it: &&Rival| it.member != self.id.root && !self.rivals.contains(&it.member);
         let room = self.rivals.limit().saturating_sub(self.rivals.len());
@@ -209,8 +209,8 @@ impl Tree {
         self.rivals.insert(rival.member, up_to).map(drop)
     }
 
-    /// Who is below, in the order of a walk, to this depth or to where all are known. Takes O(all
-    /// that is known).
+    /// The nodes below, in the order of a walk, to this depth or to where all are known. Takes
+    /// O(all that is known).
     pub(crate) fn topology(&self, depth: u8) -> Subtree {
         let mut all = Subtree {
             levels: depth,
@@ -227,7 +227,7 @@ impl Tree {
                 all.branches.extend(deeper);
             }
         }
-        // What is deeper and known in part is no walk to who hears it.
+        // What is deeper and known only in part is not a walk to the node that hears it.
         all.cut(all.levels);
         all
     }

@@ -8,10 +8,10 @@ use crate::{Request, Token};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Asked {
     pub(crate) answer: Answer,
-    /// The highest number of a token that it may have, when it is known to want to enter or to be
-    /// inside.
+    /// The highest number of a token that the node may have, when it is known to want to enter or
+    /// to be inside.
     pub(crate) rival: Option<u64>,
-    /// Whether it said that it has the request and that we have to wait.
+    /// Whether the node said that it has the request and that we have to wait.
     pub(crate) heard: bool,
     /// How many copies of the request were sent again, since it was last heard.
     pub(crate) copies: u8,
@@ -22,16 +22,16 @@ pub(crate) struct Asked {
 pub(crate) enum Answer {
     /// Awaited: all of its list behind this member.
     Awaited { after: Option<Member> },
-    /// No longer awaited, for it was declared failed. It still counts if it comes.
+    /// No longer awaited, because it was declared failed. It still counts if it comes.
     Optional { after: Option<Member> },
-    /// It is all here.
+    /// The whole answer is here.
     Ok,
     /// It has no room to say OK, and its requests with tokens up to this number are over.
     Abstained { over: u64 },
 }
 
 impl Answer {
-    /// Whether nothing more has to come from who may enter with this number.
+    /// Whether nothing more has to come from a node that may enter with this number.
     pub(crate) const fn is_settled(self, up_to: u64) -> bool {
         match self {
             Self::Awaited { .. } | Self::Optional { .. } => false,
@@ -41,18 +41,18 @@ impl Answer {
     }
 }
 
-/// Whom a request waits for. Each operation takes O(log n).
+/// The nodes that a request waits for. Each operation takes O(log n).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Waiting {
-    /// Number of the request, and ours.
+    /// The number of the request, and this node.
     pub(crate) token: Token,
     /// The highest number of a token that it may enter with.
     pub(crate) up_to: u64,
-    /// The highest token that was used, as far as those who answered know.
+    /// The highest token that was used, as far as the nodes that answered know.
     pub(crate) floor: Token,
     /// Whether it goes through the whole mesh.
     pub(crate) slow: bool,
-    /// How often it was sent again, since it last was to all.
+    /// How often it was sent again, since it last was sent to all.
     pub(crate) again: u64,
     asked: BoundedMap<Member, Asked>,
     awaited: usize,
@@ -87,7 +87,7 @@ impl Waiting {
         }
     }
 
-    /// From now on only those who may be inside are awaited; the tree counts OKs.
+    /// From now on only nodes that may be inside are awaited; the tree counts OKs.
     pub(crate) fn go_slow(&mut self) {
         self.slow = true;
         self.asked.retain(|_, asked| asked.rival.is_some());
@@ -99,12 +99,12 @@ impl Waiting {
         self.oks = has(|answer| answer == Answer::Ok);
     }
 
-    /// How many have not answered and must.
+    /// How many nodes have not answered and must.
     pub(crate) const fn awaited(&self) -> usize {
         self.awaited
     }
 
-    /// How many of those that are awaited want to enter too, or may be inside.
+    /// How many of the awaited nodes want to enter too, or may be inside.
     pub(crate) const fn awaited_rivals(&self) -> usize {
         self.rivals
     }
@@ -128,7 +128,7 @@ impl Waiting {
         self.asked.get(&member).copied()
     }
 
-    /// All that were asked, in order of members.
+    /// All nodes that were asked, in order of members.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Member, Asked)> + '_ {
         self.asked.iter().map(|(&member, &asked)| (member, asked))
     }

@@ -12,10 +12,10 @@ pub(super) const MOST_NODES: u32 = 1 << 24;
 /// A probability of 1. With [`MOST_NODES`] a product fits 64 bits.
 const ONE: u64 = 1 << 39;
 
-/// Bits behind the point in [`Tally::likeliest`].
+/// Bits after the binary point in [`Tally::likeliest`].
 const POINT: u32 = 24;
 
-/// What sampling came to.
+/// The result of sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tally {
     /// How many nodes the collection began with.
@@ -56,17 +56,17 @@ impl Tally {
         (upper < MOST_NODES).then_some(upper)
     }
 
-    /// All that were met.
+    /// All nodes that were met.
     const fn least(self) -> u32 {
         let met = self.known.saturating_add(self.fresh);
         if met == 0 { 1 } else { met }
     }
 
-    /// The probability, out of [`ONE`], of fewer than our hits in as many samples among so many
-    /// nodes. At most samples times hits units of 1 / [`ONE`] too low, never too high.
+    /// The probability, out of [`ONE`], of fewer hits than in this tally in as many samples among
+    /// `nodes` nodes. At most samples times hits units of 1 / [`ONE`] too low, never too high.
     fn fewer_hits(self, nodes: u32) -> u64 {
         let nodes = u64::from(nodes).max(1);
-        // By how many hits there were so far.
+        // Indexed by the number of hits so far.
         let mut likely = vec![0_u64; self.hits as usize];
         if let Some(none) = likely.first_mut() {
             *none = ONE;
@@ -90,7 +90,7 @@ impl Tally {
     }
 }
 
-/// `bound` and its share `skew` more, rounded up.
+/// `bound` plus its share `skew`, rounded up.
 pub(super) fn widened(bound: u32, skew: Ratio) -> u32 {
     let more =
         (u64::from(bound) * u64::from(skew.numerator)).div_ceil(u64::from(skew.denominator).max(1));

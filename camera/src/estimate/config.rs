@@ -8,15 +8,15 @@ use super::bound::MOST_NODES;
 /// The settings of one node. Checked once, by [`Estimator::new`](super::Estimator::new).
 ///
 /// All but `hop_limit` and `neighbour_limit` matter only to the node that asks, so nodes of one
-/// mesh may differ; `hop_limit` should not be lower than theirs who ask.
+/// mesh may differ; `hop_limit` should not be lower than that of the nodes that ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Config {
     /// How often N may exceed the upper bound: from 1 in 100,000 to 1 in 2. Default 1 in 1,000.
     pub miss: Ratio,
-    /// How much likelier than 1 / N a node may be drawn; the upper bound is raised by this share:
-    /// 0 to 1. Default 1 in 50: more than the unevenness makes that comes of lists which miss a
-    /// quarter of 49 members at random, see the [module](super).
+    /// How much likelier than 1 / N a node may be drawn; the upper bound is raised by this share: 0
+    /// to 1. Default 1 in 50: more than the unevenness caused by lists which miss a quarter of 49
+    /// members at random, see the [module](super).
     pub skew: Ratio,
     /// After how many hits to stop, the paper's l: 1 to 255. The relative variance is about
     /// 1 / `hits`, less with long lists. Default 64: the upper bound is then about 1.1 N with
@@ -25,7 +25,7 @@ pub struct Config {
     /// After how many samples to stop in any case: from `hits` to 16,384. With an empty list about
     /// sqrt(2 hits N) are needed. Default 4,096, enough for N = 131,072.
     pub sample_limit: u16,
-    /// Whether the collection begins with the own list. Default true; the paper begins with
+    /// Whether the collection begins with this node's own list. Default true. The paper begins with
     /// nothing, and so should a node whose list was not learned from the overlay that is walked.
     pub count_known: bool,
     /// The mean number of hops of a walk, where degrees are alike: 4 to 1,024. How many it takes
@@ -35,15 +35,15 @@ pub struct Config {
     /// How many hops a walk may take: from twice the `length`. A walk with a length of 8 takes more
     /// than 23 hops once in a million times, where degrees are alike. Default 64.
     pub hop_limit: u16,
-    /// How many walks are under way at once: 1 to 64. Up to so many are wasted when an estimate
+    /// How many walks are under way at once: 1 to 64. Up to this many are wasted when an estimate
     /// ends. Default 8, as many as timers that cost nothing.
     pub at_once: u8,
     /// When a walk is started again: above the time that `length` hops and the answer usually
     /// take. An answer that comes later is still taken. Default 1 s (20 hops of 50 ms).
     pub timeout: Span,
-    /// After how many restarts in a row, no sample between them, an estimate is given up: at least
-    /// one. Default 64: with one message in ten lost a walk comes back in 4 of 10 cases, and 64 in a
-    /// row fail once in 10^14 times.
+    /// After how many restarts in a row, with no sample between them, an estimate is given up: at
+    /// least one. Default 64: with one message in ten lost a walk comes back in 4 of 10 cases, and
+    /// 64 in a row fail once in 10^14 times.
     pub patience: u16,
     /// How many neighbours are remembered: 1 to 2^20. Default 4,096.
     pub neighbour_limit: u32,

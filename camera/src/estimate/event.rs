@@ -13,7 +13,7 @@ pub enum Command {
 /// What the application is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// So many nodes there are, this one included.
+    /// There are this many nodes, this one included.
     Estimated {
         /// The likeliest number.
         nodes: u32,
@@ -36,13 +36,14 @@ pub enum Event {
 pub enum Failure {
     /// [`Config::patience`](super::Config::patience) walks in a row did not come back: the node is
     /// cut off, its list is out of date, or walks are longer than
-    /// [`Config::hop_limit`](super::Config::hop_limit) because it knows far fewer than others do.
+    /// [`Config::hop_limit`](super::Config::hop_limit) because the node knows far fewer nodes than
+    /// others do.
     Silence {
         /// How many samples were taken before.
         samples: u32,
     },
-    /// [`Config::sample_limit`](super::Config::sample_limit) samples had so few hits that 2^24 nodes
-    /// (more than any machine here remembers) are no upper bound.
+    /// [`Config::sample_limit`](super::Config::sample_limit) samples had so few hits that even 2^24
+    /// nodes (more than any machine here remembers) are no upper bound.
     Unbounded {
         /// How many samples were taken.
         samples: u32,
@@ -54,7 +55,7 @@ pub enum Failure {
 /// Tags of the timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// This one of the walks under way is overdue: 0 to
+    /// This walk of those under way is overdue: 0 to
     /// [`Config::at_once`](super::Config::at_once) - 1.
     Walk(u8),
 }
@@ -73,7 +74,7 @@ pub struct Counters {
     pub ended: u64,
     /// Walks that had taken [`Config::hop_limit`](super::Config::hop_limit) hops.
     pub capped: u64,
-    /// Answers and own walks that nobody waits for any more: second copies, and those of former
+    /// Answers and own walks that are no longer waited for: second copies, and those of former
     /// estimates or lives.
     pub stale: u64,
     /// Members that found no room among the neighbours.
@@ -86,7 +87,7 @@ pub enum Reject {
     /// One estimate at a time.
     #[error("an estimate is under way: wait for its event")]
     Busy,
-    /// There is nobody to walk to.
+    /// There is no node to walk to.
     #[error("this node knows nobody: wait for a Joined delta")]
     Alone,
     /// A peer sent what no sound peer sends; the host counts it.
@@ -100,7 +101,7 @@ pub enum Reject {
 /// What a peer did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Misbehaviour {
-    /// Two nodes have one id, or a frame of ours came back.
+    /// Two nodes have one id, or a frame of this node came back.
     #[error("node {0} has our own id: give every node its own")]
     OurId(NodeId),
     /// A walk without budget, or with more than any setting gives.

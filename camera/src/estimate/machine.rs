@@ -12,7 +12,7 @@ use super::{
     Walk,
 };
 
-/// Estimates how many nodes there are, and answers the walks of others who do. See the
+/// Estimates how many nodes there are, and answers the walks of other nodes that estimate. See the
 /// [module](super) for what it promises.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Estimator {
@@ -31,7 +31,7 @@ struct Run {
     /// All nodes that count as met, sorted: the list as it was when the estimate began, and the
     /// samples since.
     met: Vec<NodeId>,
-    /// How many there were in the beginning.
+    /// How many nodes were in it at the beginning.
     known: u32,
     hits: u32,
     fresh: u32,
@@ -43,7 +43,7 @@ struct Run {
 }
 
 impl Estimator {
-    /// A node that knows nobody yet; feed it the deltas of the membership service.
+    /// A node that knows no other yet; give it the deltas of the membership service.
     ///
     /// # Errors
     /// When the settings cannot work.
@@ -59,7 +59,7 @@ impl Estimator {
         })
     }
 
-    /// Who we are.
+    /// The member that this node is.
     #[must_use]
     pub const fn me(&self) -> Member {
         self.me
@@ -115,10 +115,10 @@ impl Estimator {
         Ok(())
     }
 
-    /// Lets a walk set out. It takes a hop at least, so it never ends in here.
+    /// Sends a walk out. It takes a hop at least, so it never ends in here.
     fn launch(&mut self, slot: u8, number: u32, cx: &mut Context<'_, Self>) {
         let degree = self.neighbours.len() as u64;
-        // Who has lost all neighbours since the estimate began waits for the timer.
+        // A node that has lost all neighbours since the estimate began waits for the timer.
         if degree > 0 {
             let walk = Walk {
                 origin: self.me,
@@ -151,14 +151,14 @@ impl Estimator {
     fn pass(&mut self, mut walk: Walk, cx: &mut Context<'_, Self>) {
         let degree = self.neighbours.len() as u64;
         let stay = stay(degree, cx);
-        // Who knows nobody keeps a walk for ever.
+        // A node that knows no other keeps a walk for ever, so the walk ends here.
         if degree == 0 || walk.budget <= stay {
             self.counters.ended += 1;
             self.answer(walk, cx);
             return;
         }
         walk.budget -= stay;
-        // Whatever a peer claims, it takes no more hops than we allow.
+        // Whatever a peer claims, the walk takes no more hops than this node allows.
         let Some(hops) = walk.hops.min(self.config.hop_limit).checked_sub(1) else {
             self.counters.capped += 1;
             return;
@@ -272,7 +272,7 @@ impl Estimator {
                 }
                 .into());
             }
-            // Nobody waits for a walk of our former life, or of a former estimate.
+            // Walks of a former life or of a former estimate are no longer waited for.
             Message::Walk(walk) if walk.origin.id == self.me.id && !self.waits_for(walk) => {
                 self.counters.stale += 1;
             }

@@ -1,4 +1,4 @@
-//! What travels.
+//! The messages.
 
 use selvedge_core::Member;
 use selvedge_core::wire::{MEMBER_MAX_LEN, member_len, varint_len};
@@ -16,7 +16,7 @@ pub const MESSAGE_MAX_LEN: usize = 1 + MEMBER_MAX_LEN + 5 + 5 + 10 + 3;
 pub enum Message {
     /// A walk arrives.
     Walk(Walk),
-    /// A walk of the receiver's ended at the sender: that is the sample.
+    /// A walk of the receiver ended at the sender: that is the sample.
     Sample {
         /// As in the walk; it is not for the receiver's later lives.
         origin: Member,
@@ -32,7 +32,7 @@ pub enum Message {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Walk {
-    /// Who started it and gets the sample.
+    /// The node that started it and gets the sample.
     pub origin: Member,
     /// The number of the estimate among those of this life of the origin.
     pub estimate: u32,

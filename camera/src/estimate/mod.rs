@@ -1,42 +1,43 @@
-//! How many nodes there are, from one that knows only part of them.
+//! How many nodes there are, estimated by a node that knows only part of them.
 //!
-//! Walks go out over the overlay (who knows whom), each ends at a node that is every node alike,
-//! and that node answers. From how often an answer comes from a node that is known already follow
-//! an estimate of the number N of nodes and an upper bound of stated confidence. The method is
-//! *Sample & Collide* of L. Massoulie, E. Le Merrer, A.-M. Kermarrec and A. Ganesh, "Peer counting
-//! and sampling in overlay networks: random walk methods" (PODC 2006), with one addition: the
-//! collection does not begin empty but with the initiator's own list.
+//! Walks go out over the overlay (which nodes know which). Each walk ends at any node with equal
+//! probability, and that node answers. An estimate of the number N of nodes, and an upper bound of
+//! stated confidence, follow from how often an answer comes from a node that is known already. The
+//! method is *Sample & Collide* of L. Massoulie, E. Le Merrer, A.-M. Kermarrec and A. Ganesh, "Peer
+//! counting and sampling in overlay networks: random walk methods" (PODC 2006), with one addition:
+//! the collection does not begin empty but with the initiator's own list.
 //!
 //! # What is promised
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | N exceeds `upper` in at most [`Config::miss`] of all estimates | N does not change meanwhile; no node is the end of a walk more often than (1 + [`Config::skew`]) / N; walks that come back end where the others do; answers come from whom they seem to come |
-//! | `nodes` is the likeliest N, with a relative variance of about 1 / [`Config::hits`] or less | the same, and nobody on the list is gone |
+//! | N exceeds `upper` in at most [`Config::miss`] of all estimates | N does not change meanwhile; no node is the end of a walk more often than (1 + [`Config::skew`]) / N; walks that come back end where the others do; answers come from the nodes from which they seem to come |
+//! | `nodes` is the likeliest N, with a relative variance of about 1 / [`Config::hits`] or less | the same, and no node on the list is gone |
 //! | an estimate ends, with a number or with a reason | timers tick (the driver's work) |
-//! | memory is bounded, whatever peers send; nothing panics | 16 bytes for each neighbour, 8 for each of them and each sample while an estimate is under way |
+//! | memory is bounded, whatever peers send; nothing panics | 16 bytes for each neighbour, 8 for each neighbour and each sample while an estimate is under way |
 //! | handling a message takes O(log n) comparisons with n known nodes and moves the ids behind a new one; the last answer O([`Config::sample_limit`] times [`Config::hits`]) at most | |
 //!
-//! What is *not* promised: a node that nobody has on its list is not counted, for no walk gets
-//! there. A part that was cut off is not counted either, nor can it be told from one that failed.
+//! *Not* promised: a node that no other has on its list is not counted, because no walk gets there.
+//! A part that was cut off is not counted either, nor can it be told from one that failed.
 //!
 //! # Walks
 //!
-//! A walk has a budget. At a node of degree d (so many neighbours) the budget falls by E / d, with
-//! E drawn anew at each stay, mean 1; where it ends, there is the sample; else it goes to one of
-//! the d neighbours, all alike. In the long run it is at each node for the same time: it comes to a
-//! node in proportion to d and stays in proportion to 1 / d. The budget is [`Config::length`]
-//! over the initiator's degree, so about `length` hops where degrees are alike.
+//! A walk has a budget. At a node of degree d (the number of its neighbours) the budget falls by
+//! E / d, with E drawn anew at each stay, mean 1. Where the budget ends, there is the sample;
+//! otherwise the walk goes to one of the d neighbours, all equally likely. In the long run it
+//! spends the same time at each node: it comes to a node in proportion to d and stays in proportion
+//! to 1 / d. The budget is [`Config::length`] over the initiator's degree, so about `length` hops
+//! where degrees are alike.
 //!
 //! In the paper E is exponential. Here it is one of eight values, the means of the eighths of that
-//! distribution, so that a checker has few outcomes to explore and nothing is a float. Where a walk
-//! is in the long run does not change by that: only the mean of E counts, and that is 1 to the
-//! digit. What changes is how fast it gets there. At a length of 8 a walk takes at least two hops, and
-//! no more than two once in 500 times; an exponential one takes two or fewer once in 73 times, and
-//! none once in 3,000. So where nearly everyone knows nearly everyone, walks come much closer to
-//! uniform at the same cost. A node whose degree is 20 %
-//! off is drawn 0.2 % more or less often than its share at a length of 8 (2 % at 5, 0.3 % at 10).
-//! Fixed-point rounding adds less than d / 2^24.
+//! distribution, so that a checker has few outcomes to explore and nothing is a float. This does
+//! not change where a walk is in the long run: only the mean of E counts, and that is exactly 1.
+//! What changes is how fast it gets there. At a length of 8 a walk takes at least two hops, and no
+//! more than two once in 500 times; an exponential one takes two or fewer once in 73 times, and
+//! none once in 3,000. So where nearly every node knows nearly every other, walks come much closer
+//! to uniform at the same cost. A node whose degree is 20 % off is drawn 0.2 % more or less often
+//! than its share at a length of 8 (2 % at 5, 0.3 % at 10). Fixed-point rounding adds less than
+//! d / 2^24.
 //!
 //! How long is long enough depends on the overlay. With second eigenvalue m of the walk from
 //! neighbour to neighbour (absolute), what a walk remembers of its start is:
@@ -51,52 +52,53 @@
 //! On a grid or a ring of near neighbours no practical length is enough, and the bound does not
 //! hold there.
 //!
-//! **Degrees** may differ, but the initiator's own sets the length: one with k times the mean degree
-//! makes walks k times too short, one with 1 / k makes them k times as long, up to
-//! [`Config::hop_limit`], where they are lost. Let a node ask that has a usual list.
+//! **Degrees** may differ, but the initiator's own degree sets the length. An initiator with k
+//! times the mean degree makes walks k times too short; one with 1 / k makes them k times as long,
+//! up to [`Config::hop_limit`], where they are lost. Choose an initiator whose list has a usual
+//! length.
 //!
 //! **Edges may go one way** (a knows b, b does not know a). Then a node is drawn in proportion to
-//! by how many it is known over how many it knows. Assumed is that the two are about equal for
-//! each node. Where lists lack a share q of the others at random, the draw is uneven with a
-//! variance of v = 2 q / ((1 - q) N), which makes N look smaller by the factor 1 / (1 + v): 0.5 % at
-//! N = 49 and q = 0.1. [`Config::skew`] is for that.
+//! the number of nodes that know it over the number that it knows. The assumption is that the two
+//! are about equal for each node. Where lists lack a share q of the others at random, the draw is
+//! uneven with a variance of v = 2 q / ((1 - q) N), which makes N look smaller by the factor
+//! 1 / (1 + v): 0.5 % at N = 49 and q = 0.1. [`Config::skew`] is for that.
 //!
 //! **Loss** ends a walk; the initiator starts it again after [`Config::timeout`]. Walks with many
 //! hops are lost more often, which matters only as far as degrees differ. A node that is hard to
-//! reach from everywhere is drawn too seldom, as one that few know.
+//! reach from everywhere is drawn too seldom, as is a node that few others know.
 //!
 //! # From samples to a bound
 //!
-//! Let the collection begin with the a nodes on the initiator's list, itself included. Each sample
-//! is a *hit* when it is in the collection, which has s nodes then, and is put there otherwise. So
-//! a hit has probability s / N, whichever nodes these are, and the likelihood of a course with u
-//! new nodes among C samples is proportional to (N - a)! / ((N - a - u)! N^C). It knows N through
-//! (a, C, u) only, so nothing that the samples tell is wasted. With a = 0 it is that of the paper.
-//! The estimate is its maximum.
+//! Let the collection begin with the a nodes on the initiator's list, itself included. A sample is
+//! a *hit* when it is in the collection, which has s nodes then; otherwise it is added. So a hit
+//! has probability s / N, whichever nodes these are, and the likelihood of a course with u new
+//! nodes among C samples is proportional to (N - a)! / ((N - a - u)! N^C). The likelihood depends
+//! on the samples through (a, C, u) only, so nothing that the samples tell is wasted. With a = 0 it
+//! is that of the paper. The estimate is its maximum.
 //!
 //! Sampling stops at [`Config::hits`] hits, or at [`Config::sample_limit`] samples. Order the
 //! possible ends by how large an N they speak for: an early last hit, a late one, the limit with
-//! many hits, the limit with few. An end is at or before the one with C samples and l hits
-//! exactly when there are at least l hits among the first C samples. That has a probability
-//! P(N) which falls with N, and which a sum of C times l terms gives. `upper` is the largest N
-//! with P(N) > `miss`. If the true N is above, then the end is one of those that together have a
-//! probability of at most `miss`; that is the promise. Rounding goes to the side of a larger bound.
+//! many hits, the limit with few. An end is at or before the one with C samples and l hits exactly
+//! when there are at least l hits among the first C samples. The probability of this, P(N), falls
+//! with N, and a sum of C times l terms gives it. `upper` is the largest N with P(N) > `miss`. If
+//! the true N is above `upper`, then the end is one of those that together have a probability of at
+//! most `miss`; that is the promise. Rounding goes to the side of a larger bound.
 //!
 //! If no node is drawn with more than (1 + x) / N, the probability of a new one in a
 //! collection of s is at least 1 - s (1 + x) / N: as if there were N / (1 + x) nodes, drawn alike.
 //! So `upper` is then multiplied by 1 + `skew`. (That needs the likeliest node; in the
 //! mean over courses the variance of the draw counts, which is far less.)
 //!
-//! Members on the list that are gone make both numbers larger, by the share of them. So do nodes
-//! that go after they were drawn. Nodes that come during an estimate count in part.
+//! Members on the list that are gone make both numbers larger, by their share of the list. So do
+//! nodes that go after they were drawn. Nodes that come during an estimate count in part.
 //!
-//! The estimate falls short of N by 1.3 % in the mean at N = 49, 0.2 % at N = 256 (computed for
-//! 64 hits and lists of nine tenths): it is the likeliest number, not an unbiased one.
+//! The estimate falls short of N by 1.3 % in the mean at N = 49, 0.2 % at N = 256 (computed for 64
+//! hits and lists of nine tenths): it is the likeliest number, not an unbiased one.
 //!
 //! # What it costs
 //!
-//! With the default settings and hops of 1 to 5 ms, as `tests/estimate` measures. Messages
-//! are those of walks and answers, walks that were under way in the end included.
+//! With the default settings and hops of 1 to 5 ms, as `tests/estimate` measures. Messages are
+//! those of walks and answers; walks that were under way at the end are included.
 //!
 //! | lists | N | samples | messages | time | relative error | mean `upper` |
 //! |---|---|---|---|---|---|---|
@@ -106,16 +108,17 @@
 //! | a tenth missing, [`Config::count_known`] off | 49 / 256 | 107 / 205 | 990 / 1,870 | 0.4 / 0.7 s | 6 % / 10 % | 1.31 N / 1.44 N |
 //!
 //! Under loss the time is that of [`Config::timeout`], which is generous for such hops. Doubled
-//! messages double walks, each of which goes on: with 10 % doubled it takes 1.6 times as many.
+//! messages double walks, and each of the two goes on: with 10 % doubled, an estimate takes 1.6
+//! times as many messages.
 //!
 //! # Why not a Random Tour
 //!
 //! The paper's other method sends one walk until it returns, which takes about N messages in a
-//! dense overlay and gives N with a relative variance of about 1: for 1 / 64 it takes 64 N messages,
-//! 16,000 at N = 256. This one takes 600 with complete lists, and about 9 sqrt(128 N) when the
-//! list is next to empty. Above all, a tour that loses one message in twenty returns only
-//! if it is short, and short tours say that N is small: with 5 % loss no tour of 256 hops
-//! returns, and no upper bound follows from those that do. A walk here has 9 messages whatever
+//! dense overlay and gives N with a relative variance of about 1. For a variance of 1 / 64 it takes
+//! 64 N messages, 16,000 at N = 256. Sample & Collide takes 600 with complete lists, and about
+//! 9 sqrt(128 N) when the list is next to empty. Above all, a tour that loses one message in twenty
+//! returns only if it is short, and short tours say that N is small: with 5 % loss no tour of 256
+//! hops returns, and no upper bound follows from those that do. A walk here has 9 messages whatever
 //! N is, and where it ends has nothing to do with how long it is.
 //!
 //! # Use
@@ -164,15 +167,16 @@
 //!
 //! # From an estimate to the bound of every section
 //!
-//! A host that does not know how many nodes there are estimates now and then, and gives the upper
-//! bound to [`Sections`](crate::sections::Sections), which holds all its sections to it. Three rules
-//! keep that safe:
+//! A host that does not know how many nodes there are makes an estimate now and then, and gives the
+//! upper bound to [`Sections`](crate::sections::Sections), which applies it to all its sections.
+//! Three rules keep that safe:
 //!
 //! - begin with a bound that is not too low, for instance the number of devices that were bought:
 //!   the first request may come before the first estimate;
-//! - add the lives that may be present besides: one for each node that restarts at the same time;
+//! - add the lives that may also be present: one for each node that restarts at the same time;
 //! - only raise it. An estimate that is made across a partition does not count the nodes behind it,
-//!   and with a bound of so few both parts would let somebody in. To lower it is for an operator.
+//!   and with such a low bound both parts would let a node in. Lowering the bound is for an
+//!   operator.
 //!
 //! ```
 //! use selvedge_camera::{estimate, sections};

@@ -1,4 +1,4 @@
-//! Who is one hop away on the overlay: the members on our list.
+//! The nodes that are one hop away on the overlay: the members on this node's list.
 
 use alloc::vec::Vec;
 

@@ -7,7 +7,7 @@ use selvedge_core::{Context, Machine};
 /// rounded so that their sum is 8 * 256: only a mean of exactly 1 makes all nodes alike.
 const STAYS: [u64; 8] = [17, 53, 96, 148, 213, 299, 434, 788];
 
-/// Bits behind the point: of a budget, and of [`STAYS`].
+/// Bits after the binary point: of a budget, and of [`STAYS`].
 const BUDGET_BITS: u32 = 32;
 const STAY_BITS: u32 = 8;
 
@@ -19,7 +19,8 @@ pub(super) fn budget(length: u16, degree: u64) -> u64 {
     ((u64::from(length) << BUDGET_BITS) / degree.max(1)).max(1)
 }
 
-/// What one stay at a node of this degree takes of a budget, drawn from eight values alike likely.
+/// What one stay at a node of this degree takes of a budget, drawn from eight equally likely
+/// values.
 pub(super) fn stay<M: Machine>(degree: u64, cx: &mut Context<'_, M>) -> u64 {
     let drawn = usize::try_from(cx.below(STAYS.len() as u64)).unwrap_or(0);
     let stay = STAYS.get(drawn).copied().unwrap_or(1 << STAY_BITS);

@@ -100,8 +100,9 @@ impl<T: Copy, R> Keeper<T, R> {
     /// The node is inside, and `token` fences this entry. The user that has waited longest has its
     /// turn. When no user waits any more, the next wish is Exit.
     ///
-    /// # Errors When no Enter is pending. Nothing changed: the machine is inside, and nothing will
-    /// ask it to exit.
+    /// # Errors
+    /// When no Enter is pending. Nothing changed: the machine is inside, and nothing will ask it to
+    /// exit.
     pub fn entered(&mut self, token: T) -> Result<(), OutOfTurn> {
         self.shared.change(|state| state.entered(token))
     }
