@@ -1,4 +1,4 @@
-//! What can be set, with units, ranges and where the values come from.
+//! The settings, with units, ranges and the origin of the values.
 
 use selvedge_core::Span;
 use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};

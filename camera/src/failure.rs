@@ -48,7 +48,7 @@ impl Camera {
                 cx.arm(Timer::Takeover(member), takeover);
                 return false;
             }
-            // Another node has waited that long already, and has passed it over.
+            // A node has waited that long already, and has passed it over.
         }
         let answer = Answer::Optional { after };
         waiting.set(member, Asked { answer, ..asked }).is_ok()

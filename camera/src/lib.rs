@@ -3,7 +3,7 @@
 //!
 //! A node that wants to enter asks every node that it knows, and enters when they have said OK. A
 //! node that says OK names the nodes to which it said OK before. So two nodes that do not know each
-//! other are introduced by a common acquaintance (the algorithm of Ricart and Agrawala, extended in
+//! other are introduced by a node that both know (the algorithm of Ricart and Agrawala, extended in
 //! the thesis "Camera: Churn-tolerant mutual exclusion for the edge" by A. Khinvasara, 2023). The
 //! thesis' algorithm breaks under false suspicions, restarts and changing lists. The rules here do
 //! not, and each entry also has a fencing token. `docs/errata.md` says what differs and why.

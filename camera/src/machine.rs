@@ -186,7 +186,7 @@ impl Camera {
 
     /// The members whose OK this node still needs, in order. Empty when it does not wait.
     /// Membership may never have told of a member here, or what it told was forgotten
-    /// ([`Config::peer_limit`]). So a host looks now and then, for example at each
+    /// ([`Config::peer_limit`]). So a host looks up now and then, for example at each
     /// [`Timer::Resend`] and [`Timer::Refresh`], what membership has of these members and of those
     /// in [`granted`](Self::granted). If a member is over, the host tells its end again,
     /// [`Delta::Left`] or [`Delta::Confirmed`]; if it failed, [`Delta::Failed`]. If it is neither

@@ -1,5 +1,5 @@
-//! Rules that do not hold up: those of the thesis to the letter, and ours with a part taken out.
-//! For tests and comparison only.
+//! Rules that do not hold up: those of the thesis to the letter, and this crate's with a part taken
+//! out. For tests and comparison only.
 //!
 //! `docs/errata.md` says where each stands and what breaks.
 
@@ -16,10 +16,11 @@ pub enum Published {
     /// A declared failure ends the wait for a node that is known to want to enter (section 4.4;
     /// erratum C2).
     FailureEndsWait,
-    /// The nodes that have our OK are asked only when they are on the list (Algorithm 2, line 15;
-    /// erratum C5).
+    /// The nodes that have this node's OK are asked only when they are on the list (Algorithm 2,
+    /// line 15; erratum C5).
     OwnOksAreNotAsked,
-    /// A declared failure removes a node from the list of those that have our OK (erratum C3a).
+    /// A declared failure removes a node from the list of those that have this node's OK (erratum
+    /// C3a).
     FailureForgets,
     /// What is learned of a dead node after its end is taken as if it lived (errata C3b, C9).
     NoTombstones,
@@ -40,12 +41,12 @@ pub enum Published {
     AdoptedStaySilent,
     /// A node that fails while the tree is built is left out (section 4.4; erratum S4).
     NoRebuilding,
-    /// Not in the thesis: a declared failure removes a node from those that wait for our OK
+    /// Not in the thesis: a declared failure removes a node from those that wait for this node's OK
     /// (erratum C8).
     FailureForgetsDeferred,
     /// Not in the thesis: RELEASE ends every request of its sender.
     ReleaseById,
-    /// Not in the thesis: all nodes that wait for our exit are told of the same rivals.
+    /// Not in the thesis: all nodes that wait for an exit are told of the same rivals.
     SnapshotInExit,
     /// Not in the thesis: when a request is issued again, nodes that have priority now are left
     /// waiting.
@@ -59,7 +60,7 @@ pub enum Published {
     /// for when it asks to enter later.
     LateAbstentions,
     /// Not in the thesis, which has one section: a section is dropped to make room for another one
-    /// also while a node has our OK there.
+    /// also while a node has this node's OK there.
     DropWithOks,
     /// Not in the thesis, which has one section: a section that is dropped leaves nothing behind.
     DropWithTokens,

@@ -11,7 +11,7 @@ use crate::tree::{Answered, Child, Subtree, Tree};
 use crate::{Message, Timer};
 
 impl Camera {
-    /// A node takes no part any more, or is reported so.
+    /// A node takes no part any more, or is reported to take none.
     pub(crate) fn lost(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let needs = |(_, tree): &(&Member, &Tree)| tree.needs(member);
         let roots: Vec<Member> = self

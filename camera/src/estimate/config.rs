@@ -1,4 +1,4 @@
-//! What can be set.
+//! The settings.
 
 use selvedge_core::{Ratio, Span};
 use thiserror::Error;

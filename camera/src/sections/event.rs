@@ -52,8 +52,8 @@ pub struct Timer {
     pub timer: crate::Timer,
 }
 
-/// Counted since the beginning; nothing depends on them. Each section has its own
-/// [`Counters`](crate::Counters) besides.
+/// Counted since the beginning; nothing depends on them. Each section also has its own
+/// [`Counters`](crate::Counters).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Counters {

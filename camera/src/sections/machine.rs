@@ -356,7 +356,7 @@ impl Machine for Sections {
     }
 }
 
-/// One step of one section, whose effects bear its name.
+/// One step of one section, whose effects carry its name.
 fn step(
     camera: &mut Nested<Camera>,
     name: Name,
