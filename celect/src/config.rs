@@ -107,7 +107,7 @@ pub struct Config {
     /// list. A sample counts no more nodes, either. Default 4,096.
     pub peer_limit: u32,
     /// Whether elections take c from what is measured. With `None`, the default, they take
-    /// [`c`](Self::c). Else they take it only as long as nothing newer is known.
+    /// [`c`](Self::c). Else they take `c` only while nothing newer is known.
     pub estimation: Option<Estimation>,
 }
 

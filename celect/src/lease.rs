@@ -25,7 +25,7 @@
 //!
 //! Where c is 0 and no node is listed, a renewal is told to no node, and no node has to acknowledge
 //! it. Then the leader rests on no follower, and a follower that was falsely declared failed to it
-//! gives it up while it leads. No rule mends that by which the last node of a mesh leads.
+//! gives it up while it leads. Every rule that lets the last node of a mesh lead has this.
 //!
 //! The clock of a host may not run slower than the drift allows, and may not stop: a clock that
 //! stands still while the host sleeps is outside of this.
