@@ -28,7 +28,10 @@ impl Lab {
     /// Its exit status is that of the laboratory, which has said why.
     pub(crate) fn run(self, command: &str) -> Result<ExitCode, Failure> {
         let here = env::current_exe().map_err(Failure::NoLab)?;
-        let mut lab = match env::var_os("CARGO") {
+        // Another package's build or test may have started this command, and then cargo would look
+        // for the laboratory there.
+        let is_ours = env::var("CARGO_PKG_NAME").is_ok_and(|it| it == env!("CARGO_PKG_NAME"));
+        let mut lab = match env::var_os("CARGO").filter(|_| is_ours) {
             Some(cargo) => built_by(&cargo, &here),
             None => Command::new(sibling(&here)),
         };
