@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::command::running::{Folder, Running, SELVEDGE, complaint};
 
 /// Runs the command where the laboratory lies beside it, which `cargo test --workspace` builds and
-/// this package alone does not. Cargo is not asked to build it: it would with other features.
+/// this package alone does not. Cargo is not asked to build it: it is another package's.
 fn lab(arguments: &[&str]) -> Option<Output> {
     let name = format!("selvedge-lab{}", std::env::consts::EXE_SUFFIX);
     let lab = Path::new(SELVEDGE).with_file_name(name);
@@ -18,13 +18,11 @@ fn lab(arguments: &[&str]) -> Option<Output> {
         return None;
     }
     let mut command = Command::new(SELVEDGE);
-    Some(
-        command
-            .args(arguments)
-            .env_remove("CARGO")
-            .output()
-            .unwrap(),
-    )
+    // As the build of another package would start it.
+    command
+        .env("CARGO", "nowhere")
+        .env("CARGO_PKG_NAME", "another");
+    Some(command.args(arguments).output().unwrap())
 }
 
 /// Without the laboratory one line says how to get it; with it, its exit status is the command's.
