@@ -98,6 +98,7 @@ mod machine;
 mod member;
 mod nested;
 mod published;
+pub mod settings;
 #[cfg(feature = "std")]
 pub mod shared;
 mod sortition;
