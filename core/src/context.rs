@@ -136,7 +136,8 @@ impl<'a, M: Machine> Context<'a, M> {
         self.outbox.effects.push(Effect::Multicast { message });
     }
 
-    /// Tells the application.
+    /// Tells the application. What must survive a crash is told before the effects that depend on
+    /// it ([`durable`](crate::durable)).
     pub fn event(&mut self, event: M::Event) {
         self.outbox.effects.push(Effect::Event(event));
     }

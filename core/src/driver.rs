@@ -10,6 +10,9 @@ use crate::{Choose, Context, Effect, Input, Machine, Outbox, Span, Time};
 /// 2. when [`deadline`](Self::deadline) has come, call [`expire`](Self::expire);
 /// 3. carry out the effects that both hand over, in order.
 ///
+/// A host of a [`Durable`](crate::durable::Durable) machine hands them to a
+/// [`Barrier`](crate::durable::Barrier) instead, and carries out what that lets out.
+///
 /// Time never steps back: a `now` that lies before an earlier one counts as the earlier one.
 /// Steps allocate nothing once the outbox has grown to its working size and while up to eight
 /// timers are armed. What a rare, much larger step took of memory is given back by the next one.

@@ -24,8 +24,8 @@
 //! - Check first, change later: an `Err` must leave everything as it was.
 //! - Every collection that a peer can grow has a limit ([`BoundedMap`], [`BoundedQueue`]) and a
 //!   counter for what was refused.
-//! - A fact that must survive a crash is an event with a token, before the sends that depend on
-//!   it; those wait for the command that returns the token.
+//! - What must survive a crash is an event, before the effects that depend on it: a fact
+//!   ([`durable`]). The host stores it before it carries these out; the machine waits for nothing.
 //!
 //! # A machine, and a host for it
 //!
@@ -94,6 +94,7 @@ mod bounded;
 mod choose;
 mod context;
 mod driver;
+pub mod durable;
 mod machine;
 mod member;
 mod nested;

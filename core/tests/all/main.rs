@@ -13,6 +13,7 @@
 #[path = "../counting/allocator.rs"]
 mod allocator;
 mod driver;
+mod durable;
 mod nested;
 mod shared;
 mod wire;
