@@ -25,8 +25,8 @@ use std::thread;
 use std::time::Duration;
 
 use selvedge::Exclusion;
-use selvedge_camera::gate::{EnterError, Limits};
 use selvedge_camera::sections;
+use selvedge_core::shared::gate::{EnterError, Limits};
 use selvedge_core::{Member, NodeId};
 use selvedge_seal::{Seal, read_key_file};
 use selvedge_udp::{Clock, Host, SectionGate, Seed, Setup, Weather, new_life};

@@ -88,16 +88,15 @@
 //!
 //! # Features
 //!
-//! `serde` for messages, settings and counters (hosts need it for the wire); `std` for [`gate`],
-//! through which many threads and tasks queue for the section; `arbitrary`; `check` for the
-//! promises as properties of the model checker, and for the published rules that break them.
+//! `serde` for messages, settings and counters (hosts need it for the wire); `std` passes core's
+//! feature of that name on; `arbitrary`; `check` for the promises as properties of the model
+//! checker, and for the published rules that break them.
+//!
+//! Many threads and tasks of one process queue for the section at core's gate
+//! ([`selvedge_core::shared`], feature `std`).
 
 #![no_std]
 #![forbid(unsafe_code)]
-#![cfg_attr(
-    not(feature = "std"),
-    allow(rustdoc::broken_intra_doc_links, reason = "gate needs std")
-)]
 
 extern crate alloc;
 #[cfg(feature = "std")]
@@ -111,8 +110,6 @@ mod entry;
 pub mod estimate;
 mod event;
 mod failure;
-#[cfg(feature = "std")]
-pub mod gate;
 mod grant;
 mod machine;
 mod message;

@@ -1,5 +1,5 @@
-//! Runs the shared handle of `selvedge-core` and the gate of `selvedge-camera` under
-//! [loom](https://docs.rs/loom), which tries every order in which threads can take locks and wait:
+//! Runs the shared handle and the gate of `selvedge-core` under [loom](https://docs.rs/loom), which
+//! tries every order in which threads can take locks and wait:
 //!
 //! ```sh
 //! RUSTFLAGS='--cfg loom' cargo test --release

@@ -17,7 +17,7 @@ use std::task::Wake;
 
 use loom::model::Builder;
 use loom::thread;
-use selvedge_camera::gate::{self, Closed, EnterError, Limits, Wish};
+use selvedge_core::shared::gate::{self, Closed, EnterError, Limits, Wish};
 
 type Gate = gate::Gate<u8, u8>;
 type Keeper = gate::Keeper<u8, u8>;

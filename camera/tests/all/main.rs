@@ -16,8 +16,6 @@ mod contract;
 mod entry;
 mod errata;
 mod estimate;
-mod gate;
-mod gate_model;
 mod histories;
 mod history;
 mod model;

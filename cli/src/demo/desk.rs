@@ -10,7 +10,7 @@ use chacha20::ChaCha12Rng;
 use core::time::Duration;
 use rand_core::SeedableRng;
 use selvedge_camera::Token;
-use selvedge_camera::gate::EnterError;
+use selvedge_core::shared::gate::EnterError;
 use selvedge_core::{Choose, NodeId, Span, Time};
 use tokio::time::sleep;
 

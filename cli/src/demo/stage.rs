@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use selvedge_camera::gate::Limits;
 use selvedge_camera::sections::Name;
+use selvedge_core::shared::gate::Limits;
 use selvedge_core::{Incarnation, Member, NodeId, Time};
 use selvedge_membership::Command;
 use tokio::sync::{mpsc, watch};

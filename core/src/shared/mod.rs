@@ -19,6 +19,9 @@
 //! | memory is bounded by [`Limits`], however slow readers are | at most so many commands and events are kept; each waiting thread or task adds a waker |
 //! | when the port or the last handle goes away, nobody waits for it any more | none |
 //!
+//! Where the machine is inside or outside as one, as with a lock, threads and tasks queue for it at
+//! a [`gate`].
+//!
 //! Locks are held to move a few pointers. No foreign code (a clone, a drop, a waker) runs under one.
 //!
 //! # A host in a thread
@@ -83,10 +86,11 @@
 mod commands;
 mod error;
 mod events;
+pub mod gate;
 mod handle;
 mod outcome;
 mod port;
-pub mod sync;
+mod sync;
 mod wait;
 
 use alloc::sync::Arc;
@@ -97,6 +101,7 @@ pub use self::events::Subscriber;
 pub use self::handle::Handle;
 pub use self::outcome::{Outcome, Reply};
 pub use self::port::{Port, Request};
+pub use self::sync::block_on;
 
 use self::commands::Commands;
 use self::events::Ring;

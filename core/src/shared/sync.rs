@@ -1,13 +1,12 @@
 //! Locks and waiting threads: those of std, or, built with `--cfg loom`, those of loom, which tries
-//! every order in which threads can take the locks. For crates of the house that are shared by
-//! threads as [`shared`](super) is.
+//! every order in which threads can take the locks.
 //!
 //! `Arc` is always that of `alloc`: its counts are not under test, and it is part of the interface.
 
 #[cfg(loom)]
-pub use loom::sync::{Condvar, Mutex, MutexGuard};
+pub(super) use loom::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(not(loom))]
-pub use std::sync::{Condvar, Mutex, MutexGuard};
+pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
 
 use alloc::sync::Arc;
 use alloc::task::Wake;
@@ -22,12 +21,18 @@ use std::sync::PoisonError;
 /// No foreign code runs under our locks and our own does not panic there, so a lock can be poisoned
 /// by a defect of ours only. Even then each change is a single push, pop or replacement, and what
 /// is behind the lock is whole: to go on is sound, and better than to pass a panic on to every
-/// thread. Whoever locks something else sees to that as well.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// thread.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Blocks this thread until `future` is ready.
+/// Blocks this thread until `future` is ready. For threads without an executor, and futures that need
+/// none, as those of this module.
+///
+/// ```
+/// let ready = selvedge_core::shared::block_on(async { 7 });
+/// assert_eq!(ready, 7);
+/// ```
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let parker = Arc::new(Parker::default());
@@ -44,7 +49,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 /// Blocks this thread until `future` is ready, but for `timeout` at most. `None` when it is over,
 /// or when the future was woken and still is not ready: only a host reads a clock, so nobody knows
 /// how much of the time is left.
-pub fn block_on_for<F: Future>(future: F, timeout: Duration) -> Option<F::Output> {
+pub(super) fn block_on_for<F: Future>(future: F, timeout: Duration) -> Option<F::Output> {
     let mut future = pin!(future);
     let parker = Arc::new(Parker::default());
     let waker = Waker::from(Arc::clone(&parker));

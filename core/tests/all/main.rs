@@ -14,6 +14,8 @@
 mod allocator;
 mod driver;
 mod durable;
+mod gate;
+mod gate_model;
 mod nested;
 mod shared;
 mod wire;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
-use selvedge_camera::gate::Limits;
 use selvedge_camera::sections::{self, Name};
+use selvedge_core::shared::gate::Limits;
 use selvedge_core::{Driver, Member, NodeId, Time, shared};
 use selvedge_membership::{Command, Config, Metadata, Status};
 use thiserror::Error;

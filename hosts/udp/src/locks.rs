@@ -5,9 +5,9 @@ use core::future::poll_fn;
 use core::task::Poll;
 use std::collections::BTreeMap;
 
-use selvedge_camera::gate::{self, Gate, Keeper, Limits, Wish};
 use selvedge_camera::sections::{Command, Event, Name};
 use selvedge_camera::{Refusal, Token};
+use selvedge_core::shared::gate::{self, Gate, Keeper, Limits, Wish};
 use thiserror::Error;
 
 use selvedge::Reject;

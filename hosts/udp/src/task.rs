@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use chacha20::ChaCha12Rng;
-use selvedge_camera::gate::Limits;
 use selvedge_camera::sections::{self, Name};
+use selvedge_core::shared::gate::Limits;
 use selvedge_core::wire::SEALED;
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId};
 use selvedge_membership::{self as membership, Event, KIND};

@@ -14,8 +14,8 @@ use std::thread;
 use std::time::Duration;
 
 use selvedge::{Exclusion, Reject};
-use selvedge_camera::gate::{EnterError, Limits, TryEnterError};
 use selvedge_camera::{Refusal, sections};
+use selvedge_core::shared::gate::{EnterError, Limits, TryEnterError};
 use selvedge_core::{Delta, Member, Ratio, Span};
 use selvedge_membership::{Config, Event};
 use selvedge_seal::{Key, Keyring, Seal};

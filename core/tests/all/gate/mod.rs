@@ -19,7 +19,7 @@ use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 use std::task::Wake;
 
-use selvedge_camera::gate::{self, EnterError, Limits, Wish};
+use selvedge_core::shared::gate::{self, EnterError, Limits, Wish};
 
 type Gate = gate::Gate<u64, u64>;
 type Keeper = gate::Keeper<u64, u64>;

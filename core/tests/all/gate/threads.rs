@@ -8,7 +8,7 @@ use std::thread;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use selvedge_camera::gate::{EnterError, Wish};
+use selvedge_core::shared::gate::{EnterError, Wish};
 
 use super::{Gate, Keeper, channel, entering, poll};
 

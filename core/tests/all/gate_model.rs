@@ -19,7 +19,7 @@ use std::thread;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use selvedge_camera::gate::{self, Closed, EnterError, Limits, TryEnterError, Wish};
+use selvedge_core::shared::gate::{self, Closed, EnterError, Limits, TryEnterError, Wish};
 
 type Gate = gate::Gate<u64, u64>;
 type Keeper = gate::Keeper<u64, u64>;

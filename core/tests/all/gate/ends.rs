@@ -5,7 +5,9 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::sync::Arc;
 
-use selvedge_camera::gate::{Closed, EnterError, OutOfTurn, Report, Stage, TryEnterError, Wish};
+use selvedge_core::shared::gate::{
+    Closed, EnterError, OutOfTurn, Report, Stage, TryEnterError, Wish,
+};
 
 use super::{Bell, Keeper, channel, enter, entering, exits, inside, poll, waiting};
 

@@ -5,7 +5,7 @@ use core::fmt;
 use core::future::poll_fn;
 use core::task::{Context, Poll};
 
-use selvedge_core::shared::sync::{block_on, lock};
+use crate::shared::sync::{block_on, lock};
 
 use super::state::Ticket;
 use super::{Closed, Shared};

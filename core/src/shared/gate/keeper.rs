@@ -5,7 +5,7 @@ use core::future::poll_fn;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
-use selvedge_core::shared::sync::{block_on, block_on_for};
+use crate::shared::sync::{block_on, block_on_for};
 
 use super::{Closed, OutOfTurn, Shared, wake};
 

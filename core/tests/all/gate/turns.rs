@@ -5,7 +5,7 @@ use core::task::Poll;
 use core::time::Duration;
 use std::thread;
 
-use selvedge_camera::gate::{EnterError, TryEnterError, Wish};
+use selvedge_core::shared::gate::{EnterError, TryEnterError, Wish};
 
 use super::{channel, enter, entering, exits, inside, poll, waiting};
 

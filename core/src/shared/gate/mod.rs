@@ -32,7 +32,7 @@
 //!
 //! ```
 //! use core::convert::Infallible;
-//! use selvedge_camera::gate::{self, Limits, Wish};
+//! use selvedge_core::shared::gate::{self, Limits, Wish};
 //!
 //! let (gate, mut keeper) = gate::channel::<u64, Infallible>(Limits::default());
 //!
@@ -78,7 +78,7 @@ mod state;
 use alloc::sync::Arc;
 use core::num::NonZeroUsize;
 
-use selvedge_core::shared::sync::{Mutex, lock};
+use crate::shared::sync::{Mutex, lock};
 
 pub use self::entrance::Gate;
 pub use self::error::{Closed, EnterError, OutOfTurn, Report, Stage, TryEnterError};

@@ -6,7 +6,7 @@ use core::pin::pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use selvedge_core::shared::sync::{block_on, block_on_for, lock};
+use crate::shared::sync::{block_on, block_on_for, lock};
 
 use super::state::Ticket;
 use super::{EnterError, Guard, Shared, TryEnterError};
