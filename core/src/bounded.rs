@@ -85,15 +85,21 @@ impl<K: Ord, V> BoundedMap<K, V> {
         self.entries.iter().map(|(key, value)| (key, value))
     }
 
+    /// The entry at this place of [`iter`](Self::iter), from 0. O(1).
+    #[must_use]
+    pub fn nth(&self, place: usize) -> Option<(&K, &V)> {
+        self.entries.get(place).map(|(key, value)| (key, value))
+    }
+
     /// How many entries there are.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub const fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Whether there are none.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
@@ -220,6 +226,7 @@ mod tests {
                     }
                 }
                 prop_assert!(map.iter().eq(&model));
+                prop_assert_eq!(map.nth(key.into()), model.iter().nth(key.into()));
                 prop_assert_eq!(map.get(&key), model.get(&key));
                 prop_assert_eq!(map.contains(&key), model.contains_key(&key));
                 prop_assert_eq!((map.len(), map.is_empty()), (model.len(), model.is_empty()));

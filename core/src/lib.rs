@@ -99,6 +99,7 @@ mod machine;
 mod member;
 mod nested;
 mod published;
+pub mod roster;
 pub mod settings;
 #[cfg(feature = "std")]
 pub mod shared;
