@@ -84,7 +84,7 @@ fn bench(criterion: &mut Criterion) {
             }
         });
         assert!(entered.is_ok() && number > 0);
-        // Of a stranger whom nobody asked: found to be none of those awaited.
+        // From a stranger that was never asked: it is not among the nodes awaited.
         let from = Member::new(u64::from(members) / 2, 0);
         let message = Message::Ok {
             life: 0,

@@ -49,7 +49,7 @@ fn step(driver: &mut Node, rng: &mut ChaCha8Rng, input: Input<Celect>) {
     assert!(taken.is_ok());
 }
 
-/// Begins an election and returns whom it asks, by which ballot.
+/// Begins an election and returns which members it asks, by which ballot.
 fn elect(driver: &mut Node, rng: &mut ChaCha8Rng) -> (Vec<Member>, Ballot) {
     let (mut asked, mut by) = (Vec::with_capacity(16), None);
     let elect = Input::Command(Command::Elect);

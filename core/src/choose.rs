@@ -1,4 +1,4 @@
-//! Chance, lent by whoever runs a machine: a generator in production, an odometer in a check.
+//! Chance, lent by what runs a machine: a generator in production, an odometer in a check.
 
 use rand_core::Rng;
 

@@ -1,4 +1,4 @@
-//! The contract between a protocol and whoever runs it.
+//! The contract between a protocol and its host.
 
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -40,9 +40,9 @@ pub trait Machine: Clone + Eq + Hash + Debug {
 /// What can happen to a machine.
 #[derive(Debug)]
 pub enum Input<M: Machine> {
-    /// A peer's message arrived. Hosts pass on who sent it, as authentic as their transport is.
+    /// A peer's message arrived. The host names its sender, as authentic as its transport is.
     Message {
-        /// Who sent it, in which life.
+        /// The sender, in which life.
         from: Member,
         /// What it said.
         message: M::Message,

@@ -1,4 +1,4 @@
-//! Who takes part: identifiers, lives of a node, and what is learned about them.
+//! The members of a mesh: identifiers, lives of a node, and what is learned about them.
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -184,7 +184,7 @@ pub enum Delta {
 }
 
 impl Delta {
-    /// Whom it is about.
+    /// The member that it is about.
     #[must_use]
     pub const fn member(self) -> Member {
         match self {

@@ -1,4 +1,4 @@
-//! The order that nobody chose: ranks drawn from a hash.
+//! An order that no node chooses: ranks drawn from a hash.
 
 use core::hash::Hasher;
 
@@ -19,8 +19,8 @@ pub trait Sortition {
     fn rank(&self, label: &[u8], id: NodeId) -> Rank;
 }
 
-/// SHA-256, the first 128 bits: the default. Anyone can compute it, so who can choose an id can
-/// also choose a low rank by trial.
+/// SHA-256, the first 128 bits: the default. Anyone can compute it, so a node that can choose its
+/// id can also choose a low rank by trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sha256Sortition;
 

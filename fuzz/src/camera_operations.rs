@@ -1,4 +1,4 @@
-//! Operations on a small mesh, with a watch on who is inside.
+//! Operations on a small mesh, with a watch on which nodes are inside.
 
 use selvedge_camera::check::operations::run;
 

@@ -1,4 +1,4 @@
-//! Operations on a small home whose hub restarts, beside an oracle that tries all orders.
+//! Operations on a small home with a hub that restarts, beside an oracle that tries all orders.
 
 use selvedge_safehome::check::operations::run_under;
 use selvedge_safehome::{Config, Hub, Saved};

@@ -115,7 +115,7 @@ fn a_waker_may_call_back_when_it_is_woken() {
         let mut events = handle.subscribe();
         assert!(events.poll_recv(&mut cx).is_pending());
         assert!(port.poll_recv(&mut cx).is_pending());
-        // Wakes the port, whose waker would submit, but the queue is full.
+        // Wakes the port: its waker would submit, but the queue is full.
         let mut outcome = pin!(handle.try_submit(Word(None)).unwrap());
         assert!(outcome.as_mut().poll(&mut cx).is_pending());
         let mut room = pin!(handle.submit(Word(None)));

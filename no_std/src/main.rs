@@ -229,7 +229,7 @@ fn safehome_works() -> bool {
     works && hub.machine().is_quiet() && hub.machine().state(device) == Some(&7)
 }
 
-/// A node asks another one whom it knows, and both follow the one that this appoints.
+/// A node asks another one which nodes it knows, and both follow the node that is appointed.
 fn celect_works() -> bool {
     let members = [Member::new(1, 1), Member::new(2, 1)];
     let config = selvedge_celect::Config::new(0, 0);

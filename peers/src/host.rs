@@ -15,7 +15,7 @@ pub(crate) trait Hosted: Machine<Message: Serialize + DeserializeOwned> {
 
     fn me(&self) -> Member;
 
-    /// Whom it declared failed.
+    /// The member that this event declares failed.
     fn failed(_event: &Self::Event) -> Option<Member> {
         None
     }

@@ -19,7 +19,7 @@ pub(crate) struct Out<T> {
     pub(crate) sends: Vec<(usize, Vec<u8>)>,
     /// When, and what.
     pub(crate) timers: Vec<(Time, T)>,
-    /// Whom it declared failed, and whom it took back.
+    /// The nodes that it declared failed.
     pub(crate) failed: Vec<usize>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Network<P: Peer> {
     pub(crate) now: Time,
     pub(crate) peers: Vec<P>,
     pub(crate) counted: Counted,
-    /// When, who said so, about whom.
+    /// When, by which node, about which node.
     pub(crate) failures: Vec<(Time, usize, usize)>,
     down: Vec<bool>,
     loss_percent: u64,

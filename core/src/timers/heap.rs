@@ -49,7 +49,7 @@ impl<T: Copy + Ord> Heap<T> {
         self.items.first().map(|it| &it.timer)
     }
 
-    /// Adds a timer whose tag is not there.
+    /// Adds a timer with a tag that is not there.
     pub(super) fn insert(&mut self, timer: Armed<T>) {
         let at = self.items.len();
         let slot = self.free.pop().unwrap_or_else(|| {

@@ -8,7 +8,8 @@ use super::Seed;
 use crate::decode::seal;
 
 /// The first seven bytes are settings: how many nodes, c and f, flags, the protocol, times, the
-/// rest, and who is unknown. Then come node and operation in one byte, and what the operation takes.
+/// rest, and which nodes are unknown. Then come node and operation in one byte, and what the
+/// operation takes.
 /// See `selvedge_celect::check::operations`.
 pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
     let op = |node: u8, op: u8| node << 5 | op;

@@ -16,7 +16,7 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 30.0;
 const ROW: f64 = 26.0;
 const BAR: f64 = 14.0;
-/// Bars begin so far below their row's top; below them is room for those who wait.
+/// Bars begin so far below their row's top; below them is room for routines that wait.
 const PAD: f64 = 2.0;
 /// The narrowest bar.
 const NARROW: f64 = 3.0;
@@ -24,7 +24,7 @@ const NARROW: f64 = 3.0;
 const SHORT_WAIT: f64 = 3.0;
 /// Between two lines where a device is down.
 const HATCH: f64 = 6.0;
-/// So many lanes of those who wait fit below a bar.
+/// How many lanes of waiting routines fit below a bar.
 const LANES: usize = 3;
 
 /// Draws a run. Colours of routines are in it, the others come from [`style`](super::style).
@@ -207,7 +207,7 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    /// Who waited for a device: a thin line below the bars.
+    /// The routines that waited for a device: a thin line below the bars.
     fn waits(&self, svg: &mut String) {
         let mut lanes: BTreeMap<(NodeId, usize), f64> = BTreeMap::new();
         let mut accesses: Vec<&Access> = self.report.trace.accesses.iter().collect();

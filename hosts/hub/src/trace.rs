@@ -37,7 +37,7 @@ pub struct Occurrence {
     pub ended: Option<(Time, End)>,
     /// The commands that were passed over.
     pub skipped: Vec<(u16, Skip)>,
-    /// Whose change of which device hid one of its own while it was unfinished.
+    /// The routine that hid a change of this one before this one was finished, and on which device.
     pub hidden: Option<(RoutineId, NodeId)>,
 }
 
@@ -53,7 +53,7 @@ pub enum End {
 /// One command to a device, and how long the routine needed the device for it.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// Whose.
+    /// The routine that used the device.
     pub routine: RoutineId,
     /// Which command, from 0.
     pub step: u16,
@@ -113,9 +113,9 @@ pub enum Lease {
 impl Trace {
     /// The lease by which a routine first used a device, if it was one.
     ///
-    /// A hub does not tell of leases; this is what can be seen: who used the device in which order,
-    /// and who was unfinished then. `placed_late` says that routines get their place when they
-    /// start, and not when they come.
+    /// A hub does not report leases. This is read from what can be seen: which routines used the
+    /// device, in which order, and which were unfinished then. `placed_late` says that routines
+    /// get their place when they start, and not when they come.
     #[must_use]
     pub fn lease(
         &self,
@@ -161,7 +161,8 @@ impl Trace {
         overtaken.map(|it| Lease::Pre(it.routine))
     }
 
-    /// Who had the device last before a command to it was issued, while the command waited.
+    /// The routine that had the device last before a command to it was issued, while the command
+    /// waited.
     #[must_use]
     pub fn waited_for(&self, access: &Access) -> Option<RoutineId> {
         let here = self.accesses.iter().filter(|it| it.device == access.device);

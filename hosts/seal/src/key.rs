@@ -133,8 +133,8 @@ impl fmt::Debug for Key {
 }
 
 impl Keyring {
-    /// The most keys: each costs one try for a datagram that none of them opens and whose mark all
-    /// of them have.
+    /// The most keys: each costs one try for a datagram that none of them opens and that has the
+    /// mark of all of them.
     pub const LIMIT: usize = 8;
 
     /// A ring of one key.

@@ -1,4 +1,4 @@
-//! Sealed datagrams: only who holds a key of the mesh can write or read them.
+//! Sealed datagrams: only a node that holds a key of the mesh can write or read them.
 //!
 //! Pure: bytes go in, bytes come out. A [`Sealer`] belongs to one node's life, an [`Opener`] to one
 //! socket.
@@ -23,26 +23,26 @@
 //!
 //! | promise | under which assumptions, and how |
 //! |---|---|
-//! | who holds no key reads nothing, and nothing that it wrote is opened | AES-256-GCM; protocol, group, sender, epoch and counter are bound in |
+//! | a node that holds no key reads nothing, and nothing that it wrote is opened | AES-256-GCM; protocol, group, sender, epoch and counter are bound in |
 //! | no nonce is used twice with one key | each (key, group, sender, epoch) has a key of its own by HKDF-SHA256, and the nonce is a counter under it. An epoch is the time of a start to the microsecond and 12 random bits, so two nodes with one id do not share it |
 //! | what was opened once is not opened again | as long as the opener lives: a window of 1,024 counters a sender (RFC 6479), which moves only after the tag was verified, and epochs that never go back, among those at present and among those that contradict the opener's clock |
-//! | memory is bounded | by the number of senders, and only who holds a key is a sender |
+//! | memory is bounded | by the number of senders, and only a node that holds a key is a sender |
 //! | keys are changed without a gap | the first key of a ring seals, all open: put the new one last everywhere, then first everywhere, then take the old one out |
 //!
 //! An opener that starts anew has no memory: until it hears a sender's present epoch, it opens
 //! what was recorded of a former one. What is in there is old to the protocols as well, which know
 //! former lives by their incarnations and old news by their revisions.
 //!
-//! A node whose clock ran backwards between two starts is refused ([`Unopened::OldEpoch`]) by those
-//! who remember the later epoch, until its clock has passed that and it takes a new epoch, as the
-//! UDP host does, or they start anew. Where that epoch contradicts the opener's clock by more than
-//! [`Opener::TOLERANCE`], it is not. An epoch contradicts the clock when it is ahead of it, or when
-//! an earlier start was still heard after it. Such starts are kept apart from present ones and both
-//! are heard, until the sender starts anew at a time that is right. So a clock that once was wrong
-//! mutes nobody, also when somebody without a key sends again what was recorded then; each
-//! recording is opened once at most.
+//! If a node's clock ran backwards between two starts, openers that remember the later epoch refuse
+//! the node ([`Unopened::OldEpoch`]) until its clock has passed that epoch and it takes a new one,
+//! as the UDP host does, or until they start anew. If the later epoch contradicts the opener's
+//! clock by more than [`Opener::TOLERANCE`], the node is not refused. An epoch contradicts the
+//! clock when it is ahead of it, or when an earlier start was still heard after it. Such starts are
+//! kept apart from present ones and both are heard, until the sender starts anew at a time that is
+//! right. So a clock that once was wrong mutes nobody, also when somebody without a key sends again
+//! what was recorded then; each recording is opened once at most.
 //!
-//! Who holds a key can speak as any sender, and mute it at an opener with an epoch between the
+//! A holder of a key can speak as any sender, and mute it at an opener with an epoch between the
 //! sender's start and now, until that sender starts anew.
 
 #![forbid(unsafe_code)]

@@ -164,8 +164,8 @@ impl Opener {
         self.forgotten
     }
 
-    /// Writes the frame in `datagram` over what `frame` holds and says who sealed it. `now` is for
-    /// rate limits and for whom to forget.
+    /// Writes the frame in `datagram` over what `frame` holds and returns its sender. `now` is for
+    /// rate limits and for choosing which sender to forget.
     ///
     /// # Errors
     /// When it is not opened; `frame` is empty then. Nothing else changed, but that a datagram above

@@ -47,7 +47,7 @@ impl Window {
         }
     }
 
-    /// Notes a counter that is new, and whose tag was verified.
+    /// Notes a new counter of a datagram with a verified tag.
     pub(super) fn note(&mut self, counter: u64) {
         if counter >= self.next {
             // The words between the highest and this one are those of counters long ago.

@@ -5,7 +5,7 @@
 //! number alone, so shards that ran apart merge into what one run would have found.
 //!
 //! What is kept of a trial is a few whole numbers; all means and medians are taken in the end,
-//! from trials in order, so they do not depend on who ran them and when.
+//! from trials in order, so they do not depend on where and when they were run.
 
 pub mod camera;
 pub mod celect;

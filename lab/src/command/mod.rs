@@ -37,7 +37,7 @@ pub(crate) enum Failure {
     /// The live measurement came to nothing.
     #[error(transparent)]
     Live(#[from] LiveError),
-    /// The command whose nodes are measured is not there.
+    /// The command that the measured nodes run is not there.
     #[error(
         "cannot find {}, whose nodes are measured: build it beside this one \
          (`cargo build --release -p selvedge-cli`)", .0.display()

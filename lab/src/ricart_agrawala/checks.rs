@@ -5,7 +5,7 @@ use selvedge_sim::check::{Expected, Model, Scenario, State};
 
 use super::{Command, RicartAgrawala, Stage};
 
-/// Nodes with the numbers 1 up; `lists` says whom each knows.
+/// Nodes with the numbers 1 up; `lists` says which nodes each one knows.
 fn nodes(lists: &[&[u64]]) -> Vec<RicartAgrawala> {
     let member = |id| Member::new(id, 0);
     let known = |list: &&[u64]| list.iter().copied().map(member).collect::<Vec<_>>();

@@ -11,7 +11,7 @@ use thiserror::Error;
 pub struct Request {
     /// The sequence number.
     pub number: u32,
-    /// Who wants to enter.
+    /// The node that wants to enter.
     pub by: Member,
 }
 
@@ -48,7 +48,7 @@ pub enum Reject {
     /// One visit at a time.
     #[error("cannot enter: the last request is not over; exit first")]
     Busy,
-    /// Only who is inside can leave.
+    /// Only a node that is inside can leave.
     #[error("cannot exit: not inside; wait for Entered")]
     Outside,
 }
@@ -62,7 +62,7 @@ pub enum Stage {
     Waiting {
         /// What it asked.
         request: Request,
-        /// Who has not answered.
+        /// The nodes that have not answered.
         pending: BTreeSet<Member>,
     },
     /// It is inside.
@@ -96,7 +96,7 @@ impl RicartAgrawala {
         }
     }
 
-    /// Who this is.
+    /// This node.
     #[must_use]
     pub const fn me(&self) -> Member {
         self.me
@@ -127,7 +127,7 @@ impl RicartAgrawala {
         Ok(())
     }
 
-    /// Leaves, and lets those in who had to wait.
+    /// Leaves, and lets the nodes in that had to wait.
     ///
     /// # Errors
     /// When it is not inside.

@@ -1,10 +1,10 @@
 //! The algorithm of Ricart and Agrawala: the smallest honest machine, and how to check one.
 //!
-//! Mutual exclusion by permission: who wants to enter asks everyone on its list and enters when
-//! all have said OK; whoever is inside, or has an older request, says OK later. It is safe as long
-//! as every list is complete, and [`checks`] shows both that and how it breaks when one is not:
-//! two nodes that do not know each other ([symmetric ignorance](checks::symmetric)), or one that
-//! does not know the other ([asymmetric](checks::asymmetric)).
+//! Mutual exclusion by permission: a node that wants to enter asks all nodes on its list and enters
+//! when all have said OK; a node that is inside, or has an older request, says OK later. It is safe
+//! as long as every list is complete, and [`checks`] shows both that and how it breaks when one is
+//! not: two nodes that do not know each other ([symmetric ignorance](checks::symmetric)), or one
+//! that does not know the other ([asymmetric](checks::asymmetric)).
 //!
 //! | node 1 knows | node 2 knows | node 3 knows | mutual exclusion |
 //! |---|---|---|---|
@@ -20,8 +20,8 @@
 //! combine them in a way that none of 256 combinations of eight such choices did. With two visits
 //! the hand-written model has 39,933, not 39,841: the small difference was not tracked down.)
 //!
-//! In both broken cases node 3 says OK to one while the other is inside: nobody whom the second one
-//! asks has a reason to wait. Camera is the protocol that repairs this.
+//! In both broken cases node 3 says OK to one while the other is inside: no node that the second
+//! one asks has a reason to wait. Camera is the protocol that repairs this.
 //!
 //! ```
 //! use selvedge_lab::ricart_agrawala::checks;
@@ -29,7 +29,7 @@
 //! assert_eq!(checks::full(3, 1).verify()?, 2_858);
 //!
 //! let broken = checks::symmetric().verify().unwrap_err();
-//! println!("{broken}"); // six numbered steps: who did what, what was sent, how the node stands
+//! println!("{broken}"); // six numbered steps: what was done, what was sent, how the node stands
 //! assert!(broken.to_string().contains("6. Ok from n3#0 to n2 arrives"));
 //! # Ok::<(), selvedge_sim::check::Surprise>(())
 //! ```

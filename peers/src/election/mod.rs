@@ -40,9 +40,9 @@ pub(crate) struct Arguments {
 
 /// One node of a contender.
 trait Elects: Peer {
-    /// Whom it takes for the leader.
+    /// The node that it takes for the leader.
     fn leader(&self) -> Option<usize>;
-    /// It is asked to elect somebody.
+    /// It is asked to begin an election.
     fn begin(&mut self, now: Time, out: &mut Out<Self::Timer>);
     /// It is told that the leader failed.
     fn lose(&mut self, now: Time, leader: usize, out: &mut Out<Self::Timer>);
@@ -184,8 +184,8 @@ fn measure<P: Elects>(
     (summary(&firsts), median(afterwards), summary(&nexts))
 }
 
-/// Lets it run until all that are up know the same leader that is up, and not `former`. Who is
-/// told when that this one failed.
+/// Lets it run until all that are up know the same leader that is up, and not `former`. `told`
+/// says which node is told when that `former` failed.
 fn elect<P: Elects>(
     network: &mut Network<P>,
     former: Option<usize>,
@@ -217,7 +217,7 @@ fn elect<P: Elects>(
     None
 }
 
-/// Whom all that are up take for the leader.
+/// The node that all nodes that are up take for the leader.
 fn common_leader<P: Elects>(network: &Network<P>) -> Option<usize> {
     let mut leaders = network.up().map(|(_, peer)| peer.leader());
     let leader = leaders.next().flatten()?;

@@ -1,4 +1,4 @@
-//! Nodes of raft-rs, whose log holds nothing but what leaders put there when they begin.
+//! Nodes of raft-rs. Their log holds nothing but what leaders put there when they begin.
 
 use protobuf::Message as _;
 use raft::prelude::{Config, Message, RawNode};

@@ -20,16 +20,16 @@ use record::Running;
 pub(crate) use judge::Outcomes;
 pub use plan::{Outage, Plan};
 
-/// Somebody who watches a run.
+/// An observer of a run.
 pub trait Watch {
-    /// It is this late now; whoever wants a slower run waits here.
+    /// It is this late now; an observer that wants a slower run waits here.
     fn reach(&mut self, now: Time);
 
     /// Something happened.
     fn say(&mut self, now: Time, what: &str);
 }
 
-/// Who watches nothing.
+/// An observer that does nothing.
 impl Watch for () {
     fn reach(&mut self, _: Time) {}
     fn say(&mut self, _: Time, _: &str) {}

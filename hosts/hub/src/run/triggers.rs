@@ -35,7 +35,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         }
     }
 
-    /// What changed until now is told to the dispatcher, whose clauses may ask for it.
+    /// Passes what changed until now to the dispatcher; its clauses may ask for it.
     pub(super) fn tell_changes(
         &mut self,
         dispatcher: &mut Driver<Dispatcher<State>>,

@@ -179,7 +179,7 @@ struct Entry {
     all_bytes: f64,
 }
 
-/// Whose entries.
+/// The algorithm that makes the entries.
 #[derive(Clone, Copy, Debug)]
 enum Whose {
     /// Camera's, where nobody asks again.

@@ -1,4 +1,4 @@
-//! C7: who asks, and how often, when requests come one by one.
+//! C7: which nodes ask, and how often, when requests come one by one.
 
 use super::lab::{plot, words};
 use super::workload::{Arrivals, Requesters, Seen, Workload};

@@ -1,4 +1,4 @@
-//! Requests that come one by one, as in section 5.2: who asks, and when.
+//! Requests that come one by one, as in section 5.2: which node asks, and when.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -65,7 +65,7 @@ fn election(protocol: Protocol, c: u16, f: u16, seed: u64) -> Result<[u64; 2], F
         use selvedge_celect::Attribute as _;
         attribute.rank(member(*node))
     };
-    // Who is lowest itself needs no NOTIFYLEADER.
+    // An initiator that is the lowest itself needs no NOTIFYLEADER.
     let lowest = (0..NODES).min_by_key(ranks).unwrap_or_default();
     let initiator = (seed % (NODES as u64 - 1)) as usize;
     let initiator = initiator + usize::from(initiator >= lowest);

@@ -26,7 +26,7 @@ const PAPER: f64 = 4.5;
 /// Estimates are kept in thousandths of a list.
 const THOUSAND: f64 = 1_000.0;
 
-/// A mesh whose c moves.
+/// A mesh in which c moves.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     nodes: usize,
@@ -124,7 +124,7 @@ fn moving(nodes: usize, rng: &mut ChaCha8Rng) -> usize {
         .clamp(0.0, nodes / 2.0 - 1.0) as usize
 }
 
-/// For each list, who is missing: the nodes are 0 to N - 1, and 0 is the lowest.
+/// For each list, which nodes are missing: the nodes are 0 to N - 1, and 0 is the lowest.
 fn lists(setting: Setting, c: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<bool>> {
     let nodes = setting.nodes;
     let mut lacks = vec![vec![false; nodes]; nodes];

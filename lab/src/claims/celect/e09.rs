@@ -72,8 +72,8 @@ fn experiment((words, way): (&'static str, Way)) -> Experiment {
     }
 }
 
-/// A run asks so many of the others, who are 0 to N - 2, and of whom the first lack the lowest. How
-/// many of the answers do?
+/// A run asks so many of the other nodes, 0 to N - 2, the first of which lack the lowest. How many
+/// of the answers lack it?
 fn missing(answers: u16, rng: &mut ChaCha8Rng) -> u16 {
     let others = usize::from(NODES) - 1;
     let asked = draw((0..others).collect(), answers.into(), rng);

@@ -21,7 +21,7 @@ const SUSPICIONS: [[u16; 5]; 5] = [
 ];
 
 const INITIATOR: usize = 4;
-/// Who does not answer.
+/// The nodes that do not answer.
 const SILENT: [usize; 2] = [2, 3];
 const PAPER: u64 = 2;
 /// Answers come in an order that is drawn.
@@ -46,7 +46,7 @@ fn member(node: usize) -> Member {
     Member::new(node as u64, 0)
 }
 
-/// Whom all follow in the end, and who led first.
+/// The node that all follow in the end, and the one that led first.
 fn example(seed: u64) -> Result<Sample, Fault> {
     let nodes = SUSPICIONS.len();
     let topology = Topology::full_mesh(nodes).map_err(Fault::network)?;

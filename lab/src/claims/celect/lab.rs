@@ -59,8 +59,8 @@ impl Bias {
 /// How all hear of a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Announcement {
-    /// By a multicast that is reliable, as the thesis takes it to be. Who is appointed is told so
-    /// until it answers.
+    /// By a reliable multicast, as the thesis assumes. An appointed node is told so until it
+    /// answers.
     Reliable,
     /// By our defaults: each is told, acknowledges, and is told again if it does not.
     Acknowledged,
@@ -305,7 +305,7 @@ impl<'a> Trial<'a> {
         all.max().unwrap_or_default()
     }
 
-    /// A mesh in which all know what they knew, and whose lists go on changing.
+    /// A mesh in which all nodes know what they knew, and lists go on changing.
     fn mesh(
         &self,
         protocol: Protocol,
@@ -378,7 +378,7 @@ impl<'a> Trial<'a> {
     fn seen(&self, mesh: &Network<Celect>) -> Seen {
         let mut leaders = 0;
         let mut last = None;
-        // Whom each node follows, and since when.
+        // The leader that each node follows, and since when.
         let mut follows: BTreeMap<usize, (Member, Time)> = BTreeMap::new();
         for &(at, node, event) in mesh.events() {
             let Event::Elected { leader, ballot } = event else {

@@ -45,7 +45,7 @@ pub(super) enum Variant {
     /// With both, and one probe in 8 in turn: a bound on the time between two probes.
     Bounded,
     /// With active feedback, one probe in 32 in turn instead of passive feedback, no probe of
-    /// whoever was just heard from, and suspicions told after a second question.
+    /// a member that was just heard from, and suspicions sent after a second question.
     Lean,
 }
 
@@ -71,7 +71,7 @@ impl Variant {
     }
 }
 
-/// Who fails.
+/// The nodes that fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// One node.
@@ -141,15 +141,15 @@ const UNIT_DISTANCE: u32 = 100;
 /// What was seen in a trial. Times in microseconds, of which 1,000 are a unit of the thesis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// From the failure to its first detection; the mean over all who failed.
+    /// From the failure to its first detection; the mean over all failed nodes.
     pub(super) first: Option<u64>,
     /// The shortest of these times.
     pub(super) earliest: Option<u64>,
     /// The longest of these times.
     pub(super) latest: Option<u64>,
-    /// From the first detection until everyone alive knows; the mean over all who failed.
+    /// From the first detection until all live nodes know; the mean over all failed nodes.
     pub(super) spread: Option<u64>,
-    /// From the first detection until half of those alive know; the mean over all who failed.
+    /// From the first detection until half of the live nodes know; the mean over all failed nodes.
     pub(super) half_spread: Option<u64>,
     /// How many had not learned of a failure after [`PATIENCE`]; their times count as that.
     pub(super) unaware: u64,
@@ -308,8 +308,7 @@ impl Setting {
         Ok(seen)
     }
 
-    /// A mesh in which everyone knows everyone and how far away they are, and whose feedback has
-    /// settled.
+    /// A mesh in which each node knows all others and their distances, and feedback has settled.
     pub(super) fn settled(
         &self,
         seed: u64,
@@ -348,7 +347,7 @@ impl Setting {
             mesh.add(me, machine).map_err(Broken::network)?;
         }
         for node in 0..self.nodes {
-            // One after the other, each through somebody who is in.
+            // One after the other, each through a node that has joined.
             let seeds = (node > 0).then(|| member(node / 2).id);
             let seeds = seeds.into_iter().collect();
             mesh.command(node, Command::Join { seeds })

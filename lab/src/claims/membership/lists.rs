@@ -97,7 +97,7 @@ impl Lists {
     }
 }
 
-/// Who is missing on a list.
+/// Which nodes are missing on a list.
 #[derive(Clone, Debug)]
 struct Gaps {
     bits: Vec<u64>,

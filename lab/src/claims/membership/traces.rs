@@ -16,7 +16,7 @@ pub(in crate::claims) struct Recording {
     pub(in crate::claims) topology: Topology,
     /// When the trace begins.
     pub(in crate::claims) begin: Time,
-    /// Whom each node lists then, without itself.
+    /// The members that each node lists then, without itself.
     pub(in crate::claims) lists: Vec<Vec<Member>>,
     /// What they learn from then on.
     pub(in crate::claims) trace: MembershipTrace,

@@ -1,4 +1,4 @@
-//! Who does what when: the paper's three scenarios and its parameterized load.
+//! The loads: the paper's three scenarios and its parameterized load.
 //!
 //! The scenarios are those of [`home`], which has the routines of the morning and the party as files,
 //! and the factory's rule. Devices and routines are numbers here: what matters is which routines share a device, for how
@@ -47,7 +47,7 @@ pub(super) fn party(rng: &mut ChaCha8Rng) -> Scenario {
     READ.draw(rng)
 }
 
-/// A scenario whose routines are in a file. It is read once: that takes longer than a trial.
+/// A scenario with its routines in a file. It is read once: that takes longer than a trial.
 struct File {
     scenario: selvedge_hub::Scenario,
     routines: Vec<NamedRoutine>,

@@ -109,7 +109,7 @@ struct Node {
     reports: Vec<Sent>,
 }
 
-/// Who tells what: the id, which of its processes, and the line.
+/// A line of a node: the node's id, which of its processes wrote it, and the line.
 type Told = (u64, u64, Line);
 
 /// All processes. They end when it is dropped.
@@ -122,7 +122,7 @@ struct Mesh<'a> {
     told: Receiver<Told>,
     lives: u64,
     killed: Option<Killed>,
-    /// All who ever were killed: what is said of their former lives comes late.
+    /// All nodes that ever were killed: reports about their former lives come late.
     dead: BTreeSet<u64>,
     false_failures: usize,
 }

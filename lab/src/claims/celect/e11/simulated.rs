@@ -71,8 +71,8 @@ const fn member(node: usize, life: u32) -> Member {
     Member::new(node as u64 + 1, life)
 }
 
-/// A mesh of processes that never saw a crash, for `idle`; and then `crashes` of whoever leads, one
-/// after the other, each node back before the next.
+/// A mesh of processes that never saw a crash, for `idle`; and then `crashes` crashes of the
+/// leader, one after the other, each node back before the next.
 ///
 /// # Errors
 /// When the nodes do not come to know each other, or have no leader for long.
@@ -190,7 +190,7 @@ fn followed(mesh: &Network<Mesh>) -> Option<Member> {
     leaders.all(|it| it == Some(first)).then_some(first.0)
 }
 
-/// Who leads crashes, and comes back when all follow another one.
+/// The leader crashes, and comes back when all follow another one.
 fn crash(mesh: &mut Network<Mesh>, setting: &Setting, life: u32) -> Result<Takeover, Fault> {
     const PERIODS: u64 = 2_000;
     let nodes = mesh.len();

@@ -5,8 +5,8 @@ use super::super::scenario::Need;
 /// Whether the devices are as some order of all these leaves them. The state of a device is the
 /// number of the routine that changed it last, from 1.
 ///
-/// Whoever can be the last one is: what it changed is explained then, and no order that has it
-/// earlier explains more. So this finds an order if any of all orders is one.
+/// A routine that can be the last one is taken as the last: what it changed is explained then, and
+/// no order that has it earlier explains more. So this finds an order if there is one.
 pub(super) fn explains(routines: &[&[Need]], states: &[u32]) -> bool {
     let mut is_open = vec![true; states.len()];
     let mut left: Vec<usize> = (0..routines.len()).collect();

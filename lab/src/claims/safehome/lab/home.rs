@@ -44,7 +44,7 @@ pub(super) struct Thing {
     is_down: bool,
     /// The number of the routine that changed it last, from 1.
     pub(super) state: u32,
-    /// The unfinished ones who have changed it.
+    /// The unfinished routines that have changed it.
     changed: Vec<usize>,
 }
 

@@ -118,9 +118,9 @@ pub(super) enum Figure {
     RolledBack,
     /// The same of those that had a device when it failed, and did not find it so.
     RolledBackHit,
-    /// The share of its commands whose devices an aborted routine leaves to be restored.
+    /// The share of an aborted routine's commands that leave a device to be restored.
     Restored,
-    /// The share of routines whose run takes longer than its commands.
+    /// The share of routines that take longer than their commands.
     Stretched,
     /// Pairs of routines that are serialized otherwise than submitted, of all pairs. These two are
     /// kept of the parameterized load only.

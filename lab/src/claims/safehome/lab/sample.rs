@@ -1,4 +1,4 @@
-//! What is kept of a home whose run is over.
+//! What is kept of a home after its run.
 
 use selvedge_core::Span;
 
