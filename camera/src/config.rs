@@ -1,7 +1,7 @@
 //! The settings, with units, ranges and the origin of the values.
 
 use selvedge_core::Span;
-use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
+use selvedge_core::wire::Room;
 use thiserror::Error;
 
 /// The settings of one node for one section. Checked once, by [`Camera::new`](crate::Camera::new).
@@ -226,8 +226,8 @@ impl Config {
 
     /// The bytes that the list in a message may take, where the message without its list takes
     /// `fixed`.
-    pub(crate) const fn list_budget(&self, fixed: usize) -> usize {
-        (self.frame_budget as usize).saturating_sub(HEADER_LEN + MEMBER_MAX_LEN + fixed)
+    pub(crate) const fn list_room(&self, fixed: usize) -> Room {
+        Room::new(self.frame_budget, fixed)
     }
 }
 

@@ -215,22 +215,12 @@ impl Camera {
         known: Option<&BoundedMap<Member, Grant>>,
         cx: &mut Context<'_, Self>,
     ) {
-        let mut room = self.config.list_budget(OK_MAX_LEN);
-        let (mut rivals, mut more) = (Rivals::new(), false);
-        for (&member, grant) in known.unwrap_or(&self.grants).iter() {
-            if member == to || Some(member) <= after {
-                continue;
-            }
-            let up_to = grant.up_to;
-            let rival = Rival { member, up_to };
-            let Some(left) = room.checked_sub(rival.encoded_len()) else {
-                more = true;
-                break;
-            };
-            room = left;
-            rivals.push(rival);
-        }
-        let floor = self.floor;
+        let mut room = self.config.list_room(OK_MAX_LEN);
+        let grants = known.unwrap_or(&self.grants).iter();
+        let others = grants.filter(|(member, _)| **member != to && Some(**member) > after);
+        let all = others.map(|(&member, &Grant { up_to, .. })| Rival { member, up_to });
+        let (rivals, next): (Rivals, _) = room.fill(all, Rival::encoded_len);
+        let (more, floor) = (next.is_some(), self.floor);
         cx.send(
             to,
             Message::Ok {

@@ -1,7 +1,7 @@
 //! The messages. Nothing else travels between nodes.
 
 use selvedge_core::Member;
-use selvedge_core::wire::{List, member_len, varint_len};
+use selvedge_core::wire::{self, List, member_len, varint_len};
 
 use crate::Token;
 
@@ -291,6 +291,14 @@ impl Message {
                     + floor.encoded_len()
             }
         }
+    }
+}
+
+impl wire::Message for Message {
+    const KIND: u8 = KIND;
+
+    fn encoded_len(&self) -> usize {
+        self.encoded_len()
     }
 }
 

@@ -144,7 +144,7 @@ impl Camera {
         let others = self.trees.len() - usize::from(self.trees.contains(&self.me));
         let is_full = others >= self.config.tree_limit.into() && !self.trees.contains(&root);
         // A list that makes no progress would be asked for without end.
-        let is_mute = self.config.list_budget(UP_MAX_LEN) < RIVAL_MAX_LEN;
+        let is_mute = !self.config.list_room(UP_MAX_LEN).fits(RIVAL_MAX_LEN);
         if root.id == self.me.id || !self.meet(root, cx) || is_full || is_mute {
             self.counters.0.no_room += u64::from(is_full);
             cx.send(parent, Message::Nack { tree });
@@ -378,8 +378,8 @@ impl Camera {
             return;
         };
         let mut below = tree.topology(self.config.failures.saturating_add(1));
-        let room = self.config.list_budget(UP_MAX_LEN);
-        while branches_len(&below.branches) > room {
+        let room = self.config.list_room(UP_MAX_LEN);
+        while !room.fits(branches_len(&below.branches)) {
             below.cut(below.levels.saturating_sub(1));
         }
         let Subtree { levels, branches } = below;
@@ -411,7 +411,7 @@ impl Camera {
             .map(|(member, up_to)| Rival { member, up_to })
             .collect();
         all.sort_unstable();
-        let mut room = self.config.list_budget(UP_MAX_LEN);
+        let mut room = self.config.list_room(UP_MAX_LEN);
         let (mut rivals, mut more) = (Rivals::new(), false);
         let mut all = all.into_iter().peekable();
         while let Some(rival) = all.next() {
@@ -419,11 +419,10 @@ impl Camera {
                 // The entry with the higher number covers both.
                 continue;
             }
-            let Some(left) = room.checked_sub(rival.encoded_len()) else {
+            if !room.take(rival.encoded_len()) {
                 more = true;
                 break;
-            };
-            room = left;
+            }
             rivals.push(rival);
         }
         cx.send(

@@ -1,6 +1,6 @@
 //! The settings, with their units, ranges and sources.
 
-use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
+use selvedge_core::wire::Room;
 use selvedge_core::{Ratio, Span};
 use thiserror::Error;
 
@@ -320,8 +320,8 @@ impl Config {
 
     /// The bytes that the lists in a message may take, where the message is `fixed` bytes long
     /// without them.
-    pub(crate) const fn list_budget(&self, fixed: usize) -> usize {
-        (self.frame_budget as usize).saturating_sub(HEADER_LEN + MEMBER_MAX_LEN + fixed)
+    pub(crate) const fn list_room(&self, fixed: usize) -> Room {
+        Room::new(self.frame_budget, fixed)
     }
 }
 

@@ -34,8 +34,8 @@ impl<A: Attribute> Celect<A> {
         if !is_of_this_run {
             self.give_way(ballot, cx);
         }
-        let (candidates, unhealthy, mut budget) = self.answer(x, y, exclude);
-        let known = self.others(want, from, exclude, &mut budget, cx);
+        let (candidates, unhealthy, mut room) = self.answer(x, y, exclude);
+        let known = self.others(want, from, exclude, &mut room, cx);
         cx.send(
             from,
             Message::Response {

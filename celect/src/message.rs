@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 
-use selvedge_core::wire::{HEADER_LEN, List, MEMBER_MAX_LEN, member_len, varint_len};
+use selvedge_core::wire::{self, HEADER_LEN, List, MEMBER_MAX_LEN, Room, member_len, varint_len};
 use selvedge_core::{Member, NodeId, Span};
 
 use crate::config::FRAME_MIN;
@@ -214,19 +214,23 @@ impl Message {
     }
 }
 
+impl wire::Message for Message {
+    const KIND: u8 = KIND;
+
+    fn encoded_len(&self) -> usize {
+        self.encoded_len()
+    }
+}
+
 fn members_len(members: &[Member]) -> usize {
     let list: usize = members.iter().copied().map(member_len).sum();
     varint_len(members.len() as u64) + list
 }
 
-/// As many of `members` as fit into `budget` bytes, which are taken from it.
+/// As many of `members` as fit, and no others behind them.
 pub(crate) fn cut<C: FromIterator<Member>>(
     members: impl IntoIterator<Item = Member>,
-    budget: &mut usize,
+    room: &mut Room,
 ) -> C {
-    let fits = |member: &Member| {
-        let left = budget.checked_sub(member_len(*member));
-        left.map(|left| *budget = left).is_some()
-    };
-    members.into_iter().take_while(fits).collect()
+    room.fill(members, |it| member_len(*it)).0
 }

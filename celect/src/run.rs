@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::wire::MEMBER_MAX_LEN;
+use selvedge_core::wire::{MEMBER_MAX_LEN, Room};
 use selvedge_core::{Context, Member, NodeId, Rank, Ratio};
 
 use crate::attribute::key;
@@ -159,7 +159,7 @@ impl Run {
 
     /// How many names an answer holds, whatever the names are, where frames are as long as ours.
     pub(crate) fn names(&self, config: &Config) -> usize {
-        let names = config.list_budget(ASKED_MAX_LEN) / MEMBER_MAX_LEN;
+        let names = config.list_room(ASKED_MAX_LEN).left() / MEMBER_MAX_LEN;
         let names = if self.y > 0 { names / 2 } else { names };
         names.min(EXCLUDED_MAX)
     }
@@ -174,8 +174,8 @@ impl Run {
 
 /// The nodes of `exclude` that a query names: as many as may be, and fit.
 fn named(exclude: impl Iterator<Item = Member>, config: &Config) -> Members {
-    let mut budget = config.list_budget(ASKED_MAX_LEN);
-    cut(exclude.take(config.exclude_limit.into()), &mut budget)
+    let mut room = config.list_room(ASKED_MAX_LEN);
+    cut(exclude.take(config.exclude_limit.into()), &mut room)
 }
 
 /// Puts `new` into a sorted list, once.
@@ -327,26 +327,24 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// What we know, for an initiator: the `x` lowest and the `y` most suspected nodes; and how
-    /// many bytes are left. O(x + y) and what is excluded, whatever the number of members.
-    pub(crate) fn answer(&self, x: u8, y: u8, exclude: &[Member]) -> (Members, Members, usize) {
-        let mut budget = self.config.list_budget(ASKED_MAX_LEN);
+    /// What we know, for an initiator: the `x` lowest and the `y` most suspected nodes; and the
+    /// room that is left. O(x + y) and what is excluded, whatever the number of members.
+    pub(crate) fn answer(&self, x: u8, y: u8, exclude: &[Member]) -> (Members, Members, Room) {
+        let mut room = self.config.list_room(ASKED_MAX_LEN);
         let exclude = first(exclude, EXCLUDED_MAX);
         let mut unhealthy = Members::new();
         if y > 0 {
             let worst = self.peers.doubted().filter(|it| !exclude.contains(it));
             // Where a frame is short, both lists are short.
-            let mut half = budget / 2;
-            unhealthy = cut(worst.take(y.into()), &mut half);
-            budget /= 2;
+            unhealthy = cut(worst.take(y.into()), &mut room.halve());
         }
         let is_owner_left_out = self.rules.owner_left_out();
         let lowest = self.peers.by_rank().iter().copied().filter(|it| {
             let is_left_out = is_owner_left_out && *it == self.me;
             !is_left_out && !exclude.contains(it) && !unhealthy.contains(it)
         });
-        let candidates = cut(lowest.take(x.into()), &mut budget);
-        (candidates, unhealthy, budget)
+        let candidates = cut(lowest.take(x.into()), &mut room);
+        (candidates, unhealthy, room)
     }
 
     /// Up to `want` other nodes, for an initiator that knows too few. Where there are more than
@@ -357,7 +355,7 @@ impl<A: Attribute> Celect<A> {
         want: u16,
         to: Member,
         exclude: &[Member],
-        budget: &mut usize,
+        room: &mut Room,
         cx: &mut Context<'_, Self>,
     ) -> Members {
         let want = usize::from(want);
@@ -367,7 +365,7 @@ impl<A: Attribute> Celect<A> {
         let exclude = first(exclude, EXCLUDED_MAX);
         let list = self.peers.by_rank();
         let others = list.len() - 1 - usize::from(self.peers.is_listed(to));
-        let start = if others > want.min(*budget / MEMBER_MAX_LEN) {
+        let start = if others > want.min(room.left() / MEMBER_MAX_LEN) {
             usize::try_from(cx.below(list.len() as u64)).unwrap_or_default()
         } else {
             0
@@ -375,7 +373,7 @@ impl<A: Attribute> Celect<A> {
         let all = list.iter().skip(start).chain(list.iter().take(start));
         let others = all.copied();
         let others = others.filter(|it| *it != to && *it != self.me && !exclude.contains(it));
-        cut(others.take(want), budget)
+        cut(others.take(want), room)
     }
 
     /// An answer to our run arrives.

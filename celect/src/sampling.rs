@@ -4,10 +4,11 @@
 
 use alloc::vec::Vec;
 
+use selvedge_core::wire::member_len;
 use selvedge_core::{Context, Full, Member, NodeId};
 
 use crate::estimate::Tally;
-use crate::message::{Members, Message, PART_MAX_LEN, cut};
+use crate::message::{Members, Message, PART_MAX_LEN};
 use crate::tolerance::Bound;
 use crate::{Attribute, Celect, Event, NotMeasured, Reject, Source, Timer};
 
@@ -95,10 +96,10 @@ impl<A: Attribute> Celect<A> {
         from: NodeId,
         cx: &mut Context<'_, Self>,
     ) {
-        let mut budget = self.config.list_budget(PART_MAX_LEN);
-        let rest = || self.peers.iter().filter(|it| it.id >= from);
-        let members: Members = cut(rest(), &mut budget);
-        let more = rest().nth(members.len()).is_some();
+        let mut room = self.config.list_room(PART_MAX_LEN);
+        let rest = self.peers.iter().filter(|it| it.id >= from);
+        let (members, next): (Members, _) = room.fill(rest, |it| member_len(*it));
+        let more = next.is_some();
         cx.send(
             to,
             Message::SampleResponse {

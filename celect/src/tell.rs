@@ -94,12 +94,12 @@ impl<A: Attribute> Celect<A> {
             self.tell_no_longer(cx);
             return;
         }
-        let mut budget = self.config.list_budget(LEADER_MAX_LEN);
+        let mut room = self.config.list_room(LEADER_MAX_LEN);
         let all = union(pending.iter().copied(), told.iter().copied());
         let telling = Telling {
             ballot: leader.ballot,
             renewal: leader.renewal,
-            told: cut(all, &mut budget),
+            told: cut(all, &mut room),
             pending,
             tries: 0,
             is_given_up: false,
@@ -180,7 +180,7 @@ impl<A: Attribute> Celect<A> {
     /// Says who leads, once.
     pub(crate) fn say(&self, to: Member, leader: Leadership, cx: &mut Context<'_, Self>) {
         let told = self.peers.iter().chain([self.me]);
-        let mut budget = self.config.list_budget(LEADER_MAX_LEN);
+        let mut room = self.config.list_room(LEADER_MAX_LEN);
         cx.send(
             to,
             Message::Leader {
@@ -189,7 +189,7 @@ impl<A: Attribute> Celect<A> {
                 renewal: leader.renewal,
                 lease: leader.lease,
                 gone: leader.lost,
-                told: cut(told, &mut budget),
+                told: cut(told, &mut room),
             },
         );
     }

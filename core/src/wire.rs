@@ -2,16 +2,20 @@
 //!
 //! A frame is [`VERSION`], the protocol's kind, and then the [`Envelope`] in postcard's encoding.
 //! Kinds below 128 are those of these crates; the others are free for protocols of yours.
-//! Machines that keep a byte budget add up lengths with the functions here, so that they need no
-//! encoder; tests hold the two together.
+//! What travels in frames of a kind implements [`Message`]. Messages add up their own lengths with
+//! the functions here, so that a machine that keeps a byte budget needs no encoder; tests compare
+//! both.
 //!
-//! Lists in messages are [`List`]s, which never reserve what a frame only claims to hold.
+//! Lists in messages are [`List`]s, which never reserve what a frame only claims to hold. A sender
+//! fits them into a frame through [`Room`].
 
 #[cfg(feature = "serde")]
 pub mod items;
 mod list;
+mod room;
 
 pub use list::{IntoIter, List};
+pub use room::Room;
 
 use crate::Member;
 
@@ -26,6 +30,15 @@ pub const HEADER_LEN: usize = 2;
 
 /// The longest encoding of a [`Member`]: ten bytes of id and five of incarnation.
 pub const MEMBER_MAX_LEN: usize = 15;
+
+/// What travels in frames of a kind of its own.
+pub trait Message {
+    /// The kind in the header of these frames.
+    const KIND: u8;
+
+    /// The length in bytes in postcard's encoding, without header and sender.
+    fn encoded_len(&self) -> usize;
+}
 
 /// A message with its sender.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -48,6 +61,12 @@ pub const fn varint_len(value: u64) -> usize {
 #[must_use]
 pub const fn member_len(member: Member) -> usize {
     varint_len(member.id.0) + varint_len(member.incarnation.0 as u64)
+}
+
+/// The length of the whole frame in which `from` sends `message`: header, sender, message.
+#[must_use]
+pub fn frame_len(from: Member, message: &impl Message) -> usize {
+    HEADER_LEN + member_len(from) + message.encoded_len()
 }
 
 /// The length of a byte string with its length in front.

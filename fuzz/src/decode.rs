@@ -4,8 +4,7 @@ use core::fmt::Debug;
 
 use selvedge_camera::{self as camera, estimate, sections};
 use selvedge_celect as celect;
-use selvedge_core::Member;
-use selvedge_core::wire::{Envelope, HEADER_LEN, VERSION, member_len};
+use selvedge_core::wire::{Envelope, HEADER_LEN, Message, VERSION, frame_len};
 use selvedge_membership as membership;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -36,25 +35,16 @@ fn memory(data: &[u8]) -> usize {
         return 0;
     };
     match (version, kind) {
-        (VERSION, membership::KIND) => check(data, kind, membership::Message::frame_len),
-        (VERSION, camera::KIND) => check(data, kind, around(camera::Message::encoded_len)),
-        (VERSION, celect::KIND) => check(data, kind, around(celect::Message::encoded_len)),
-        (VERSION, sections::KIND) => check(data, kind, around(sections::Message::encoded_len)),
-        (VERSION, estimate::KIND) => check(data, kind, around(estimate::Message::wire_len)),
+        (VERSION, membership::KIND) => check::<membership::Message>(data),
+        (VERSION, camera::KIND) => check::<camera::Message>(data),
+        (VERSION, celect::KIND) => check::<celect::Message>(data),
+        (VERSION, sections::KIND) => check::<sections::Message>(data),
+        (VERSION, estimate::KIND) => check::<estimate::Message>(data),
         _ => 0,
     }
 }
 
-/// The length of a frame where a message foretells its own alone.
-fn around<M>(message_len: impl Fn(&M) -> usize) -> impl Fn(&M, Member) -> usize {
-    move |message, from| HEADER_LEN + member_len(from) + message_len(message)
-}
-
-fn check<M: DeserializeOwned + Serialize + Debug + PartialEq>(
-    data: &[u8],
-    kind: u8,
-    foretold: impl Fn(&M, Member) -> usize,
-) -> usize {
+fn check<M: Message + DeserializeOwned + Serialize + Debug + PartialEq>(data: &[u8]) -> usize {
     let ((envelope, read), memory) = peak(|| read::<M>(data));
     assert!(
         memory <= MEMORY_PER_BYTE * read,
@@ -64,9 +54,9 @@ fn check<M: DeserializeOwned + Serialize + Debug + PartialEq>(
     let Some(envelope) = envelope.filter(|_| read == data.len()) else {
         return memory;
     };
-    let again = seal(kind, &envelope);
+    let again = seal(&envelope);
     assert_eq!(
-        open(&again, kind).as_ref(),
+        open(&again).as_ref(),
         Some(&envelope),
         "written again it reads differently"
     );
@@ -77,7 +67,7 @@ fn check<M: DeserializeOwned + Serialize + Debug + PartialEq>(
         again.len()
     );
     assert_eq!(
-        foretold(&envelope.message, envelope.from),
+        frame_len(envelope.from, &envelope.message),
         again.len(),
         "the foretold length and the encoder disagree"
     );
@@ -94,8 +84,8 @@ fn read<M: DeserializeOwned>(frame: &[u8]) -> (Option<Envelope<M>>, usize) {
 }
 
 /// The envelope in a whole frame; `None` for another version or kind, and for bytes behind it.
-fn open<M: DeserializeOwned>(frame: &[u8], kind: u8) -> Option<Envelope<M>> {
-    if !frame.starts_with(&[VERSION, kind]) {
+fn open<M: Message + DeserializeOwned>(frame: &[u8]) -> Option<Envelope<M>> {
+    if !frame.starts_with(&[VERSION, M::KIND]) {
         return None;
     }
     let (envelope, read) = read(frame);
@@ -103,10 +93,10 @@ fn open<M: DeserializeOwned>(frame: &[u8], kind: u8) -> Option<Envelope<M>> {
 }
 
 /// The frame around an envelope.
-pub(crate) fn seal<M: Serialize>(kind: u8, envelope: &Envelope<M>) -> Vec<u8> {
+pub(crate) fn seal<M: Message + Serialize>(envelope: &Envelope<M>) -> Vec<u8> {
     // Writing to a vector fails only when a type cannot be written at all: the frame is then
     // empty, and the checks above find it.
-    postcard::to_extend(envelope, vec![VERSION, kind]).unwrap_or_default()
+    postcard::to_extend(envelope, vec![VERSION, M::KIND]).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -117,11 +107,11 @@ mod tests {
     use crate::{Seed, seeds};
 
     fn is_frame(data: &[u8]) -> bool {
-        open::<membership::Message>(data, membership::KIND).is_some()
-            || open::<camera::Message>(data, camera::KIND).is_some()
-            || open::<celect::Message>(data, celect::KIND).is_some()
-            || open::<sections::Message>(data, sections::KIND).is_some()
-            || open::<estimate::Message>(data, estimate::KIND).is_some()
+        open::<membership::Message>(data).is_some()
+            || open::<camera::Message>(data).is_some()
+            || open::<celect::Message>(data).is_some()
+            || open::<sections::Message>(data).is_some()
+            || open::<estimate::Message>(data).is_some()
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
+use selvedge_core::wire::Room;
 use selvedge_core::{BoundedQueue, Full, Member, NodeId};
 
 use crate::message::{Broadcast, Message, Record};
@@ -40,17 +41,17 @@ impl News {
         full
     }
 
-    /// Piggybacks as many records as fit into `room` bytes; each goes `copies` times in all.
+    /// Piggybacks as many records as there is `room` for; each goes `copies` times in all.
     /// One whose metadata is longer than `longest` is given up: it may fit no message, and then
-    /// nothing behind it would be sent. Returns the room that is left. O(records that are piggybacked).
+    /// nothing behind it would be sent. O(records that are piggybacked).
     pub(crate) fn load(
         &mut self,
         message: &mut Message,
-        mut room: usize,
+        room: &mut Room,
         copies: u16,
         longest: usize,
         record_of: impl Fn(NodeId) -> Option<Record>,
-    ) -> usize {
+    ) {
         for _ in 0..self.queue.len() {
             let Some((id, sent)) = self.queue.pop_front() else {
                 break;
@@ -61,12 +62,10 @@ impl News {
             if record.metadata_len() > longest {
                 continue;
             }
-            let len = record.wire_len();
-            if len > room {
+            if !room.take(record.encoded_len()) {
                 self.queue.push_front((id, sent));
                 break;
             }
-            room -= len;
             // What the receiver is to refute was piggybacked first.
             if message.records.0.first() != Some(&record) {
                 message.records.0.push(record);
@@ -75,7 +74,6 @@ impl News {
                 self.queue.push_back((id, sent + 1));
             }
         }
-        room
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -159,18 +157,16 @@ impl Broadcaster {
         (true, full)
     }
 
-    /// Piggybacks as many broadcasts as fit into `room` bytes; each goes `copies` times in all.
-    pub(crate) fn load(&mut self, message: &mut Message, mut room: usize, copies: u16) {
+    /// Piggybacks as many broadcasts as there is `room` for; each goes `copies` times in all.
+    pub(crate) fn load(&mut self, message: &mut Message, room: &mut Room, copies: u16) {
         for _ in 0..self.queue.len() {
             let Some((broadcast, sent)) = self.queue.pop_front() else {
                 break;
             };
-            let len = broadcast.wire_len();
-            if len > room {
+            if !room.take(broadcast.encoded_len()) {
                 self.queue.push_front((broadcast, sent));
                 break;
             }
-            room -= len;
             if sent + 1 < copies {
                 message.broadcasts.0.push(broadcast.clone());
                 self.queue.push_back((broadcast, sent + 1));

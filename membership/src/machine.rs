@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use selvedge_core::wire::HEADER_LEN;
+use selvedge_core::wire::{Room, frame_len};
 use selvedge_core::{BoundedQueue, Context, Delta, Input, Machine, Member, NodeId, Untracked};
 
 use crate::config::ceil_ln;
@@ -245,19 +245,17 @@ impl Membership {
         let mut message = Message::bare(body);
         let mut room = self.room(&message);
         if let Some(record) = slot.and_then(|slot| self.claim_to_refute(slot))
-            && record.wire_len() <= room
+            && room.take(record.encoded_len())
         {
-            room -= record.wire_len();
             message.records.0.push(record);
         }
         let copies = self.copies();
         let longest = self.config.metadata_limit.into();
         let (list, now) = (&self.list, self.burial_clock());
         let record_of = |id| list.record(list.find(id)?, now);
-        room = self
-            .news
-            .load(&mut message, room, copies, longest, record_of);
-        self.broadcaster.load(&mut message, room, copies);
+        self.news
+            .load(&mut message, &mut room, copies, longest, record_of);
+        self.broadcaster.load(&mut message, &mut room, copies);
         cx.send(to, message);
     }
 
@@ -275,11 +273,10 @@ impl Membership {
         }
     }
 
-    /// How many bytes may be piggybacked on a message.
-    pub(crate) fn room(&self, message: &Message) -> usize {
+    /// The room for what may be piggybacked on a message.
+    pub(crate) fn room(&self, message: &Message) -> Room {
         // The length of each list may need one byte more than that of an empty list.
-        let fixed = message.frame_len(self.me) + 2;
-        usize::from(self.config.frame_budget).saturating_sub(fixed)
+        Room::from_sender(self.config.frame_budget, self.me, message.encoded_len() + 2)
     }
 
     fn receive(
@@ -357,7 +354,7 @@ impl Membership {
         if from.id == self.me.id {
             return Err(Misbehaviour::OurId(from.id));
         }
-        let len = HEADER_LEN.max(message.frame_len(from));
+        let len = frame_len(from, message);
         let limit = usize::from(self.config.frame_budget);
         if len > limit {
             return Err(Misbehaviour::FrameTooLong { len, limit });

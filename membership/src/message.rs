@@ -6,7 +6,7 @@
 use alloc::boxed::Box;
 
 use selvedge_core::Member;
-use selvedge_core::wire::{HEADER_LEN, List, bytes_len, member_len, varint_len};
+use selvedge_core::wire::{self, List, bytes_len, member_len, varint_len};
 
 /// The protocol's kind in a frame header.
 pub const KIND: u8 = 1;
@@ -203,15 +203,13 @@ impl Message {
         }
     }
 
-    /// The length in bytes of the whole frame that a host makes of this message: header, sender
-    /// and message in postcard's encoding. O(piggybacked records and broadcasts).
+    /// The length in bytes in postcard's encoding, without frame header and sender.
+    /// O(piggybacked records and broadcasts).
     #[must_use]
-    pub fn frame_len(&self, from: Member) -> usize {
-        let records: usize = self.records.0.iter().map(Record::wire_len).sum();
-        let broadcasts: usize = self.broadcasts.0.iter().map(Broadcast::wire_len).sum();
-        HEADER_LEN
-            + member_len(from)
-            + self.body.wire_len()
+    pub fn encoded_len(&self) -> usize {
+        let records: usize = self.records.0.iter().map(Record::encoded_len).sum();
+        let broadcasts: usize = self.broadcasts.0.iter().map(Broadcast::encoded_len).sum();
+        self.body.encoded_len()
             + varint_len(self.records.0.len() as u64)
             + records
             + varint_len(self.broadcasts.0.len() as u64)
@@ -219,8 +217,16 @@ impl Message {
     }
 }
 
+impl wire::Message for Message {
+    const KIND: u8 = KIND;
+
+    fn encoded_len(&self) -> usize {
+        self.encoded_len()
+    }
+}
+
 impl Body {
-    pub(crate) const fn wire_len(&self) -> usize {
+    const fn encoded_len(&self) -> usize {
         1 + match self {
             Self::Ping { origin, .. } => 2 + optional_member_len(*origin),
             Self::Ack { origin } => optional_member_len(*origin),
@@ -257,7 +263,7 @@ impl Record {
         self.claim.metadata().map_or(0, |metadata| metadata.0.len())
     }
 
-    pub(crate) fn wire_len(&self) -> usize {
+    pub(crate) fn encoded_len(&self) -> usize {
         let claim = match &self.claim {
             Claim::Alive(metadata) | Claim::Suspect(metadata) => 1 + bytes_len(metadata.0.len()),
             Claim::Failed(metadata, age) => {
@@ -270,7 +276,7 @@ impl Record {
 }
 
 impl Broadcast {
-    pub(crate) fn wire_len(&self) -> usize {
+    pub(crate) fn encoded_len(&self) -> usize {
         member_len(self.origin) + varint_len(u64::from(self.number)) + bytes_len(self.payload.len())
     }
 }

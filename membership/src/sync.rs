@@ -132,13 +132,11 @@ impl Membership {
             if record.metadata_len() > longest {
                 continue;
             }
-            let len = record.wire_len();
-            if len > room {
+            if !room.take(record.encoded_len()) {
                 debug_assert!(!message.records.0.is_empty(), "one record fits every page");
                 next = Some(key);
                 break;
             }
-            room -= len;
             message.records.0.push(record);
         }
         message.body = page(next);

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use postcard::ser_flavors::Flavor;
 use selvedge_core::Member;
-use selvedge_core::wire::{Envelope, HEADER_LEN, SEALED, VERSION};
+use selvedge_core::wire::{Envelope, HEADER_LEN, Message, SEALED, VERSION, frame_len};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -48,15 +48,14 @@ pub enum FrameError {
 ///
 /// # Errors
 /// [`FrameError::Oversize`] when it becomes longer than `budget`; `frame` is empty then.
-pub fn encode<T: Serialize>(
-    kind: u8,
+pub fn encode<T: Message + Serialize>(
     from: Member,
     message: &T,
     budget: usize,
     frame: &mut Vec<u8>,
 ) -> Result<(), FrameError> {
     frame.clear();
-    frame.extend([VERSION, kind]);
+    frame.extend([VERSION, T::KIND]);
     let envelope = Envelope { from, message };
     let written = postcard::serialize_with_flavor(&envelope, Append(frame));
     let len = frame.len();
@@ -64,15 +63,15 @@ pub fn encode<T: Serialize>(
         frame.clear();
         return Err(FrameError::Oversize { len, limit: budget });
     }
+    debug_assert_eq!(len, frame_len(from, message), "a message knows its length");
     Ok(())
 }
 
 /// Reads a frame. Any bytes may be given.
 ///
 /// # Errors
-/// When the bytes are not exactly one frame of this `kind` within `budget`.
-pub fn decode<T: DeserializeOwned>(
-    kind: u8,
+/// When the bytes are not exactly one frame of this message's kind within `budget`.
+pub fn decode<T: Message + DeserializeOwned>(
     bytes: &[u8],
     budget: usize,
 ) -> Result<Envelope<T>, FrameError> {
@@ -86,11 +85,11 @@ pub fn decode<T: DeserializeOwned>(
         .split_first_chunk::<HEADER_LEN>()
         .ok_or(FrameError::Malformed)?;
     match *header {
-        [VERSION, found] if found == kind => {}
+        [VERSION, found] if found == T::KIND => {}
         [VERSION, found] => {
             return Err(FrameError::Kind {
                 found,
-                expected: kind,
+                expected: T::KIND,
             });
         }
         [SEALED, _] => return Err(FrameError::Sealed),

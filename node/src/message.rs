@@ -1,81 +1,88 @@
-//! What travels: the messages of each protocol under its own kind.
+//! The messages of all protocols, each under its own kind.
 
 use alloc::vec::Vec;
 
 use selvedge_camera::{estimate, sections};
 use selvedge_celect as celect;
 use selvedge_core::Member;
-use selvedge_core::wire::Envelope;
+use selvedge_core::wire::{self, Envelope};
 use selvedge_membership as membership;
 use serde::de::DeserializeOwned;
 
 use crate::frame::{self, FrameError};
 
-/// A message of one of the protocols.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Message {
-    /// Who is here.
+/// Defines [`Message`], [`encode`] and [`decode`] by one line for each protocol.
+macro_rules! protocols {
+    ($($(#[$doc:meta])* $protocol:ident($message:ty),)*) => {
+        /// A message of one of the protocols.
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Message {
+            $($(#[$doc])* $protocol($message),)*
+        }
+
+        impl Message {
+            /// The kind in its frame's header.
+            #[must_use]
+            pub const fn kind(&self) -> u8 {
+                match self {
+                    $(Self::$protocol(_) => <$message as wire::Message>::KIND,)*
+                }
+            }
+        }
+
+        /// Writes the frame of `message` from `from` over what `frame` holds.
+        ///
+        /// # Errors
+        /// [`FrameError::Oversize`] when it becomes longer than `budget`; `frame` is empty then.
+        pub fn encode(
+            from: Member,
+            message: &Message,
+            budget: usize,
+            frame: &mut Vec<u8>,
+        ) -> Result<(), FrameError> {
+            match message {
+                $(Message::$protocol(message) => frame::encode(from, message, budget, frame),)*
+            }
+        }
+
+        /// Reads a frame of this kind. Any bytes may be given.
+        ///
+        /// # Errors
+        /// When the bytes are not exactly one frame of this `kind` within `budget`, or no protocol
+        /// has this `kind`.
+        pub fn decode(
+            kind: u8,
+            bytes: &[u8],
+            budget: usize,
+        ) -> Result<Envelope<Message>, FrameError> {
+            match kind {
+                $(<$message as wire::Message>::KIND => read(bytes, budget, Message::$protocol),)*
+                found => Err(FrameError::Kind {
+                    found,
+                    expected: membership::KIND,
+                }),
+            }
+        }
+    };
+}
+
+protocols! {
+    /// Which members are here.
     Membership(membership::Message),
-    /// Who may enter.
+    /// Which node may enter a section.
     Sections(sections::Message),
-    /// How many there are.
+    /// How many nodes there are.
     Estimate(estimate::Message),
-    /// Who leads.
+    /// Which node leads.
     Election(celect::Message),
 }
 
-impl Message {
-    /// The kind in its frame's header.
-    #[must_use]
-    pub const fn kind(&self) -> u8 {
-        match self {
-            Self::Membership(_) => membership::KIND,
-            Self::Sections(_) => sections::KIND,
-            Self::Estimate(_) => estimate::KIND,
-            Self::Election(_) => celect::KIND,
-        }
-    }
-}
-
-/// Writes the frame of `message` from `from` over what `frame` holds.
-///
-/// # Errors
-/// [`FrameError::Oversize`] when it becomes longer than `budget`; `frame` is empty then.
-pub fn encode(
-    from: Member,
-    message: &Message,
-    budget: usize,
-    frame: &mut Vec<u8>,
-) -> Result<(), FrameError> {
-    let kind = message.kind();
-    match message {
-        Message::Membership(message) => frame::encode(kind, from, message, budget, frame),
-        Message::Sections(message) => frame::encode(kind, from, message, budget, frame),
-        Message::Estimate(message) => frame::encode(kind, from, message, budget, frame),
-        Message::Election(message) => frame::encode(kind, from, message, budget, frame),
-    }
-}
-
-/// Reads a frame of this kind. Any bytes may be given.
-///
-/// # Errors
-/// When the bytes are not exactly one frame of this `kind` within `budget`.
-pub fn decode(kind: u8, bytes: &[u8], budget: usize) -> Result<Envelope<Message>, FrameError> {
-    match kind {
-        sections::KIND => read(kind, bytes, budget, Message::Sections),
-        estimate::KIND => read(kind, bytes, budget, Message::Estimate),
-        celect::KIND => read(kind, bytes, budget, Message::Election),
-        _ => read(membership::KIND, bytes, budget, Message::Membership),
-    }
-}
-
-fn read<T: DeserializeOwned>(
-    kind: u8,
+fn read<T: wire::Message + DeserializeOwned>(
     bytes: &[u8],
     budget: usize,
     message: impl FnOnce(T) -> Message,
 ) -> Result<Envelope<Message>, FrameError> {
-    let Envelope { from, message: it } = frame::decode::<T>(kind, bytes, budget)?;
+    let Envelope { from, message: it } = frame::decode::<T>(bytes, budget)?;
     let message = message(it);
     Ok(Envelope { from, message })
 }

@@ -1,7 +1,7 @@
 //! The messages.
 
 use selvedge_core::Member;
-use selvedge_core::wire::{MEMBER_MAX_LEN, member_len, varint_len};
+use selvedge_core::wire::{self, MEMBER_MAX_LEN, member_len, varint_len};
 
 /// The protocol's kind in a frame header.
 pub const KIND: u8 = 4;
@@ -48,7 +48,7 @@ pub struct Walk {
 impl Message {
     /// The length in bytes in postcard's encoding, without frame header and sender.
     #[must_use]
-    pub const fn wire_len(&self) -> usize {
+    pub const fn encoded_len(&self) -> usize {
         let (origin, estimate, number, rest) = match self {
             Self::Walk(walk) => (
                 walk.origin,
@@ -63,5 +63,13 @@ impl Message {
             } => (*origin, *estimate, *number, 0),
         };
         1 + member_len(origin) + varint_len(estimate as u64) + varint_len(number as u64) + rest
+    }
+}
+
+impl wire::Message for Message {
+    const KIND: u8 = KIND;
+
+    fn encoded_len(&self) -> usize {
+        self.encoded_len()
     }
 }

@@ -115,7 +115,7 @@ impl Config {
             ..own
         };
         // A list that makes no progress would be asked for without end.
-        config.slow_path = own.slow_path && config.list_budget(UP_MAX_LEN) >= RIVAL_MAX_LEN;
+        config.slow_path = own.slow_path && config.list_room(UP_MAX_LEN).fits(RIVAL_MAX_LEN);
         config
     }
 }

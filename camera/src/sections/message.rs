@@ -1,5 +1,7 @@
 //! The messages. Nothing else travels between nodes.
 
+use selvedge_core::wire;
+
 use super::Name;
 
 /// The protocol's kind in a frame header.
@@ -21,5 +23,13 @@ impl Message {
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         self.section.encoded_len() + self.message.encoded_len()
+    }
+}
+
+impl wire::Message for Message {
+    const KIND: u8 = KIND;
+
+    fn encoded_len(&self) -> usize {
+        self.encoded_len()
     }
 }

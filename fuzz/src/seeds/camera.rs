@@ -325,16 +325,13 @@ fn frames(
     kind: &str,
 ) -> impl Iterator<Item = (String, Vec<u8>)> {
     let name = name(&message);
-    let alone = seal(
-        KIND,
-        &Envelope {
-            from,
-            message: message.clone(),
-        },
-    );
+    let alone = seal(&Envelope {
+        from,
+        message: message.clone(),
+    });
     let named = Name::new(section).map(|section| {
         let message = sections::Message { section, message };
-        let bytes = seal(sections::KIND, &Envelope { from, message });
+        let bytes = seal(&Envelope { from, message });
         (format!("section-{name}{kind}"), bytes)
     });
     [(format!("camera-{name}{kind}"), alone)]
@@ -367,7 +364,7 @@ fn walks(
     ]
     .map(|(name, message)| {
         let from = origin;
-        (name, seal(estimate::KIND, &Envelope { from, message }))
+        (name, seal(&Envelope { from, message }))
     })
     .into_iter()
 }

@@ -162,7 +162,7 @@ pub(super) fn decode_seeds() -> impl Iterator<Item = Seed> {
 }
 
 fn frame(from: Member, message: Message) -> Vec<u8> {
-    seal(KIND, &Envelope { from, message })
+    seal(&Envelope { from, message })
 }
 
 /// One of each kind, with lists of so many.

@@ -110,7 +110,7 @@ pub(super) fn decode_seeds() -> Vec<Seed> {
 }
 
 fn frame(from: Member, message: Message) -> Vec<u8> {
-    seal(KIND, &Envelope { from, message })
+    seal(&Envelope { from, message })
 }
 
 /// One of every kind, and both forms of what is optional.

@@ -18,6 +18,7 @@
 use std::net::SocketAddr;
 
 use selvedge::frame;
+use selvedge_core::wire::{self, varint_len};
 use selvedge_core::{NodeId, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +54,18 @@ pub(crate) struct Notice {
     pub(crate) epoch: u64,
     /// Where it is.
     pub(crate) address: Option<SocketAddr>,
+}
+
+impl wire::Message for Notice {
+    const KIND: u8 = KIND;
+
+    fn encoded_len(&self) -> usize {
+        let address = self.address.map_or(0, |address| {
+            let ip = if address.is_ipv4() { 4 } else { 16 };
+            1 + ip + varint_len(address.port().into())
+        });
+        varint_len(self.id.0) + varint_len(self.epoch) + 1 + address
+    }
 }
 
 /// What a node has to do with a notice.
@@ -178,7 +191,7 @@ impl Task {
 
     async fn send_notice(&mut self, notice: &Notice, to: SocketAddr) {
         let from = self.driver.machine().membership().me();
-        if frame::encode(KIND, from, notice, self.frame_budget, &mut self.frame).is_err() {
+        if frame::encode(from, notice, self.frame_budget, &mut self.frame).is_err() {
             self.traffic.too_long.add(1);
             return;
         }

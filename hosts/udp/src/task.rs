@@ -287,7 +287,7 @@ impl Task {
             },
         };
         if kind == notice::KIND {
-            return match frame::decode::<Notice>(kind, frame, self.frame_budget) {
+            return match frame::decode::<Notice>(frame, self.frame_budget) {
                 Ok(it) if sealer == Some(it.from.id) => {
                     self.heed(it.from.id, it.message, source).await;
                 }

@@ -13,6 +13,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use selvedge_core::wire::frame_len;
 use selvedge_core::{Driver, Effect, Incarnation, Input, Member, NodeId, Time};
 
 use crate::{Command, Config, Membership, Message, Metadata, Phase, Selection};
@@ -293,7 +294,7 @@ impl Mesh {
         for effect in effects {
             match effect {
                 Effect::Send { to, message } => {
-                    let len = message.frame_len(machine.me());
+                    let len = frame_len(machine.me(), &message);
                     let budget = usize::from(machine.config().frame_budget);
                     if len > budget {
                         return Err(format!(

@@ -12,6 +12,7 @@
 use crate::ring;
 
 use ring::{Ring, plain};
+use selvedge_core::wire::frame_len;
 use selvedge_core::{Delta, Full, Input, Member, NodeId, Span};
 use selvedge_membership::{
     Age, Body, Broadcast, Claim, Command, Config, ConfigError, Event, Key, Membership, Message,
@@ -84,16 +85,16 @@ fn what_is_as_long_as_its_limit_is_taken() {
     let mut full = Message::bare(Body::Unlucky);
     let from = Member::new(1, 7);
     let mut ids = 1_000..;
-    while full.frame_len(from) + 12 <= 1_400 {
+    while frame_len(from, &full) + 12 <= 1_400 {
         full.records.0.push(alive(ids.next().unwrap()));
     }
     // What is left is a record of six bytes, and metadata.
-    let rest = 1_400 - full.frame_len(from) - 6;
+    let rest = 1_400 - frame_len(from, &full) - 6;
     full.records.0.push(Record {
         claim: Claim::Alive(Metadata(vec![1; rest].into())),
         ..alive(ids.next().unwrap())
     });
-    assert_eq!(full.frame_len(from), 1_400);
+    assert_eq!(frame_len(from, &full), 1_400);
     ring.step(0, from_one(full)).unwrap();
 }
 

@@ -12,6 +12,7 @@
 use crate::ring;
 
 use ring::{Ring, plain};
+use selvedge_core::wire::frame_len;
 use selvedge_core::{Driver, Input, Member, NodeId};
 use selvedge_membership::{
     Body, Broadcast, Claim, Command, Config, ConfigError, Event, Key, Membership, Message,
@@ -82,7 +83,7 @@ fn the_longest_metadata_fits_a_page_at_every_budget() {
             let from = others[0];
             ring.step(0, Input::Message { from, message }).unwrap();
             let (_, _, page) = &ring.wire[0];
-            assert!(page.frame_len(me) <= budget.into(), "at {budget}");
+            assert!(frame_len(me, page) <= budget.into(), "at {budget}");
             found += page
                 .records
                 .0
@@ -122,7 +123,7 @@ fn no_frame_is_longer_than_the_budget_that_a_node_was_given_last() {
         .unwrap();
     ring.command(1, with_frames_of(127)).unwrap();
     let fits = |from: Member, _: NodeId, message: &Message| {
-        let len = message.frame_len(from);
+        let len = frame_len(from, message);
         assert!(from.id.0 == 0 || len <= 127, "{len} bytes: {message:?}");
         true
     };
@@ -166,7 +167,7 @@ fn what_fits_no_frame_any_more_holds_up_no_news() {
     let message = Message::bare(Body::Pull { first, last });
     ring.step(0, Input::Message { from, message }).unwrap();
     ring.periods(8, |from, _, message| {
-        let len = message.frame_len(from);
+        let len = frame_len(from, message);
         assert!(from.id.0 > 0 || len <= 127, "{len} bytes: {message:?}");
         let metadata = message
             .records

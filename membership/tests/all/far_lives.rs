@@ -13,7 +13,7 @@ extern crate alloc;
 use alloc::collections::VecDeque;
 
 use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
-use selvedge_core::wire::List;
+use selvedge_core::wire::{List, frame_len};
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_membership::{
     Age, Body, Claim, Command, Config, Digest, Key, Membership, Message, Metadata, Record, Records,
@@ -79,7 +79,7 @@ impl Mesh {
         let budget = usize::from(self.node(id).config().frame_budget);
         for effect in effects {
             if let Effect::Send { to, message } = effect {
-                let len = message.frame_len(me);
+                let len = frame_len(me, &message);
                 assert!(len <= budget, "{len} of {budget} bytes: {message:?}");
                 self.wire.push_back((me, to.id, message));
             }

@@ -13,6 +13,7 @@ use crate::ring;
 use core::cell::Cell;
 
 use ring::{Ring, plain};
+use selvedge_core::wire::frame_len;
 use selvedge_core::{Driver, Incarnation, Input, Member, NodeId};
 use selvedge_membership::{
     Age, Body, Claim, Command, Config, Digest, Key, Membership, Message, Metadata, Record, Status,
@@ -67,7 +68,7 @@ fn address(text: &str) -> Claim {
 fn lie(ring: &mut Ring, to: usize, records: impl IntoIterator<Item = Record>) {
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.0.extend(records);
-    let len = message.frame_len(LIAR);
+    let len = frame_len(LIAR, &message);
     assert!(len <= 700, "{len} bytes");
     let input = Input::Message {
         from: LIAR,
@@ -80,7 +81,7 @@ fn lie(ring: &mut Ring, to: usize, records: impl IntoIterator<Item = Record>) {
 fn bytes_in(ring: &mut Ring, periods: u64) -> usize {
     let sent = Cell::new(0);
     ring.periods(periods, |from, _, message| {
-        sent.set(sent.get() + message.frame_len(from));
+        sent.set(sent.get() + frame_len(from, message));
         true
     });
     sent.get()

@@ -13,6 +13,7 @@ use crate::ring;
 use core::cell::Cell;
 
 use ring::{Ring, plain};
+use selvedge_core::wire::frame_len;
 use selvedge_core::{Input, Member, NodeId};
 use selvedge_membership::{Body, Claim, Command, Config, Digest, Key, Message, Metadata, Record};
 
@@ -188,7 +189,7 @@ fn a_page_is_filled_to_the_last_byte() {
         ring.step(0, Input::Message { from, message }).unwrap();
         let (from, _, page) = &ring.wire[0];
         assert!(matches!(page.body, Body::Records { next: Some(_), .. }));
-        page.frame_len(*from)
+        frame_len(*from, page)
     });
     assert_eq!(longest.max(), Some(127 - 3));
 }

@@ -13,12 +13,13 @@ use crate::allocator::peak;
 use frames::{decode, encode, member, message};
 use proptest::prelude::*;
 use selvedge_core::Member;
+use selvedge_core::wire::frame_len;
 use selvedge_membership::{Age, Body, Broadcast, Claim, Digest, Key, Message, Metadata, Record};
 
 proptest! {
     #[test]
     fn a_frame_is_as_long_as_the_machine_thinks(from in member(), message in message()) {
-        prop_assert_eq!(message.frame_len(from), encode(from, &message).len());
+        prop_assert_eq!(frame_len(from, &message), encode(from, &message).len());
     }
 
     #[test]

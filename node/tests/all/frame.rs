@@ -8,7 +8,7 @@
 
 use proptest::prelude::*;
 use selvedge::frame::{FrameError, decode, encode};
-use selvedge_core::wire::{Envelope, VERSION};
+use selvedge_core::wire::{Envelope, VERSION, frame_len};
 use selvedge_core::{Member, NodeId};
 use selvedge_membership::{
     Age, Body, Broadcast, Broadcasts, Claim, Digest, KIND, Key, Message, Metadata, Record, Records,
@@ -83,9 +83,9 @@ proptest! {
     #[test]
     fn what_is_written_is_read(from in member(), message in message()) {
         let mut frame = vec![7; 3];
-        prop_assert_eq!(encode(KIND, from, &message, BUDGET, &mut frame), Ok(()));
-        prop_assert_eq!(frame.len(), message.frame_len(from));
-        let read = decode::<Message>(KIND, &frame, BUDGET);
+        prop_assert_eq!(encode(from, &message, BUDGET, &mut frame), Ok(()));
+        prop_assert_eq!(frame.len(), frame_len(from, &message));
+        let read = decode::<Message>(&frame, BUDGET);
         prop_assert_eq!(read, Ok(Envelope { from, message }));
     }
 
@@ -94,11 +94,11 @@ proptest! {
         from in member(), message in message(), cut in any::<proptest::sample::Index>(),
     ) {
         let mut frame = Vec::new();
-        prop_assert_eq!(encode(KIND, from, &message, BUDGET, &mut frame), Ok(()));
+        prop_assert_eq!(encode(from, &message, BUDGET, &mut frame), Ok(()));
         let part = &frame[..cut.index(frame.len())];
-        prop_assert_eq!(decode::<Message>(KIND, part, BUDGET), Err(FrameError::Malformed));
+        prop_assert_eq!(decode::<Message>(part, BUDGET), Err(FrameError::Malformed));
         frame.push(0);
-        prop_assert_eq!(decode::<Message>(KIND, &frame, BUDGET), Err(FrameError::Malformed));
+        prop_assert_eq!(decode::<Message>(&frame, BUDGET), Err(FrameError::Malformed));
     }
 
     #[test]
@@ -109,7 +109,7 @@ proptest! {
         if ours {
             bytes.splice(0..0, [VERSION, KIND]);
         }
-        if let Ok(envelope) = decode::<Message>(KIND, &bytes, BUDGET) {
+        if let Ok(envelope) = decode::<Message>(&bytes, BUDGET) {
             prop_assert!(envelope.message.records.0.len() <= bytes.len());
         }
     }
@@ -120,17 +120,17 @@ proptest! {
         at in any::<proptest::sample::Index>(), flip in 1..=u8::MAX,
     ) {
         let mut frame = Vec::new();
-        prop_assert_eq!(encode(KIND, from, &message, BUDGET, &mut frame), Ok(()));
+        prop_assert_eq!(encode(from, &message, BUDGET, &mut frame), Ok(()));
         let at = at.index(frame.len());
         frame[at] ^= flip;
-        let read = decode::<Message>(KIND, &frame, BUDGET);
+        let read = decode::<Message>(&frame, BUDGET);
         prop_assert_ne!(read, Ok(Envelope { from, message }));
     }
 }
 
 #[test]
 fn strangers_are_told_apart() {
-    let read = |bytes: &[u8]| decode::<Message>(KIND, bytes, 8).err();
+    let read = |bytes: &[u8]| decode::<Message>(bytes, 8).err();
     assert_eq!(read(&[]), Some(FrameError::Malformed));
     assert_eq!(read(&[9, KIND, 1]), Some(FrameError::Version { found: 9 }));
     let other = FrameError::Kind {
@@ -152,7 +152,7 @@ fn what_exceeds_the_budget_is_not_sent() {
         id: NodeId(u64::MAX),
         ..Member::default()
     };
-    let refused = encode(KIND, from, &message, 4, &mut frame);
+    let refused = encode(from, &message, 4, &mut frame);
     assert!(matches!(
         refused,
         Err(FrameError::Oversize { limit: 4, .. })

@@ -63,7 +63,7 @@ pub(super) fn check_frame(machine: &Camera, message: &Message) -> Result<usize, 
 fn check_tree(machine: &Camera, tree: &Tree) -> Result<(), String> {
     let peers = 2 * machine.config.peer_limit as usize;
     // Depth and member take three bytes at least.
-    let branches = machine.config.list_budget(UP_MAX_LEN) / 3;
+    let branches = machine.config.list_room(UP_MAX_LEN).left() / 3;
     let known = tree.children().map(|(_, child)| match &child.answer {
         Answered::Echo(below) => below.branches.len(),
         Answered::No | Answered::Up => 0,

@@ -399,7 +399,11 @@ fn messages_are_as_long_as_they_say() {
         (answer(walk_of(1)), 5),
     ] {
         let bytes = postcard::to_allocvec(&message).unwrap();
-        assert_eq!((bytes.len(), message.wire_len()), (len, len), "{message:?}");
+        assert_eq!(
+            (bytes.len(), message.encoded_len()),
+            (len, len),
+            "{message:?}"
+        );
         assert_eq!(postcard::from_bytes::<Message>(&bytes), Ok(message));
     }
 }

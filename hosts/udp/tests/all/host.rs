@@ -93,7 +93,7 @@ async fn bad_datagrams_are_counted_and_the_node_goes_on() {
     let budget = Config::default().frame_budget.into();
     let mut ours = Vec::new();
     let join = Message::bare(Body::Join);
-    encode(KIND, Member::new(1, 9), &join, budget, &mut ours).unwrap();
+    encode(Member::new(1, 9), &join, budget, &mut ours).unwrap();
 
     let datagrams: [&[u8]; 7] = [
         &[],

@@ -3,6 +3,7 @@
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 use selvedge_celect as celect;
+use selvedge_core::wire::frame_len;
 use selvedge_core::{Choose, Incarnation, Member, Span};
 use selvedge_membership as membership;
 use selvedge_sim::network::{Link, Network, Topology};
@@ -59,8 +60,8 @@ fn node(me: Member, setting: &Setting) -> Result<Mesh, Fault> {
 fn size(message: &Message) -> usize {
     let from = Member::new(16, u32::MAX);
     let frame = match message {
-        Message::Membership(message) => message.frame_len(from),
-        Message::Election(message) => 2 + 1 + 5 + message.encoded_len(),
+        Message::Membership(message) => frame_len(from, message),
+        Message::Election(message) => frame_len(from, message),
         // There are none.
         Message::Sections(_) | Message::Estimate(_) => 0,
     };
