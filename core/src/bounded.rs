@@ -143,8 +143,8 @@ impl<T> BoundedQueue<T> {
         Ok(())
     }
 
-    /// Appends `item`, and gives up the oldest one where there is no room. Returns what was given
-    /// up: the oldest item, or `item` itself when the limit is 0.
+    /// Appends `item`, and drops the oldest item where there is no room. Returns what was dropped:
+    /// the oldest item, or `item` itself when the limit is 0.
     pub fn push_over(&mut self, item: T) -> Option<T> {
         if self.limit == 0 {
             return Some(item);

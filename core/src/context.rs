@@ -1,4 +1,4 @@
-//! What a machine is lent for one step.
+//! What a machine can use in one step.
 
 use alloc::vec::{Drain, Vec};
 use core::fmt;
@@ -22,8 +22,8 @@ impl<M: Machine> Outbox<M> {
         }
     }
 
-    /// After a step with `used` effects: gives most of the memory back that an earlier, much larger
-    /// one took. Steps of alike size keep theirs.
+    /// After a step with `used` effects: gives back most of the memory that an earlier, much larger
+    /// step took. Steps of similar size keep theirs.
     pub(crate) fn give_back(&mut self, used: usize) {
         const KEPT: usize = 16;
         let keep = KEPT.max(used.saturating_mul(2));
@@ -44,7 +44,7 @@ impl<M: Machine> Outbox<M> {
     }
 
     /// The timers in the order in which they were armed (with how long from now) or disarmed
-    /// (`None`). The last word on a tag counts.
+    /// (`None`). The last entry for a tag counts.
     #[must_use]
     pub fn timers(&self) -> &[(M::Timer, Option<Span>)] {
         &self.timers
@@ -131,7 +131,7 @@ impl<'a, M: Machine> Context<'a, M> {
         self.outbox.effects.push(Effect::Send { to, message });
     }
 
-    /// Sends to everyone the host can reach at once, best effort.
+    /// Sends to all nodes that the host can reach at once, best effort.
     pub fn multicast(&mut self, message: M::Message) {
         self.outbox.effects.push(Effect::Multicast { message });
     }

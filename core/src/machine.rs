@@ -65,7 +65,7 @@ pub enum Effect<M: Machine> {
         /// What to send.
         message: M::Message,
     },
-    /// Send to everyone that can be reached at once, best effort. A host without multicast sends
+    /// Send to all nodes that can be reached at once, best effort. A host without multicast sends
     /// to each member.
     Multicast {
         /// What to send.

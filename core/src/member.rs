@@ -42,9 +42,9 @@ impl Incarnation {
     /// Starts compare right while they are less than 2^31 ticks (4.2 years) apart.
     ///
     /// A clock that was set back gives a number that is earlier, or was used before. Members that
-    /// remember the former life notice that, and the node takes a later number; where nobody
-    /// remembers it, nobody confuses the two. A host with stable storage stores its life instead,
-    /// and begins with the [`next`](Self::next) one.
+    /// remember the former life notice that, and the node takes a later number; where no member
+    /// remembers it, no member confuses the two. A host with stable storage stores its life
+    /// instead, and begins with the [`next`](Self::next) one.
     ///
     /// ```
     /// use selvedge_core::{Incarnation, Span};
@@ -163,8 +163,8 @@ impl fmt::Display for Member {
 /// What the membership service learned about one member.
 ///
 /// Protocols must stay safe when `Suspected` and `Failed` are wrong, in any order, at any moment.
-/// Only `Left` and `Confirmed` are certain. The end of a life is told even where its beginning
-/// never was: a protocol may have heard from it all the same.
+/// Only `Left` and `Confirmed` are certain. The end of a life is reported even where its
+/// beginning never was: a protocol may have heard from that life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]

@@ -1,4 +1,4 @@
-//! Which rules of a paper a machine follows instead of ours.
+//! Which rules of a paper a machine follows instead of Selvedge's.
 
 /// Defines `Rules`: a set of the variants of `Published`, with one question for each rule.
 ///
@@ -25,7 +25,7 @@
 #[macro_export]
 macro_rules! published_rules {
     ($($name:ident $rule:ident)*) => {
-        /// Which rules a machine follows: ours, always, without the feature `check`.
+        /// Which rules a machine follows: without the feature `check`, always Selvedge's.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
         pub(crate) struct Rules {
             #[cfg(feature = "check")]

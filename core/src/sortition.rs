@@ -39,8 +39,8 @@ impl Sortition for Sha256Sortition {
     }
 }
 
-/// SipHash-2-4 with a 128-bit key that all nodes share: several times faster, and nobody without
-/// the key can choose an id with a low rank.
+/// SipHash-2-4 with a 128-bit key that all nodes share: several times faster, and a node without
+/// the key cannot choose an id with a low rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SipSortition {
     key: [u8; 16],

@@ -8,13 +8,13 @@ use crate::Time;
 /// Armed timers, at most one a tag. Every operation takes O(log n); timers that are due at one
 /// moment come out in the order in which they were armed.
 ///
-/// Most machines have a few timers armed: these lie in a row, which is passed over faster than any
-/// tree is walked. Those that find no room there lie in a heap.
+/// Most machines have a few timers armed. These are kept in an array, which is scanned faster than
+/// any tree. Timers that find no room there are kept in a heap.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers<T> {
     few: [Option<Armed<T>>; FEW],
     many: Heap<T>,
-    /// The one of all that comes out first.
+    /// The timer that comes out first of all.
     first: Option<Armed<T>>,
     /// Breaks ties; 2^64 armings do not wrap in any host's life.
     order: u64,
@@ -138,7 +138,7 @@ mod tests {
     }
 
     proptest! {
-        /// With more timers than lie in a row, and with few; against the plainest model.
+        /// With more timers than the array holds, and with few; against the plainest model.
         #[test]
         fn behaves_like_a_list(
             steps in proptest::collection::vec((0_u8..5, 0_u8..40, 0_u64..30), 0..300),

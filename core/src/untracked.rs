@@ -5,9 +5,9 @@ use core::ops::{Deref, DerefMut};
 
 /// A value that comparison and hashing of a machine pass over: counters and reused buffers.
 ///
-/// Nothing that decides what a machine does may be in here. A model checker takes two states that
-/// differ in here alone for one and visits only the first, so it may report a property to hold
-/// that breaks behind the second. Nobody checks this: every "holds" assumes it.
+/// Nothing that decides what a machine does may be in here. A model checker treats two states that
+/// differ only in here as one and visits only the first, so it may report that a property holds
+/// though it breaks behind the second. This is not checked: every "holds" assumes it.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Untracked<T>(pub T);

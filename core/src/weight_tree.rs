@@ -25,8 +25,8 @@ const FAN_OUT: usize = 8;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WeightTree {
     weights: Vec<u64>,
-    /// Each holds the sums of [`FAN_OUT`] neighbours of the one before, the first those of the
-    /// weights. The last has at most as many as fit one sum.
+    /// Each level holds the sums of [`FAN_OUT`] neighbours of the level before, the first level
+    /// those of the weights. The last level has at most as many sums as fit into one.
     levels: Vec<Vec<u64>>,
     total: u64,
 }

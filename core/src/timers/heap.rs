@@ -1,4 +1,4 @@
-//! Timers of which any can be taken out, not only the first.
+//! A heap of timers from which any timer can be taken out, not only the first.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -9,10 +9,10 @@ use super::Armed;
 /// were ever in it.
 #[derive(Clone, Debug)]
 pub(super) struct Heap<T> {
-    /// Each comes out before the two behind it, at twice its number plus 1 and plus 2.
+    /// Each item comes out before its two children, at twice its number plus 1 and plus 2.
     items: Vec<Item<T>>,
     slots: BTreeMap<T, usize>,
-    /// The number of the item that has a slot.
+    /// For each slot, the number of the item that has it.
     places: Vec<usize>,
     /// Slots that no item has.
     free: Vec<usize>,

@@ -18,7 +18,7 @@ pub fn page(report: &Report, title: &str, seed: u64) -> String {
     page
 }
 
-/// What was run and what came of it, the picture, and a line for each routine.
+/// What was run, its result, the picture, and a line for each routine.
 #[must_use]
 pub fn section(report: &Report, seed: u64) -> String {
     let routines = report.routines();

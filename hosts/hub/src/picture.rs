@@ -16,11 +16,11 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 30.0;
 const ROW: f64 = 26.0;
 const BAR: f64 = 14.0;
-/// Bars begin so far below their row's top; below them is room for routines that wait.
+/// How far bars begin below their row's top; below them is room for routines that wait.
 const PAD: f64 = 2.0;
 /// The narrowest bar.
 const NARROW: f64 = 3.0;
-/// What waits for a shorter time than this, in pixels, is not drawn.
+/// Waits shorter than this, in pixels, are not drawn.
 const SHORT_WAIT: f64 = 3.0;
 /// Between two lines where a device is down.
 const HATCH: f64 = 6.0;
@@ -62,7 +62,7 @@ pub(super) fn shape(name: &str) -> &'static str {
     }
 }
 
-/// What means something in SVG and HTML, made to mean itself.
+/// Escapes characters that have a meaning in SVG and HTML.
 pub(super) fn text(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -77,7 +77,7 @@ pub(super) fn colour_of(id: RoutineId) -> String {
 
 struct Sketch<'a> {
     report: &'a Report,
-    /// The devices that are drawn, and in which row.
+    /// The devices that are drawn, and the row of each.
     rows: BTreeMap<NodeId, usize>,
 }
 
@@ -269,7 +269,7 @@ impl<'a> Sketch<'a> {
         for &device in self.rows.keys() {
             let turns = self.turns(device);
             let starts: Vec<f64> = turns.iter().map(|it| self.x(it.from())).collect();
-            // Of bars that stand so close that labels would cover each other, the first has one.
+            // Where bars are so close that labels would overlap, only the first has a label.
             let mut free = f64::NEG_INFINITY;
             for (nth, turn) in turns.iter().enumerate() {
                 let next = starts.get(nth + 1).copied();
@@ -431,7 +431,7 @@ impl<'a> Sketch<'a> {
                 Happened::Failed => ("failed", "fails"),
                 Happened::Restarted => ("restarted", "restarts"),
                 Happened::Stuck => ("abort", "refuses to be restored, and is left as it is"),
-                // Within a second or so of the other two.
+                // Noticed within a second or so after the event itself, which is drawn.
                 Happened::FailureNoticed | Happened::RestartNoticed => continue,
             };
             let (x, y) = (self.x(at), self.top(device) + 5.0);
@@ -471,7 +471,7 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    /// The way of a routine from device to device; seen when somebody points at it.
+    /// The path of a routine from device to device; shown when the pointer is on it.
     fn ways(&self, svg: &mut String) {
         for &id in self.report.trace.occurrences.keys() {
             let mut points = String::new();

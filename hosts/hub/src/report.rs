@@ -1,4 +1,4 @@
-//! What a run came to, for the terminal and for programs.
+//! The result of a run, for the terminal and for programs.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use super::run::{Outcomes, Plan};
 use super::trace::{End, Trace};
 use crate::term::Colour;
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// What was to happen.
@@ -21,8 +21,8 @@ pub struct Report {
     pub trace: Trace,
     /// The state of each device at the end, and whether it is up.
     pub devices: BTreeMap<NodeId, (Option<State>, bool)>,
-    /// Whether the serial order that the hub told gives the states that devices are in; `None` if
-    /// it tells none (weak visibility), or if a device is down or could not be restored.
+    /// Whether the serial order that the hub reported gives the states that devices are in; `None`
+    /// if it reports none (weak visibility), or if a device is down or could not be restored.
     pub explained: Option<bool>,
     /// What the hub counted.
     pub counters: Counters,
@@ -31,7 +31,7 @@ pub struct Report {
 /// One run of a routine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RoutineReport {
-    /// By the order in which they came, from 1.
+    /// Its number in the order of arrival, from 1.
     pub number: u64,
     /// The routine's name.
     pub name: String,
@@ -60,7 +60,7 @@ impl Report {
         }
     }
 
-    /// Whether all routines ended, and the serial order explains the end as far as it is told.
+    /// Whether all routines ended, and the serial order explains the end as far as it is reported.
     #[must_use]
     pub fn held(&self) -> bool {
         let mut all = self.trace.occurrences.values();
@@ -74,7 +74,7 @@ impl Report {
         all.map(|(&id, _)| self.routine(id)).collect()
     }
 
-    /// Mean of the times from arrival to end, in seconds, of those that were done.
+    /// The mean time from arrival to end, in seconds, of the routines that were done.
     #[must_use]
     pub fn mean_latency(&self) -> Option<f64> {
         let done = self
@@ -149,7 +149,7 @@ impl Report {
     }
 }
 
-/// Writes what a run came to.
+/// Writes the result of a run.
 ///
 /// # Errors
 /// When `out` cannot be written to.

@@ -26,19 +26,19 @@ pub enum Scenario {
 pub enum Arrivals {
     /// In a random order, at whole seconds below `window`, all equally likely; the first one at 0.
     Within {
-        /// Before then.
+        /// Routines arrive before this.
         window: Span,
-        /// This one comes first, at 0, whatever the order of the others is.
+        /// This routine comes first, at 0, whatever the order of the others is.
         first: Option<usize>,
-        /// This one comes at the end of the window.
+        /// This routine comes at the end of the window.
         last: Option<usize>,
     },
-    /// In lines: the first of a line at a whole second below `start`, each other one when the one
-    /// before it would be over if nothing held it up.
+    /// In lines: the first routine of a line at a whole second below `start`, each other one when
+    /// the one before it would be over if it did not have to wait.
     Lines {
-        /// So many a line.
+        /// How many routines are in a line.
         length: usize,
-        /// Before then.
+        /// Lines begin before this.
         start: Span,
     },
 }
@@ -162,7 +162,7 @@ const COMMON: u32 = 5;
 /// What an item needs at one of so many stages, and for how many seconds: each device of the
 /// boundary before it with probability 3/10, then each of the stage with 6/10, each of the boundary
 /// behind it with 3/10, and each of those that all share with 1/10, for 1 to 30 each. The last stage
-/// has a boundary behind it, too. One that would need nothing is drawn again.
+/// has a boundary behind it, too. An item that would need nothing is drawn again.
 ///
 /// Devices are numbered: first those of the stages, then those of the boundaries, then those that
 /// all share.

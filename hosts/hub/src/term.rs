@@ -10,25 +10,25 @@ impl Colour {
     /// Plain text.
     pub const NEVER: Self = Self(false);
 
-    /// Colour if `stream` is a terminal and nobody asked for none (see no-color.org).
+    /// Colour if `stream` is a terminal and colour is not turned off (see no-color.org).
     #[must_use]
     pub fn on(stream: &impl IsTerminal) -> Self {
         Self(stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty()))
     }
 
-    /// Less important.
+    /// For what is less important.
     #[must_use]
     pub fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }
 
-    /// As it should be.
+    /// For what is as it should be.
     #[must_use]
     pub fn good(self, text: &str) -> String {
         self.paint("32", text)
     }
 
-    /// A misfortune.
+    /// For what went wrong.
     #[must_use]
     pub fn bad(self, text: &str) -> String {
         self.paint("31", text)

@@ -14,9 +14,9 @@ pub struct Trace {
     pub accesses: Vec<Access>,
     /// The rollbacks.
     pub restores: Vec<Restore>,
-    /// What became of devices: when, which.
+    /// What happened to devices: when, and to which.
     pub happened: Vec<(Time, NodeId, Happened)>,
-    /// The serial order, as the hub told it.
+    /// The serial order, as the hub reported it.
     pub order: Vec<RoutineId>,
     /// When all was over.
     pub end: Time,
@@ -61,7 +61,7 @@ pub struct Access {
     pub device: NodeId,
     /// Into which state.
     pub state: State,
-    /// From when it could have been issued.
+    /// When it could have been issued at the earliest.
     pub waited: Time,
     /// When it was issued.
     pub from: Time,
@@ -86,7 +86,7 @@ pub struct Restore {
     pub done: bool,
 }
 
-/// What became of a device.
+/// What happened to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
     /// It failed.
@@ -101,12 +101,12 @@ pub enum Happened {
     Stuck,
 }
 
-/// Why a routine could have a device that another one was not finished with.
+/// Why a routine could have a device before another routine was finished with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lease {
-    /// It went before this one, which had started, and had not used the device yet.
+    /// It went before this routine, which had started and had not used the device yet.
     Pre(RoutineId),
-    /// This one had used the device for the last time, and was not finished.
+    /// This routine had used the device for the last time, and was not finished.
     Post(RoutineId),
 }
 

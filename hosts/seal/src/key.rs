@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zeroize::{Zeroize, Zeroizing};
 
-/// A secret of the mesh: 32 bytes. Wiped when it is dropped, and shown to nobody.
+/// A secret of the mesh: 32 bytes. Wiped when it is dropped, and never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key([u8; Self::LEN]);
 
@@ -21,28 +21,28 @@ pub struct Keyring {
     others: Vec<(u8, Key)>,
 }
 
-/// What is no keyring.
+/// Why a text is not a keyring.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeyError {
-    /// A line is no key.
+    /// A line is not a key.
     #[error("line {line} is no key of 64 hexadecimal digits")]
     Line {
-        /// Which, from 1.
+        /// The line, from 1.
         line: usize,
     },
     /// There is no key.
     #[error("there is no line with a key of 64 hexadecimal digits")]
     None,
-    /// It cannot be a few keys and what is said about them.
+    /// It is too long for a few keys and comments.
     #[error("it is longer than {limit} bytes")]
     TooLong {
-        /// How long it may be.
+        /// The largest length.
         limit: u64,
     },
     /// There are too many.
     #[error("there are more than {limit} keys: take out those that nobody seals with any more")]
     TooMany {
-        /// How many there may be.
+        /// The largest number.
         limit: usize,
     },
 }
@@ -50,13 +50,13 @@ pub enum KeyError {
 /// A key file that cannot be used.
 #[derive(Debug, Error)]
 pub enum KeyFileError {
-    /// There is none.
+    /// There is no such file.
     #[error("there is no key file {}: copy that of the mesh, or make one for a new mesh with `{}`", path.display(), new(path))]
     Missing {
         /// Which.
         path: PathBuf,
     },
-    /// It is there, and cannot be read.
+    /// The file exists and cannot be read.
     #[error("cannot read the key file {}: {source}: give a file that the user of this process may read", path.display())]
     Read {
         /// Which.
@@ -64,7 +64,7 @@ pub enum KeyFileError {
         /// What the system said.
         source: io::Error,
     },
-    /// It cannot be made.
+    /// The file cannot be made.
     #[error("cannot make the key file {}: {source}: choose a name that is free in a folder of yours, on a disk with room", path.display())]
     Create {
         /// Which.
@@ -72,7 +72,7 @@ pub enum KeyFileError {
         /// What the system said.
         source: io::Error,
     },
-    /// Others may read or change it.
+    /// Others than its owner may read or change the file.
     #[error("others may read or change the key file {} (mode {mode:03o}): chmod 600 {}", path.display(), quoted(path))]
     Permissions {
         /// Which.
@@ -80,7 +80,7 @@ pub enum KeyFileError {
         /// Its mode.
         mode: u32,
     },
-    /// It holds no keys.
+    /// The file holds no keys.
     #[error("the key file {} is damaged: {source}: copy that of the mesh again, or make a new one for all nodes with `mv {} {}.damaged && {}`", path.display(), quoted(path), quoted(path), new(path))]
     Content {
         /// Which.
@@ -96,7 +96,7 @@ pub enum KeyFileError {
 impl Key {
     const LEN: usize = 32;
 
-    /// A new one.
+    /// A new key, drawn at random.
     ///
     /// # Errors
     /// When the system gives no random numbers.
@@ -110,7 +110,7 @@ impl Key {
         &self.0
     }
 
-    /// A byte that says which of a few keys it is, and nothing about it.
+    /// A byte that tells a few keys apart, and says nothing about the key.
     fn mark(&self) -> u8 {
         let hash = Sha256::new()
             .chain_update(b"selvedge key mark")
@@ -147,10 +147,10 @@ impl Keyring {
     }
 
     /// Reads a ring: a line of 64 hexadecimal digits a key. Empty lines and what follows a `#` are
-    /// passed over.
+    /// ignored.
     ///
     /// # Errors
-    /// When a line is no key, and when there is none or more than [`Self::LIMIT`].
+    /// When a line is not a key, or there is no key or more than [`Self::LIMIT`].
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let mut keys = Vec::new();
         for (line, number) in text.lines().zip(1..) {
@@ -183,10 +183,10 @@ impl Keyring {
     }
 }
 
-/// The longest key file: keys, and room for what is said about them.
+/// The longest key file: keys, and room for comments.
 const FILE_LIMIT: u64 = 1 << 16;
 
-/// Reads the keys of a file that nobody else may read.
+/// Reads the keys of a file that only its owner may read.
 ///
 /// # Errors
 /// When it cannot be read, others may read or change it (on Unix), it is longer than 64 KiB, or it
@@ -225,15 +225,15 @@ pub fn read_key_file(path: &Path) -> Result<Keyring, KeyFileError> {
     if len.map_err(read)? as u64 > FILE_LIMIT {
         return Err(damaged(KeyError::TooLong { limit: FILE_LIMIT }));
     }
-    // What is no text is replaced, and so is no key.
+    // Bytes that are not text are replaced, so a line with them is not a key.
     let text = Zeroizing::new(String::from_utf8_lossy(&bytes).into_owned());
     Keyring::parse(&text).map_err(damaged)
 }
 
-/// Makes a file with one new key, that nobody else may read (on Unix).
+/// Makes a file with one new key that only its owner may read (on Unix).
 ///
 /// # Errors
-/// When there is such a file already, or it cannot be made.
+/// When the file exists already, or cannot be made.
 pub fn create_key_file(path: &Path) -> Result<(), KeyFileError> {
     let create = |source| KeyFileError::Create {
         path: path.to_owned(),
@@ -255,7 +255,7 @@ pub fn create_key_file(path: &Path) -> Result<(), KeyFileError> {
     );
     line.zeroize();
     written.and_then(|()| file.sync_all()).map_err(|source| {
-        // Half a key file would stand in the way of a whole one.
+        // An incomplete key file would block a complete one.
         drop(file);
         let _free = fs::remove_file(path).is_ok();
         create(source)

@@ -30,8 +30,8 @@
 //! | keys are changed without a gap | the first key of a ring seals, all open: put the new one last everywhere, then first everywhere, then take the old one out |
 //!
 //! An opener that starts anew has no memory: until it hears a sender's present epoch, it opens
-//! what was recorded of a former one. What is in there is old to the protocols as well, which know
-//! former lives by their incarnations and old news by their revisions.
+//! recorded datagrams of a former one. The protocols treat these as old: membership knows former
+//! lives by their incarnations and old news by their revisions.
 //!
 //! If a node's clock ran backwards between two starts, openers that remember the later epoch refuse
 //! the node ([`Unopened::OldEpoch`]) until its clock has passed that epoch and it takes a new one,
@@ -39,8 +39,8 @@
 //! clock by more than [`Opener::TOLERANCE`], the node is not refused. An epoch contradicts the
 //! clock when it is ahead of it, or when an earlier start was still heard after it. Such starts are
 //! kept apart from present ones and both are heard, until the sender starts anew at a time that is
-//! right. So a clock that once was wrong mutes nobody, also when somebody without a key sends again
-//! what was recorded then; each recording is opened once at most.
+//! right. So a clock that once was wrong mutes no node, also when an attacker without a key replays
+//! datagrams of that time; each recording is opened once at most.
 //!
 //! A holder of a key can speak as any sender, and mute it at an opener with an epoch between the
 //! sender's start and now, until that sender starts anew.
@@ -70,38 +70,38 @@ pub use opener::{Opener, Unopened};
 pub use rate::RateLimit;
 pub use sealer::{Exhausted, Sealer};
 
-/// The longest first byte, protocol, key, sender, epoch and counter. Sender and counter are as short
-/// as they can be, since most are small.
+/// The longest head: first byte, protocol, key, sender, epoch and counter. Sender and counter take
+/// as few bytes as they can, because most are small.
 const HEAD_MAX_LEN: usize = 1 + 1 + 1 + 10 + 8 + 10;
 const TAG_LEN: usize = 16;
 
-/// How many bytes sealing adds to a frame at most; 29 where ids and counters are small.
+/// How many bytes sealing adds to a frame at most; 29 bytes where ids and counters are small.
 pub const OVERHEAD: usize = HEAD_MAX_LEN + TAG_LEN;
 
-/// How many bytes sealing adds to a frame of this sender when it has sent so many before.
+/// How many bytes sealing adds to a frame of this sender after it has sent so many datagrams.
 #[must_use]
 pub const fn overhead(sender: NodeId, sent: u64) -> usize {
     3 + varint_len(sender.0) + 8 + varint_len(sent) + TAG_LEN
 }
 
-/// How a host seals, and opens what others sealed.
+/// How a host seals its datagrams and opens those of others.
 #[derive(Clone, Debug)]
 pub struct Seal {
     /// The keys.
     pub keyring: Keyring,
-    /// Which mesh: datagrams of one group are nothing to another, even with the same keys.
+    /// The mesh: a datagram of one group does not open in another, even with the same keys.
     pub group: String,
     /// How much each sender may send; `None` is without limit.
     pub rate: Option<RateLimit>,
 }
 
-/// Which start of a node: later ones are larger.
+/// One start of a node: later starts have larger epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u64);
 
 impl Epoch {
     /// The epoch of a start at so many microseconds since 1970, with 12 random bits, so that two
-    /// starts at one moment are two. Enough until the year 2112.
+    /// starts at one moment differ. Enough until the year 2112.
     #[must_use]
     pub const fn new(since_1970: u64, random: u64) -> Self {
         Self(since_1970 << 12 | random & 0xFFF)
@@ -134,7 +134,7 @@ struct Head {
 }
 
 impl Head {
-    /// Writes it behind what `bytes` holds.
+    /// Appends it to `bytes`.
     fn write(self, bytes: &mut Vec<u8>) {
         bytes.extend([SEALED, self.kind, self.key]);
         put_varint(bytes, self.sender.0);
@@ -142,7 +142,7 @@ impl Head {
         put_varint(bytes, self.counter);
     }
 
-    /// Reads it, with all that follows it.
+    /// Reads it, and returns what follows it.
     fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (&[first, kind, key], rest) = bytes.split_first_chunk::<3>()?;
         let (sender, rest) = take_varint(rest)?;
@@ -178,8 +178,8 @@ fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Reads a number, and what follows it. `None` where it is cut short or larger than 64 bits. That a
-/// number can be written in several ways does no harm: the bytes themselves are bound in.
+/// Reads a number, and what follows it. `None` where it is cut short or larger than 64 bits. A
+/// number can be written in several ways; this does no harm, because the tag covers the bytes.
 fn take_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0;
     for (nth, &byte) in bytes.iter().enumerate().take(10) {
@@ -203,7 +203,7 @@ fn cipher(key: &Key, group: &str, sender: NodeId, epoch: Epoch) -> Aes256Gcm {
     // Everything of fixed length first, so that no group can imitate another pair.
     let (sender, epoch) = (sender.0.to_be_bytes(), epoch.0.to_be_bytes());
     let info: [&[u8]; 3] = [&sender, &epoch, group.as_bytes()];
-    // 32 bytes are within what HKDF gives; were they not, all ciphers would have one wrong key.
+    // 32 bytes are within what HKDF gives. If they were not, all ciphers would share a wrong key.
     let _derived = derive.expand_multi_info(&info, derived.as_mut()).is_ok();
     Aes256Gcm::new((&*derived).into())
 }

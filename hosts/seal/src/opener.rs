@@ -14,23 +14,23 @@ use super::{Epoch, Head, Keyring, RateLimit, TAG_LEN, cipher};
 /// Why a datagram was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unopened {
-    /// It is not sealed, of another protocol, or cut short.
+    /// It is not sealed, is of another protocol, or is cut short.
     #[error("not a sealed datagram of this protocol: check that all nodes have --key")]
     NotSealed,
-    /// No key of ours opens it: another key, another group, or damaged.
+    /// No key of this opener opens it: it has another key or group, or is damaged.
     #[error("no key opens the datagram: check that all nodes have the same key file and group")]
     WrongKey,
-    /// Its sender has started anew since: two nodes have one id, a clock ran backwards, or somebody
-    /// sends again what was recorded.
+    /// Its sender has started anew since: two nodes have one id, a clock ran backwards, or the
+    /// datagram is a replay.
     #[error("node {0} has started anew since: give every node its own id, and set its clock")]
     OldEpoch(NodeId),
     /// It was opened before.
     #[error("a datagram of node {0} came again")]
     Replayed(NodeId),
-    /// It comes so late that nobody knows whether it was opened before.
+    /// It comes so late that the opener cannot know whether it was opened before.
     #[error("a datagram of node {0} came after more than 1,000 later ones")]
     TooLate(NodeId),
-    /// Its sender sends more than it may.
+    /// Its sender exceeds the rate limit.
     #[error("node {0} sends more than the limit allows")]
     TooMany(NodeId),
 }
@@ -46,14 +46,14 @@ pub struct Opener {
     forgotten: u64,
 }
 
-/// Starts of one sender are kept apart by our clock when they are first heard of, so that a start
-/// at a wrong time mutes nobody that starts at the right one.
+/// When a start of a sender is first heard of, the opener's clock decides among which starts it is
+/// kept, so that a start at a wrong time does not mute a start at the right time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Start {
     Present,
     /// The epoch contradicts our clock: it is ahead of it, or an earlier start was heard after it;
-    /// each by more than [`Opener::TOLERANCE`]. A clock is or was wrong, or somebody sends again
-    /// what a wrong clock wrote.
+    /// each by more than [`Opener::TOLERANCE`]. A clock is or was wrong, or the datagram is a
+    /// replay from a time when one was.
     Apart,
 }
 
@@ -79,7 +79,7 @@ struct Session {
     cipher: Option<(u8, Aes256Gcm)>,
     window: Window,
     /// When this epoch was first heard, and whether its start was at most
-    /// [`Opener::TOLERANCE`] ago then. A recording is no such start for long.
+    /// [`Opener::TOLERANCE`] ago then. A recording does not count as such a start for long.
     since: Time,
     is_recent: bool,
     heard: Time,
@@ -100,8 +100,8 @@ impl Opener {
     /// How far ahead of our clock an epoch counts as present: clocks differ by a little.
     pub const TOLERANCE: Span = Span::secs(60);
 
-    /// Opens with all keys of the ring what was sealed for this group. Up to `limit` senders are
-    /// remembered, at some 1,300 bytes each; from 1.
+    /// An opener for this group, with all keys of the ring. It remembers up to `limit` senders, at
+    /// least 1, at some 1,300 bytes each.
     #[must_use]
     pub const fn new(keyring: Keyring, group: String, limit: usize) -> Self {
         Self {
@@ -115,8 +115,9 @@ impl Opener {
         }
     }
 
-    /// Tells how many microseconds since 1970 it is at `now`; again whenever the system's clock may
-    /// have been set. Without a clock the latest epoch of a sender is heard, whatever it is.
+    /// Sets how many microseconds since 1970 it is at `now`. Call it again whenever the system's
+    /// clock may have been set. Without a clock the latest epoch of a sender is heard, whatever it
+    /// is.
     pub const fn set_clock(&mut self, now: Time, since_1970: u64) {
         self.clock = Some(Clock {
             at: now,
@@ -124,7 +125,7 @@ impl Opener {
         });
     }
 
-    /// Limits each sender from now on, or no one.
+    /// Limits each sender from now on, or removes the limit.
     pub fn set_rate(&mut self, rate: Option<RateLimit>) {
         self.rate = rate;
         for session in self.sessions.values_mut() {
@@ -132,7 +133,7 @@ impl Opener {
         }
     }
 
-    /// Opens with the keys of another ring from now on. Senders and what was seen of them stay.
+    /// Opens with the keys of another ring from now on. Senders and their windows stay.
     pub fn rotate(&mut self, keyring: Keyring) {
         self.keyring = keyring;
         for session in self.sessions.values_mut() {
@@ -151,14 +152,14 @@ impl Opener {
         sessions.find_map(|it| it.map(|session| session.epoch))
     }
 
-    /// How many senders are remembered. One is counted twice that was heard under a present epoch
+    /// How many senders are remembered. A sender counts twice if it was heard under a present epoch
     /// and under one that contradicts our clock.
     #[must_use]
     pub fn senders(&self) -> usize {
         self.sessions.len()
     }
 
-    /// How many senders were forgotten because others came.
+    /// How many senders were forgotten to make room for others.
     #[must_use]
     pub const fn forgotten(&self) -> u64 {
         self.forgotten
@@ -168,8 +169,8 @@ impl Opener {
     /// rate limits and for choosing which sender to forget.
     ///
     /// # Errors
-    /// When it is not opened; `frame` is empty then. Nothing else changed, but that a datagram above
-    /// the rate counts as seen.
+    /// When it is not opened; `frame` is empty then. Nothing else changed, except that a datagram
+    /// above the rate counts as seen.
     pub fn open(
         &mut self,
         kind: u8,
@@ -189,7 +190,7 @@ impl Opener {
         let start = self.start_of(head, now)?;
         let is_recent = self.is_recent(head.epoch, now);
         let mut session = self.sessions.get_mut(&(sender, start));
-        // What costs nothing comes first, and changes nothing.
+        // The cheap checks come first, and change nothing.
         if let Some(session) = &session {
             if head.epoch < session.epoch {
                 return Err(Unopened::OldEpoch(sender));
@@ -268,10 +269,10 @@ impl Opener {
         Ok(sender)
     }
 
-    /// Among which starts of its sender a datagram belongs. One that was apart stays so when our
-    /// clock has come to it. It is over when the sender has started anew since, at a right time.
-    /// Until then both are heard: of two starts that contradict each other nobody without a key
-    /// can choose the one that is mute.
+    /// To which starts of its sender a datagram belongs. A start that was kept apart stays apart
+    /// when our clock has come to it. It is over when the sender has started anew since, at a right
+    /// time. Until then both are heard: an attacker without a key cannot choose which of two
+    /// contradicting starts is mute.
     fn start_of(&self, head: Head, now: Time) -> Result<Start, Unopened> {
         let present = self.sessions.get(&(head.sender, Start::Present));
         let apart = self.sessions.get(&(head.sender, Start::Apart));

@@ -3,7 +3,7 @@
 use selvedge_core::Time;
 
 /// A limit for each sender: so many datagrams a second in the long run, and so many at once. Both
-/// from 1.
+/// are at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     /// Datagrams a second.
@@ -30,7 +30,7 @@ impl Bucket {
         }
     }
 
-    /// Takes one datagram out, if there is one.
+    /// Takes one datagram from the allowance, if there is one.
     pub(super) fn take(&mut self, limit: RateLimit, now: Time) -> bool {
         // Microseconds times datagrams a second are millionths of datagrams.
         let grown = now.since(self.at).0.saturating_mul(limit.per_second.into());

@@ -59,7 +59,7 @@ impl Sealer {
         (*mark, cipher(key, group, sender, epoch))
     }
 
-    /// Writes the datagram of `frame` over what `datagram` holds: at most [`OVERHEAD`] bytes longer.
+    /// Replaces the content of `datagram` by the sealed `frame`: at most [`OVERHEAD`] bytes longer.
     ///
     /// # Errors
     /// When all counters are used; `datagram` is empty then.

@@ -8,7 +8,7 @@ const BITS: u64 = u64::BITS as u64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     seen: [u64; WORDS as usize],
-    /// The highest counter that was seen, and one: 0 when none was.
+    /// The highest counter that was seen, plus one: 0 when none was.
     next: u64,
 }
 
@@ -50,7 +50,7 @@ impl Window {
     /// Notes a new counter of a datagram with a verified tag.
     pub(super) fn note(&mut self, counter: u64) {
         if counter >= self.next {
-            // The words between the highest and this one are those of counters long ago.
+            // The words between the highest counter and this one hold bits of much older counters.
             let newest = self.next.checked_sub(1).map_or(0, |last| last / BITS);
             let words = (counter / BITS).saturating_sub(newest).min(WORDS);
             for step in 0..words {

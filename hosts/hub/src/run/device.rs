@@ -1,4 +1,4 @@
-//! Devices: when they fail and are back, when the hub finds that out, and when a command is done.
+//! Devices: when they fail and are back, when the hub notices, and when a command is done.
 
 use selvedge_core::{Choose, Delta, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{Command, Outcome, Reject, State};
@@ -10,7 +10,7 @@ use crate::trace::Happened;
 /// (section 6).
 const PING: Span = Span::secs(1);
 const PING_TIMEOUT: Span = Span::millis(100);
-/// How long a device takes to do a command: from this, and up to so much longer.
+/// How long a device takes to do a command: at least this, and up to so much longer.
 const FASTEST: Span = Span::millis(30);
 const SLOWER: u64 = 70_000;
 
@@ -76,7 +76,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         Ok(())
     }
 
-    /// It is told something, and does it soon if it is up.
+    /// The device gets a command, and carries it out soon if it is up.
     pub(super) fn told(&mut self, device: NodeId, token: u64, state: State) {
         if let Some(thing) = self.things.get_mut(&device)
             && thing.is_up
@@ -87,12 +87,12 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         }
     }
 
-    /// A device has done what it was told.
+    /// A device has carried out its command.
     pub(super) fn land(&mut self, device: NodeId, token: u64) -> Result<(), Reject> {
         let Some(thing) = self.things.get_mut(&device) else {
             return Ok(());
         };
-        // What it was told before it failed, it forgot.
+        // A command from before its failure is forgotten.
         let Some((_, state)) = thing.flight.take_if(|it| it.0 == token) else {
             return Ok(());
         };

@@ -15,8 +15,8 @@ pub(crate) struct Outcomes {
     pub(crate) trace: Trace,
     /// The state of each device at the end, and whether it is up.
     pub(crate) devices: BTreeMap<NodeId, (Option<State>, bool)>,
-    /// Whether the serial order that the hub told gives the states that devices are in; `None` if
-    /// it tells none, or if a device could not be restored.
+    /// Whether the serial order that the hub reported gives the states that devices are in; `None`
+    /// if it reports none, or if a device could not be restored.
     pub(crate) explained: Option<bool>,
 }
 

@@ -35,7 +35,7 @@ impl Watch for () {
     fn say(&mut self, _: Time, _: &str) {}
 }
 
-/// What comes at its time.
+/// Something that happens at a set time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Fails(NodeId),
@@ -100,11 +100,11 @@ struct Stage<'a, C, W> {
     things: BTreeMap<NodeId, Thing>,
     trace: Trace,
     runs: BTreeMap<RoutineId, Running>,
-    /// The serial order with all that has its place there.
+    /// The serial order, with everything that has a place in it.
     placed: Vec<Placed<State>>,
     /// The routine that the hub is about to take.
     coming: Option<(String, Routine<State>)>,
-    /// What the dispatcher is to be told.
+    /// Observations for the dispatcher.
     observed: VecDeque<(NodeId, State)>,
     watch: &'a mut W,
 }

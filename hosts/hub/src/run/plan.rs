@@ -10,9 +10,9 @@ use selvedge_safehome::trigger::TimeOfDay;
 pub struct Plan {
     /// Devices, routines and triggers.
     pub home: Home,
-    /// Which routines come when.
+    /// Which routines arrive when.
     pub arrivals: Vec<(Time, usize)>,
-    /// Which devices are down when. A device is down as long as one of them says so.
+    /// Which devices are down when. A device is down as long as any outage says so.
     pub outages: Vec<Outage>,
     /// The hub's settings.
     pub config: Config,
@@ -34,8 +34,8 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Those of one device that overlap, or follow each other at once, are one: else it would be
-    /// back at the end of the first, though another one says that it is down.
+    /// Merges outages of one device that overlap or follow each other at once. Otherwise the device
+    /// would be back at the end of the first outage, though another one says that it is down.
     pub(super) fn merged(outages: &[Self]) -> Vec<Self> {
         let mut sorted = outages.to_vec();
         sorted.sort_by_key(|it| (it.device, it.from));

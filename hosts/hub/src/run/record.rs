@@ -17,7 +17,7 @@ pub(super) struct Running {
 }
 
 impl<C: Choose, W: Watch> Stage<'_, C, W> {
-    /// The trace learns of it before the hub, so that what follows finds it there.
+    /// The trace notes it before the hub hears of it, so that later steps find it there.
     pub(super) fn landed(&mut self, device: NodeId) {
         let now = self.now;
         let open = |it: &&mut Restore| it.device == device && it.until == Time(u64::MAX);
@@ -159,7 +159,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         }
     }
 
-    /// What had no answer so far gets none.
+    /// A command without an answer so far gets none.
     fn give_up(&mut self, device: NodeId) {
         let now = self.now;
         let open = self.trace.accesses.iter_mut().rev();
