@@ -17,7 +17,8 @@ const SIZES: [u64; 3] = [64, 512, 4_096];
 
 type Node = Driver<Celect>;
 
-/// Node 0 of a mesh of so many, which tolerates c = 8 and f = 2 and suspected every seventh.
+/// Node 0 of a mesh of so many nodes. It tolerates c = 8 and f = 2 and suspected every seventh
+/// node.
 fn node(members: u64, protocol: Protocol) -> (Node, ChaCha8Rng) {
     let mut rng = ChaCha8Rng::seed_from_u64(members);
     let config = Config {
@@ -76,7 +77,7 @@ fn response(ballot: Ballot, candidates: &Members) -> Message {
     }
 }
 
-/// So many of the lowest of the others.
+/// The lowest of the other nodes, so many.
 fn lowest(members: u64, count: usize) -> Members {
     let mut all: Vec<Member> = (1..members).map(|id| Member::new(id, 0)).collect();
     all.sort_by_key(|it| Sha256Sortition.rank(b"", it.id));
@@ -120,7 +121,7 @@ fn responses(criterion: &mut Criterion) {
             let (mut driver, mut rng) = node(members, protocol);
             let (asked, ballot) = elect(&mut driver, &mut rng);
             let from = *asked.first().expect("somebody is asked");
-            // The same one again and again: it is absorbed each time, and counted once.
+            // The same message again and again: it is absorbed each time, and counted once.
             group.bench_function(BenchmarkId::from_parameter(members), |bencher| {
                 bencher.iter(|| {
                     let message = response(ballot, &candidates);

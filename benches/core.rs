@@ -67,7 +67,7 @@ fn fan_out<const PEERS: usize, const WORDS: usize>(criterion: &mut Criterion) {
     );
 }
 
-/// What the outbox costs by itself: the driver's share is what a step takes beyond this.
+/// The cost of the outbox alone: what a step takes beyond this is the driver's share.
 fn bare_outbox<const PEERS: usize, const WORDS: usize>(criterion: &mut Criterion) {
     let peers: [Member; PEERS] = core::array::from_fn(|id| Member::new(id as u64, 0));
     let mut outbox: Vec<Effect<Relay<PEERS, WORDS>>> = Vec::new();

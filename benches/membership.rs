@@ -22,10 +22,10 @@ fn record(id: u64, revision: u32, claim: Claim) -> Record {
     }
 }
 
-/// Node 0 of a mesh of so many, past the news of their joins.
+/// Node 0 of a mesh of so many nodes, after the updates about their joins.
 fn node(members: u64) -> (Driver<Membership>, ChaCha8Rng) {
     let mut rng = ChaCha8Rng::seed_from_u64(members);
-    // So that the news of the joins are soon old; lists are compared by another message.
+    // So that updates about joins are soon old; lists are compared by another message.
     let config = Config {
         retransmit_factor: 1,
         sync_after: 0,

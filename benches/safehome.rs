@@ -13,10 +13,10 @@ use selvedge_safehome::{Command, Config, Event, Hub, Outcome, Routine, Scheduler
 
 /// Devices, and live routines.
 const SIZES: [(u64, u64); 4] = [(15, 30), (100, 100), (1_000, 1_000), (50, 1_000)];
-/// As many different ones are placed in turn.
+/// How many different routines are placed in turn.
 const DRAWN: usize = 64;
 
-/// So many commands, each to another device, as long as each is drawn.
+/// So many commands, each to another device and of a length that is drawn.
 fn routine(commands: u64, devices: u64, rng: &mut ChaCha8Rng) -> Routine<u8> {
     let mut all: Vec<u64> = (0..devices).collect();
     let steps = (0..commands).map(|_| {
@@ -31,7 +31,7 @@ fn routine(commands: u64, devices: u64, rng: &mut ChaCha8Rng) -> Routine<u8> {
     }
 }
 
-/// A hub at which so many routines, of 1 to 10 commands, run or wait.
+/// A hub with so many routines of 1 to 10 commands that run or wait.
 fn hub(devices: u64, routines: u64, scheduler: Scheduler, rng: &mut ChaCha8Rng) -> Hub<u8> {
     let config = Config {
         scheduler,
@@ -50,7 +50,7 @@ fn hub(devices: u64, routines: u64, scheduler: Scheduler, rng: &mut ChaCha8Rng) 
     driver.machine().clone()
 }
 
-/// A step; all that is issued is done at once.
+/// A step; each command that is issued is done at once.
 fn step(driver: &mut Driver<Hub<u8>>, rng: &mut ChaCha8Rng, command: Command<u8>) {
     let mut commands = vec![command];
     while let Some(command) = commands.pop() {

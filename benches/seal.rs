@@ -39,7 +39,7 @@ fn sealing(c: &mut Criterion) {
                 .unwrap()
         });
     });
-    // A flood costs this much: a datagram that says it is of a new start, and a known one.
+    // The cost of a flood: a datagram that claims to be of a new start, and one of a known start.
     let mut forged = datagram.clone();
     *forged.last_mut().unwrap() ^= 1;
     // The highest bits of the counter, which ends the head.

@@ -15,7 +15,7 @@ use core::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use selvedge_lab::claims::{Experiment, safehome};
 
-/// What the authors' program does not have.
+/// The model that the authors' program does not have.
 const OURS: &str = "S-GSV";
 
 fn trials(c: &mut Criterion) {

@@ -11,17 +11,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::allocator::peak;
 
-/// The most memory that a byte of a frame may become. The shortest record of a member takes four
-/// bytes there and the most in memory, and a list that grows has room for twice its items.
+/// The most memory that a byte of a frame may take. The shortest record of a member takes four
+/// bytes in a frame and the most in memory, and a growing list has room for twice its items.
 const MEMORY_PER_BYTE: usize = 2 * size_of::<membership::Record>() / 4;
 
 /// Reads `data` as a frame of any protocol.
 ///
 /// Whatever it is, reading it ends without a panic, and never holds more than 24 bytes of memory for
-/// each byte that was read: what a frame only claims to hold takes none. If it is a frame:
+/// each byte that was read: items that a frame only claims to hold take none. If it is a frame:
 /// - writing it again gives a frame that reads as an equal value;
-/// - that frame is no longer than `data` was, for it is the shortest form;
-/// - the message foretells its length.
+/// - that frame is no longer than `data`, because it is the shortest form;
+/// - its length is the one that the message predicts.
 ///
 /// # Panics
 /// When one of these does not hold.
@@ -74,7 +74,7 @@ fn check<M: Message + DeserializeOwned + Serialize + Debug + PartialEq>(data: &[
     memory
 }
 
-/// The envelope behind a header, if there is one, and how many bytes of the frame were read.
+/// The envelope after a header, if there is one, and how many bytes of the frame were read.
 fn read<M: DeserializeOwned>(frame: &[u8]) -> (Option<Envelope<M>>, usize) {
     let body = frame.get(HEADER_LEN..).unwrap_or_default();
     let mut reader = postcard::Deserializer::from_bytes(body);
@@ -83,7 +83,7 @@ fn read<M: DeserializeOwned>(frame: &[u8]) -> (Option<Envelope<M>>, usize) {
     (envelope, frame.len() - rest)
 }
 
-/// The envelope in a whole frame; `None` for another version or kind, and for bytes behind it.
+/// The envelope in a whole frame; `None` for another version or kind, and for bytes after it.
 fn open<M: Message + DeserializeOwned>(frame: &[u8]) -> Option<Envelope<M>> {
     if !frame.starts_with(&[VERSION, M::KIND]) {
         return None;
@@ -150,11 +150,11 @@ mod tests {
         }
     }
 
-    /// As long as a frame may be behind a seal.
+    /// The longest frame that fits a sealed datagram.
     const LEN: usize = 1_398;
 
-    /// A frame that begins as `frame` does up to `end`, and then claims so many items of a list
-    /// which are not there: `filling` is.
+    /// A frame that begins as `frame` does up to `end`, and then claims so many items of a list.
+    /// The items are not there; `filling` is there instead.
     fn claiming(frame: &[u8], end: usize, claim: u64, filling: &[u8]) -> Vec<u8> {
         let claim = postcard::to_extend(&claim, frame[..end].to_vec()).unwrap();
         let missing = LEN.saturating_sub(claim.len());
@@ -173,7 +173,7 @@ mod tests {
                     ("short items", &[1]),
                     ("its own bytes", &seed.bytes[end - 1..]),
                 ];
-                // The first claim is as high as an encoding can be believed to hold.
+                // The first claim is the highest that a frame of this length could hold.
                 for claim in [(LEN - end - 2) as u64, 1 << 32, u64::MAX] {
                     for (filling, bytes) in fillings {
                         let frame = claiming(&seed.bytes, end, claim, bytes);
@@ -186,7 +186,7 @@ mod tests {
         for ((kind, filling), bytes) in &most {
             println!("kind {kind}, {filling}: {bytes} bytes at most");
         }
-        // So that the bound in `check` means something: memory is counted.
+        // The bound in `check` means something only if memory is counted.
         assert!(most[&(membership::KIND, "shortest items")] > LEN);
     }
 }

@@ -1,11 +1,11 @@
-//! Routine files as people write them, and as nobody should.
+//! Routine files: as people write them, and malformed ones.
 
 use selvedge_safehome::file::{Home, write_routine};
 
 /// Reads `data` as a routine file.
 ///
 /// Whatever it is, reading it ends without a panic. If it is a file:
-/// - what is written of it is read as an equal home, and written again is the same text;
+/// - its written form is read as an equal home, and writing that again gives the same text;
 /// - each of its routines, written as the paper does, is read as that routine.
 ///
 /// # Panics

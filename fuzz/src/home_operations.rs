@@ -3,9 +3,9 @@
 use selvedge_safehome::check::operations::run_under;
 use selvedge_safehome::{Config, Hub, Saved};
 
-/// Takes the input for a list of operations (routines, cancels, outcomes, silence, failures, hands,
-/// restarts of the hub, time) and panics when a promise of order, of atomicity or of what is saved is
-/// broken. The same bytes are taken for a saved state, too.
+/// Takes the input for a list of operations (routines, cancels, outcomes, silence, failures,
+/// changes by hand, restarts of the hub, time) and panics when a promise of order, of atomicity or
+/// of what is saved is broken. The same bytes are also read as a saved state.
 #[allow(
     clippy::panic,
     reason = "a target tells of a broken promise by panicking"

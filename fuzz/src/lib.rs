@@ -11,7 +11,7 @@
 
 extern crate alloc;
 
-// What the tests of the protocols count allocations with.
+// The allocator with which the protocols' tests count allocations.
 #[path = "../../core/tests/counting/allocator.rs"]
 mod allocator;
 mod camera_operations;
@@ -33,9 +33,9 @@ pub use seeds::{Seed, seeds};
 /// A function that takes bytes and panics when a promise is broken.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// The name, also of its binary and of its corpus.
+    /// The name of the target, its binary and its corpus.
     pub name: &'static str,
-    /// What it does with an input.
+    /// The function that takes an input.
     pub run: fn(&[u8]),
 }
 

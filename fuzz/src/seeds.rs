@@ -1,4 +1,4 @@
-//! What the corpora begin with: inputs that reach every kind of message.
+//! The first inputs of the corpora: they reach every kind of message.
 
 mod camera;
 mod celect;
@@ -9,7 +9,7 @@ mod membership;
 /// One input of one target's corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seed {
-    /// For which target.
+    /// The target that it is for.
     pub target: &'static str,
     /// The name of its file behind `seed-`.
     pub name: String,

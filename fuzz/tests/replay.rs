@@ -35,7 +35,7 @@ fn targets_hold_on_made_inputs() {
     println!("seed {SEED:#x}, {MADE} inputs a target");
     for &Target { name, run } in TARGETS {
         let mut rng = ChaCha8Rng::seed_from_u64(SEED);
-        // From the seeds alone: what a fuzzer left in the corpus must not change the inputs.
+        // From the seeds alone: inputs that a fuzzer left in the corpus must not change these.
         let corpus: Vec<Vec<u8>> = seeds()
             .filter(|seed| seed.target == name)
             .map(|seed| seed.bytes)
@@ -126,8 +126,8 @@ fn noise(rng: &mut ChaCha8Rng) -> Vec<u8> {
     bytes
 }
 
-/// One input of the corpus with one to four bytes changed, taken out, put in, or the tail of
-/// another one behind it.
+/// One input of the corpus with one to four bytes changed, taken out or put in, or with the tail of
+/// another input appended.
 fn mutated(corpus: &[Vec<u8>], rng: &mut ChaCha8Rng) -> Vec<u8> {
     let mut bytes = corpus[below(rng, corpus.len() as u64)].clone();
     for _ in 0..=below(rng, 4) {

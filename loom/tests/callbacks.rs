@@ -1,4 +1,4 @@
-//! No lock is held while foreign code runs. Where one were, loom would call it a deadlock; with
+//! No lock is held while foreign code runs. If one were, loom would report a deadlock; with
 //! ordinary locks the test would hang.
 
 #![cfg(loom)]
@@ -17,7 +17,7 @@ use std::task::Wake;
 use selvedge_core::shared::{self, Handle, Limits, Port};
 use selvedge_core::{Context, Input, Machine};
 
-/// Only lends its types.
+/// Gives the channel its types, and nothing more.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Words;
 
@@ -33,11 +33,11 @@ impl Machine for Words {
     }
 }
 
-/// What calls back when it is cloned or dropped, unless it is quiet. All words are equal.
+/// Calls back when it is cloned or dropped, unless it is quiet. All words are equal.
 #[derive(Debug)]
 struct Word(Option<Handle<Words, Snapshot>>);
 
-/// What calls back when it is dropped, unless it is quiet.
+/// Calls back when it is dropped, unless it is quiet.
 #[derive(Debug)]
 struct Snapshot(Option<Handle<Words, Snapshot>>);
 
@@ -124,7 +124,7 @@ fn a_waker_may_call_back_when_it_is_woken() {
         let request = port.try_recv().unwrap().unwrap();
         request.reply.send(Ok(()));
         assert!(outcome.as_mut().poll(&mut cx).is_ready());
-        // The waker of the one that waited for room has taken the room.
+        // The waker of the submit that waited for room has taken the room.
         assert!(room.as_mut().poll(&mut cx).is_pending());
         assert!(events.poll_recv(&mut cx).is_ready());
         assert!(events.poll_recv(&mut cx).is_pending());
@@ -132,7 +132,7 @@ fn a_waker_may_call_back_when_it_is_woken() {
     });
 }
 
-/// As an executor does that polls where it is woken.
+/// Polls as an executor does that polls in the thread that wakes it.
 #[test]
 fn a_waker_may_poll_at_once_what_it_was_given_for() {
     struct Poller<F>(F);
@@ -206,7 +206,7 @@ fn a_waker_may_call_back_when_another_takes_its_place() {
             let outcome = handle.try_submit(Word(None)).unwrap();
             let mut outcome = pin!(outcome);
             let mut room = pin!(handle.submit(Word(None)));
-            // Each round gives up the last round's wakers.
+            // Each round drops the last round's wakers.
             for _ in 0..2 {
                 let poll = |future: core::pin::Pin<&mut dyn Future<Output = _>>| {
                     let waker = meddler(&handle);
@@ -221,8 +221,8 @@ fn a_waker_may_call_back_when_another_takes_its_place() {
             }
         }
         drop(events);
-        // The port waits only while the queue is empty. It gives up the first waker, which submits
-        // and so wakes the second one; the third waits when the port goes.
+        // The port waits only while the queue is empty. It drops the first waker, which submits
+        // and so wakes the second one; the third one waits when the port goes.
         for _ in 0..3 {
             while port.try_recv().unwrap().is_some() {}
             let waker = meddler(&handle);
@@ -240,14 +240,14 @@ fn what_is_sent_may_call_back_when_it_is_cloned_or_dropped() {
         let word = || Word(Some(handle.clone()));
         let mut events = handle.subscribe();
         let mut other = handle.subscribe();
-        // A ring of one gives up the first event; both subscribers get clones of the second.
+        // A ring of one drops the first event; both subscribers get clones of the second.
         port.emit([word()]);
         port.emit([word()]);
         assert!(events.try_recv().is_err() && other.try_recv().is_err());
         assert!(events.try_recv().is_ok() && other.try_recv().is_ok());
         port.publish(Snapshot(Some(handle.clone())), []);
         port.publish(Snapshot(None), []);
-        // One that waits in the queue, one that is refused, and one that never found room.
+        // One command waits in the queue, one is refused, and one never found room.
         while port.try_recv().unwrap().is_some() {}
         let outcome = handle.try_submit(word()).unwrap();
         drop(handle.try_submit(word()));

@@ -1,4 +1,4 @@
-//! At the gate of a section: no lost wake-up, no lost turn, never two guards at once, a clean end
+//! The gate of a section: no lost wake-up, no lost turn, never two guards at once, a clean end
 //! while others wait.
 
 #![cfg(loom)]
@@ -41,7 +41,7 @@ fn orders(bound: impl Into<Option<usize>>, test: impl Fn() + Sync + Send + 'stat
     builder.check(test);
 }
 
-/// A machine that does at once what it is commanded, and holds the keeper to the order.
+/// A machine that carries out each command at once, and checks that the keeper keeps the order.
 #[derive(Default)]
 struct Node {
     entries: u8,
@@ -94,7 +94,7 @@ impl Node {
     }
 }
 
-/// Sees to it that nobody else is inside.
+/// Checks that no other thread is inside.
 #[derive(Clone, Default)]
 struct Section(Arc<AtomicBool>);
 
@@ -164,7 +164,7 @@ fn the_next_one_is_woken_when_it_is_handed_over() {
         let waiting = thread::spawn(move || other.blocking_enter().unwrap().token());
         assert_eq!(keeper.blocking_recv(), Ok(Wish::Enter));
         {
-            // Only looks at the gate, so that the other one is first.
+            // Only reads the gate, so that the other thread is first.
             let mut second = pin!(gate.enter());
             let mut cx = Context::from_waker(Waker::noop());
             assert!(second.as_mut().poll(&mut cx).is_pending());
@@ -197,7 +197,7 @@ fn one_that_runs_out_of_time_never_takes_the_turn_of_the_next_one() {
         });
         let node = Node::default().serve(keeper);
         patient.join().unwrap();
-        // One entry for each, and one that was given back if the hasty one went too late.
+        // One entry for each thread, and one that was given back if the hasty thread left too late.
         let users = 1 + hasty.join().unwrap();
         assert!((users..=2).contains(&node.entries));
     });
@@ -219,8 +219,8 @@ fn a_turn_that_nobody_waits_for_any_more_is_given_back() {
     });
 }
 
-/// Takes the Enter, and lets the node in only when it hears again of the gate: then the Enter is
-/// cancelled, or somebody else has come.
+/// Takes the Enter, and lets the node in only when the gate is heard of again: then the Enter is
+/// cancelled, or another thread has come.
 #[test]
 fn a_cancelled_enter_that_is_granted_all_the_same_is_used_or_given_back() {
     orders(3, || {
@@ -484,13 +484,13 @@ impl Drop for Reason {
     }
 }
 
-/// No lock is held while foreign code runs. Where one were, loom would call it a deadlock.
+/// No lock is held while foreign code runs. If one were, loom would report a deadlock.
 #[test]
 fn wakers_and_reasons_may_call_back() {
     every_order(|| {
         let limits = Limits::default();
         let (gate, mut keeper) = gate::channel::<u8, Reason>(limits);
-        // Never woken or dropped under the lock: neither the former waker nor the present one.
+        // Neither the former waker nor the present one is woken or dropped under the lock.
         let waker = || Waker::from(Arc::new(Meddler(gate.clone())));
         let poll = |future: core::pin::Pin<&mut dyn Future<Output = Result<_, _>>>| {
             future.poll(&mut Context::from_waker(&waker()))
@@ -503,7 +503,7 @@ fn wakers_and_reasons_may_call_back() {
             );
         }
         {
-            // Refused, and the reason is not heard.
+            // Refused, and the reason is not read.
             let mut first = pin!(gate.enter());
             for _ in 0..2 {
                 assert!(poll(first.as_mut()).is_pending());
@@ -541,7 +541,7 @@ fn wakers_and_reasons_may_call_back() {
             }
             keeper.fenced();
         }
-        // The third one waits when the keeper goes, and so does the keeper.
+        // The third thread waits when the keeper goes, and so does the keeper.
         assert!(
             keeper
                 .poll_recv(&mut Context::from_waker(&waker()))

@@ -10,7 +10,7 @@ use loom::thread;
 use selvedge_core::shared::{self, Closed, Error, Handle, Limits, Port, RecvError, Request};
 use selvedge_core::{Context, Input, Machine};
 
-/// Only lends its types: what is tested is the way to a machine and back.
+/// Gives the channel its types: the way to a machine and back is tested, not a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Numbers;
 

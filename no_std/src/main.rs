@@ -1,10 +1,10 @@
 //! A program without std that uses every crate.
 //!
 //! `cargo check` of a `no_std` crate passes on a host even when one of its dependencies uses std.
-//! Linking does not: std brings a panic handler, and a program has room for one. So this program
-//! brings its own, and links only while nothing below it pulls std in.
+//! Linking does not: std brings a panic handler, and a program can have only one. So this program
+//! brings its own, and links only while none of its dependencies pulls std in.
 //!
-//! What a failure looks like stands in CONTRIBUTING.md.
+//! CONTRIBUTING.md shows what a failure looks like.
 
 #![no_std]
 #![no_main]
@@ -90,7 +90,7 @@ fn membership_works() -> bool {
     answered
 }
 
-/// A node of a mesh asks a seed to be let in, in a frame that can be read.
+/// A node of a mesh asks a seed to be let in, in a frame that decodes.
 fn node_works() -> bool {
     let me = Member::new(1, 1);
     let config = Config::radio();
@@ -118,7 +118,7 @@ fn node_works() -> bool {
     works
 }
 
-/// A node asks another one, and is inside when it has said OK.
+/// A node asks another node, and is inside when that node has said OK.
 fn camera_works() -> bool {
     let members = [Member::new(1, 1), Member::new(2, 1)];
     let config = selvedge_camera::Config::radio(2);
@@ -155,7 +155,7 @@ fn camera_works() -> bool {
     works && asker.machine().token().is_some()
 }
 
-/// A node opens a section and enters it, with the OK of one that has not opened it.
+/// A node opens a section and enters it, with the OK of a node that has not opened it.
 fn sections_work() -> bool {
     let [one, two] = [Member::new(1, 1), Member::new(2, 1)];
     let config = sections::Config::radio(2);
@@ -196,7 +196,7 @@ fn sections_work() -> bool {
     works && inside.is_some()
 }
 
-/// A routine is done by the one device that it needs.
+/// The one device that a routine needs carries it out.
 fn safehome_works() -> bool {
     use selvedge_safehome::{Command, Event, Hub, Outcome, Routine, Step};
     let Ok(hub) = Hub::new(selvedge_safehome::Config::default()) else {
@@ -301,7 +301,7 @@ static HEAP: Heap = Heap {
 
 const HEAP_LEN: usize = 1 << 20;
 
-/// Hands out memory once and takes none back: enough for a program that ends.
+/// Hands out memory and never takes any back: enough for a program that ends.
 struct Heap {
     bytes: UnsafeCell<[u8; HEAP_LEN]>,
     used: AtomicUsize,

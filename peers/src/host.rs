@@ -1,4 +1,4 @@
-//! A node of ours: a driver, and the codec of the house.
+//! A node of ours: a driver, and the codec of Selvedge.
 
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -24,7 +24,7 @@ pub(crate) trait Hosted: Machine<Message: Serialize + DeserializeOwned> {
 pub(crate) struct Host<M: Machine> {
     driver: Driver<M>,
     rng: ChaCha8Rng,
-    /// For when its alarm is set; later ones that were replaced ring for nothing.
+    /// The time that its alarm is set for; alarms that were replaced have no effect.
     alarm: Option<Time>,
     effects: Vec<Effect<M>>,
 }
@@ -55,7 +55,7 @@ impl<M: Hosted> Host<M> {
 
     pub(crate) fn step(&mut self, now: Time, input: Input<M>, out: &mut Out<Time>) {
         let effects = &mut self.effects;
-        // What a machine refuses is dropped, as a host does.
+        // Refused inputs are dropped, as a host does.
         let _taken = self
             .driver
             .step(Moment(now), &mut self.rng, input, |effect| {

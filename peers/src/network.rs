@@ -13,11 +13,11 @@ pub(crate) type Time = u64;
 
 pub(crate) const PERIOD: Time = 1_000_000;
 
-/// What one node of a contender asks for while it works.
+/// What one node of a contender asks for in a call.
 pub(crate) struct Out<T> {
     /// Receiver and datagram.
     pub(crate) sends: Vec<(usize, Vec<u8>)>,
-    /// When, and what.
+    /// When each is due, and the timer.
     pub(crate) timers: Vec<(Time, T)>,
     /// The nodes that it declared failed.
     pub(crate) failed: Vec<usize>,
@@ -45,7 +45,7 @@ pub(crate) struct Counted {
     pub(crate) heard: u64,
     /// The time in the nodes' own code.
     pub(crate) busy: Duration,
-    /// How often it was entered.
+    /// How often a node's code was called.
     pub(crate) entered: u64,
 }
 
@@ -100,13 +100,13 @@ impl<P: Peer> Network<P> {
         self.down[node] = true;
     }
 
-    /// Those that have not crashed.
+    /// The nodes that have not crashed.
     pub(crate) fn up(&self) -> impl Iterator<Item = (usize, &P)> {
         let nodes = self.peers.iter().enumerate();
         nodes.filter(|&(node, _)| !self.down[node])
     }
 
-    /// Lets a node do something of its own accord.
+    /// Lets a node act without a datagram or a timer.
     pub(crate) fn with(&mut self, node: usize, act: impl FnOnce(&mut P, Time, &mut Out<P::Timer>)) {
         let mut out = std::mem::replace(
             &mut self.out,

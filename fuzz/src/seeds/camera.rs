@@ -1,4 +1,4 @@
-//! Frames of every kind of message, and histories with a course.
+//! Frames of every kind of message, and scripted histories.
 
 use selvedge_camera::estimate::{self, Walk};
 use selvedge_camera::sections::{self, Name};
@@ -16,7 +16,7 @@ pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
     fast_seeds().chain(slow_seeds())
 }
 
-/// Meshes in which all may know each other.
+/// Meshes in which all nodes may know each other.
 fn fast_seeds() -> impl Iterator<Item = Seed> {
     let op = |node: u8, op: u8| node << 5 | op;
     let all = |times: usize| vec![7; times];
@@ -170,7 +170,7 @@ fn fast_seeds() -> impl Iterator<Item = Seed> {
     })
 }
 
-/// Meshes in which few know each other.
+/// Meshes in which few nodes know each other.
 fn slow_seeds() -> impl Iterator<Item = Seed> {
     let op = |node: u8, op: u8| node << 5 | op;
     let all = |times: usize| vec![7; times];
@@ -237,7 +237,7 @@ fn slow_seeds() -> impl Iterator<Item = Seed> {
             [
                 enter(0),
                 all(2),
-                // A whole tree with as many OKs as there can be, and a part with its nodes.
+                // A whole tree with the largest number of OKs, and a part with its nodes.
                 hostile(0, &[33, 132, 32, 1, 1, 33, 255, 1, 1, 34, 3, 1, 0, 32]),
                 hostile(0, &[33, 130, 32, 1, 1, 33, 2, 2, 1, 34, 2, 35]),
                 hostile(1, &[34, 128, 35, 9, 1, 10, 0]),
@@ -291,7 +291,7 @@ pub(super) fn decode_seeds() -> impl Iterator<Item = Seed> {
         })
 }
 
-/// What claims more than it has, and must reserve nothing, and names that are none.
+/// Frames that claim more than they have, and must reserve nothing, and names that are not valid.
 fn hostile() -> impl Iterator<Item = (String, Vec<u8>)> {
     const MOST: [u8; 5] = [0xff, 0xff, 0xff, 0xff, 0x0f];
     let section = |name: &[u8]| {
@@ -369,7 +369,7 @@ fn walks(
     .into_iter()
 }
 
-/// One of every kind, and both forms of what is optional.
+/// One message of every kind, and both forms of optional fields.
 fn messages(member: Member, number: u64) -> Vec<Message> {
     let request = Request {
         number,

@@ -1,4 +1,4 @@
-//! Frames of every kind of message, and elections with a course.
+//! Frames of every kind of message, and scripted elections.
 
 use selvedge_celect::{Ballot, KIND, Members, Message};
 use selvedge_core::wire::{Envelope, VERSION};
@@ -119,8 +119,8 @@ pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
             .concat(),
         ),
     ];
-    // Three or four nodes: plain; each another protocol; a multicast that is reliable; leases that
-    // run out; and few peers that lie in short frames.
+    // Three or four nodes: plain; a protocol for each node; a reliable multicast; leases that run
+    // out; and few peers that lie in short frames.
     let settings = [
         ("base", [1, 0x11, 0, 0, 2, 0, 0]),
         ("mixed", [2, 0x11, 1 | 2, 0x50, 2 | 8 | 16, 0, 0]),
@@ -165,7 +165,7 @@ fn frame(from: Member, message: Message) -> Vec<u8> {
     seal(&Envelope { from, message })
 }
 
-/// One of each kind, with lists of so many.
+/// One message of each kind, with lists of this length.
 fn messages(
     member: Member,
     number: u64,

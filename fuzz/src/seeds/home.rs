@@ -16,11 +16,11 @@ const MODELS: [&str; 7] = [
 /// Two short commands that must succeed, to device 0 and then to device 1.
 const BOTH: [u8; 9] = [0, 0, 1, 17, 5, 0, 17, 5, 1];
 
-/// Two more, the other way round; the first one is long.
+/// Two more, in the opposite order; the first one is long.
 const BACK: [u8; 9] = [0, 0, 1, 25, 5, 1, 17, 5, 0];
 
 pub(super) fn operation_seeds() -> Vec<Seed> {
-    // What a device does, and to which one: see `operate` of the operations.
+    // What happens, and to which device: see `operate` of the operations.
     let done = |device: u8| vec![4, device];
     let plays: [(&str, Vec<Vec<u8>>); 7] = [
         ("meet", vec![done(0), done(1), done(1), done(0)]),

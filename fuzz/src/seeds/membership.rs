@@ -1,4 +1,4 @@
-//! Frames of every kind of body, and histories with a course.
+//! Frames of every kind of body, and scripted histories.
 
 use selvedge_core::Member;
 use selvedge_core::wire::{Envelope, VERSION};
@@ -9,11 +9,11 @@ use selvedge_membership::{
 use super::Seed;
 use crate::decode::seal;
 
-/// Histories with a course: the first five bytes are settings, then come node, operation and what
+/// Scripted histories: the first five bytes are settings, then come node, operation and what
 /// the operation takes. See `selvedge_membership::check::operations`.
 pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
     let join = |node: u8, seed: u8| vec![node, 12, seed, 0];
-    // Everything in flight arrives, and choices take what follows.
+    // Everything in flight arrives; the bytes that follow are choices.
     let deliver = |times: usize| [0, 0, 0].repeat(times);
     let pass = |quarters: u8| vec![0, 8, quarters, 0, 0, 0, 0, 0, 0];
     let mesh = || {
@@ -113,7 +113,7 @@ fn frame(from: Member, message: Message) -> Vec<u8> {
     seal(&Envelope { from, message })
 }
 
-/// One of every kind, and both forms of what is optional.
+/// One body of every kind, and both forms of optional fields.
 fn bodies() -> Vec<Body> {
     let member = Member::new(300, 2);
     vec![

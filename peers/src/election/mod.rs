@@ -48,13 +48,13 @@ trait Elects: Peer {
     fn lose(&mut self, now: Time, leader: usize, out: &mut Out<Self::Timer>);
 }
 
-/// Until all knew; medians.
+/// What it took until all nodes knew the leader; medians.
 #[derive(Debug, Serialize)]
 struct Taken {
     messages: f64,
     bytes: f64,
     milliseconds: f64,
-    /// In how many trials they did within a minute.
+    /// In how many trials all knew within a minute.
     trials: usize,
 }
 
@@ -63,7 +63,7 @@ struct Row {
     who: &'static str,
     nodes: usize,
     loss_percent: u64,
-    /// While nobody led.
+    /// The first election, with no leader before it.
     first: Option<Taken>,
     /// Messages in the ten seconds after that.
     afterwards: Option<f64>,
@@ -73,9 +73,9 @@ struct Row {
 
 /// How long an election may take.
 const PATIENCE: Time = 60 * PERIOD;
-/// Longer than any datagram is on its way.
+/// Longer than any datagram is in flight.
 const IN_FLIGHT: Time = PERIOD / 10;
-/// How precisely it is looked at.
+/// How often the nodes are looked at.
 const STEP: Time = 1_000;
 
 pub(crate) fn run(arguments: &Arguments) {
@@ -170,10 +170,10 @@ fn measure<P: Elects>(
         network.run_for(10);
         afterwards.push(network.counted.sent as f64);
         network.crash(leader);
-        // What was on its way is answered in vain, and is none of the next election.
+        // Datagrams in flight are answered in vain, and do not count in the next election.
         network.run_until(network.now + IN_FLIGHT);
         network.reset();
-        // Each is told at a time of its own, as a membership service tells them.
+        // Each node is told at a time of its own, as by a membership service.
         let (now, within) = (network.now, arguments.told_within.max(1) * 1_000);
         let told = network
             .up()
@@ -184,8 +184,8 @@ fn measure<P: Elects>(
     (summary(&firsts), median(afterwards), summary(&nexts))
 }
 
-/// Lets it run until all that are up know the same leader that is up, and not `former`. `told`
-/// says which node is told when that `former` failed.
+/// Runs the network until all nodes that are up know the same leader that is up, and not `former`.
+/// `told` says when each node is told that `former` failed.
 fn elect<P: Elects>(
     network: &mut Network<P>,
     former: Option<usize>,

@@ -31,14 +31,14 @@ impl Elects for Host<Celect> {
     }
 }
 
-/// A mesh in which everyone knows everyone, and nobody leads.
+/// A mesh without a leader, in which each node knows all others.
 pub(super) fn mesh(
     (nodes, loss, seed): (usize, u64, u64),
     config: Config,
 ) -> Network<Host<Celect>> {
     let mut network = Network::new(seed, loss);
     for node in 0..nodes {
-        // A label of its own, so that not the same one is the lowest in all trials.
+        // A label for each trial, so that the lowest node is not the same in all trials.
         let by_hash = Lowest::new(Sha256Sortition, &seed.to_be_bytes());
         let machine = Celect::new(member(node), config, by_hash).expect("settings that work");
         network.add(Host::new(node, seed, machine));

@@ -31,7 +31,7 @@ impl Raft {
         Self { node, seed, limits }
     }
 
-    /// Its own draws are of a generator that cannot be seeded: each term gets one of ours.
+    /// raft-rs draws from a generator that cannot be seeded: each term gets a draw of ours.
     fn set_timeout(&mut self) {
         let (low, high) = self.limits;
         let term = self.node.raft.term;
@@ -79,7 +79,7 @@ impl Peer for Raft {
 
     fn receive(&mut self, _now: Time, datagram: &[u8], out: &mut Out<()>) {
         if let Ok(message) = Message::parse_from_bytes(datagram) {
-            // What it refuses is dropped, as a host does.
+            // Refused messages are dropped, as a host does.
             let _taken = self.node.step(message);
             self.carry_out(out);
         }

@@ -1,8 +1,8 @@
 //! selvedge-membership and foca 2: what they cost, and how soon they notice.
 //!
 //! Both encode and decode every datagram with postcard, have ids of up to four bytes, a period of a
-//! second and frames of up to 1,400 bytes. Time is what passes in a node's own code, codec
-//! included; the network's is not in it.
+//! second and frames of up to 1,400 bytes. Time is the time spent in a node's own code, codec
+//! included and the network's excluded.
 
 mod ours;
 mod theirs;
@@ -52,7 +52,7 @@ struct Row {
     bytes_a_packet: f64,
     packets_a_node_period: f64,
     heap_a_member: f64,
-    /// Declared failures of live nodes in the quiet time, one for each node that said so.
+    /// Declared failures of live nodes in the quiet time, one for each node that declares one.
     false_removals: usize,
     /// Periods from a crash to its first detection; the median.
     first_detection: Option<f64>,
@@ -62,7 +62,7 @@ struct Row {
     stragglers: usize,
 }
 
-/// Periods to settle in before anything is measured: news of joining are old then.
+/// Periods to settle in before anything is measured: updates about joins are old then.
 const SETTLING: u64 = 40;
 /// Periods in which a failure must be known to all.
 const PATIENCE: u64 = 120;
@@ -202,10 +202,10 @@ fn measure<P: Peer>(
     }
 }
 
-/// What measuring nothing measures.
+/// The time that measuring itself takes.
 fn clock_cost() -> Duration {
     const TIMES: u32 = 1_000_000;
-    // As it is done around each call: what the second reading sees of the first.
+    // As around each call: two readings of the clock, one after the other.
     let mut sum = Duration::ZERO;
     for _ in 0..TIMES {
         let begin = Instant::now();

@@ -21,11 +21,11 @@ impl Hosted for Membership {
     }
 }
 
-/// A mesh in which everyone knows everyone.
+/// A mesh in which each node knows all others.
 pub(crate) fn settled(nodes: usize, seed: u64) -> Network<Host<Membership>> {
     let mut network = Network::new(seed, 0);
-    // Few copies of the news while all join, lists that fit a frame, and nobody doubts what others
-    // say: joining is not measured.
+    // Few copies of updates while all join, lists that fit a frame, and unlimited hearsay: joining
+    // is not measured.
     let joining = Config {
         retransmit_factor: 1,
         frame_budget: u16::MAX,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::network::{Network, Out, Peer, Time};
 
-/// Four bytes: the node, and above it how often it had to take a new identity.
+/// Four bytes: the node, and in the upper bits how often it had to take a new identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Id(u32);
 
@@ -38,12 +38,12 @@ impl Identity for Id {
     }
 }
 
-/// Which of its settings.
+/// Which of foca's settings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mode {
     /// Probes only, as in SWIM.
     Pure,
-    /// Its preset for local networks, which gossips five times a period besides.
+    /// Its preset for local networks, which also gossips five times a period.
     Lan,
 }
 
@@ -75,7 +75,7 @@ impl Peer for Theirs {
     type Timer = Timer<Id>;
 
     fn receive(&mut self, now: Time, datagram: &[u8], out: &mut Out<Timer<Id>>) {
-        // What it refuses is dropped, as a host does.
+        // Refused input is dropped, as a host does.
         let _taken = self.0.handle_data(datagram, Outside { now, out });
     }
 
@@ -84,7 +84,7 @@ impl Peer for Theirs {
     }
 }
 
-/// A cluster in which everyone knows everyone.
+/// A cluster in which each node knows all others.
 pub(crate) fn settled(nodes: usize, seed: u64, mode: Mode) -> Network<Theirs> {
     let size = NonZeroU32::new(nodes as u32).expect("some nodes");
     let lan = Config::new_lan(size);
