@@ -1,7 +1,7 @@
 //! The contract between a protocol and its host.
 
 use core::fmt::Debug;
-use core::hash::Hash;
+use core::hash::{Hash, Hasher};
 
 use crate::{Context, Delta, Member};
 
@@ -123,3 +123,14 @@ impl<M: Machine> PartialEq for Effect<M> {
 }
 
 impl<M: Machine> Eq for Effect<M> {}
+
+impl<M: Machine> Hash for Effect<M> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        core::mem::discriminant(self).hash(hasher);
+        match self {
+            Self::Send { to, message } => (to, message).hash(hasher),
+            Self::Multicast { message } => message.hash(hasher),
+            Self::Event(event) => event.hash(hasher),
+        }
+    }
+}

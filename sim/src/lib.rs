@@ -14,6 +14,7 @@ extern crate alloc;
 
 mod bytes;
 pub mod check;
+mod facts;
 mod histories;
 pub mod network;
 

@@ -45,6 +45,21 @@ pub enum Action<T> {
         /// Which one.
         node: usize,
     },
+    /// Storage of a node has the first of the facts that wait, and what waited for it alone is
+    /// carried out.
+    Store {
+        /// Whose.
+        node: usize,
+    },
+    /// A node stops while facts are stored, or what waited for them is carried out.
+    CrashAmid {
+        /// Which one.
+        node: usize,
+        /// How many of the facts that wait are stored, from the first on.
+        stored: usize,
+        /// How many of [`Node::waiting`](super::Node::waiting) are carried out, from the first on.
+        done: usize,
+    },
     /// A node that is down begins its next life.
     Restart {
         /// Which one.
@@ -57,12 +72,16 @@ impl<T> Action<T> {
     #[must_use]
     pub const fn is_fault(&self) -> bool {
         match self {
-            Self::Drop { .. } | Self::Crash { .. } | Self::Deliver { again: true, .. } => true,
+            Self::Drop { .. }
+            | Self::Crash { .. }
+            | Self::CrashAmid { .. }
+            | Self::Deliver { again: true, .. } => true,
             Self::Deliver { again: false, .. }
             | Self::Miss { .. }
             | Self::Tick { .. }
             | Self::Command { .. }
             | Self::Tell { .. }
+            | Self::Store { .. }
             | Self::Restart { .. } => false,
         }
     }

@@ -100,6 +100,9 @@
 //! - Time is not modelled: `now` is always zero, and a timer that is armed may fire at any moment,
 //!   before any other. [`Bounds::early_ticks`] makes timeouts longer than deliveries; without it
 //!   a machine that sends on each tick has no end of states.
+//! - Nothing is stored, and a restarted machine takes from the one that crashed what
+//!   [`Model::restart`] says; or facts are ([`Model::durable`]), and a crash loses those that are
+//!   not stored yet, with every effect behind them.
 //! - A letter goes to a node id, whichever life that node is in, and carries the name under which
 //!   its sender sent it. Letters to a node that can never come back are thrown away.
 //! - A refused message, tick or delta is used up; a refused command waits.
@@ -116,6 +119,7 @@
 
 mod action;
 mod bounds;
+mod durable;
 mod explore;
 mod fingerprint;
 mod list;

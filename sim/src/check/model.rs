@@ -5,6 +5,7 @@ use core::fmt::Write;
 
 use selvedge_core::{Context, Delta, Machine, Member};
 
+use super::durable::Durability;
 use super::property::{Kind, Property};
 use super::{Bounds, Incomplete, Observer, State};
 
@@ -38,6 +39,7 @@ pub struct Model<M: Machine, O = ()> {
     pub(super) reach: Vec<Option<Vec<usize>>>,
     pub(super) delta_when: Option<DeltaWhen<M, O>>,
     pub(super) crash_when: Option<CrashWhen<M, O>>,
+    pub(super) durable: Option<Durability<M>>,
     pub(super) boundary: Option<super::property::Condition<M, O>>,
     pub(super) bounds: Bounds,
     pub(super) observer: O,
@@ -88,6 +90,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             reach: vec![None; nodes],
             delta_when: None,
             crash_when: None,
+            durable: None,
             boundary: None,
             bounds: Bounds::default(),
             observer,
@@ -118,7 +121,8 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
     }
 
     /// What comes back after a crash: `restart(node, life, remains)`, with life 1 at the first
-    /// restart. A machine with stable storage takes from `remains` what it saved.
+    /// restart. A machine with stable storage takes from `remains` what it saved; in a
+    /// [`durable`](Self::durable) model that is all there is in `remains`.
     #[must_use]
     pub fn restart(
         mut self,
@@ -295,6 +299,9 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             }
         }
         let _infallible = write!(text, ", {}", self.bounds);
+        if let Some(durable) = &self.durable {
+            let _infallible = write!(text, ", unstored facts {}", durable.unstored);
+        }
         text
     }
 
@@ -331,6 +338,7 @@ impl<M: Machine, O: Clone> Clone for Model<M, O> {
             reach: self.reach.clone(),
             delta_when: self.delta_when.clone(),
             crash_when: self.crash_when.clone(),
+            durable: self.durable,
             boundary: self.boundary.clone(),
             bounds: self.bounds,
             observer: self.observer.clone(),

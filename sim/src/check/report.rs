@@ -135,6 +135,14 @@ pub enum Incomplete {
     /// Restarts are allowed, but nobody says what a restarted machine looks like.
     #[error("the bounds allow restarts: say with Model::restart what comes back")]
     NoRestart,
+    /// A machine that does not fold its own facts.
+    #[error("node {node} refused to fold a fact that it had stored: {damage}")]
+    Fold {
+        /// Which node.
+        node: usize,
+        /// What it said.
+        damage: String,
+    },
     /// There is no property to check.
     #[error("the model has no property: add one with always, sometimes, progress or never_rejects")]
     NoProperty,

@@ -5,9 +5,10 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-use selvedge_core::{Machine, Member, NodeId};
+use selvedge_core::{Effect, Machine, Member, NodeId};
 
 use super::Bounds;
+use super::durable::Storage;
 use super::fingerprint::Fingerprint;
 
 /// A node of the mesh under check: a machine, and what its host keeps for it.
@@ -18,6 +19,8 @@ pub struct Node<M: Machine> {
     machine: M,
     member: Member,
     pub(super) host: Host<M::Timer>,
+    /// `None` in a model without storage.
+    storage: Option<Arc<Storage<M>>>,
     fingerprint: Fingerprint,
 }
 
@@ -35,14 +38,42 @@ pub(super) struct Host<T> {
 }
 
 impl<M: Machine> Node<M> {
-    pub(super) fn new(machine: M, member: Member, host: Host<M::Timer>) -> Self {
-        let fingerprint = Fingerprint::of(&(&machine, member, &host));
+    pub(super) fn new(
+        machine: M,
+        member: Member,
+        host: Host<M::Timer>,
+        storage: Option<Arc<Storage<M>>>,
+    ) -> Self {
+        let fingerprint = match &storage {
+            None => Fingerprint::of(&(&machine, member, &host)),
+            Some(storage) => Fingerprint::of(&(&machine, member, &host, storage)),
+        };
         Self {
             machine,
             member,
             host,
+            storage,
             fingerprint,
         }
+    }
+
+    pub(super) const fn storage(&self) -> Option<&Arc<Storage<M>>> {
+        self.storage.as_ref()
+    }
+
+    /// What waits for storage, in order: facts, and the effects behind them. Empty in a model
+    /// without [storage](super::Model::durable).
+    #[must_use]
+    pub fn waiting(&self) -> &[Effect<M>] {
+        let storage = self.storage.as_ref();
+        storage.map_or(&[], |storage| &storage.waiting)
+    }
+
+    /// What the stored facts alone make of the machine of this life: what a crash would leave now.
+    /// `None` in a model without [storage](super::Model::durable).
+    #[must_use]
+    pub fn stored(&self) -> Option<&M> {
+        self.storage.as_ref().map(|storage| &storage.image)
     }
 
     /// The machine. Of a node that is down: what remains of it.
@@ -88,6 +119,7 @@ impl<M: Machine> PartialEq for Node<M> {
             && self.member == other.member
             && self.host == other.host
             && self.machine == other.machine
+            && self.storage == other.storage
     }
 }
 
@@ -107,6 +139,9 @@ impl<M: Machine> fmt::Debug for Node<M> {
         self.machine.fmt(f)?;
         if !self.host.timers.is_empty() {
             write!(f, ", armed {:?}", self.host.timers)?;
+        }
+        if !self.waiting().is_empty() {
+            write!(f, ", {} wait for storage", self.waiting().len())?;
         }
         Ok(())
     }
@@ -240,11 +275,12 @@ impl<M: Machine, O> State<M, O> {
         self.nodes.iter().position(|node| node.member().id == id)
     }
 
-    /// Whether a message is on its way. One to a node that is down counts too, until it is missed:
-    /// otherwise what others send there would pile up for the node's next life.
+    /// Whether a message is on its way, or an effect waits for storage. A message to a node that is
+    /// down counts too, until it is missed: otherwise what others send there would pile up for the
+    /// node's next life.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        !self.letters.is_empty()
+        !self.letters.is_empty() || self.nodes().any(|node| !node.waiting().is_empty())
     }
 
     pub(super) fn post(&mut self, letter: Letter<M>) {

@@ -2,8 +2,9 @@
 
 use alloc::sync::Arc;
 
-use selvedge_core::{Context, Effect, Machine, NodeId, Outbox, Time};
+use selvedge_core::{Context, Effect, Machine, Member, NodeId, Outbox, Time};
 
+use super::durable::Storage;
 use super::odometer::Fault;
 use super::state::Host;
 use super::{Action, Choice, Incomplete, Letter, Model, Node, Observer, Odometer, State};
@@ -25,7 +26,7 @@ pub(super) struct Scratch<M: Machine> {
     /// How many sequences of choices a step may have.
     limit: usize,
     /// Whether to keep the effects, for a trace.
-    record: bool,
+    pub(super) record: bool,
 }
 
 impl<M: Machine> Scratch<M> {
@@ -67,7 +68,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             told: 0,
         };
         let nodes = self.machines.iter().enumerate();
-        let nodes = nodes.map(|(index, machine)| self.node(index, machine.clone(), host.clone()));
+        let nodes = nodes.map(|(index, machine)| self.begin(index, machine.clone(), host.clone()));
         let mut states = vec![State {
             nodes: nodes.collect(),
             letters: Vec::new(),
@@ -184,25 +185,36 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                 (Ok(_), Some(_)) | (Err(_), None) => {}
             }
         }
-        let node = self.node(index, machine, host);
+        let (storage, out) = self.keep_back(next.node(index), outbox);
+        let node = self.node(index, machine, host, storage);
         let from = node.member();
         if let Some(slot) = next.nodes.get_mut(index) {
             *slot = node;
         }
-        for effect in outbox.drain_effects() {
-            match effect {
-                Effect::Send { to, message } => self.post(next, Letter::new(from, to.id, message)),
-                Effect::Multicast { message } => {
-                    for other in 0..next.nodes.len() {
-                        if self.reaches(index, other)
-                            && let Some(to) = next.node(other).map(|node| node.member().id)
-                        {
-                            self.post(next, Letter::new(from, to, message.clone()));
-                        }
+        for effect in out.into_iter().chain(outbox.drain_effects()) {
+            self.carry_out(next, index, from, effect);
+        }
+    }
+
+    pub(super) fn carry_out(
+        &self,
+        next: &mut State<M, O>,
+        index: usize,
+        from: Member,
+        effect: Effect<M>,
+    ) {
+        match effect {
+            Effect::Send { to, message } => self.post(next, Letter::new(from, to.id, message)),
+            Effect::Multicast { message } => {
+                for other in 0..next.nodes.len() {
+                    if self.reaches(index, other)
+                        && let Some(to) = next.node(other).map(|node| node.member().id)
+                    {
+                        self.post(next, Letter::new(from, to, message.clone()));
                     }
                 }
-                Effect::Event(event) => next.observer.event(index, &event),
             }
+            Effect::Event(event) => next.observer.event(index, &event),
         }
     }
 
@@ -237,9 +249,21 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         }
     }
 
-    pub(super) fn node(&self, index: usize, machine: M, host: Host<M::Timer>) -> Arc<Node<M>> {
+    /// A node at the beginning of a life.
+    pub(super) fn begin(&self, index: usize, machine: M, host: Host<M::Timer>) -> Arc<Node<M>> {
+        let storage = self.empty_storage(&machine);
+        self.node(index, machine, host, storage)
+    }
+
+    fn node(
+        &self,
+        index: usize,
+        machine: M,
+        host: Host<M::Timer>,
+        storage: Option<Arc<Storage<M>>>,
+    ) -> Arc<Node<M>> {
         let member = (self.identity)(index, host.life, &machine);
-        Arc::new(Node::new(machine, member, host))
+        Arc::new(Node::new(machine, member, host, storage))
     }
 }
 

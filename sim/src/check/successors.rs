@@ -20,9 +20,12 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         let early = state.is_busy();
         for (index, node) in state.nodes().enumerate() {
             if node.is_up() {
-                self.ticks(state, index, node, early, scratch, sink)?;
-                self.command(state, index, node, scratch, sink)?;
-                self.deltas_of(state, index, node, scratch, sink)?;
+                self.store(state, index, node, scratch, sink)?;
+                if !self.is_behind(node) {
+                    self.ticks(state, index, node, early, scratch, sink)?;
+                    self.command(state, index, node, scratch, sink)?;
+                    self.deltas_of(state, index, node, scratch, sink)?;
+                }
                 self.crash(state, index, node, sink)?;
             } else {
                 self.come_back(state, index, node, scratch, sink)?;
@@ -43,59 +46,75 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             if before.replace(letter) == Some(letter) {
                 continue;
             }
-            let without = |left: Bounds| {
-                let mut next = state.clone();
-                next.letters.remove(at);
-                next.left = left;
-                next
-            };
             // Down, or gone under another id.
             let up = state.position(letter.to()).and_then(|index| {
                 let node = state.node(index).filter(|node| node.is_up())?;
                 Some((index, node))
             });
             let Some((index, node)) = up else {
-                sink(plain(Action::Miss { letter: at }, without(state.left)))?;
+                sink(plain(
+                    Action::Miss { letter: at },
+                    without(state, at, state.left),
+                ))?;
                 continue;
             };
-            let mut attempt = Attempt {
-                node: index,
-                action: Action::Deliver {
-                    letter: at,
-                    again: false,
-                },
-                machine: node.machine(),
-                host: &node.host,
-                base: &|| without(state.left),
-                call: &|machine, cx| {
-                    let input = Input::Message {
-                        from: letter.from(),
-                        message: letter.message().clone(),
-                    };
-                    machine.handle(input, cx)
-                },
-            };
-            self.branch(&attempt, scratch, sink)?;
-            if let Some(duplicates) = state.left.duplicates.checked_sub(1) {
-                let base = || {
-                    let mut next = state.clone();
-                    next.left.duplicates = duplicates;
-                    next
-                };
-                attempt.action = Action::Deliver {
-                    letter: at,
-                    again: true,
-                };
-                attempt.base = &base;
-                self.branch(&attempt, scratch, sink)?;
+            if !self.is_behind(node) {
+                self.deliver(state, index, node, at, scratch, sink)?;
             }
             if let Some(drops) = state.left.drops.checked_sub(1) {
                 let left = Bounds {
                     drops,
                     ..state.left
                 };
-                sink(plain(Action::Drop { letter: at }, without(left)))?;
+                sink(plain(Action::Drop { letter: at }, without(state, at, left)))?;
             }
+        }
+        Ok(())
+    }
+
+    /// The letter at `at` arrives at this node.
+    fn deliver(
+        &self,
+        state: &State<M, O>,
+        index: usize,
+        node: &Node<M>,
+        at: usize,
+        scratch: &mut Scratch<M>,
+        sink: &mut dyn FnMut(Transition<M, O>) -> Found,
+    ) -> Found {
+        let Some(letter) = state.letters.get(at) else {
+            return Ok(());
+        };
+        let mut attempt = Attempt {
+            node: index,
+            action: Action::Deliver {
+                letter: at,
+                again: false,
+            },
+            machine: node.machine(),
+            host: &node.host,
+            base: &|| without(state, at, state.left),
+            call: &|machine, cx| {
+                let input = Input::Message {
+                    from: letter.from(),
+                    message: letter.message().clone(),
+                };
+                machine.handle(input, cx)
+            },
+        };
+        self.branch(&attempt, scratch, sink)?;
+        if let Some(duplicates) = state.left.duplicates.checked_sub(1) {
+            let base = || {
+                let mut next = state.clone();
+                next.left.duplicates = duplicates;
+                next
+            };
+            attempt.action = Action::Deliver {
+                letter: at,
+                again: true,
+            };
+            attempt.base = &base;
+            self.branch(&attempt, scratch, sink)?;
         }
         Ok(())
     }
@@ -217,22 +236,37 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         {
             return Ok(());
         }
-        let machine = match &self.remains {
-            Some(remains) => remains(node.machine()),
-            None => node.machine().clone(),
-        };
-        let host = Host {
-            up: false,
-            timers: Vec::new(),
-            ..node.host.clone()
-        };
-        let mut next = state.clone();
-        // Whoever is down keeps the name under which it went down.
-        replace(&mut next, index, Node::new(machine, node.member(), host));
-        next.left.crashes = crashes;
-        next.observer.crashed(index);
-        self.bury(&mut next);
-        sink(plain(Action::Crash { node: index }, next))
+        for (stored, done) in self.places(node) {
+            let mut next = state.clone();
+            next.left.crashes = crashes;
+            let image = self.fold(index, node, stored)?;
+            for effect in node.waiting().iter().take(done).cloned() {
+                self.carry_out(&mut next, index, node.member(), effect);
+            }
+            let machine = image.as_ref().unwrap_or_else(|| node.machine());
+            let machine = match &self.remains {
+                Some(remains) => remains(machine),
+                None => machine.clone(),
+            };
+            let host = Host {
+                up: false,
+                timers: Vec::new(),
+                ..node.host.clone()
+            };
+            let storage = self.empty_storage(&machine);
+            // A node that is down keeps the name under which it went down.
+            let down = Node::new(machine, node.member(), host, storage);
+            replace(&mut next, index, down);
+            next.observer.crashed(index);
+            self.bury(&mut next);
+            let node = index;
+            let action = match stored {
+                0 => Action::Crash { node },
+                stored => Action::CrashAmid { node, stored, done },
+            };
+            sink(plain(action, next))?;
+        }
+        Ok(())
     }
 
     fn come_back(
@@ -262,7 +296,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             base: &|| {
                 let mut next = state.clone();
                 if let Some(slot) = next.nodes.get_mut(index) {
-                    *slot = self.node(index, machine.clone(), host.clone());
+                    *slot = self.begin(index, machine.clone(), host.clone());
                 }
                 next.left.restarts = restarts;
                 next.observer.restarted(index);
@@ -308,14 +342,25 @@ fn with_left<M: Machine, O: Clone>(state: &State<M, O>, left: Bounds) -> State<M
     next
 }
 
-fn replace<M: Machine, O>(state: &mut State<M, O>, index: usize, node: Node<M>) {
+/// The letter at `at` is on its way no more.
+fn without<M: Machine, O: Clone>(state: &State<M, O>, at: usize, left: Bounds) -> State<M, O> {
+    let mut next = state.clone();
+    next.letters.remove(at);
+    next.left = left;
+    next
+}
+
+pub(super) fn replace<M: Machine, O>(state: &mut State<M, O>, index: usize, node: Node<M>) {
     if let Some(slot) = state.nodes.get_mut(index) {
         *slot = Arc::new(node);
     }
 }
 
 /// A transition without a machine's step.
-const fn plain<M: Machine, O>(action: Action<M::Timer>, next: State<M, O>) -> Transition<M, O> {
+pub(super) const fn plain<M: Machine, O>(
+    action: Action<M::Timer>,
+    next: State<M, O>,
+) -> Transition<M, O> {
     Transition {
         action,
         choices: Vec::new(),

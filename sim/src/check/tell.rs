@@ -60,11 +60,24 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
     }
 
     fn step(&self, before: &State<M, O>, found: &Transition<M, O>) -> TraceStep {
-        let mut effects: Vec<String> = found.effects.iter().map(tell_effect).collect();
+        let actor = self.actor(before, found.action);
+        let waiting = |state: &State<M, O>| {
+            let node = actor.and_then(|index| state.node(index));
+            node.map_or(0, |node| node.waiting().len())
+        };
+        // What a step adds to those that wait is the last of its effects.
+        let kept_back = waiting(&found.next).saturating_sub(waiting(before));
+        let out = found.effects.len().saturating_sub(kept_back);
+        let effects = found.effects.iter().enumerate();
+        let mut effects: Vec<String> = effects
+            .map(|(nth, effect)| match tell_effect(effect) {
+                text if nth < out => text,
+                text => format!("{text}, once storage is done"),
+            })
+            .collect();
         if let Some(reject) = &found.refused {
             effects.push(format!("refused: {reject:?}"));
         }
-        let actor = self.actor(before, found.action);
         let after = actor
             .and_then(|index| Some((before.node(index)?, found.next.node(index)?)))
             .map(|(before, after)| (self.picture(before), self.picture(after)))
@@ -92,7 +105,9 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             Action::Tick { node, .. }
             | Action::Command { node }
             | Action::Tell { node, .. }
+            | Action::Store { node }
             | Action::Crash { node }
+            | Action::CrashAmid { node, .. }
             | Action::Restart { node } => Some(node),
         }
     }
@@ -139,6 +154,20 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                 }
             }
             Action::Crash { node } => format!("{} crashes", name(node)),
+            Action::Store { node } => {
+                let first = state.node(node).and_then(|at| at.waiting().first());
+                match first {
+                    Some(Effect::Event(fact)) => format!("{} has stored {fact:?}", name(node)),
+                    _ => format!("{} has stored nothing", name(node)),
+                }
+            }
+            Action::CrashAmid { node, stored, done } => {
+                let all = state.node(node).map_or(0, |at| at.waiting().len());
+                let name = name(node);
+                format!(
+                    "{name} crashes when storage has {stored} facts more, and {done} of {all} that waited are out"
+                )
+            }
             Action::Restart { node } => format!("{} restarts", name(node)),
         }
     }
@@ -151,6 +180,9 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                 let mut text = format!("{:?} = {down}{}", node.member(), show(node.machine()));
                 if !node.timers().is_empty() {
                     text.push_str(&format!(", armed {:?}", node.timers()));
+                }
+                if !node.waiting().is_empty() {
+                    text.push_str(&format!(", {} wait for storage", node.waiting().len()));
                 }
                 text
             }

@@ -23,6 +23,13 @@ impl<M: Machine> Network<M> {
         {
             slot.member = identity(slot.driver.machine());
         }
+        self.keep_back(node);
+        self.carry_out(node);
+        self.begin_write(node);
+    }
+
+    /// Carries out all effects that are there.
+    pub(super) fn carry_out(&mut self, node: usize) {
         let mut effects = core::mem::take(&mut self.effects);
         for effect in effects.drain(..) {
             match effect {

@@ -90,4 +90,10 @@ pub struct NodeCounters {
     pub rejected: u64,
     /// Ticks that its machine rejected: a defect of the machine.
     pub rejected_ticks: u64,
+    /// Facts that were stored.
+    pub facts_stored: u64,
+    /// Facts that a crash lost.
+    pub facts_lost: u64,
+    /// Stored facts that its machine refused to fold: a defect of the machine.
+    pub refused_facts: u64,
 }

@@ -28,7 +28,8 @@ impl<M: Machine> Network<M> {
 
     /// The node stops at once and loses its timers. It gets nothing and, unless
     /// [`Relays::All`](super::Relays) was chosen, relays nothing. Its machine can still be read with
-    /// [`machine`](Self::machine), so that a restart can take from it what was in stable storage.
+    /// [`machine`](Self::machine), so that a restart can take from it what was in stable storage; in
+    /// a network with [storage](Self::set_storage) that is all it shows then.
     /// Returns whether it was up.
     ///
     /// # Errors
@@ -40,8 +41,10 @@ impl<M: Machine> Network<M> {
         }
         self.set_up(node, false);
         self.alarms.set(node, None);
+        let kept = self.kept_by_crash(node);
+        let facts = self.storage.map(|(_, facts)| facts);
         if let Some(slot) = self.nodes.get_mut(node) {
-            slot.crash();
+            slot.crash(facts, kept);
         }
         self.tracer.line(self.now, Some(node), What::Crashed);
         Ok(true)

@@ -124,7 +124,7 @@ impl<M: Machine> Network<M> {
     }
 
     /// How much waits in all queues: copies on their way, scheduled actions, and at most one alarm
-    /// a node.
+    /// and, until it is done, each write of a node.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.queue.len() + self.alarms.len()

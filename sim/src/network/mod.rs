@@ -68,6 +68,15 @@
 //! - A message arrives if then its receiver is up and awake and no partition stands between it and
 //!   the sender. What a node sent before it crashed still arrives.
 //!
+//! # How facts are stored
+//!
+//! A network with storage ([`Network::set_storage`]) lets what comes after a fact wait until the
+//! fact is stored. A node has one write on its way at a time, and the next one takes all facts that
+//! came meanwhile. A crash loses what was not written: of the write that is on its way it keeps the
+//! first facts, any number of them, and it carries out nothing of what waited. Then
+//! [`Network::machine`] shows the machine that its life began with, with the stored facts folded,
+//! and nothing else.
+//!
 //! At one moment messages and scheduled actions come first, in the order in which they were sent or
 //! scheduled, then timers, in the order of nodes.
 
@@ -85,6 +94,7 @@ mod queue;
 mod replay;
 mod routes;
 mod run;
+mod storage;
 mod topology;
 mod trace;
 
@@ -101,6 +111,7 @@ pub use link::{Link, Multicasts};
 pub use membership_trace::{MembershipEntry, MembershipTrace, MembershipTraceError};
 pub use routes::Relays;
 pub use run::{Happened, Step};
+pub use storage::Storage;
 pub use topology::{PAPER_CLUSTERS, Point, Square, Topology, TopologyError};
 pub use trace::{TraceLine, What};
 
@@ -108,7 +119,10 @@ use carry::Parcel;
 use node::Node;
 use queue::{Alarms, Queue};
 use routes::{Radio, Routes};
+use storage::Disk;
 use trace::Tracer;
+
+use crate::facts::Facts;
 
 /// Machines, and the network between them. See the [module](self) for what it does.
 pub struct Network<M: Machine> {
@@ -127,8 +141,10 @@ pub struct Network<M: Machine> {
     queue: Queue<Pending<M>>,
     in_flight: usize,
     alarms: Alarms,
+    storage: Option<(Storage, Facts<M>)>,
     /// Reused by every step.
     effects: Vec<Effect<M>>,
+    ready: Vec<Effect<M>>,
     neighbours: Vec<usize>,
     keep_events: bool,
     events: Vec<(Time, usize, M::Event)>,
@@ -145,6 +161,11 @@ type Learned<E> = fn(&E) -> Option<Delta>;
 enum Pending<M: Machine> {
     Parcel(Parcel<M>),
     Action(Action<M>),
+    /// This write of this node may be done.
+    Write {
+        node: usize,
+        write: u64,
+    },
 }
 
 impl<M: Machine> Network<M> {
@@ -172,7 +193,9 @@ impl<M: Machine> Network<M> {
             queue: Queue::new(),
             in_flight: 0,
             alarms: Alarms::new(places),
+            storage: None,
             effects: Vec::new(),
+            ready: Vec::new(),
             neighbours: Vec::new(),
             keep_events: true,
             events: Vec::new(),
@@ -207,7 +230,10 @@ impl<M: Machine> Network<M> {
         }
         // Stream 0 is the network's.
         let rng = node::stream(self.seed, node as u64 + 1);
-        self.nodes.push(Node::new(member, machine, rng));
+        let disk = self.storage.map(|_| Disk::new(machine.clone()));
+        let mut slot = Node::new(member, machine, rng);
+        slot.disk = disk;
+        self.nodes.push(slot);
         self.by_id.insert(member.id, node);
         self.set_up(node, true);
         self.tracer

@@ -4,6 +4,9 @@ use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{Driver, Machine, Member, Ratio, Time};
 
+use crate::facts::Facts;
+
+use super::storage::Disk;
 use super::{DutyCycle, NodeCounters};
 
 pub(super) struct Node<M: Machine> {
@@ -16,6 +19,8 @@ pub(super) struct Node<M: Machine> {
     pub(super) lives: u32,
     pub(super) counters: NodeCounters,
     pub(super) last_reject: Option<M::Reject>,
+    /// `None` in a network without storage.
+    pub(super) disk: Option<Disk<M>>,
     /// Ticks refused in former lives: a driver counts its own only.
     refused_before: u64,
 }
@@ -39,6 +44,7 @@ impl<M: Machine> Node<M> {
             lives: 1,
             counters: NodeCounters::default(),
             last_reject: None,
+            disk: None,
             refused_before: 0,
         }
     }
@@ -53,12 +59,21 @@ impl<M: Machine> Node<M> {
         Some(self.duty.map_or(due, |duty| duty.awake_from(due)))
     }
 
-    /// Forgets the timers, keeps the machine to be looked at.
-    pub(super) fn crash(&mut self) {
-        self.replace(self.driver.machine().clone());
+    /// Forgets the timers and what is not stored, keeps the machine to be looked at. The first
+    /// `kept` facts of a write that is on its way are stored all the same.
+    pub(super) fn crash(&mut self, facts: Option<Facts<M>>, kept: u64) {
+        let mut machine = self.driver.machine().clone();
+        if let (Some(disk), Some(facts)) = (&mut self.disk, facts) {
+            disk.crash(facts, kept, &mut self.counters);
+            machine.clone_from(&disk.image);
+        }
+        self.replace(machine);
     }
 
     pub(super) fn restart(&mut self, member: Member, machine: M) {
+        if let Some(disk) = &mut self.disk {
+            disk.image.clone_from(&machine);
+        }
         self.replace(machine);
         self.member = member;
         self.lives = self.lives.saturating_add(1);

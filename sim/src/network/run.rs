@@ -35,6 +35,13 @@ pub enum Happened {
         /// How many: 0 when the timer was disarmed in the meantime.
         timers: usize,
     },
+    /// A node's storage was done with a write.
+    Stored {
+        /// The node.
+        node: usize,
+        /// How many facts it stored: 0 when a crash ended the write.
+        facts: usize,
+    },
     /// A scheduled action was carried out.
     Acted {
         /// Whether it was; the node may have been down, or its machine may have rejected it.
@@ -72,6 +79,7 @@ impl<M: Machine> Network<M> {
             match pending {
                 Pending::Parcel(parcel) => self.arrive(parcel),
                 Pending::Action(action) => self.act(action),
+                Pending::Write { node, write } => self.written(node, write),
             }
         };
         Some(Step {

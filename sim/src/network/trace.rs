@@ -61,6 +61,8 @@ pub enum What<'a, M: Machine> {
     },
     /// The node's timers are due.
     Due,
+    /// The node's storage has so many facts more.
+    Stored(usize),
     /// The node's application asked.
     Command(&'a M::Command),
     /// The node's application called a method of the machine.
@@ -96,6 +98,7 @@ impl<M: Machine> fmt::Display for TraceLine<'_, M> {
             What::Lost { to: None, why } => write!(f, "lost - {why:?}"),
             What::Got { from, message } => write!(f, "got {from} {message:?}"),
             What::Due => f.write_str("due"),
+            What::Stored(facts) => write!(f, "stored {facts}"),
             What::Command(command) => write!(f, "command {command:?}"),
             What::Called => f.write_str("called"),
             What::Membership(delta) => write!(f, "membership {delta:?}"),

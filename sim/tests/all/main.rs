@@ -11,4 +11,5 @@
 )]
 
 mod check;
+mod facts;
 mod network;

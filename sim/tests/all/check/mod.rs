@@ -14,6 +14,7 @@
 mod agrees;
 mod bounds;
 mod choices;
+mod durable;
 mod lives;
 mod near;
 mod toy;

@@ -17,4 +17,5 @@ mod membership;
 mod routing;
 mod running;
 mod scale;
+mod storage;
 mod trace;
