@@ -17,7 +17,7 @@ impl Camera {
                 Some(tree) => (tree.oks() as usize, tree.floor),
                 None => return,
             }
-        } else if self.is_too_few(waiting.reachable()) && self.peers.listed() > 0 {
+        } else if self.is_too_few(waiting.reachable()) && self.peers.listed_len() > 0 {
             self.go_slow(cx);
             return;
         } else if !self.is_quorum(waiting.reachable()) {
@@ -107,7 +107,7 @@ impl Camera {
     /// Whether the fast path cannot succeed when this many others can be asked.
     pub(crate) fn is_too_few(&self, others: usize) -> bool {
         let is_few = if self.rules.no_quorum() {
-            self.peers.listed().saturating_mul(2) <= self.upper()
+            self.peers.listed_len().saturating_mul(2) <= self.upper()
         } else {
             !self.is_quorum(others)
         };
@@ -116,7 +116,7 @@ impl Camera {
 
     /// The bound, or the list if that is longer.
     fn upper(&self) -> usize {
-        (self.config.upper as usize).max(self.peers.listed() + 1)
+        (self.config.upper as usize).max(self.peers.listed_len() + 1)
     }
 
     fn keep_permissions(&mut self) {
@@ -194,7 +194,7 @@ impl Camera {
         if self.config.multicast {
             cx.multicast(message);
         } else {
-            for member in self.peers.iter() {
+            for member in self.peers.listed() {
                 cx.send(member, message.clone());
             }
         }

@@ -1,6 +1,7 @@
 //! What the application is told, what it may ask, and the errors.
 
-use selvedge_core::{Delta, Member};
+use selvedge_core::Member;
+use selvedge_core::roster::OwnEnd;
 use thiserror::Error;
 
 use crate::{ConfigError, Token};
@@ -103,8 +104,8 @@ pub enum Reject {
     #[error("the settings were not taken: {0}")]
     Config(#[from] ConfigError),
     /// The membership service speaks of this node itself as over.
-    #[error("{0:?} is about this node itself: tell it only of others")]
-    OwnMember(Delta),
+    #[error(transparent)]
+    OwnEnd(#[from] OwnEnd),
     /// A peer sent what no sound peer sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
     Misbehaviour(#[from] Misbehaviour),

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use selvedge_core::roster::Standing;
 use selvedge_core::{BoundedMap, Context, Member};
 
 use crate::machine::{Camera, Grant, Released, Stage};
@@ -36,7 +37,7 @@ impl Camera {
             return;
         }
         if self.rules.request_lists() && !self.peers.is_failed(from) {
-            self.note(|it| it.peers.list(from));
+            self.note(|it| it.peers.set(from, Standing::Listed));
         }
         if let Some(tree) = self.trees.get_mut(&from) {
             tree.direct = true;

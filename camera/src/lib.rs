@@ -113,7 +113,6 @@ mod failure;
 mod grant;
 mod machine;
 mod message;
-mod peers;
 mod published;
 mod repair;
 mod request;

@@ -1,8 +1,8 @@
 //! The state, and where each input goes.
 
+use selvedge_core::roster::{Roster, Standing};
 use selvedge_core::{BoundedMap, Context, Delta, Input, Machine, Member, Untracked};
 
-use crate::peers::Peers;
 use crate::published::Rules;
 use crate::room::Abstention;
 use crate::slow::Sum;
@@ -19,7 +19,7 @@ pub struct Camera {
     pub(crate) me: Member,
     pub(crate) config: Config,
     pub(crate) rules: Rules,
-    pub(crate) peers: Peers,
+    pub(crate) peers: Roster<()>,
     pub(crate) stage: Stage,
     /// The highest number of a request that this node has heard of.
     pub(crate) seen: u64,
@@ -136,7 +136,7 @@ impl Camera {
             me,
             config,
             rules,
-            peers: Peers::new(limit),
+            peers: Roster::shared(me, limit),
             stage: Stage::Idle,
             seen: 0,
             issued: 0,
@@ -220,7 +220,7 @@ impl Camera {
     /// How many members are on the list, this node excepted.
     #[must_use]
     pub const fn listed(&self) -> usize {
-        self.peers.listed()
+        self.peers.listed_len()
     }
 
     /// What was counted since the beginning.
@@ -317,24 +317,15 @@ impl Camera {
     }
 
     fn learned(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        let member = self.life(delta.member());
-        if member == self.me {
-            return match delta {
-                Delta::Left(_) | Delta::Confirmed(_) => Err(Reject::OwnMember(delta)),
-                Delta::Joined(_) | Delta::Suspected(_) | Delta::Refuted(_) | Delta::Failed(_) => {
-                    Ok(())
-                }
-            };
-        }
-        if member.id == self.me.id {
-            // What was, or pretends to be, another life of this node takes no part.
+        let Some(delta) = self.peers.about_others(delta)? else {
             return Ok(());
-        }
+        };
+        let member = self.life(delta.member());
         match delta {
             Delta::Suspected(_) => {}
             Delta::Joined(_) | Delta::Refuted(_) => {
                 if self.meet(member, cx) {
-                    self.note(|it| it.peers.list(member));
+                    self.note(|it| it.peers.set(member, Standing::Listed));
                     self.is_back(member, cx);
                 }
             }
@@ -342,7 +333,7 @@ impl Camera {
             Delta::Failed(_) if self.peers.is_failed(member) => {}
             Delta::Failed(_) => {
                 if self.meet(member, cx) {
-                    self.note(|it| it.peers.fail(member));
+                    self.note(|it| it.peers.set(member, Standing::Failed));
                     self.has_failed(member, cx);
                 }
             }
@@ -375,12 +366,12 @@ impl Camera {
     /// A life has certainly ended.
     fn ended(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         if self.rules.no_tombstones() {
-            self.peers.forget(member);
+            self.peers.forget(member.id);
             self.lost(member, cx);
             self.no_longer_awaited(member, cx);
             return;
         }
-        self.note(|it| it.peers.end(member));
+        self.note(|it| it.peers.set(member, Standing::Over));
         self.forget(member, cx);
     }
 

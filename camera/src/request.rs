@@ -1,5 +1,6 @@
 //! This node's own request: which nodes it asks, and what it hears.
 
+use selvedge_core::roster::Standing;
 use selvedge_core::{Context, Member};
 
 use crate::machine::{Camera, Stage};
@@ -38,9 +39,9 @@ impl Camera {
         let limit = (self.config.peer_limit as usize).saturating_mul(2);
         let waiting = Waiting::new(Token { number, holder }, up_to, limit);
         self.stage = Stage::Waiting(waiting);
-        let is_slow = self.is_too_few(self.peers.listed());
+        let is_slow = self.is_too_few(self.peers.listed_len());
         if !is_slow {
-            let listed: alloc::vec::Vec<Member> = self.peers.iter().collect();
+            let listed: alloc::vec::Vec<Member> = self.peers.listed().collect();
             for member in listed {
                 self.ask(member, None, cx);
             }
@@ -124,7 +125,7 @@ impl Camera {
                 let _is_there = waiting.set(member, asked).is_ok();
             }
             if !self.peers.is_listed(member) {
-                self.note(|it| it.peers.list(member));
+                self.note(|it| it.peers.set(member, Standing::Listed));
                 self.ask(member, up_to, cx);
             }
             return;

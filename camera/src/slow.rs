@@ -176,7 +176,7 @@ impl Camera {
     /// Asks all neighbours to be children.
     fn grow(&mut self, mut tree: Tree, cx: &mut Context<'_, Self>) {
         let (id, parent, request) = (tree.id, tree.parent, tree.request);
-        for member in self.peers.iter() {
+        for member in self.peers.listed() {
             if member == id.root || Some(member) == parent {
                 continue;
             }

@@ -173,6 +173,9 @@ impl Measured {
             rng: ChaCha8Rng::seed_from_u64(1),
             before: 0,
         };
+        // The room for nodes that are met and not listed is there once, and not for each member.
+        let (from, message) = (Member::new(1, 0), Message::Wait { number: 1 });
+        measured.step(Input::Message { from, message });
         measured.before = measured.held();
         measured
     }

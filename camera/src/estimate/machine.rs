@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
+use selvedge_core::roster::Roster;
 use selvedge_core::{Context, Delta, Input, Machine, Member, NodeId, Untracked};
 
 use super::bound::{Tally, widened};
-use super::neighbours::Neighbours;
 use super::walk::{MOST_BUDGET, budget, stay};
 use super::{
     Command, Config, ConfigError, Counters, Event, Failure, Message, Misbehaviour, Reject, Timer,
@@ -17,8 +17,8 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Estimator {
     config: Config,
-    me: Member,
-    neighbours: Neighbours,
+    /// The members on this node's list, which are one hop away on the overlay.
+    neighbours: Roster<()>,
     /// The number of the last estimate of this life.
     estimate: u32,
     run: Option<Run>,
@@ -50,9 +50,10 @@ impl Estimator {
     pub fn new(me: Member, config: Config) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
-            neighbours: Neighbours::new(config.neighbour_limit as usize),
+            // A suspect stays: walks that it loses are started again, and a neighbour that is
+            // dropped wrongly is drawn too seldom.
+            neighbours: Roster::split(me, config.neighbour_limit as usize, 0),
             config,
-            me,
             estimate: 0,
             run: None,
             counters: Untracked::default(),
@@ -62,13 +63,13 @@ impl Estimator {
     /// The member that this node is.
     #[must_use]
     pub const fn me(&self) -> Member {
-        self.me
+        self.neighbours.me()
     }
 
     /// How many neighbours there are: the degree on the overlay.
     #[must_use]
-    pub fn degree(&self) -> usize {
-        self.neighbours.len()
+    pub const fn degree(&self) -> usize {
+        self.neighbours.listed_len()
     }
 
     /// Whether an estimate is under way.
@@ -87,14 +88,14 @@ impl Estimator {
         if self.run.is_some() {
             return Err(Reject::Busy);
         }
-        if self.neighbours.len() == 0 {
+        if self.neighbours.listed_len() == 0 {
             return Err(Reject::Alone);
         }
         let mut met = Vec::new();
         if self.config.count_known {
-            met.extend(self.neighbours.iter().map(|member| member.id));
-            if let Err(at) = met.binary_search(&self.me.id) {
-                met.insert(at, self.me.id);
+            met.extend(self.neighbours.listed().map(|member| member.id));
+            if let Err(at) = met.binary_search(&self.me().id) {
+                met.insert(at, self.me().id);
             }
         }
         self.estimate = self.estimate.wrapping_add(1);
@@ -117,11 +118,11 @@ impl Estimator {
 
     /// Sends a walk out. It takes a hop at least, so it never ends in here.
     fn launch(&mut self, slot: u8, number: u32, cx: &mut Context<'_, Self>) {
-        let degree = self.neighbours.len() as u64;
+        let degree = self.neighbours.listed_len() as u64;
         // A node that has lost all neighbours since the estimate began waits for the timer.
         if degree > 0 {
             let walk = Walk {
-                origin: self.me,
+                origin: self.me(),
                 estimate: self.estimate,
                 number,
                 budget: budget(self.config.length, degree),
@@ -149,7 +150,7 @@ impl Estimator {
 
     /// A walk is here: it stays for some of its budget, then ends or goes on.
     fn pass(&mut self, mut walk: Walk, cx: &mut Context<'_, Self>) {
-        let degree = self.neighbours.len() as u64;
+        let degree = self.neighbours.listed_len() as u64;
         let stay = stay(degree, cx);
         // A node that knows no other keeps a walk for ever, so the walk ends here.
         if degree == 0 || walk.budget <= stay {
@@ -165,7 +166,7 @@ impl Estimator {
         };
         walk.hops = hops;
         let chosen = usize::try_from(cx.below(degree)).unwrap_or(0);
-        if let Some(to) = self.neighbours.get(chosen) {
+        if let Some(to) = self.neighbours.nth_listed(chosen) {
             self.counters.forwarded += 1;
             cx.send(to, Message::Walk(walk));
         }
@@ -178,8 +179,8 @@ impl Estimator {
             number,
             ..
         } = walk;
-        if origin == self.me {
-            self.sample(self.me.id, estimate, number, cx);
+        if origin == self.me() {
+            self.sample(self.me().id, estimate, number, cx);
         } else {
             let sample = Message::Sample {
                 origin,
@@ -261,7 +262,7 @@ impl Estimator {
         message: Message,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
-        if from.id == self.me.id {
+        if from.id == self.me().id {
             return Err(Misbehaviour::OurId(from.id).into());
         }
         match message {
@@ -273,11 +274,11 @@ impl Estimator {
                 .into());
             }
             // Walks of a former life or of a former estimate are no longer waited for.
-            Message::Walk(walk) if walk.origin.id == self.me.id && !self.waits_for(walk) => {
+            Message::Walk(walk) if walk.origin.id == self.me().id && !self.waits_for(walk) => {
                 self.counters.stale += 1;
             }
             Message::Walk(walk) => self.pass(walk, cx),
-            Message::Sample { origin, .. } if origin != self.me => self.counters.stale += 1,
+            Message::Sample { origin, .. } if origin != self.me() => self.counters.stale += 1,
             Message::Sample {
                 estimate, number, ..
             } => self.sample(from.id, estimate, number, cx),
@@ -286,7 +287,7 @@ impl Estimator {
     }
 
     fn waits_for(&self, walk: Walk) -> bool {
-        walk.origin == self.me
+        walk.origin == self.me()
             && walk.estimate == self.estimate
             && self
                 .run
@@ -294,11 +295,10 @@ impl Estimator {
                 .is_some_and(|run| run.under_way.contains(&walk.number))
     }
 
+    /// No walk stays at home, so what is said of this node itself changes nothing.
     fn learn(&mut self, delta: Delta) {
-        // Membership services differ in whether they list the node itself; no walk stays at home.
-        if delta.member().id != self.me.id && !self.neighbours.learn(delta) {
-            self.counters.neighbours_refused += 1;
-        }
+        let learned = self.neighbours.learn(delta, |_| false);
+        self.counters.neighbours_refused += u64::from(learned.is_err());
     }
 }
 

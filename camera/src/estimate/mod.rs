@@ -202,7 +202,6 @@ mod config;
 mod event;
 mod machine;
 mod message;
-mod neighbours;
 mod walk;
 
 pub use config::{Config, ConfigError};

@@ -1,6 +1,6 @@
 //! What the application may ask, what it is told, timers, errors.
 
-use selvedge_core::Delta;
+use selvedge_core::roster::OwnEnd;
 use thiserror::Error;
 
 use super::{ConfigError, Name};
@@ -88,8 +88,8 @@ pub enum Reject {
     #[error("the settings were not taken: {0}")]
     Config(#[from] ConfigError),
     /// The membership service speaks of this node itself as over.
-    #[error("{0:?} is about this node itself: tell it only of others")]
-    OwnMember(Delta),
+    #[error(transparent)]
+    OwnEnd(#[from] OwnEnd),
     /// The section itself refused.
     #[error("in the section {section:?}, {reason}")]
     Section {

@@ -2,13 +2,13 @@
 
 use alloc::collections::BTreeMap;
 
-use selvedge_core::{Context, Delta, Full, Input, Machine, Member, Nested, Untracked};
+use selvedge_core::roster::Roster;
+use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, Untracked};
 
 use super::remains::{Remains, is_vacant, leaves_it_vacant};
 use super::{Command, Config, ConfigError, Counters, Event, Message, Name, Reject, Timer};
 use crate::Camera;
 use crate::machine::Stage;
-use crate::peers::Peers;
 use crate::published::Rules;
 
 /// One node's part in all sections of a mesh. See the [module](super) for what it promises.
@@ -18,7 +18,7 @@ pub struct Sections {
     config: Config,
     rules: Rules,
     /// What was told of other nodes, for sections that are made later.
-    peers: Peers,
+    peers: Roster<()>,
     sections: BTreeMap<Name, Section>,
     remains: Remains,
     counters: Untracked<Counters>,
@@ -49,7 +49,7 @@ impl Sections {
             me,
             config,
             rules,
-            peers: Peers::new(config.section.peer_limit as usize),
+            peers: Roster::shared(me, config.section.peer_limit as usize),
             sections: BTreeMap::new(),
             remains: Remains::default(),
             counters: Untracked(Counters::default()),
@@ -208,33 +208,14 @@ impl Sections {
         step(&mut section.camera, name, input, cx).map_err(|reason| refused(name, reason))
     }
 
-    fn learned(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        let member = delta.member();
-        if member == self.me && matches!(delta, Delta::Left(_) | Delta::Confirmed(_)) {
-            return Err(Reject::OwnMember(delta));
-        }
-        if member.id != self.me.id {
-            let noted = self.note(delta);
-            self.counters.no_room += u64::from(noted.is_err());
+    fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        if let Some(delta) = self.peers.about_others(delta)? {
+            // Nothing is open here, so any node that is not on the list may be forgotten.
+            let learned = self.peers.learn(delta, |_| false);
+            self.counters.no_room += u64::from(learned.is_err());
         }
         self.tell_all(&Input::Membership(delta), cx);
         Ok(())
-    }
-
-    /// Remembers a delta for sections that are made later. Nothing is open here, so any node that
-    /// is not on the list may be forgotten.
-    fn note(&mut self, delta: Delta) -> Result<(), Full> {
-        let member = delta.member();
-        if matches!(delta, Delta::Suspected(_)) {
-            return Ok(());
-        }
-        self.peers.make_room_for(member, |_| false)?;
-        match delta {
-            Delta::Suspected(_) => Ok(()),
-            Delta::Joined(_) | Delta::Refuted(_) => self.peers.list(member),
-            Delta::Failed(_) => self.peers.fail(member),
-            Delta::Left(_) | Delta::Confirmed(_) => self.peers.end(member),
-        }
     }
 
     /// Gives all sections an input that none of them refuses.
@@ -292,7 +273,7 @@ impl Sections {
         let camera = Camera::unchecked(self.me, config, self.rules);
         let mut camera = Nested::new(camera);
         let begin = |camera: &mut Camera, cx: &mut Context<'_, Camera>| {
-            for delta in self.peers.told() {
+            for delta in self.peers.as_deltas() {
                 camera.handle(Input::Membership(delta), cx)?;
             }
             // Only now: a floor is told to nodes that join, and these nodes were here before.
@@ -342,7 +323,7 @@ impl Machine for Sections {
                 // It was dropped meanwhile.
                 None => Ok(()),
             },
-            Input::Membership(delta) => self.learned(delta, cx),
+            Input::Membership(delta) => self.learn(delta, cx),
             Input::Command(Command::Open { name, config }) => self.open(name, config, cx),
             Input::Command(Command::Close(name)) => self.close(name, cx),
             Input::Command(Command::Enter(name)) => self.command(name, crate::Command::Enter, cx),

@@ -17,6 +17,7 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_camera::sections::{Command, Config, ConfigError, Event, Name, Reject, Sections};
 use selvedge_camera::{Message, Refusal, Request, Token, TreeId};
+use selvedge_core::roster::OwnEnd;
 use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
 
 fn name(name: &str) -> Name {
@@ -197,7 +198,7 @@ fn what_is_about_this_node_itself_is_refused_and_changes_no_section() {
     node.command(open("b")).unwrap();
     for delta in [Delta::Left(member(1)), Delta::Confirmed(member(1))] {
         let refused = node.step(Input::Membership(delta));
-        assert_eq!(refused, Err(Reject::OwnMember(delta)));
+        assert_eq!(refused, Err(Reject::OwnEnd(OwnEnd(delta))));
     }
     node.step(Input::Membership(Delta::Suspected(member(1))))
         .unwrap();
