@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use selvedge_udp::Clock;
 
-/// A protocol's scenarios under the name by which they are asked for.
+/// A protocol's scenarios, and the name to ask for them.
 #[derive(Clone, Copy, Debug)]
 pub struct List {
-    /// What is typed.
+    /// The name on the command line.
     pub name: &'static str,
     /// Makes the scenarios.
     pub scenarios: fn() -> Vec<Scenario>,
@@ -41,7 +41,7 @@ pub const LISTS: &[List] = &[
     },
 ];
 
-/// What one property of one scenario came to.
+/// The result of one property of one scenario.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// What the checker says.
@@ -65,7 +65,7 @@ pub struct Row {
     pub complete: bool,
     /// Unique states that were visited.
     pub states: usize,
-    /// `holds`, `breaks`, or `truncated` when the search did not get through.
+    /// `holds`, `breaks`, or `truncated` when the search did not finish.
     pub outcome: &'static str,
     /// The steps of the counterexample, or how deep the search went.
     pub steps: usize,
@@ -95,8 +95,8 @@ impl Finding {
     }
 }
 
-/// Runs a scenario. `progress` hears now and then how long it runs and how many states were
-/// found.
+/// Runs a scenario. `progress` is called now and then with the time so far and the number of
+/// states found.
 pub fn run(scenario: &Scenario, mut progress: impl FnMut(Duration, usize)) -> Vec<Finding> {
     let clock = Clock::start();
     let elapsed = || Duration::from_micros(clock.now().0);
@@ -105,8 +105,8 @@ pub fn run(scenario: &Scenario, mut progress: impl FnMut(Duration, usize)) -> Ve
         ControlFlow::Continue(())
     });
     let took = elapsed();
-    // A search ends where a property breaks. If that was to be shown, what it left open about
-    // the others is no finding.
+    // A search ends where a property breaks. If that was to be shown, the properties that it left
+    // open are not findings.
     let is_shown = reports
         .iter()
         .any(|report| matches!(report.outcome, Outcome::Breaks { .. }) && report.as_expected());

@@ -1,5 +1,5 @@
-//! The laboratory: every order of events within bounds is tried, and what the papers claim is
-//! measured again.
+//! The laboratory: it tries every order of events within bounds, and measures again what the papers
+//! claim.
 
 #![forbid(unsafe_code)]
 #![allow(

@@ -1,7 +1,7 @@
 //! The figures that the papers print, run again: what `selvedge claims` does.
 //!
 //! A [`Claim`] is one row: which settings it needs, where it stands, and the rule of its verdict.
-//! Claims that look at the same settings share their trials. A trial depends on the seed and its
+//! Claims on the same settings share their trials. A trial depends on the seed and its
 //! number alone, so shards that ran apart merge into what one run would have found.
 //!
 //! What is kept of a trial is a few whole numbers; all means and medians are taken in the end,
@@ -35,7 +35,7 @@ pub use table::write_table;
 /// The claims of one protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
-    /// What is typed.
+    /// The name on the command line.
     pub name: &'static str,
     /// Makes the claims.
     pub claims: fn() -> Vec<Claim>,
@@ -70,11 +70,11 @@ pub struct Claim {
     pub claim: &'static str,
     /// Where it stands.
     pub source: &'static str,
-    /// In what the figures of both sides are.
+    /// The unit of both figures.
     pub unit: &'static str,
     /// What has to be run for it.
     pub experiments: Vec<Experiment>,
-    /// What came of it; `None` when a setting has no trial.
+    /// Its result; `None` when a setting has no trial.
     pub judge: fn(&Samples) -> Option<Judgement>,
 }
 
@@ -107,7 +107,7 @@ pub enum Fault {
     /// The nodes never came to know each other.
     #[error("not all nodes knew each other after {0} periods")]
     NotSettled(u64),
-    /// A run ended otherwise than it must.
+    /// A run did not end as it must.
     #[error("{0}")]
     Outcome(String),
 }
@@ -131,7 +131,7 @@ pub enum Verdict {
     Differs,
 }
 
-/// What came of a claim.
+/// The result of a claim.
 #[derive(Clone, Debug)]
 pub struct Judgement {
     /// The paper's figure.
@@ -144,11 +144,11 @@ pub struct Judgement {
     pub reason: String,
     /// The fewest trials behind any of its figures.
     pub trials: usize,
-    /// What it looks like.
+    /// Its plots.
     pub plots: Vec<Plot>,
 }
 
-/// A claim with what came of it, for programs.
+/// A claim with its result, for programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// The claim's short name.
@@ -159,7 +159,7 @@ pub struct Row {
     pub paper: String,
     /// Our figure.
     pub ours: String,
-    /// In what both are.
+    /// The unit of both figures.
     pub unit: String,
     /// How they compare.
     pub verdict: Verdict,
@@ -167,21 +167,21 @@ pub struct Row {
     pub reason: String,
     /// The fewest trials behind any of its figures.
     pub trials: usize,
-    /// From which all trials were drawn.
+    /// The seed that all trials were drawn from.
     pub seed: u64,
 }
 
-/// A claim, and what came of it if it was run.
+/// A claim, and its result if it was run.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The claim.
     pub claim: Claim,
-    /// What came of it.
+    /// Its result.
     pub judgement: Option<Judgement>,
 }
 
 impl Finding {
-    /// The finding for programs; `None` when nothing came of it.
+    /// The finding for programs; `None` without a result.
     #[must_use]
     pub fn row(&self, seed: u64) -> Option<Row> {
         let judgement = self.judgement.as_ref()?;
@@ -202,7 +202,7 @@ impl Finding {
 /// The claims of these names: of families or of single claims, all for no name at all.
 ///
 /// # Errors
-/// The first name that nothing has.
+/// The first unknown name.
 pub fn named(names: &[String]) -> Result<Vec<Claim>, String> {
     let all = || FAMILIES.iter().flat_map(|family| (family.claims)());
     if names.is_empty() {
@@ -228,7 +228,7 @@ pub fn named(names: &[String]) -> Result<Vec<Claim>, String> {
         .collect())
 }
 
-/// What came of `claims`.
+/// The results of `claims`.
 #[must_use]
 pub fn judged(claims: Vec<Claim>, samples: &Samples) -> Vec<Finding> {
     claims

@@ -90,7 +90,7 @@ fn section(page: &mut String, finding: &Finding) {
     page.push_str("</section>\n");
 }
 
-/// What stands beside a title when nothing of the paper is drawn.
+/// The text beside a title when nothing of the paper is drawn.
 fn beside(paper: &Paper) -> String {
     match paper {
         Paper::Figures(_) => String::new(),
@@ -114,7 +114,7 @@ fn put(page: &mut String, text: core::fmt::Arguments<'_>) {
     let _written = page.write_fmt(text).is_ok();
 }
 
-/// What means something in HTML, made to mean itself.
+/// Escapes characters that have a meaning in HTML.
 fn text(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -1,4 +1,4 @@
-//! Which trials there are to run, in which order, and which of them are a shard's.
+//! Which trials to run, in which order, and which of them belong to a shard.
 
 use core::str::FromStr;
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use super::{Claim, Experiment};
 
-/// The papers' largest number of trials: `--trials` asks for a part of what each paper ran, as
-/// this many would be all.
+/// The papers' largest number of trials: `--trials` asks for a part of what each paper ran, and
+/// this many is all of it.
 const FULL: u64 = 1_000;
 
 /// One trial of one experiment.
@@ -20,14 +20,14 @@ pub struct Unit {
     pub experiment: Experiment,
     /// Which trial, from 0.
     pub trial: u32,
-    /// From which it is drawn.
+    /// The seed that it is drawn from.
     pub seed: u64,
 }
 
 /// All trials of some claims.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// In the order in which they are run.
+    /// The trials, in the order in which they are run.
     pub units: Vec<Unit>,
 }
 
@@ -46,7 +46,7 @@ impl Plan {
     /// number or `asked`, whichever is larger.
     ///
     /// They come in an order in which all experiments advance together, so that a run that is cut
-    /// short has something of everything.
+    /// short has some trials of every experiment.
     #[must_use]
     pub fn new(claims: &[Claim], asked: u32, seed: u64) -> Self {
         let experiments: BTreeMap<&str, &Experiment> = claims
@@ -75,7 +75,7 @@ impl Plan {
         }
     }
 
-    /// Keeps what is this shard's.
+    /// Keeps the trials of this shard.
     #[must_use]
     pub fn shard(self, shard: Shard) -> Self {
         let nth = shard.number.saturating_sub(1);
@@ -98,7 +98,7 @@ fn seed_of(seed: u64, trial: u32) -> u64 {
     rng.next_u64()
 }
 
-/// Not a shard.
+/// Why a text is not a shard.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0:?} is no shard: give I/N with I from 1 to N, as in 2/8")]
 pub struct ShardError(String);

@@ -10,13 +10,13 @@ use super::stats::{mean, quantile};
 pub struct Plot {
     /// What it shows.
     pub title: String,
-    /// To the right.
+    /// The axis to the right.
     pub x: Axis,
-    /// Upwards, from 0.
+    /// The axis upwards, from 0.
     pub y: Axis,
-    /// Ours.
+    /// Our figures.
     pub lines: Vec<Line>,
-    /// The paper's.
+    /// The paper's figures.
     pub paper: Paper,
 }
 
@@ -25,7 +25,7 @@ pub struct Plot {
 pub enum Paper {
     /// Figures, which are drawn.
     Figures(Vec<Reference>),
-    /// Nothing that could be drawn: what it says instead, which stands beside the title.
+    /// Nothing that could be drawn; what the paper says instead is put beside the title.
     Words(String),
 }
 
@@ -34,26 +34,25 @@ pub enum Paper {
 pub enum Axis {
     /// Numbers.
     Plain(String),
-    /// Numbers of which each is twice as far as its half; points are given as logarithms to
-    /// base 2.
+    /// Numbers on a logarithmic scale; points are given as logarithms to base 2.
     Log2(String),
-    /// Things, at 0, 1 and so on.
+    /// Things with names, at 0, 1 and so on.
     Names(String, Vec<String>),
 }
 
 /// Points that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What they are.
+    /// The name of the line.
     pub name: String,
-    /// In order.
+    /// The points, in order.
     pub points: Vec<Point>,
 }
 
 /// One point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where.
+    /// The place on the axis to the right.
     pub x: f64,
     /// The mean, median or ratio.
     pub y: f64,
@@ -64,7 +63,7 @@ pub struct Point {
 }
 
 impl Line {
-    /// The points that have a place: not those of which nothing was measured.
+    /// The points that have a place: not the ones without a measurement.
     fn drawn(&self) -> impl Iterator<Item = &Point> {
         let is_drawn = |it: &&Point| {
             [it.x, it.y, it.low, it.high]
@@ -76,7 +75,7 @@ impl Line {
 }
 
 impl Point {
-    /// The mean with the quartiles as spread; `None` of nothing.
+    /// The mean with the quartiles as spread; `None` without values.
     pub(crate) fn of(x: f64, values: &[f64]) -> Option<Self> {
         Some(Self {
             x,
@@ -176,8 +175,8 @@ const PAPER: RGBColor = RGBColor(0x6b, 0x6b, 0x6b);
 
 const SIZE: (u32, u32) = (760, 380);
 const FONT: &str = "system-ui, sans-serif";
-/// The height of a row of the legend, which stands above the plot: a mark among the points would
-/// look like one of them.
+/// The height of a row of the legend. The legend is above the plot, because a mark among the points
+/// would look like one of them.
 const ROW: i32 = 20;
 /// About the width of a letter of the legend.
 const LETTER: usize = 7;
@@ -206,7 +205,7 @@ impl Axis {
 }
 
 impl Plot {
-    /// The plot as SVG; `None` when it has no point. A point that is no number is left out.
+    /// The plot as SVG; `None` when it has no point. A point that is not a number is left out.
     #[must_use]
     pub fn svg(&self) -> Option<String> {
         let points = || self.lines.iter().flat_map(Line::drawn);
@@ -216,7 +215,7 @@ impl Plot {
         let references = || self.paper.figures().iter().map(|it| it.y);
         let (_, top) = range(tops.chain(references()))?;
         let (bottom, _) = range(lows.chain(references()))?;
-        // From 0, but for what lies below.
+        // From 0, or from the lowest value if that is below 0.
         let (bottom, top) = (bottom.min(0.0) * 1.05, top.max(bottom + 1e-9) * 1.08);
         let margin = match self.x {
             Axis::Names(..) => 0.5,
@@ -310,7 +309,7 @@ impl Plot {
         Ok(())
     }
 
-    /// Where the legend's marks stand, with what they mean. A line without a name has none.
+    /// The places of the legend's marks, with what they mean. A line without a name has no mark.
     fn marks(&self) -> Vec<(i32, i32, String, RGBColor)> {
         let (mut x, mut y) = (MARGIN, 0);
         let named = self.lines.iter().zip(COLOURS.iter().cycle());
@@ -329,7 +328,7 @@ impl Plot {
     }
 }
 
-/// The least and the largest; `None` of nothing.
+/// The smallest and the largest; `None` without values.
 fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |range, value| {
         let (low, high) = range.unwrap_or((value, value));

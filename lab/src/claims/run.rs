@@ -6,7 +6,7 @@ use std::thread;
 
 use super::{Fault, Plan, Sample, Samples, Unit};
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Trials that are over.
@@ -19,7 +19,7 @@ pub struct Progress {
 /// trial. Once `stop` is set no further trial begins; those that run are waited for.
 ///
 /// # Errors
-/// The first trial that could not be run, with its setting. What others saw is kept.
+/// The first trial that could not be run, with its setting. The results of others are kept.
 pub fn run(
     plan: &Plan,
     threads: usize,

@@ -1,4 +1,4 @@
-//! What was seen in trials, and how shards become one.
+//! The results of trials, and how shards are merged.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct Sample(pub Vec<Option<u64>>);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Samples {
-    /// From which all trials are drawn.
+    /// The seed that all trials are drawn from.
     pub seed: u64,
     /// How many trials were asked for.
     pub asked: u32,
@@ -23,7 +23,7 @@ pub struct Samples {
     trials: BTreeMap<String, BTreeMap<u32, Sample>>,
 }
 
-/// Shards that are not of one run.
+/// Why shards are not of one run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MergeError {
     /// They were asked for different things.
@@ -31,7 +31,7 @@ pub enum MergeError {
         "the shards are of different runs ({0} differs): give all of them the same names, --trials and --seed"
     )]
     OtherRun(&'static str),
-    /// One trial came out in two ways.
+    /// One trial has two different results.
     #[error(
         "trial {trial} of {experiment:?} came out in two ways: were the shards run by the same version?"
     )]

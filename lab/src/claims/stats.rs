@@ -1,18 +1,18 @@
 //! Means, medians and how sure they are.
 
-/// The mean; `None` of nothing.
+/// The mean; `None` without values.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The standard deviation; `None` of nothing.
+/// The standard deviation; `None` without values.
 pub(crate) fn deviation(values: &[f64]) -> Option<f64> {
     let mean = mean(values)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     Some((squares / (values.len() as f64 - 1.0).max(1.0)).sqrt())
 }
 
-/// The value below which this share of all lies; `None` of nothing.
+/// The value below which this share of all values lies; `None` without values.
 pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -24,7 +24,7 @@ pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
     Some(low + (high - low) * place.fract())
 }
 
-/// The value in the middle; `None` of nothing.
+/// The median; `None` without values.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
@@ -58,8 +58,8 @@ pub(crate) fn cut(base: &[f64], ours: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// The same of a high quantile instead of the mean. The error is from the spread between ten groups
-/// of trials.
+/// The same for a high quantile instead of the mean. The error is from the spread between ten
+/// groups of trials.
 pub(crate) fn tail_cut(base: &[f64], ours: &[f64], share: f64) -> Option<Estimate> {
     const GROUPS: usize = 10;
     let cut = |base: &[f64], ours: &[f64]| {

@@ -2,7 +2,7 @@
 
 use super::Verdict;
 
-/// A verdict on a cut allows for so many percentage points below the paper's figure.
+/// How many percentage points below the paper's figure a cut still holds.
 pub(super) const BAND: f64 = 10.0;
 
 /// The rule for cuts: better from the paper's figure on, holds down to [`BAND`] points below it.

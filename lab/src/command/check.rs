@@ -10,7 +10,7 @@ use tokio::time::Duration;
 
 use super::{Failure, listed};
 
-/// After how long a check says how far it is, and how often from there on.
+/// After how long a check reports its progress, and how often after that.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Try every order of events within bounds: our rules hold, the published ones break
@@ -47,7 +47,7 @@ impl Check {
             }
         }
         if findings.is_empty() {
-            // Nothing was checked, so nothing held.
+            // Nothing was checked, so no property held.
             return Err(Failure::NothingToCheck);
         }
         let mut out = io::stdout().lock();
@@ -86,7 +86,7 @@ fn names_help() -> String {
     format!("Which lists to run: {lists}; all without it")
 }
 
-/// Runs a scenario and says on the standard error how far it is when that takes long.
+/// Runs a scenario, and reports its progress on the standard error when it takes long.
 fn patiently(scenario: &Scenario) -> Vec<Finding> {
     let mut next = PATIENCE;
     run(scenario, |elapsed, states| {
@@ -97,7 +97,7 @@ fn patiently(scenario: &Scenario) -> Vec<Finding> {
     })
 }
 
-/// A scenario with what it cost, and a line for each of its properties.
+/// Writes a scenario with its cost, and a line for each of its properties.
 fn write_scenario(out: &mut impl Write, colour: Colour, found: &[Finding]) -> io::Result<()> {
     let Some(first) = found.first() else {
         return Ok(());
@@ -123,7 +123,7 @@ fn write_scenario(out: &mut impl Write, colour: Colour, found: &[Finding]) -> io
     Ok(())
 }
 
-/// How what broke broke, and the sum.
+/// Writes the steps of each property that broke, and the totals.
 fn write_end(out: &mut impl Write, colour: Colour, findings: &[Finding]) -> io::Result<()> {
     for finding in findings {
         if let Outcome::Breaks { trace } = &finding.report.outcome {

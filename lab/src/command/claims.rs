@@ -20,7 +20,7 @@ use selvedge_udp::Clock;
 use super::live::Live;
 use super::{Failure, listed};
 
-/// How often a run without a terminal says how far it is.
+/// How often a run without a terminal reports its progress.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Re-run what the papers claim, and compare: a table, claims.json and a page of plots
@@ -91,7 +91,7 @@ impl Claims {
         Ok(complete)
     }
 
-    /// Runs what is asked for. Says whether all of it was run.
+    /// Runs what is asked for. Returns also whether all of it was run.
     fn run_trials(&self) -> Result<(Samples, bool), Failure> {
         let claims = find(&self.names)?;
         let ids: Vec<String> = claims.iter().map(|claim| claim.id.to_owned()).collect();
@@ -170,7 +170,7 @@ fn find(names: &[String]) -> Result<Vec<claims::Claim>, Failure> {
     })
 }
 
-/// All shards in one. Says whether nothing is missing.
+/// Merges all shards. Returns also whether nothing is missing.
 fn merged(files: &[PathBuf]) -> Result<(Samples, bool), Failure> {
     let mut all: Option<Samples> = None;
     for path in files {
@@ -223,7 +223,7 @@ fn stop_on_ctrl_c() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-/// Tells people how far a run is: a bar on a terminal, else a line now and then.
+/// Shows the progress of a run: a bar on a terminal, otherwise a line now and then.
 struct Watcher {
     bar: ProgressBar,
     clock: Clock,

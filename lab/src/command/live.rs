@@ -39,7 +39,8 @@ pub(crate) struct Live {
     simulated: usize,
 }
 
-/// The one that is meant to meet the goal, the defaults of `selvedge node`, and both with a lease.
+/// The setting that is meant to meet the goal, the defaults of `selvedge node`, and both with a
+/// lease.
 const DEFAULTS: [&str; 4] = ["3100:1", "1000", "3100:1:9300", "1000:-:9000"];
 /// The settings of the curve: periods in milliseconds, and suspicions.
 const PERIODS: [u64; 7] = [500, 1_000, 1_500, 2_000, 2_500, 3_100, 4_000];

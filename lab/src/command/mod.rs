@@ -1,4 +1,4 @@
-//! The subcommands. Each runs to its end and says whether all that it checked held.
+//! The subcommands. Each runs to its end and returns whether everything that it checked held.
 
 pub(crate) mod check;
 pub(crate) mod claims;
@@ -13,7 +13,7 @@ use selvedge_lab::claims::celect::e11::SettingError;
 use selvedge_lab::claims::celect::e11::live::LiveError;
 use thiserror::Error;
 
-/// What ended a command early. One line says what was asked, what went wrong, and the mend.
+/// What ended a command early. One line says what was asked, what went wrong, and the remedy.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     /// The asynchronous runtime did not start.
@@ -34,7 +34,7 @@ pub(crate) enum Failure {
     /// What is to be measured live is no setting.
     #[error(transparent)]
     Setting(SettingError),
-    /// The live measurement came to nothing.
+    /// The live measurement failed.
     #[error(transparent)]
     Live(#[from] LiveError),
     /// The command that the measured nodes run is not there.
@@ -43,7 +43,7 @@ pub(crate) enum Failure {
          (`cargo build --release -p selvedge-cli`)", .0.display()
     )]
     NoCommand(PathBuf),
-    /// A simulation beside it came to nothing.
+    /// A simulation beside it failed.
     #[error("{0} could not be simulated: {1}: please report this")]
     Simulated(String, Fault),
     /// Only elections are measured live.
@@ -52,7 +52,7 @@ pub(crate) enum Failure {
     /// A file cannot be read.
     #[error("cannot read {}: {source}: check the name", path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// A file is no shard of this run.
+    /// A file is not a shard of this run.
     #[error("cannot merge {}: {why}", path.display())]
     NoShard { path: PathBuf, why: String },
     /// All scenarios of these lists take long.

@@ -5,7 +5,7 @@ use selvedge_sim::check::{Expected, Model, Scenario, State};
 
 use super::{Command, RicartAgrawala, Stage};
 
-/// Nodes with the numbers 1 up; `lists` says which nodes each one knows.
+/// Nodes with numbers from 1 on; `lists` says which nodes each one knows.
 fn nodes(lists: &[&[u64]]) -> Vec<RicartAgrawala> {
     let member = |id| Member::new(id, 0);
     let known = |list: &&[u64]| list.iter().copied().map(member).collect::<Vec<_>>();
@@ -33,14 +33,14 @@ fn inside(state: &State<RicartAgrawala>) -> usize {
         .count()
 }
 
-/// Whether everyone has come out of the last visit.
+/// Whether all nodes have come out of the last visit.
 fn all_done(state: &State<RicartAgrawala>, visits: usize) -> bool {
     state
         .nodes()
         .all(|node| node.issued() as usize == 2 * visits)
 }
 
-/// `nodes` with complete lists, `visits` each: safe, and everyone gets in and out.
+/// `nodes` with complete lists, `visits` each: safe, and every node gets in and out.
 #[must_use]
 pub fn full(nodes: u64, visits: usize) -> Model<RicartAgrawala> {
     let everyone: Vec<u64> = (1..=nodes).collect();
@@ -67,8 +67,8 @@ pub fn asymmetric() -> Model<RicartAgrawala> {
 /// All of them, with what they find.
 ///
 /// The counts are those of this model: a node enters in the step in which the last OK arrives, two
-/// equal letters are told apart by nothing, and what a node has seen (`max_seen`) stays when
-/// nobody asks any more. Were entering a step of its own, three nodes would have 3,275 states with
+/// equal letters are indistinguishable, and what a node has seen (`max_seen`) stays when no node
+/// asks any more. If entering were a step of its own, three nodes would have 3,275 states with
 /// one visit each instead of 2,858, and 44,910 with two instead of 39,841.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {

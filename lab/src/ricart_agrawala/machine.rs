@@ -53,12 +53,12 @@ pub enum Reject {
     Outside,
 }
 
-/// Where a node stands.
+/// The stage that a node is in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// It does not want to enter.
     Idle,
-    /// It waits for everyone in `pending` to say OK to `request`.
+    /// It waits for all nodes in `pending` to say OK to `request`.
     Waiting {
         /// What it asked.
         request: Request,
@@ -102,7 +102,7 @@ impl RicartAgrawala {
         self.me
     }
 
-    /// Where it stands.
+    /// Its stage.
     #[must_use]
     pub const fn stage(&self) -> &Stage {
         &self.stage
@@ -165,7 +165,7 @@ impl RicartAgrawala {
         }
     }
 
-    /// Waits for `pending`, or enters when there is no one left.
+    /// Waits for `pending`, or enters when it is empty.
     fn wait(&mut self, request: Request, pending: BTreeSet<Member>, cx: &mut Context<'_, Self>) {
         self.stage = if pending.is_empty() {
             cx.event(Event::Entered);

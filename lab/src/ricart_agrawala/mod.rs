@@ -12,13 +12,14 @@
 //! | 3 | 3 | 1, 2 | breaks after 6 steps |
 //! | 2, 3 | 3 | 1, 2 | breaks after 8 steps |
 //!
-//! A model written by hand, without this crate's driver and checker, has the same 2,858 states if it
-//! makes the same choices. Others make others, and the counts differ by what is a step and what is
-//! remembered: entering as a step of its own, the request kept after it is over, and OKs that name
-//! it and go out one by one make 4,670; requests that go out one by one 12,981; links that keep
-//! order 2,080. (A direct model that is said to have 6,440, and 486,845 with two visits, must
-//! combine them in a way that none of 256 combinations of eight such choices did. With two visits
-//! the hand-written model has 39,933, not 39,841: the small difference was not tracked down.)
+//! A model written by hand, without this crate's driver and checker, has the same 2,858 states if
+//! it makes the same choices. Other models make other choices, and the counts depend on what is a
+//! step and what is remembered: entering as a step of its own, the request kept after it is over,
+//! and OKs that name it and go out one by one make 4,670; requests that go out one by one 12,981;
+//! links that keep order 2,080. (A direct model that is said to have 6,440, and 486,845 with two
+//! visits, must combine choices in a way that none of 256 combinations of eight such choices did.
+//! With two visits the hand-written model has 39,933, not 39,841: the small difference was not
+//! tracked down.)
 //!
 //! In both broken cases node 3 says OK to one while the other is inside: no node that the second
 //! one asks has a reason to wait. Camera is the protocol that repairs this.

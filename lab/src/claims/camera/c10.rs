@@ -16,7 +16,7 @@ use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples,
 use crate::ricart_agrawala::{self, RicartAgrawala};
 
 const NODES: [usize; 3] = [16, 64, 256];
-/// So many ask at the same moment, and each again as soon as it is out.
+/// How many nodes ask at the same moment; each asks again as soon as it is out.
 const REQUESTERS: [usize; 2] = [1, 10];
 const VISITS: usize = 3;
 const INSIDE: Span = Span::millis(100);
@@ -47,7 +47,7 @@ fn experiment(nodes: usize, requesters: usize) -> Experiment {
         trials: 100,
         run: Arc::new(move |seed| {
             let default = Config::new(u32::try_from(nodes).unwrap_or(u32::MAX));
-            // Nothing is lost, so nobody needs to ask again.
+            // Nothing is lost, so no node needs to ask again.
             let patient = Config {
                 resend: PATIENCE,
                 resend_limit: PATIENCE,
@@ -63,12 +63,12 @@ fn experiment(nodes: usize, requesters: usize) -> Experiment {
     }
 }
 
-/// A frame's header, and the longest sender of these meshes.
+/// The length of a frame's header and of the longest sender in these meshes.
 fn around(nodes: usize) -> u64 {
     (HEADER_LEN + member_len(member(nodes.saturating_sub(1)))) as u64
 }
 
-/// Messages, of which multicasts, and bytes of all, without what is around a message.
+/// Messages, how many of them are multicasts, and the bytes of all, without headers and senders.
 type Cost = [u64; 3];
 
 fn camera(nodes: usize, requesters: usize, config: Config, seed: u64) -> Result<Cost, Fault> {
@@ -173,16 +173,16 @@ fn cost<M: Machine>(mesh: &Network<M>, nodes: usize) -> Cost {
 struct Entry {
     messages: f64,
     releases: f64,
-    /// Frames, a release once.
+    /// Bytes of frames, with a release counted once.
     bytes: f64,
-    /// Frames, a release to each.
+    /// Bytes of frames, with a release to each node.
     all_bytes: f64,
 }
 
 /// The algorithm that makes the entries.
 #[derive(Clone, Copy, Debug)]
 enum Whose {
-    /// Camera's, where nobody asks again.
+    /// Camera's, where no node asks again.
     Ours = 0,
     /// Ricart and Agrawala's.
     Theirs = 3,

@@ -1,9 +1,9 @@
-//! C3: how the wait falls with the number of those that want to enter.
+//! C3: how the wait falls with the number of nodes that want to enter.
 
 use super::lab::{BOTH, Contention, THESIS, both, experiments, fewest, plot, words};
 use crate::claims::{Claim, Judgement, Paper, Samples, Verdict};
 
-/// So many ask at once.
+/// How many nodes ask at once.
 pub(super) const REQUESTERS: [usize; 5] = [2, 5, 10, 20, 40];
 
 pub(super) fn settings() -> Vec<Contention> {

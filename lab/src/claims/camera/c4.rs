@@ -1,4 +1,4 @@
-//! C4: messages of a requester, whatever their number.
+//! C4: messages of a requester, for any number of requesters.
 
 use super::c3::{REQUESTERS, settings};
 use super::lab::{BOTH, both, experiments, fewest, plot, words};

@@ -37,7 +37,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     let [first, second, .., before, last] = waits.as_slice() else {
         return None;
     };
-    // By doubling, relative to what was there.
+    // For each doubling, the growth relative to the value before.
     let levels_off = last / before <= second / first;
     let sublinear = a_node.last()? / a_node.first()? < (NODES.len() as f64 - 1.0).exp2();
     let names: Vec<String> = NODES.iter().map(ToString::to_string).collect();

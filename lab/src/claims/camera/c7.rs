@@ -27,7 +27,7 @@ fn lines() -> impl Iterator<Item = (Requesters, Arrivals)> {
         .flat_map(|requesters| ARRIVALS.map(|arrivals| (requesters, arrivals)))
 }
 
-/// Fewer that ask more often.
+/// Fewer requesters that ask more often.
 fn steep() -> impl Iterator<Item = Workload> {
     ARRIVALS
         .into_iter()

@@ -16,9 +16,9 @@ const LOSS: u32 = 5;
 const PERIODS: u64 = 17_500;
 /// The thesis shows one run.
 const RUNS: u32 = 5;
-/// To what the mean list tends, and the mean of the smallest lists.
+/// The limit of the mean list, and the mean of the smallest lists.
 const PAPER: [f64; 2] = [255.0, 240.0];
-/// So many entries below the thesis' figure still hold.
+/// How many entries below the thesis' figure still hold.
 const BANDS: [f64; 2] = [1.0, 5.0];
 
 pub(super) fn claim() -> Claim {
@@ -64,14 +64,14 @@ fn watch(ours: bool, seed: u64) -> Result<Sample, Fault> {
     ))
 }
 
-/// What all runs under some rules gave.
+/// The results of all runs under some rules.
 struct Figures {
     /// The mean list, in each tenth of the time.
     lists: Vec<f64>,
     smallest_of_each: f64,
     smallest: u64,
     common: u64,
-    /// How often a list lost somebody, a list and 1,000 periods.
+    /// How often a list lost a node, for each list and 1,000 periods.
     declared: f64,
     runs: usize,
 }

@@ -1,4 +1,4 @@
-//! C9: two that do not know each other, in every order of events.
+//! C9: two nodes that do not know each other, in every order of events.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) fn claim() -> Claim {
     }
 }
 
-/// The steps after which a promise breaks, else nothing; and how many states there are.
+/// The number of steps after which a promise breaks, if it does; and the number of states.
 fn outcome<M: Machine, O: Observer<M>>(model: &Model<M, O>) -> Result<[Option<u64>; 2], Fault> {
     let mut broken = None;
     let mut states = 0;

@@ -1,4 +1,4 @@
-//! Many that want to enter at once, and what they waited and sent.
+//! Many nodes that want to enter at once: how long they wait and what they send.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::claims::{Experiment, Fault, Sample, Samples};
 
 /// How long a node stays inside.
 const INSIDE: Span = Span::millis(100);
-/// The timeout of a message, which the thesis does not name: half our default, and the rest as by
-/// default. The farthest pair of a mesh has round trips of some 150 ms.
+/// The timeout of a message, which the thesis does not give: half our default. Other settings are
+/// our defaults. The farthest pair of a mesh has round trips of some 150 ms.
 const RESEND: Span = Span::millis(250);
 /// A run that has not served all by then has failed.
 const PATIENCE: Span = Span::secs(36_000);
 
-/// So many nodes, of which so many ask at the same moment, with a loss of so many percent a hop.
+/// A mesh of so many nodes, some of which ask at the same moment, with so many percent lost a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Contention {
     pub(super) nodes: usize,
@@ -56,7 +56,7 @@ pub(super) fn member(node: usize) -> Member {
     Member::new(node as u64 + 1, 0)
 }
 
-/// A node that knows these.
+/// Makes a node know these others.
 pub(super) fn tell(
     mesh: &mut Network<Camera>,
     node: usize,
@@ -71,7 +71,7 @@ pub(super) fn tell(
     Ok(())
 }
 
-/// The settings of a node in a mesh of so many.
+/// The settings of a node in a mesh of so many nodes.
 pub(super) fn settings(nodes: usize) -> Config {
     Config {
         resend: RESEND,
@@ -189,7 +189,7 @@ impl Contention {
         let requesters = self.requesters as f64;
         let waits = column(0);
         Some(Seen {
-            // The mean of all requesters, and that for each of those in line.
+            // The mean of all requesters, divided by the number of requesters.
             wait: mean(&waits)? / 1_000.0 / requesters / requesters,
             messages: mean(&column(1))? / requesters,
             hop_bytes: mean(&column(2))? / requesters,
@@ -218,7 +218,7 @@ pub(super) fn both(
     Some([seen(false)?, seen(true)?])
 }
 
-/// The fewest trials behind any of these.
+/// The smallest number of trials of any of these.
 pub(super) fn fewest(seen: &[Vec<Seen>; 2]) -> Option<usize> {
     seen.iter().flatten().map(|it| it.trials).min()
 }

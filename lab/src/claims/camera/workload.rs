@@ -17,7 +17,7 @@ use crate::claims::{Experiment, Fault, Sample, Samples};
 /// How long a node stays inside: long against a round trip, so that a request that comes as often
 /// as one can be served finds a queue that does not grow for that reason alone.
 pub(super) const INSIDE: Span = Span::secs(1);
-/// So many requests a trial.
+/// How many requests a trial has.
 const REQUESTS: usize = 50;
 /// A run that has not served all by then has failed.
 const PATIENCE: Span = Span::secs(36_000);
@@ -25,7 +25,7 @@ const PATIENCE: Span = Span::secs(36_000);
 /// Which nodes ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Requesters {
-    /// Any, all alike.
+    /// Any node, all equally likely.
     Uniform,
     /// The n-th node in proportion to 1 / n.
     Zipf,
@@ -121,9 +121,10 @@ impl Workload {
         ]))
     }
 
-    /// When which node wants to enter. Whole numbers only, so that it is the same everywhere.
+    /// When each request comes, and at which node. Whole numbers only, so that it is the same on
+    /// every platform.
     fn requests(&self, seed: u64) -> Vec<(Time, usize)> {
-        /// In so many steps a time is drawn, in the mean.
+        /// How many steps a drawn time takes, in the mean.
         const STEPS: u64 = 1_000;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mean = INSIDE.0 * self.ratio / 100;
@@ -136,7 +137,7 @@ impl Workload {
         let total: u64 = weights.iter().sum();
         let mut at = Time::ZERO;
         let requests = (0..REQUESTS).map(|_| {
-            // So many steps until something happens that happens once in a thousand.
+            // The number of steps until an event of probability 1 in 1,000.
             let steps = (1..).find(|_| rng.below(STEPS) == 0).unwrap_or(STEPS);
             at = at
                 + match self.arrivals {
@@ -225,7 +226,7 @@ impl Run {
         self.look()
     }
 
-    /// What the applications were told.
+    /// Reads the events that the applications got.
     fn look(&mut self) -> Result<(), Fault> {
         let events: Vec<_> = self.mesh.drain_events().collect();
         for (at, node, event) in events {

@@ -13,7 +13,7 @@ use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 /// At 5 and 20% lost.
 const PAPER: [f64; 2] = [28.0, 157.0];
 
-/// So many percentage points above the thesis' figure still hold.
+/// How many percentage points above the thesis' figure still hold.
 const ABOVE: f64 = 10.0;
 
 pub(super) fn claim() -> Claim {

@@ -11,7 +11,7 @@ use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 /// At 5 and 20% lost.
 const PAPER: [f64; 2] = [1.5, 28.5];
 
-/// So small a part of the thesis' figure still holds.
+/// The smallest part of the thesis' figure that still holds.
 const PART: f64 = 0.5;
 
 pub(super) fn claim() -> Claim {

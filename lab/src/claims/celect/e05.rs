@@ -12,7 +12,7 @@ use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 /// The range of Preferred and Hybrid.
 const PAPER: (f64, f64) = (0.5, 2.0);
 
-/// So far outside of it still holds.
+/// How far outside of that range still holds.
 const BAND: f64 = 0.5;
 
 const EXACT: [Protocol; 3] = [Protocol::Base, Protocol::Optimistic, Protocol::Lean];
@@ -54,7 +54,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     let others: Option<Vec<String>> = others.collect();
     let lists = lowest_and_highest(|it| it).map(|it| it.missing(samples).into_iter().max());
     let [low, high] = lists;
-    // With our defaults, those are passed over that do not answer three times.
+    // With our defaults, nodes that do not answer three times are passed over.
     let [_, highest] = lowest_and_highest(|it| it);
     let defaults = EXACT.map(|protocol| {
         let seen = highest.seen(samples, protocol, Announcement::Acknowledged);

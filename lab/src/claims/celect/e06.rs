@@ -94,7 +94,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     };
     let all: Vec<bool> = samples.of(NAME).map(is_exact).collect();
     let (_, first) = samples.of(NAME).next()?;
-    // Those that differ, if any does.
+    // The figures that differ, if any do.
     let shown = samples.of(NAME).find(|it| !is_exact(*it));
     let shown = shown.map_or(first, |(_, sample)| sample);
     let unicasts: Vec<u64> = shown.0.iter().step_by(2).copied().collect::<Option<_>>()?;

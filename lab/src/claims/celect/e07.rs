@@ -16,7 +16,7 @@ use crate::claims::{
 };
 
 const NODES: usize = 128;
-/// From so many lists the lowest is missing.
+/// How many lists lack the lowest node.
 const REAL: usize = 25;
 /// What elections take c to be. The thesis does not say where its figure 7.1 begins.
 const LOW: [u16; 7] = [0, 1, 2, 3, 5, 8, 12];
@@ -28,7 +28,7 @@ const THREE: u16 = 3;
 const ELECTIONS: usize = 20;
 /// The thesis' figure, in percent.
 const PAPER: f64 = 4.0;
-/// So many standard errors are chance.
+/// A difference of up to so many standard errors is chance.
 const ERRORS: f64 = 3.0;
 
 pub(super) fn claim() -> Claim {
@@ -102,7 +102,7 @@ fn elections(c: u16, initiators: usize, seed: u64) -> Result<Sample, Fault> {
     ]))
 }
 
-/// What elections of one setting came to.
+/// The results of the elections of one setting.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     /// How many had a wrong leader, in percent.
@@ -146,7 +146,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         let words = all.iter().map(|it| format!("{:.2}", it.wrong));
         words.collect::<Vec<_>>().join(", ")
     };
-    // All of c + 1 answers are among those that lack it.
+    // All of the c + 1 answers come from lists that lack it.
     let expected = |c: u16| {
         let lacking = |nth: usize| (REAL - nth) as f64 / (NODES - 1 - nth) as f64;
         100.0 * (0..=usize::from(c)).map(lacking).product::<f64>()

@@ -1,4 +1,4 @@
-//! E8: how far estimates of c are from the real one while that changes.
+//! E8: how far estimates of c are from the real c while it changes.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::claims::{
     Claim, Experiment, Fault, Judgement, Paper, Plot, Reference, Sample, Samples, Verdict,
 };
 
-/// Samples and elections in a trial, one of each a round. The first are for getting going.
+/// Samples and elections in a trial, one of each a round. The first rounds are a warm-up.
 const ROUNDS: usize = 120;
 const FIRST: usize = 20;
 const INITIATORS: usize = 5;
 /// The thesis' share of the latest estimate; figure 7.4 has 0.2.
 const ALPHA: Ratio = Ratio::new(1, 10);
 const FIGURE: Ratio = Ratio::new(1, 5);
-/// Values in a pool before the mended formula is used.
+/// Values in a pool before the corrected formula is used.
 const POOL: u32 = 100;
 const PAPER: f64 = 4.5;
 /// Estimates are kept in thousandths of a list.
@@ -30,7 +30,7 @@ const THOUSAND: f64 = 1_000.0;
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     nodes: usize,
-    /// How many are asked for their lists.
+    /// How many nodes are asked for their lists.
     sample: usize,
     /// For how many rounds c stays as it is.
     stays: usize,
@@ -68,7 +68,7 @@ const NAMES: [&str; 8] = [
     "feedback, pooled",
     "feedback, counted",
 ];
-/// The three that we offer.
+/// The three estimators that Selvedge offers.
 const OURS: [usize; 3] = [2, 4, 7];
 
 pub(super) fn claim() -> Claim {
@@ -113,7 +113,7 @@ fn experiment(setting: Setting) -> Experiment {
     }
 }
 
-/// A mean of N / 10 and a standard deviation of N / 20, and never so many that nobody knows it.
+/// A mean of N / 10 and a standard deviation of N / 20, and never so many that no node knows it.
 fn moving(nodes: usize, rng: &mut ChaCha8Rng) -> usize {
     // The sum of twelve uniform draws has a variance of 1.
     let sum: f64 = (0..12).map(|_| rng.below(1 << 32) as f64).sum();
@@ -184,8 +184,8 @@ impl Estimators {
         }
     }
 
-    /// The leader, which is the lowest, asks so many others for their lists. As printed; counted
-    /// rightly; without bias.
+    /// The leader, which is the lowest, asks so many others for their lists. The estimates: as
+    /// printed; correctly counted; without bias.
     fn sample(
         &mut self,
         lacks: &[Vec<bool>],
@@ -217,7 +217,7 @@ impl Estimators {
         Ok([printed, paper, likely, window.value(), unbiased.value()])
     }
 
-    /// An election with each of three values of c. As printed; pooled; counted.
+    /// An election with each of three values of c: as printed; pooled; counted.
     fn elect(&mut self, lacks: &[Vec<bool>], alpha: Ratio, rng: &mut ChaCha8Rng) -> [f64; 3] {
         let nodes = u32::try_from(self.nodes).unwrap_or(u32::MAX);
         let run = |c: usize, rng: &mut ChaCha8Rng| -> Vec<(u16, u16, bool)> {
@@ -255,7 +255,8 @@ impl Estimators {
     }
 }
 
-/// Of each estimator the sum of absolute errors and of estimates; then that of c, and the rounds.
+/// For each estimator the sum of absolute errors and the sum of estimates; then the sum of c, and
+/// the number of rounds.
 fn trial(setting: Setting, seed: u64) -> Result<Sample, Fault> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut estimators = Estimators::new(setting.nodes, ALPHA);
@@ -286,7 +287,7 @@ fn trial(setting: Setting, seed: u64) -> Result<Sample, Fault> {
     Ok(Sample(columns.chain(last).collect()))
 }
 
-/// The real c in each round, and that of Feedback as printed and counted.
+/// The real c in each round, and the estimate of Feedback as printed and as counted.
 fn example(seed: u64) -> Sample {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut estimators = Estimators::new(MAIN.nodes, FIGURE);

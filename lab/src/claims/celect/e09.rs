@@ -13,15 +13,15 @@ use crate::claims::stats::{mean, median, quantile};
 use crate::claims::{Claim, Experiment, Judgement, Paper, Reference, Sample, Samples, Verdict};
 
 const NODES: u16 = 128;
-/// From so many lists the lowest is missing.
+/// How many lists lack the lowest node.
 const REAL: u16 = 13;
 const ROUNDS: usize = 200;
 /// The thesis' figure, in elections.
 const PAPER: usize = 20;
-/// An estimate is there when it is so close, and as close in the mean of the next ones.
+/// An estimate has arrived when it is so close, and the mean of the next ones is as close.
 const CLOSE: f64 = 2.0;
 const NEXT: usize = 10;
-/// The thesis does not say how many begin each election; 5 is what it says of figures 7.1 and 7.2.
+/// The thesis does not say how many nodes begin each election; for figures 7.1 and 7.2 it says 5.
 const INITIATORS: usize = 5;
 const ALPHA: Ratio = Ratio::new(1, 10);
 const THOUSAND: f64 = 1_000.0;
@@ -29,11 +29,11 @@ const THOUSAND: f64 = 1_000.0;
 /// How c is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// Formula 7.1 and a whole number of nodes that are asked: so many initiators.
+    /// Formula 7.1, with a whole number of nodes that are asked; the number of initiators.
     Printed(usize),
     /// The same, and c is kept as it is between elections.
     PrintedReal(usize),
-    /// The mended formula: so many elections in a pool.
+    /// The corrected formula; the number of elections in a pool.
     Pooled(usize),
     /// How many answers lacked the lowest.
     Counted,
@@ -139,12 +139,12 @@ fn course(way: Way, seed: u64) -> Sample {
     Sample(columns)
 }
 
-/// What one way came to.
+/// The results of one way to find c.
 struct Seen {
-    /// The median of the first election from which on it is close in the mean of the next; `None`
-    /// where half of the trials or more have none.
+    /// The median of the first election after which c is close, in the mean of the next elections;
+    /// `None` where half of the trials or more have no such election.
     there: Option<usize>,
-    /// When it was first within the band, median.
+    /// The median of the first election with c within the band.
     first: Option<usize>,
     /// The mean course.
     course: Vec<f64>,

@@ -57,7 +57,7 @@ fn example(seed: u64) -> Result<Sample, Fault> {
         x: 2,
         y: 2,
         retries: 0,
-        // All are asked, the initiator itself too; those that are silent count as dead.
+        // All nodes are asked, the initiator itself too; silent nodes count as dead.
         ..Config::new(2, 2)
     };
     for node in 0..nodes {
@@ -75,7 +75,7 @@ fn example(seed: u64) -> Result<Sample, Fault> {
     mesh.partition(&[SILENT]).map_err(Fault::network)?;
     mesh.command(INITIATOR, Command::Elect)
         .map_err(Fault::network)?;
-    // Both answers come within it, and no timeout does.
+    // Both answers come within this time, and no timeout does.
     mesh.run_for(Span::millis(100));
     mesh.heal();
     mesh.run_for(Span::secs(10));

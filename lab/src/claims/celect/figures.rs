@@ -7,7 +7,7 @@ use crate::claims::membership::traces::{PERIOD, Placement};
 use crate::claims::stats::{Estimate, cut, mean};
 use crate::claims::{Axis, Experiment, Line, Paper, Plot, Point, Samples};
 
-/// What is chosen where the thesis is silent: nobody fails, so f is 0.
+/// What is chosen where the thesis is silent: no node fails, so f is 0.
 const DEFAULT: Setting = Setting {
     placement: Placement::Random,
     nodes: 49,
@@ -120,8 +120,8 @@ pub(super) fn otherwise() -> Vec<(&'static str, [Setting; 2])> {
     ]
 }
 
-/// Each hop losing so much, which the thesis' c was not measured for: 5% alone, as more of it leaves
-/// few lists whole.
+/// The loss is on each hop, which the thesis' c was not measured for: only at 5%, because more loss
+/// leaves few lists complete.
 pub(super) fn by_hop() -> Setting {
     Setting {
         every_hop: true,
@@ -167,7 +167,7 @@ pub(super) fn leaders(seen: &Seen) -> Option<f64> {
     Some(seen.leaders as f64)
 }
 
-/// How many are less healthy; half of those that are as healthy counted.
+/// How many nodes are less healthy than the leader; nodes that are as healthy count half.
 pub(super) fn health(seen: &Seen) -> Option<f64> {
     Some(seen.health? as f64 / 2.0)
 }
@@ -236,7 +236,7 @@ pub(super) fn fewest(samples: &Samples, settings: &[Setting]) -> Option<usize> {
     settings.iter().map(trials).min()
 }
 
-/// What is said of the settings, once for all claims.
+/// The note about the settings, once for all claims.
 pub(super) fn notes() -> String {
     format!(
         "Lists are those of Medley-F under the thesis' rules in the same mesh, with suspicions of the last \
@@ -249,7 +249,7 @@ pub(super) fn notes() -> String {
     )
 }
 
-/// What a claim on completion times comes to.
+/// The result of a claim on completion times.
 pub(super) struct Cuts {
     /// The mean over all settings.
     pub(super) mean: f64,
@@ -309,7 +309,7 @@ impl Cuts {
     }
 }
 
-/// How many elections with acknowledged announcements ended with a node that follows nobody or
+/// How many elections with acknowledged announcements ended with a node that follows no leader or
 /// another one.
 fn unaware(samples: &Samples, setting: &Setting) -> usize {
     let of = |protocol| setting.seen(samples, protocol, Announcement::Acknowledged);

@@ -1,4 +1,4 @@
-//! What nodes had heard of each other before they elect.
+//! What nodes have heard of each other before an election.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use selvedge_sim::network::MembershipTrace;
 
 use crate::claims::membership::traces::{PERIOD, id};
 
-/// What a node has heard of another, which is all that matters of what it was told and when.
+/// What a node has heard of another node: all that matters of the deltas and their times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Heard {
     known: bool,
@@ -31,7 +31,7 @@ impl Heard {
         }
     }
 
-    /// What has to be told to know as much.
+    /// The deltas that give a node this knowledge.
     pub(super) fn deltas(self, of: Member) -> impl Iterator<Item = Delta> {
         let joined = self.known.then_some(Delta::Joined(of));
         let suspected = (0..self.suspicions).map(move |_| Delta::Suspected(of));
@@ -45,9 +45,10 @@ pub(super) fn node_of(of: NodeId) -> usize {
     (of.0 - id(0).0) as usize
 }
 
-/// Without suspicions of which a node only heard: those that came while one was new already.
+/// The trace without suspicions that a node only heard of: those that came while a suspicion of
+/// the same member was still new.
 pub(super) fn without_hearsay(trace: &MembershipTrace) -> MembershipTrace {
-    /// For so long news of a suspicion travel.
+    /// How long the news of a suspicion spreads.
     const NEW: Span = Span::millis(PERIOD * 8);
     let mut begun: BTreeMap<Member, Time> = BTreeMap::new();
     let mut own = MembershipTrace::default();
@@ -93,7 +94,7 @@ mod tests {
         let it = member(3);
         let mut heard = Heard::default();
         assert_eq!(heard.deltas(it).count(), 0);
-        // A suspicion of somebody unknown counts nowhere.
+        // A suspicion of an unknown node does not count.
         heard.hear(Delta::Suspected(it));
         heard.hear(Delta::Joined(it));
         heard.hear(Delta::Suspected(it));

@@ -15,7 +15,7 @@ use super::heard::{Heard, node_of, without_hearsay};
 use crate::claims::membership::traces::{Losses, PERIOD, Placement, Recording, member, recorded};
 use crate::claims::{Experiment, Fault, Sample, Samples};
 
-/// Those of the thesis, in its order, and ours.
+/// The protocols of the thesis, in its order, and ours.
 pub(super) const PROTOCOLS: [Protocol; 5] = [
     Protocol::Base,
     Protocol::Optimistic,
@@ -26,14 +26,14 @@ pub(super) const PROTOCOLS: [Protocol; 5] = [
 
 /// For how many periods of Medley-F suspicions are counted before the election.
 pub(super) const HISTORY: u64 = 1_000;
-/// For so many more lists are recorded: as long as [`PATIENCE`].
+/// For how many more periods lists are recorded: as long as [`PATIENCE`].
 const TAIL: u64 = 500;
-/// What is not over by then is taken to be over then, which is less than the truth.
+/// An election that is not over by then counts as over then, which is less than the truth.
 const PATIENCE: Span = Span::millis(PERIOD * TAIL);
-/// How often it is looked whether all is quiet.
+/// How often the mesh is tested for quiet.
 const LOOK: Span = Span::millis(100);
 
-/// Which nodes lose more. The thesis says that those of lower hash do, and not how much.
+/// Which nodes lose more. The thesis says that nodes of lower hash do, but not how much more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bias {
     /// None.
@@ -56,19 +56,19 @@ impl Bias {
     }
 }
 
-/// How all hear of a leader.
+/// How nodes hear of a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Announcement {
     /// By a reliable multicast, as the thesis assumes. An appointed node is told so until it
     /// answers.
     Reliable,
-    /// By our defaults: each is told, acknowledges, and is told again if it does not.
+    /// By our defaults: each node is told and acknowledges, and is told again if it does not.
     Acknowledged,
 }
 
 const ANNOUNCEMENTS: [Announcement; 2] = [Announcement::Reliable, Announcement::Acknowledged];
 
-/// What a trial depends on but chance.
+/// Everything but chance that a trial depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Setting {
     pub(super) placement: Placement,
@@ -80,7 +80,7 @@ pub(super) struct Setting {
     pub(super) bias: Bias,
     /// Every hop loses so much, instead of the whole way.
     pub(super) every_hop: bool,
-    /// Nodes count the suspicions that they begin, and not those of which they hear.
+    /// Nodes count the suspicions that they begin, and not those that they hear of.
     pub(super) own_suspicions: bool,
 }
 
@@ -94,15 +94,15 @@ pub(super) struct Seen {
     /// How often a leader announced itself.
     pub(super) leaders: u64,
     /// Twice the number of nodes that were suspected more often than the leader, and once that of
-    /// those that were as often. `None` where nobody leads.
+    /// those that were as often. `None` where no node leads.
     pub(super) health: Option<u64>,
     /// How many nodes have a lower hash than the leader.
     pub(super) hash: Option<u64>,
-    /// How many do not follow the leader in the end.
+    /// How many nodes do not follow the leader in the end.
     pub(super) unaware: u64,
 }
 
-/// So many numbers are kept of each.
+/// How many numbers are kept of each election.
 const FIGURES: usize = 6;
 
 impl From<Seen> for [Option<u64>; FIGURES] {
@@ -233,7 +233,7 @@ struct Trial<'a> {
 impl<'a> Trial<'a> {
     fn new(setting: &'a Setting, seed: u64) -> Result<Self, Fault> {
         let nodes = setting.nodes;
-        // Another order in each trial, so that ranks have nothing to do with places.
+        // A different order in each trial, so that ranks do not depend on places.
         let attribute = Lowest::new(Sha256Sortition, &seed.to_le_bytes());
         let mut order: Vec<usize> = (0..nodes).collect();
         order.sort_by_key(|&node| attribute.rank(member(node)));
@@ -325,7 +325,7 @@ impl<'a> Trial<'a> {
         mesh.set_size(Message::encoded_len);
         let defaults = Config {
             protocol,
-            // One election is looked at, and nobody fails.
+            // One election is measured, and no node fails.
             reelect: false,
             ..Config::new(self.setting.c, self.setting.f)
         };
@@ -374,7 +374,7 @@ impl<'a> Trial<'a> {
         Ok(self.seen(&mesh))
     }
 
-    /// What is to be seen of an election that is over.
+    /// The figures of an election that is over.
     fn seen(&self, mesh: &Network<Celect>) -> Seen {
         let mut leaders = 0;
         let mut last = None;
@@ -460,7 +460,7 @@ mod tests {
             assert!((lost(0) - highest).abs() < 1e-5, "{bias:?}");
             assert_eq!(losses.hop, Ratio::new(0, 100));
         }
-        // What all lose is lost on hops, and the rest at the ends.
+        // The loss common to all nodes is on hops, and the rest at the ends.
         let losses = setting(Bias::Even, true).losses(&order);
         assert_eq!(losses.hop, Ratio::new(20, 100));
         assert!(losses.nodes.iter().all(|it| it.numerator == 0));

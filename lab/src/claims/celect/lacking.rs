@@ -7,7 +7,7 @@ use selvedge_core::{Choose, Member};
 use crate::claims::Samples;
 use crate::claims::stats::mean;
 
-/// So many of `from`, all alike.
+/// `count` of `from`, all equally likely.
 pub(super) fn draw(mut from: Vec<usize>, count: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
     let count = count.min(from.len());
     for at in 0..count {

@@ -26,7 +26,7 @@ pub(super) fn excess(seen: &Seen) -> Option<f64> {
     detection(seen).map(|time| time - FLOOR as f64)
 }
 
-/// Time from the first detection until everyone knows, in units.
+/// Time from the first detection until all nodes know, in units.
 pub(super) fn spread(seen: &Seen) -> Option<f64> {
     seen.spread.map(units)
 }
@@ -167,19 +167,20 @@ pub(super) fn plot_of_cuts(title: &str, lines: Vec<Line>, papers: &[(&str, f64)]
     }
 }
 
-/// Hops in a node's period: the transmissions of all messages that it causes.
+/// Hops a node and period: the transmissions of all messages.
 pub(super) fn hops(seen: &Seen) -> Option<f64> {
     (seen.node_periods > 0).then(|| seen.hops as f64 / seen.node_periods as f64)
 }
 
-/// What both sides pay: the root of mean detection time (units) times hops (a node and period).
+/// Detection time and traffic in one figure: the root of mean detection time (units) times hops (a
+/// node and period).
 pub(super) fn product(samples: &Samples, setting: &Setting) -> Option<f64> {
     let times = column(samples, setting, detection);
     let hops = column(samples, setting, hops);
     Some((mean(&times)? * mean(&hops)?).sqrt())
 }
 
-/// How long no more than this lies between two signs of life that one node has of another.
+/// The bound on the time between two signs of life that one node gets of another.
 pub(super) fn bound(variant: Variant, nodes: u64) -> Option<u64> {
     variant
         .every()

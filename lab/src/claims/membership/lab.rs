@@ -1,4 +1,4 @@
-//! One trial: a mesh is placed, settles, loses members, and is watched until everyone knows.
+//! One trial: a mesh is placed, settles, loses members, and is watched until all nodes know.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ pub(super) enum Fault {
     Domain,
 }
 
-/// Everything that a trial depends on but chance.
+/// Everything but chance that a trial depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Setting {
     pub(super) placement: Placement,
@@ -93,12 +93,12 @@ pub(super) struct Setting {
     pub(super) mobility: Option<Mobility>,
 }
 
-/// What is lost.
+/// The loss of messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::claims) struct Losses {
     /// On each hop.
     pub(in crate::claims) hop: Ratio,
-    /// At each node, in order, of what it sends and is sent; nothing at those that are not named.
+    /// At each node, in order, of what it sends and is sent; nothing at nodes beyond the list.
     pub(in crate::claims) nodes: Vec<Ratio>,
 }
 
@@ -110,7 +110,7 @@ impl From<Ratio> for Losses {
 }
 
 impl Losses {
-    /// From now on this is lost, over links that are as this one but for their loss.
+    /// From now on these losses hold, over links that are like `link` but for their loss.
     pub(in crate::claims) fn begin<M: Machine>(
         &self,
         mesh: &mut Network<M>,
@@ -131,7 +131,7 @@ impl Losses {
 const SETTLING: u64 = 200;
 /// For how many periods traffic is counted.
 const COUNTING: u64 = 50;
-/// After how many periods a failure that is not known to all is left so.
+/// After how many periods the wait for a failure to be known to all ends.
 pub(super) const PATIENCE: u64 = 4_000;
 /// How far nodes hear, in mm.
 const RANGE: u32 = 4_000;
@@ -208,7 +208,7 @@ impl Setting {
         }
     }
 
-    /// What the setting is called among all experiments.
+    /// The name of the setting among all experiments.
     pub(super) fn name(&self) -> String {
         let Self {
             placement,
@@ -225,7 +225,7 @@ impl Setting {
         )
     }
 
-    /// The setting as an experiment of which the thesis ran so many trials.
+    /// The setting as an experiment; `trials` is how many the thesis ran.
     pub(super) fn experiment(self, trials: u32) -> Experiment {
         Experiment {
             name: self.name(),
@@ -266,7 +266,7 @@ impl Setting {
             member_limit: u32::try_from(self.nodes)
                 .unwrap_or(u32::MAX)
                 .max(ours.member_limit),
-            // The list of a large mesh fits one frame: how it is fetched is not what is measured.
+            // The list of a large mesh fits one frame: fetching it is not measured.
             frame_budget: u16::MAX,
             ..Config::thesis()
         }
@@ -338,7 +338,7 @@ impl Setting {
         mesh.set_relays(Relays::All);
         for node in 0..self.nodes {
             let me = member(node);
-            // Few copies of the news while all join: they need not be quick, and are many.
+            // Few copies of updates while all join: they need not be quick, and are many.
             let config = Config {
                 retransmit_factor: 1,
                 ..self.config()
@@ -388,7 +388,7 @@ impl Setting {
     }
 }
 
-/// Lets `victims` fail and watches until everyone alive knows of all of them.
+/// Lets `victims` fail and watches until all live nodes know of all of them.
 fn fail(mesh: &mut Network<Membership>, victims: &[usize], seen: &mut Seen) -> Result<(), Broken> {
     let at = mesh.now();
     for &victim in victims {
@@ -413,7 +413,8 @@ fn fail(mesh: &mut Network<Membership>, victims: &[usize], seen: &mut Seen) -> R
         .iter()
         .map(|times| (alive - times.len()) as u64)
         .sum();
-    // What did not happen until the end counts as if it had happened then: less than the truth.
+    // A node that has not learned of a failure by the end counts as if it learned then: less than
+    // the truth.
     for times in &mut learned {
         times.resize(alive, mesh.now().since(at).0);
     }
@@ -463,7 +464,7 @@ pub(in crate::claims) fn member(node: usize) -> Member {
     Member::new(id(node).0, 1)
 }
 
-/// So many different nodes, all choices alike.
+/// So many different nodes, all choices equally likely.
 pub(super) fn pick(rng: &mut ChaCha8Rng, nodes: usize, count: usize) -> Vec<usize> {
     let mut all: Vec<usize> = (0..nodes).collect();
     for place in 0..count.min(nodes) {

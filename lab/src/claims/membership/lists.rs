@@ -8,7 +8,7 @@ use crate::claims::Fault;
 
 pub(in crate::claims) const TENTHS: usize = 10;
 
-/// A mesh placed at random in which every hop loses so many percent, and nobody ever fails.
+/// A mesh placed at random in which every hop loses so many percent, and no node ever fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::claims) struct Lists {
     pub(in crate::claims) nodes: usize,
@@ -28,7 +28,7 @@ pub(in crate::claims) struct Completeness {
     pub(in crate::claims) smallest: u64,
     /// The fewest that two nodes ever had on both their lists, at the end of a period.
     pub(in crate::claims) common: u64,
-    /// How often somebody was declared failed: falsely, all of them.
+    /// How often a node was declared failed: each time falsely.
     pub(in crate::claims) declared: u64,
 }
 
@@ -43,7 +43,7 @@ impl Lists {
             ..Setting::new(variant, 3)
         };
         let mut mesh = setting.settled(seed, Ratio::new(loss, 100))?;
-        // What happened while it settled under loss is drained: begin with what the lists are.
+        // Events from settling under loss are drained: begin with the lists as they are.
         let mut gaps: Vec<Gaps> = mesh
             .machines()
             .map(|(me, machine)| {
@@ -134,8 +134,8 @@ impl Gaps {
     }
 }
 
-/// The fewest that are on the lists of two nodes at once, these two not counted, if that is below
-/// `known`.
+/// The smallest number of nodes that are on the lists of two nodes at once, these two not counted,
+/// if that is below `known`.
 fn fewest_common(gaps: &[Gaps], known: u64) -> u64 {
     let mut fewest = known;
     let others = gaps.len() as u64 - 2;

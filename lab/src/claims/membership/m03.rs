@@ -1,4 +1,4 @@
-//! M3: feedback cuts the time until everyone knows.
+//! M3: feedback cuts the time until all nodes know.
 
 use super::figures::{BAND, Cuts, by_exponent, plot_of_cuts, spread, sweep, verdict_on_cut, worst};
 use super::lab::Variant;

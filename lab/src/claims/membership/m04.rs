@@ -10,7 +10,7 @@ const TAIL: f64 = 0.95;
 const DETECTION: f64 = 31.2;
 const SPREAD: f64 = 47.2;
 const PLAIN: Setting = Setting::new(Variant::Plain, 3);
-/// Probes all alike: no choice of targets has a shorter tail.
+/// All targets are equally likely: no choice of targets has a shorter tail.
 const SWIM: Setting = Setting::new(Variant::Plain, 0);
 const BOTH: Setting = Setting::new(Variant::Both, 3);
 

@@ -17,14 +17,14 @@ const PAPER: [(Variant, f64); 4] = [
     (Variant::Both, 31.2),
 ];
 
-/// Ours, which have a bound.
+/// Our rules, which have a bound.
 const OURS: [(Variant, u8); 3] = [
     (Variant::Bounded, 3),
     (Variant::Lean, 3),
     (Variant::Lean, 4),
 ];
 
-/// What our leanest rules aim at.
+/// The goal for our leanest rules.
 const TARGET: f64 = 45.0;
 
 pub(super) fn claim() -> Claim {

@@ -5,8 +5,8 @@ use super::lab::{Seen, Setting, Variant};
 use crate::claims::stats::{deviation, fit, mean, median};
 use crate::claims::{Axis, Claim, Judgement, Line, Paper, Plot, Samples, Verdict};
 
-/// Numbers of nodes, and of trials. The thesis ran 1,000 of each, 200 of the last. Ours take a
-/// tenth of the time at 49 nodes and grow with the square, so large meshes get fewer.
+/// Numbers of nodes, and of trials. The thesis ran 1,000 trials of each, 200 of the last. Our
+/// trials take a tenth of the time at 49 nodes and grow with the square, so large meshes get fewer.
 const SIZES: [(usize, u32); 7] = [
     (32, 1_000),
     (64, 1_000),
@@ -24,8 +24,8 @@ const VARIANTS: [Variant; 4] = [
     Variant::Lean,
 ];
 
-/// Detection is flat when its mean at any size lies within so many units of that over all sizes
-/// (half a period), and two standard errors: the largest meshes have few trials.
+/// Detection is flat when its mean at any size lies within so many units (half a period) plus two
+/// standard errors of the mean over all sizes: the largest meshes have few trials.
 const FLAT: f64 = 10.0;
 
 const fn setting(variant: Variant, nodes: usize) -> Setting {

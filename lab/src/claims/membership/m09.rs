@@ -1,4 +1,4 @@
-//! M9: nodes move, and nobody is told.
+//! M9: nodes move, and no node is told.
 
 use super::figures::{TRIALS, column, detection, product};
 use super::lab::{Setting, Variant};
@@ -12,7 +12,7 @@ const METRES: [u32; 4] = [4, 8, 12, 16];
 /// Percent of nodes that move, and what stale tables cost then at 16 m at most.
 const PAPER: [(usize, f64); 2] = [(10, 7.1), (40, 35.0)];
 
-/// A cost holds up to so many percentage points above the thesis'.
+/// How many percentage points above the thesis' cost still hold.
 const ABOVE: f64 = 5.0;
 
 const fn setting(percent: usize, metres: u32, fresh: bool) -> Setting {

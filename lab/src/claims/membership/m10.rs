@@ -30,9 +30,10 @@ const TABLE: [(Placement, usize, u32, u64); 10] = [
 
 /// Five minutes.
 const UNITS: u64 = 300_000;
-/// The table has one run a line; so many of each, of which the median is taken.
+/// The table has one run a line. We run so many of each and take the median.
 const RUNS: u32 = 50;
-/// A line of the table is one run. It is as ours when at least one in so many of ours is at or below.
+/// A line of the table is one run. It agrees with ours when at least one in so many of our runs is
+/// at or below it.
 const ONE_IN: usize = 20;
 
 pub(super) fn claim() -> Claim {
@@ -49,7 +50,7 @@ pub(super) fn claim() -> Claim {
     }
 }
 
-/// What a run is of, beside its line of the table.
+/// How a run differs from its line of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Column {
     /// Our leanest rules instead of the thesis'.
@@ -95,8 +96,8 @@ fn experiment(line: (Placement, usize, u32, u64), column: Column) -> Experiment 
     }
 }
 
-/// The most lists that a live node was missing in at any moment, and how often one was declared
-/// failed.
+/// The largest number of lists that a live node was missing from at any moment, and how often a
+/// live node was declared failed.
 fn churn(
     (placement, nodes, percent, _): (Placement, usize, u32, u64),
     column: Column,
@@ -143,7 +144,7 @@ fn churn(
     Ok(Sample(vec![Some(most), Some(declared)]))
 }
 
-/// What the runs of one line and column gave.
+/// The results of the runs of one line and column.
 #[derive(Clone, Copy, Debug)]
 struct Runs {
     median: u64,

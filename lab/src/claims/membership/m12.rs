@@ -13,7 +13,7 @@ const NODES: usize = 2_048;
 const UNITS: u64 = 300_000;
 const PAPER: u64 = 40 * 60;
 
-/// The time is told as the least of these that it stays within, in seconds: so that runs on one
+/// The time is given as the smallest of these that it stays within, in seconds, so that runs on one
 /// machine have one result.
 const STEPS: [u64; 8] = [30, 60, 120, 300, 600, 1_200, PAPER, 7_200];
 

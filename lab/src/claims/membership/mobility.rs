@@ -31,7 +31,7 @@ impl core::fmt::Display for Mobility {
 }
 
 impl Mobility {
-    /// Placements that fall apart are drawn again, at most so often.
+    /// Placements that are not connected are drawn again, at most so often.
     const TRIES: u32 = 1_000;
 
     pub(super) fn carry_out(
@@ -71,8 +71,8 @@ impl Mobility {
         const SIDE: f64 = 15_000.0;
         let from = topology.point(node).unwrap_or_default();
         let (x, y) = (f64::from(from.x), f64::from(from.y));
-        // A point of the unit disc other than its centre: all directions alike, and without a sine
-        // that platforms round differently.
+        // A point of the unit disc other than its centre: all directions are equally likely, and it
+        // needs no sine, which platforms round differently.
         let (dx, dy) = loop {
             let coordinate = |rng: &mut ChaCha8Rng| rng.below(2_001) as f64 / 1_000.0 - 1.0;
             let (dx, dy) = (coordinate(rng), coordinate(rng));

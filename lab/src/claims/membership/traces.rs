@@ -9,7 +9,7 @@ pub(in crate::claims) use super::lab::{Losses, PERIOD, Placement, id, member};
 use super::lab::{Setting, Variant};
 use crate::claims::Fault;
 
-/// A mesh that has settled under loss, and in which nobody ever fails.
+/// A mesh that has settled under loss, and in which no node ever fails.
 #[derive(Clone, Debug)]
 pub(in crate::claims) struct Recording {
     /// Where the nodes are.

@@ -2,7 +2,7 @@
 //!
 //! A home is a hub and its devices in virtual time. A command takes as long as the load says: the
 //! device answers after 100 ms, and is needed for the rest. The hub's estimates are exact. Each
-//! routine writes a state of its own, so that no two orders end alike by chance.
+//! routine writes a distinct state, so that no two orders end alike by chance.
 
 mod lab;
 mod s01;

@@ -30,7 +30,7 @@ fn of(load: Micro, model: Model) -> Vec<Setting> {
         .to_vec()
 }
 
-/// Timeline that plans no routine longer than its commands, if there is such a plan.
+/// Timeline, planning no routine longer than its commands if there is such a plan.
 const TIGHT: Model = Model { stretch: 100, ..EV };
 
 const LINES: [(&str, Micro, Model); 4] = [

@@ -14,12 +14,12 @@ const NAME: &str = "safehome: a routine of 10 commands is placed, timed";
 const DEVICES: u64 = 15;
 const ROUTINES: u64 = 30;
 const COMMANDS: u64 = 10;
-/// So many are placed in turn.
+/// How many routines are placed in turn.
 const PLACED: u64 = 2_000;
 const PAPER: u64 = 1_000_000;
 
-/// The time is told as the least of these that it stays within, in ns: so that runs on one machine
-/// have one result.
+/// The time is given as the smallest of these that it stays within, in ns, so that runs on one
+/// machine have one result.
 const STEPS: [u64; 7] = [5_000, 10_000, 20_000, 50_000, 100_000, PAPER, 10_000_000];
 
 pub(super) fn claim() -> Claim {
@@ -37,7 +37,7 @@ pub(super) fn claim() -> Claim {
     }
 }
 
-/// A step; what is issued is done at once.
+/// A step; each command that is issued is done at once.
 fn step(
     hub: &mut Driver<Hub<u8>>,
     rng: &mut ChaCha8Rng,
@@ -74,7 +74,7 @@ fn routine(commands: u64, rng: &mut ChaCha8Rng) -> Routine<u8> {
     }
 }
 
-/// The median of all; each is placed among the same 30.
+/// The median of all placements; each is among the same 30 routines.
 fn timed(seed: u64) -> Result<Sample, Fault> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut hub = Driver::new(Hub::new(Config::default()).map_err(Fault::network)?);

@@ -1,8 +1,9 @@
 //! The loads: the paper's three scenarios and its parameterized load.
 //!
-//! The scenarios are those of [`home`], which has the routines of the morning and the party as files,
-//! and the factory's rule. Devices and routines are numbers here: what matters is which routines share a device, for how
-//! long, and when they come. What the paper leaves open is as in its authors' simulator.
+//! The scenarios are those of [`home`], which has the routines of the morning and the party as
+//! files, and the factory's rule. Devices and routines are numbers here: all that matters is which
+//! routines share a device, for how long, and when they come. What the paper leaves open is as in
+//! its authors' simulator.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -29,9 +30,9 @@ pub(super) struct Scenario {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Arrivals {
-    /// Each at its time.
+    /// Each routine comes at its time.
     At(Vec<Span>),
-    /// So many at the start, and another one whenever one is finished.
+    /// So many routines come at the start, and another one whenever one is finished.
     Concurrent(usize),
 }
 
@@ -57,7 +58,7 @@ struct File {
 
 impl File {
     fn read(scenario: selvedge_hub::Scenario) -> Self {
-        // Nothing of a file is drawn. It is a part of this program, and its tests read it.
+        // Nothing in a file is drawn. The file is a part of this program, and its tests read it.
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let routines = scenario.home(&mut rng).unwrap_or_default().routines;
         let mut numbers = BTreeMap::new();
@@ -109,13 +110,13 @@ pub(super) fn factory(rng: &mut ChaCha8Rng) -> Scenario {
     line(STAGES, ITEMS, rng)
 }
 
-/// As many stages of the factory, with one item each: as many routines as their every order can be
-/// tried of (figure 12b).
+/// So many stages of the factory, with one item each: few enough routines that every order of them
+/// can be tried (figure 12b).
 pub(super) fn short_factory(stages: u32, rng: &mut ChaCha8Rng) -> Scenario {
     line(stages, 1, rng)
 }
 
-/// So many of the routines, as dense as all were.
+/// So many of the routines, as dense in time as all of them were.
 pub(super) fn some(of: Scenario, count: usize, rng: &mut ChaCha8Rng) -> Scenario {
     let all = of.routines.len();
     let mut picked: Vec<usize> = (0..all).collect();
@@ -142,8 +143,8 @@ pub(super) struct Micro {
     pub(super) devices: u32,
     /// How many routines would run at the same time if none had to wait.
     pub(super) concurrent: usize,
-    /// As many users, each of whom waits until a routine is finished; instead of times that do not
-    /// depend on what becomes of routines.
+    /// Whether as many users each wait until a routine is finished, instead of times that do not
+    /// depend on the outcome of routines.
     pub(super) users: bool,
     /// The mean number of commands of a routine.
     pub(super) commands: u64,
@@ -298,7 +299,7 @@ fn draw(left: &mut [u64], rng: &mut ChaCha8Rng) -> u32 {
 fn normal(mean: u64, rng: &mut ChaCha8Rng) -> u64 {
     const FINE: u64 = 1_000;
     let sum: u64 = (0..12).map(|_| rng.below(FINE + 1)).sum();
-    // The sum's mean is 6 and its deviation 1, in so fine steps.
+    // The sum's mean is 6 and its deviation 1, in steps this fine.
     let thirds = sum.saturating_sub(3 * FINE);
     ((mean * thirds + 3 * FINE / 2) / (3 * FINE)).max(1)
 }

@@ -4,12 +4,12 @@ use super::lab::{Figure, Setting};
 use crate::claims::stats::quantile;
 use crate::claims::{Axis, Experiment, Line, Paper, Plot, Point, Samples};
 
-/// What is to be run for these.
+/// The experiments that these settings need.
 pub(super) fn experiments(settings: impl IntoIterator<Item = Setting>) -> Vec<Experiment> {
     settings.into_iter().map(Setting::experiment).collect()
 }
 
-/// The fewest trials behind any of these.
+/// The smallest number of trials of any of these.
 pub(super) fn fewest(settings: impl IntoIterator<Item = Setting>, samples: &Samples) -> usize {
     let trials = settings.into_iter().map(|it| it.trials(samples));
     trials.min().unwrap_or_default()
@@ -21,7 +21,7 @@ pub(super) fn words(figures: impl IntoIterator<Item = f64>, digits: usize) -> St
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// By how many percent the mean of a figure is above that of another setting.
+/// By how many percent the mean of a figure is above the mean in another setting.
 pub(super) fn above(
     ours: &Setting,
     base: &Setting,
@@ -31,7 +31,7 @@ pub(super) fn above(
     Some(100.0 * (ratio(ours, base, figure, samples)? - 1.0))
 }
 
-/// The mean of a figure, in times of that of another setting.
+/// The mean of a figure, as a multiple of the mean in another setting.
 pub(super) fn ratio(
     ours: &Setting,
     base: &Setting,

@@ -1,4 +1,4 @@
-//! Ours beside the thesis', and beside what others take.
+//! Our figures beside the thesis' and those of other systems.
 
 use super::live::Report;
 use super::simulated::Simulated;
@@ -15,16 +15,16 @@ const DEVIATION: (f64, f64) = (2.1, 25.1);
 /// ZooKeeper 3.8 with 16 nodes on a flat network, on a machine as the one on which E11 was run
 /// first: kbit/s, percent of a processor a node, MiB a node, seconds until a new leader shows.
 const ZOOKEEPER: (f64, f64, f64, f64) = (28.5, 0.31, 84.0, 2.1);
-/// etcd 3.4 there, in kbit/s.
+/// etcd 3.4 on that machine, in kbit/s.
 const ETCD: f64 = 1_522.0;
-/// What we aim at: kbit/s of all, detection and election in seconds.
+/// The goal: kbit/s of all nodes together, detection and election in seconds.
 const GOAL: (f64, f64, f64) = (4.9, 10.0, 1.0);
 const SOURCE: &str = "thesis, section 6.2.2, figures 6.13 to 6.15";
 
 /// Everything that was measured.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// Real processes, the first setting being the one that is judged.
+    /// Real processes; the first setting is judged.
     pub live: Vec<Report>,
     /// Simulated on a flat network.
     pub flat: Vec<(Setting, Simulated)>,
@@ -110,7 +110,7 @@ fn largest(values: &[f64]) -> f64 {
     quantile(values, 1.0).unwrap_or(f64::NAN)
 }
 
-/// "1.23" or "12.3" or "123": three figures are all that means something. "none" where nothing was
+/// "1.23" or "12.3" or "123": no more than three digits are significant. "none" where nothing was
 /// measured.
 fn short(value: f64) -> String {
     if value.is_nan() {
@@ -244,7 +244,7 @@ fn memory(measured: &Measured) -> Option<Judgement> {
     })
 }
 
-/// From the crash until somebody knows, of all, in seconds.
+/// From each crash until the first node knows, in seconds.
 fn detections(takeovers: &[Takeover]) -> Vec<f64> {
     takeovers.iter().map(|it| it.detected).collect()
 }
@@ -379,8 +379,8 @@ fn curve(measured: &Measured) -> Plot {
 mod tests {
     use super::*;
 
-    /// A run that was too short for a second of quiet and a kill: rows that nothing was measured
-    /// for have no judgement, and no figure anywhere is none.
+    /// A run that was too short for a second of quiet and a kill: rows without a measurement have
+    /// no judgement, and no figure anywhere is NaN.
     #[test]
     fn what_was_not_measured_is_not_judged() {
         let report = Report {

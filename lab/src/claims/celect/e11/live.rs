@@ -31,20 +31,20 @@ pub struct Options {
     pub idle: u64,
     /// How often the leader is killed.
     pub kills: usize,
-    /// How the nodes are set.
+    /// The settings of the nodes.
     pub setting: Setting,
     /// When in a period leaders are killed is drawn from this.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// How they were set.
+    /// The settings of the nodes.
     pub setting: Setting,
-    /// How many they were.
+    /// How many nodes there were.
     pub nodes: u64,
-    /// What all sent together in each second of quiet, in kbit/s: UDP payload.
+    /// What all nodes together sent in each quiet second, in kbit/s: UDP payload.
     pub payload: Vec<f64>,
     /// The same with the headers of IP and UDP.
     pub wire: Vec<f64>,
@@ -56,13 +56,13 @@ pub struct Report {
     pub resident: Vec<f64>,
     /// Of each node, the memory that it holds for itself, in MiB.
     pub own: Vec<f64>,
-    /// What came of each kill.
+    /// The result of each kill.
     pub takeovers: Vec<Takeover>,
     /// How often a node that was never killed was declared failed.
     pub false_failures: usize,
 }
 
-/// Why it came to nothing.
+/// Why a measurement failed.
 #[derive(Debug, Error)]
 pub enum LiveError {
     /// A process did not start, or its files are not there.
@@ -73,12 +73,12 @@ pub enum LiveError {
         /// What the system said.
         source: io::Error,
     },
-    /// The nodes did not get as far as they should.
+    /// The nodes did not reach a state in time.
     #[error("after {0:?} {1}: the machine may be too busy for so many nodes")]
     TooLong(Duration, &'static str),
 }
 
-/// What a node tells, as far as it matters here.
+/// The lines of a node that matter here.
 #[derive(Debug, Deserialize)]
 struct Line {
     at_us: u64,
@@ -127,7 +127,7 @@ struct Mesh<'a> {
     false_failures: usize,
 }
 
-/// A leader that was killed, and what was told since, in microseconds since 1970.
+/// A leader that was killed, and what was reported since, in microseconds since 1970.
 struct Killed {
     id: u64,
     ballot: Ballot,
@@ -137,7 +137,7 @@ struct Killed {
     heard: BTreeMap<u64, u64>,
 }
 
-/// Measures one setting. `say` is told how far it is.
+/// Measures one setting. `say` is called with the progress.
 ///
 /// # Errors
 /// When processes cannot be run, or do not come to follow one leader for long.
@@ -146,7 +146,7 @@ pub fn measure(options: &Options, mut say: impl FnMut(&str)) -> Result<Report, L
     let mut mesh = Mesh::start(options)?;
     mesh.settle()?;
     let period = Duration::from(options.setting.period);
-    // What all have heard of each other is not repeated any more.
+    // Updates that all nodes have heard are not repeated any more.
     mesh.listen_for(period * 20)?;
     say(&format!(
         "{} processes follow one leader; {} s of quiet begin",
@@ -279,7 +279,7 @@ impl<'a> Mesh<'a> {
         Ok(())
     }
 
-    /// Listens until that is so.
+    /// Listens until the condition holds.
     fn wait(
         &mut self,
         why_not: &'static str,
@@ -357,7 +357,7 @@ impl<'a> Mesh<'a> {
         }
     }
 
-    /// Until all know all and follow one.
+    /// Waits until all nodes know all others and follow one leader.
     fn settle(&mut self) -> Result<(), LiveError> {
         let nodes = self.options.nodes;
         self.wait("not all nodes follow one leader", |mesh| {
@@ -373,7 +373,7 @@ impl<'a> Mesh<'a> {
         leaders.all(|it| it == Some(first)).then_some(first)
     }
 
-    /// Nothing happens, and everything is measured.
+    /// Measures everything while nothing happens.
     fn quiet(&mut self) -> Result<Report, LiveError> {
         for node in self.nodes.values_mut() {
             node.reports.clear();
@@ -433,7 +433,7 @@ impl<'a> Mesh<'a> {
         })
     }
 
-    /// Of each process, the seconds that it has run.
+    /// For each process, the processor time that it has taken, in seconds.
     fn processor_times(&self) -> Result<Vec<f64>, LiveError> {
         let seconds = |node: &Node| {
             let text = read(&node.child, "schedstat")?;
@@ -451,7 +451,7 @@ impl<'a> Mesh<'a> {
         };
         self.dead.insert(id);
         let at = since_1970();
-        // SIGKILL: it says nothing.
+        // SIGKILL: the node says no good-bye.
         let killed = node.child.kill().and_then(|()| node.child.wait());
         killed.map_err(|source| LiveError::Process {
             path: self.options.command.clone(),
@@ -498,7 +498,7 @@ impl Killed {
 impl Drop for Mesh<'_> {
     fn drop(&mut self) {
         for node in self.nodes.values_mut() {
-            // Those that have ended are gone already.
+            // Processes that have ended are gone already.
             let _gone = node.child.kill().and_then(|()| node.child.wait()).is_ok();
         }
         let _gone = fs::remove_dir_all(&self.folder).is_ok();

@@ -1,9 +1,9 @@
 //! E11: what a mesh that elects its leader costs while nothing happens, and how soon it has another
-//! one. Measured with real processes and real time, so it is no part of a usual run.
+//! one. Measured with real processes and real time, so it is not part of a usual run.
 //!
 //! [`live`] runs one process a node over loopback; [`simulated`] draws the curve of traffic against
-//! detection time, and tells what the same frames cost hop by hop; [`judge`] sets both beside what
-//! the thesis and others measured.
+//! detection time, and computes what the same frames cost hop by hop; [`judge`] sets both beside
+//! what the thesis and others measured.
 
 pub mod judge;
 pub mod live;
@@ -49,7 +49,7 @@ impl core::fmt::Display for Setting {
     }
 }
 
-/// What is no setting.
+/// Why a text is not a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "{given:?} is no setting: give PERIOD_MS[:SUSPICION[:LEASE_MS]], as in 2000:1 or 1000:-:9000"
@@ -92,19 +92,19 @@ impl FromStr for Setting {
     }
 }
 
-/// From when on, of a crash of the leader, what took how long, in seconds.
+/// How long each phase took after a crash of the leader, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Takeover {
     /// From the crash until the first node declared it failed, or gave up its lease.
     pub detected: f64,
     /// From there until the first node heard of a new leader.
     pub elected: f64,
-    /// From there until all did.
+    /// From there until all nodes did.
     pub heard: f64,
 }
 
 impl Takeover {
-    /// Until all follow.
+    /// From the crash until all nodes follow the new leader.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.detected + self.elected + self.heard

@@ -16,19 +16,19 @@ use selvedge_seal::overhead;
 /// Where the nodes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// All hear all: a datagram takes one hop.
+    /// All nodes hear each other: a datagram takes one hop.
     Flat,
-    /// In a square grid, where each relays for the others, and all know how many hops away the
+    /// A square grid in which each node relays for the others, and all know how many hops away the
     /// others are.
     Grid,
-    /// The same grid, of which nobody knows anything.
+    /// The same grid, but no node knows the distances.
     Unknown,
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {
-    /// kbit/s that all sent together, sealed, without and with the headers of IP and UDP.
+    /// kbit/s that all nodes together sent, sealed, without the headers of IP and UDP.
     pub payload: f64,
     /// The same with headers.
     pub wire: f64,
@@ -36,7 +36,7 @@ pub struct Simulated {
     pub hops: f64,
     /// How many hops a byte took, in the mean.
     pub mean_hops: f64,
-    /// What came of each crash of the leader.
+    /// The result of each crash of the leader.
     pub takeovers: Vec<Takeover>,
 }
 
@@ -62,7 +62,7 @@ fn size(message: &Message) -> usize {
     let frame = match message {
         Message::Membership(message) => frame_len(from, message),
         Message::Election(message) => frame_len(from, message),
-        // There are none.
+        // No such messages are sent.
         Message::Sections(_) | Message::Estimate(_) => 0,
     };
     frame + overhead(from.id, 1_000) + HEADERS as usize
@@ -138,7 +138,7 @@ fn settled(setting: &Setting, place: Place, side: u32, seed: u64) -> Result<Netw
             tell_distances(&mut mesh, nth)?;
         }
     }
-    // What all have heard of each other is not repeated any more.
+    // Updates that all nodes have heard are not repeated any more.
     mesh.run_for(setting.period * 40);
     drop(mesh.drain_events());
     Ok(mesh)
@@ -165,7 +165,7 @@ fn tell_distances(mesh: &mut Network<Mesh>, node: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Until all know all and follow one.
+/// Waits until all nodes know all others and follow one leader.
 fn wait(mesh: &mut Network<Mesh>, setting: &Setting, nodes: usize) -> Result<(), Fault> {
     const PERIODS: u64 = 2_000;
     let limit = mesh.now() + setting.period * PERIODS;
@@ -179,7 +179,7 @@ fn wait(mesh: &mut Network<Mesh>, setting: &Setting, nodes: usize) -> Result<(),
     settled.then_some(()).ok_or(Fault::NotSettled(PERIODS))
 }
 
-/// Those that have not crashed.
+/// The nodes that have not crashed.
 fn up(mesh: &Network<Mesh>) -> impl Iterator<Item = &Mesh> {
     let up = mesh.machines().filter(|&(node, _)| mesh.is_up(node));
     up.map(|(_, machine)| machine)

@@ -1,4 +1,4 @@
-//! Whether an end is that of any order.
+//! Whether the end of a run is the end of any serial order.
 
 use super::super::scenario::Need;
 
@@ -30,7 +30,7 @@ pub(super) fn explains(routines: &[&[Need]], states: &[u32]) -> bool {
             false
         });
         if left.is_empty() {
-            // What nobody changed is as it was.
+            // A device that no routine changed is as it was.
             let mut all = states.iter().zip(&is_open);
             return all.all(|(&state, &open)| !open || state == 0);
         }
@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether any of all orders leaves the devices so: every one is tried.
+    /// Whether any order leaves the devices so: every order is tried.
     fn tried(routines: &[&[Need]], states: &[u32], order: &mut Vec<usize>) -> bool {
         if order.len() == routines.len() {
             let mut ends = vec![0; states.len()];

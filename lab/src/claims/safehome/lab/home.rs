@@ -21,20 +21,20 @@ const ANSWER: Span = Span::millis(100);
 const PING: Span = Span::secs(1);
 /// A run that is not over by then has failed.
 const PATIENCE: Span = Span::secs(100_000_000);
-/// A routine and what became of it.
+/// A routine and its outcome.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) submitted: Time,
     pub(super) started: Option<Time>,
     pub(super) ended: Option<Time>,
     pub(super) committed: bool,
-    /// When another one first changed what it had changed.
+    /// When another routine first changed what it had changed.
     pub(super) collided: Option<Time>,
     /// Commands that were done.
     pub(super) done: usize,
     /// Devices that were to be restored when it was aborted.
     pub(super) restored: usize,
-    /// A device that it had failed.
+    /// Whether a device that it had has failed.
     pub(super) is_hit: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Thing {
     changed: Vec<usize>,
 }
 
-/// What happens in the home by itself.
+/// What happens in the home at a set time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
     Comes,
@@ -73,7 +73,7 @@ pub(super) struct Home {
     happenings: BinaryHeap<Reverse<(Time, u64, Happening)>>,
     /// The same of answers: they take equally long, so they come in order.
     answers: VecDeque<(Time, u64, Happening)>,
-    /// Happenings so far: what happens at one time happens in order.
+    /// The number of happenings so far: it orders happenings of the same time.
     count: u64,
     told: Vec<Event<u32>>,
     pub(super) order: Vec<usize>,
@@ -285,7 +285,7 @@ impl Home {
         self.command(Command::Submit(routine))
     }
 
-    /// A device does what it is told, if it is up.
+    /// A device carries out its command, if it is up.
     fn change(&mut self, device: u32, state: u32, routine: Option<usize>) -> bool {
         let Some(thing) = self.things.get_mut(device as usize) else {
             return false;
@@ -326,7 +326,7 @@ impl Home {
         self.hear()
     }
 
-    /// What the hub tells.
+    /// Handles an event of the hub.
     fn hear(&mut self) -> Result<(), Fault> {
         let mut told = core::mem::take(&mut self.told);
         for event in told.drain(..) {

@@ -1,4 +1,4 @@
-//! A home in virtual time: what is run in it, and what is kept of that.
+//! A home in virtual time: what is run in it, and which figures are kept.
 
 mod explain;
 mod home;
@@ -64,7 +64,7 @@ pub(super) const GSV: Model = model("GSV", Visibility::GlobalStrict, Scheduler::
 pub(super) const S_GSV: Model = model("S-GSV", Visibility::StrongGlobalStrict, Scheduler::Timeline);
 pub(super) const WV: Model = model("WV", Visibility::Weak, Scheduler::Timeline);
 
-/// What is run.
+/// The load that is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Load {
     Morning,
@@ -78,7 +78,7 @@ pub(super) enum Load {
 pub(super) struct Setting {
     pub(super) load: Load,
     pub(super) model: Model,
-    /// Only so many routines.
+    /// Only so many of its routines.
     pub(super) few: Option<usize>,
     /// Percent of the commands that must succeed.
     pub(super) must: u64,
@@ -95,10 +95,10 @@ pub(super) enum Figure {
     Median,
     P90,
     P95,
-    /// What the commands of the routines take, in the mean: nothing is faster.
+    /// The time that the commands of the routines take, in the mean: the least possible latency.
     MeanWork,
     MedianWork,
-    /// The latency, in times of what the routine's commands take.
+    /// The latency, as a multiple of the time that the routine's commands take.
     Normalized,
     /// How many run, in the mean of all moments at which one starts or ends (section 7.1).
     Parallelism,
@@ -116,7 +116,7 @@ pub(super) enum Figure {
     Aborted,
     /// The share of its commands that an aborted routine had done, in the mean.
     RolledBack,
-    /// The same of those that had a device when it failed, and did not find it so.
+    /// The same for routines that had a device when it failed, and did not find it failed.
     RolledBackHit,
     /// The share of an aborted routine's commands that leave a device to be restored.
     Restored,
@@ -125,7 +125,7 @@ pub(super) enum Figure {
     /// Pairs of routines that are serialized otherwise than submitted, of all pairs. These two are
     /// kept of the parameterized load only.
     Swapped,
-    /// The same of the pairs that share a device.
+    /// The same for pairs that share a device.
     SwappedSharing,
 }
 
@@ -199,7 +199,7 @@ impl Setting {
         let mut home = Home::new(scenario, self, rng)?;
         home.run()?;
         if let Some(scenario) = again {
-            // Devices fail at moments of the run as it is without.
+            // Devices fail at moments of the run as it is without failures.
             let length = home.now.since(Time::ZERO);
             let rng = ChaCha8Rng::seed_from_u64(seed.wrapping_add(1));
             home = Home::new(scenario, self, rng)?;
@@ -213,7 +213,7 @@ impl Setting {
         Ok(sample)
     }
 
-    /// A figure of all trials, in order; those left out that did not have it.
+    /// A figure of all trials, in order; trials without it are left out.
     pub(super) fn figures(&self, figure: Figure, samples: &Samples) -> Vec<f64> {
         let name = self.name();
         let all = samples.of(&name);
@@ -233,7 +233,7 @@ impl Setting {
 }
 
 impl Figure {
-    /// In how many parts of what is told it is kept.
+    /// How many parts make up the unit in which it is shown.
     pub(super) const fn parts(self) -> f64 {
         // Times come first.
         if (self as usize) < Self::Normalized as usize {

@@ -90,8 +90,8 @@ impl Home {
         Sample(figures)
     }
 
-    /// The share of pairs that come otherwise in the order that the hub told than they were
-    /// submitted; and of those that share a device.
+    /// The share of pairs in another order than they were submitted in, by the order that the hub
+    /// reported; and the same for pairs that share a device.
     pub(super) fn swapped(&self) -> [Option<u64>; 2] {
         let mut pairs = [(0, 0); 2];
         for (at, &one) in self.order.iter().enumerate() {
