@@ -21,10 +21,7 @@ type Node = Driver<Celect>;
 /// node.
 fn node(members: u64, protocol: Protocol) -> (Node, ChaCha8Rng) {
     let mut rng = ChaCha8Rng::seed_from_u64(members);
-    let config = Config {
-        protocol,
-        ..Config::new(8, 2)
-    };
+    let config = Config::new(8, 2).with_protocol(protocol);
     let by_hash = Lowest::new(Sha256Sortition, b"");
     let machine = Celect::new(Member::new(0, 0), config, by_hash).expect("sound settings");
     let mut driver = Driver::new(machine);
@@ -158,7 +155,7 @@ fn elections(criterion: &mut Criterion) {
                         renewal: 0,
                         lease: Span::ZERO,
                         gone: false,
-                        told: Arc::clone(&told),
+                        covered: Arc::clone(&told),
                     };
                     let from = leader;
                     step(driver, &mut rng, Input::Message { from, message });

@@ -3,7 +3,7 @@
 use selvedge_core::{Context, Member, Span};
 
 use crate::message::Message;
-use crate::run::{Named, Run};
+use crate::run::{Appointee, Run};
 use crate::{Attribute, Ballot, Celect, Config, Event, Timer};
 
 impl<A: Attribute> Celect<A> {
@@ -44,17 +44,17 @@ impl<A: Attribute> Celect<A> {
         };
         run.last = run.last.next();
         let ballot = run.last;
-        run.named = Some(Named {
+        run.named = Some(Appointee {
             member,
             ballot,
             attempts: 1,
-            heard: member == self.me,
+            leads: member == self.me,
         });
         if member == self.me {
             self.lead(ballot, None, cx);
         } else {
             let life = member.incarnation.0;
-            cx.send(member, Message::Notify { ballot, life });
+            cx.send(member, Message::Appoint { ballot, life });
             cx.arm(Timer::Answer, self.wait());
         }
     }
@@ -80,7 +80,7 @@ impl<A: Attribute> Celect<A> {
     /// A node leads by this ballot.
     pub(crate) fn confirm(&mut self, ballot: Ballot) {
         if let Some(named) = self.run.as_mut().and_then(|run| run.named.as_mut()) {
-            named.heard |= named.ballot == ballot;
+            named.leads |= named.ballot == ballot;
         }
     }
 
@@ -88,17 +88,17 @@ impl<A: Attribute> Celect<A> {
     pub(crate) fn finish(&mut self, cx: &mut Context<'_, Self>) {
         let named = self.run.as_ref().and_then(|run| {
             let is_done = run.answers() >= run.needed();
-            run.named.filter(|named| is_done && named.heard)
+            run.named.filter(|named| is_done && named.leads)
         });
         let Some(named) = named else {
             return;
         };
         if let Some(run) = self.run.take() {
             cx.disarm(Timer::Answer);
-            let Named { member, ballot, .. } = named;
+            let Appointee { member, ballot, .. } = named;
             let (c, miss) = run.tolerates;
             // What was forgotten meanwhile was of another leader, or is too old.
-            let miss = miss.filter(|_| self.knows_churn());
+            let miss = miss.filter(|_| self.has_bound());
             cx.event(Event::Concluded { ballot, c, miss });
             let answers = u16::try_from(run.answered.len()).unwrap_or(u16::MAX);
             let missing = answers.saturating_sub(run.agreed);
@@ -114,7 +114,7 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// Answers are overdue, or the node that we appointed is.
-    pub(crate) fn overdue(&mut self, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_overdue(&mut self, cx: &mut Context<'_, Self>) {
         // The answers that are there may be enough by now.
         self.rest_on_latest();
         self.evaluate(cx);
@@ -139,7 +139,7 @@ impl<A: Attribute> Celect<A> {
         if named.attempts < self.config.attempts || self.rules.retries_the_dead() {
             named.attempts = named.attempts.saturating_add(1).min(self.config.attempts);
             let life = member.incarnation.0;
-            cx.send(member, Message::Notify { ballot, life });
+            cx.send(member, Message::Appoint { ballot, life });
             return;
         }
         self.pass_over(member, cx);
@@ -215,7 +215,7 @@ impl<A: Attribute> Celect<A> {
     pub(crate) fn drop_from_run(&mut self, cx: &mut Context<'_, Self>) {
         let named = self.run.as_ref().and_then(|run| run.named);
         if let Some(named) = named
-            && !named.heard
+            && !named.leads
             && self.peers.is_over(named.member)
             && !self.rules.retries_the_dead()
         {

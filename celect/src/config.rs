@@ -1,8 +1,15 @@
 //! The settings, with their units, ranges and sources.
 
+#[cfg(feature = "estimate")]
+mod estimation;
+
+use selvedge_core::settings::{self, OutOfRange, Setting};
 use selvedge_core::wire::Room;
 use selvedge_core::{Ratio, Span};
 use thiserror::Error;
+
+#[cfg(feature = "estimate")]
+pub use self::estimation::Estimation;
 
 /// How an election is run. Nodes answer initiators of every protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -37,8 +44,16 @@ impl Protocol {
 /// The settings of one node. Checked once, by [`Celect::new`](crate::Celect::new).
 ///
 /// Nodes may differ in all of them; each run rests on its initiator's `c` and `f`.
+///
+/// ```
+/// use selvedge_celect::{Config, Protocol};
+///
+/// let config = Config::new(4, 1).with_protocol(Protocol::Lean).with_attempts(5);
+/// assert!(config.check().is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Config {
     /// Which protocol an election of this node runs. Default [`Protocol::Base`].
     pub protocol: Protocol,
@@ -107,7 +122,9 @@ pub struct Config {
     /// list. A sample counts no more nodes, either. Default 4,096.
     pub peer_limit: u32,
     /// Whether elections take c from what is measured. With `None`, the default, they take
-    /// [`c`](Self::c). Else they take `c` only while nothing newer is known.
+    /// [`c`](Self::c). Else they take `c` only while nothing newer is known. Exists with the feature
+    /// `estimate`.
+    #[cfg(feature = "estimate")]
     pub estimation: Option<Estimation>,
 }
 
@@ -128,105 +145,11 @@ pub enum Source {
     Feedback,
 }
 
-/// How c is measured and used. Nodes may differ in all these settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Estimation {
-    /// What the estimate comes from. Default [`Source::Sampling`].
-    pub source: Source,
-    /// How many of the known nodes are asked for their lists: from 1. Default 50.
-    pub sample: u16,
-    /// How many of them are asked at a time: from 1. So many lists are in memory. Default 4.
-    pub at_once: u8,
-    /// How long a leader waits between samples: above zero. Default 60 s. Its first sample begins a
-    /// [`Config::timeout`] after it was elected.
-    pub period: Span,
-    /// How many runs are reported before they give an estimate: 1 to 256. Default 20. The step that
-    /// takes the last report costs as [`largest_churn`](crate::estimate::Misses::largest_churn)
-    /// says, with the misses of all reports added up: its time grows with the square of both the
-    /// pool and the answers. A node that reports is believed, so keep the pool small in a large
-    /// mesh.
-    pub pool: u16,
-    /// How often the real c may exceed the bound: above 0, from 1 in 1,000,000 to 1 in 2. Default 1
-    /// in 100.
-    pub miss: Ratio,
-    /// What is added to the bound, in lists: from 0, for what changes between a sample and an
-    /// election. Default 1.
-    pub margin: u16,
-    /// The least c to elect with: from 0. Default 1. A node that knows no other node takes no more
-    /// than [`Config::c`], so that a host can let it elect itself.
-    pub floor: u16,
-    /// The largest c to elect with, from `floor`. c is also kept to N - 1 - f, with as many nodes
-    /// as are known. Default 65,535. An election with a c that was cut short is told of without a
-    /// confidence.
-    pub ceiling: u16,
-    /// How many of the latest bounds count: the largest of them is used. From 1. Default 3. So c
-    /// rises at once and falls slowly.
-    pub window: u8,
-    /// How long a measured c serves, by a node's own clock, before the node falls back on
-    /// [`Config::c`]: above zero. Should be several times `period`, because what is told may be
-    /// lost. Default 5 min.
-    pub valid: Span,
-}
-
-impl Default for Estimation {
-    fn default() -> Self {
-        Self {
-            source: Source::Sampling,
-            sample: 50,
-            at_once: 4,
-            period: Span::secs(60),
-            pool: 20,
-            miss: Ratio::new(1, 100),
-            margin: 1,
-            floor: 1,
-            ceiling: u16::MAX,
-            window: 3,
-            valid: Span::secs(300),
-        }
-    }
-}
-
-impl Estimation {
-    const fn check(&self) -> Result<(), ConfigError> {
-        let ranges = [
-            ("sample", self.sample as u64, 1, u16::MAX as u64),
-            ("at_once", self.at_once as u64, 1, u8::MAX as u64),
-            ("period", self.period.0, 1, u64::MAX),
-            ("pool", self.pool as u64, 1, 256),
-            (
-                "ceiling",
-                self.ceiling as u64,
-                self.floor as u64,
-                u16::MAX as u64,
-            ),
-            ("window", self.window as u64, 1, u8::MAX as u64),
-            ("valid", self.valid.0, 1, u64::MAX),
-        ];
-        let mut rest: &[(&'static str, u64, u64, u64)] = &ranges;
-        while let [(name, value, low, high), more @ ..] = rest {
-            if *value < *low || *value > *high {
-                return Err(ConfigError::Range {
-                    name,
-                    value: *value,
-                    low: *low,
-                    high: *high,
-                });
-            }
-            rest = more;
-        }
-        if is_miss(self.miss) {
-            Ok(())
-        } else {
-            Err(ConfigError::Miss(self.miss))
-        }
-    }
-}
-
 /// Shares are sent in parts of it.
 pub(crate) const MILLION: u32 = 1_000_000;
 
 /// A share in parts per million, rounded up.
+#[cfg(feature = "estimate")]
 pub(crate) const fn millionths(share: Ratio) -> u32 {
     let (often, of) = (share.numerator as u64, share.denominator as u64);
     if of == 0 {
@@ -246,11 +169,6 @@ pub(crate) const FRAME_MIN: u16 = 127;
 
 impl Config {
     /// The defaults, where a live node is missing from at most `c` lists and `f` may be dead.
-    ///
-    /// ```
-    /// let config = selvedge_celect::Config::new(4, 1);
-    /// assert!(config.check().is_ok());
-    /// ```
     #[must_use]
     pub const fn new(c: u16, f: u16) -> Self {
         Self {
@@ -271,51 +189,78 @@ impl Config {
             exclude_limit: 16,
             frame_budget: 1_400,
             peer_limit: 4_096,
+            #[cfg(feature = "estimate")]
             estimation: None,
         }
+    }
+
+    selvedge_core::with_settings! {
+        with_protocol protocol: Protocol,
+        with_c c: u16,
+        with_f f: u16,
+        with_x x: u8,
+        with_y y: u8,
+        with_timeout timeout: Span,
+        with_attempts attempts: u8,
+        with_retries retries: u8,
+        with_resend resend: Span,
+        with_patience patience: Span,
+        with_reelect reelect: bool,
+        with_spread spread: Span,
+        with_lease lease: Option<Span>,
+        with_drift drift: u32,
+        with_exclude_limit exclude_limit: u8,
+        with_frame_budget frame_budget: u16,
+        with_peer_limit peer_limit: u32,
+    }
+
+    #[cfg(feature = "estimate")]
+    selvedge_core::with_settings! {
+        with_estimation estimation: Option<Estimation>,
     }
 
     /// Whether these settings can work.
     ///
     /// # Errors
-    /// The first field that is out of its range.
+    /// The first field that is out of its range, or that another field rules out.
     pub const fn check(&self) -> Result<(), ConfigError> {
-        if self.x == 0 {
-            return Err(ConfigError::X);
+        let lease = match self.lease {
+            Some(lease) => lease,
+            None => LEASE_MIN,
+        };
+        let ranges = [
+            Setting::number("x", self.x as u64, 1, u8::MAX as u64),
+            Setting::time("timeout", self.timeout, Span(1), Span(u64::MAX)),
+            Setting::number("attempts", self.attempts as u64, 1, u8::MAX as u64),
+            Setting::time("resend", self.resend, Span(1), Span(u64::MAX)),
+            Setting::time("lease", lease, LEASE_MIN, Span(u64::MAX)),
+            Setting::number("drift", self.drift as u64, 0, DRIFT_MAX).counts("ppm"),
+            Setting::number(
+                "exclude_limit",
+                self.exclude_limit as u64,
+                1,
+                u8::MAX as u64,
+            ),
+            Setting::number(
+                "frame_budget",
+                self.frame_budget as u64,
+                FRAME_MIN as u64,
+                u16::MAX as u64,
+            )
+            .counts("bytes"),
+            Setting::number("peer_limit", self.peer_limit as u64, 1, u32::MAX as u64),
+        ];
+        if let Err(outside) = settings::check(&ranges) {
+            return Err(ConfigError::Range(outside));
         }
-        if self.timeout.0 == 0 {
-            return Err(ConfigError::Timeout);
+        if self.lease.is_some() && self.retries == 0 {
+            return Err(ConfigError::LeaseWithoutRetries);
         }
-        if self.attempts == 0 {
-            return Err(ConfigError::Attempts);
+        #[cfg(feature = "estimate")]
+        if let Some(estimation) = &self.estimation {
+            return estimation.check();
         }
-        if self.resend.0 == 0 {
-            return Err(ConfigError::Resend);
-        }
-        if let Some(lease) = self.lease {
-            if self.retries == 0 {
-                return Err(ConfigError::LeaseWithoutRetries);
-            }
-            if lease.0 < LEASE_MIN {
-                return Err(ConfigError::Lease(lease));
-            }
-        }
-        if self.drift > DRIFT_MAX {
-            return Err(ConfigError::Drift(self.drift));
-        }
-        if self.exclude_limit == 0 {
-            return Err(ConfigError::ExcludeLimit);
-        }
-        if self.frame_budget < FRAME_MIN {
-            return Err(ConfigError::FrameBudget(self.frame_budget));
-        }
-        if self.peer_limit == 0 {
-            return Err(ConfigError::PeerLimit);
-        }
-        match &self.estimation {
-            Some(estimation) => estimation.check(),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// The bytes that the lists in a message may take, where the message is `fixed` bytes long
@@ -325,58 +270,24 @@ impl Config {
     }
 }
 
-/// The shortest lease, in microseconds: a third of it is the time between renewals.
-const LEASE_MIN: u64 = 3_000;
+/// The shortest lease: a third of it is the time between renewals.
+const LEASE_MIN: Span = Span::millis(3);
 
 /// The largest drift, which leaves a third of any lease.
-const DRIFT_MAX: u32 = 666_666;
+const DRIFT_MAX: u64 = 666_666;
 
 /// Which setting cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum ConfigError {
-    /// No node could be named.
-    #[error("x is 0: give how many candidates a node names, from 1")]
-    X,
-    /// No node could answer in time.
-    #[error("timeout is 0: give a time longer than the usual round trip")]
-    Timeout,
-    /// No node could be appointed.
-    #[error("attempts is 0: give at least 1")]
-    Attempts,
-    /// LEADER would be sent again at once.
-    #[error("resend is 0: give a time longer than the usual round trip")]
-    Resend,
+    /// A setting is outside its range.
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
     /// No node would acknowledge a renewal.
     #[error("a lease needs acknowledgements: set retries above 0, or lease to None")]
     LeaseWithoutRetries,
-    /// It would be over at once.
-    #[error("the lease is {0:?}: give at least 3 ms, and several round trips")]
-    Lease(Span),
-    /// Too little of a lease would be left.
-    #[error("drift is {0} parts per million: give at most {DRIFT_MAX}")]
-    Drift(u32),
-    /// No node could be passed over.
-    #[error("exclude_limit is 0: give at least 1")]
-    ExcludeLimit,
-    /// The longest fixed part of a message would not fit.
-    #[error("frame_budget is {0} bytes: give at least {FRAME_MIN}")]
-    FrameBudget(u16),
-    /// No node could be remembered.
-    #[error("peer_limit is 0: give at least the number of nodes")]
-    PeerLimit,
-    /// A number of the estimation is outside its range.
-    #[error("estimation's {name} is {value}: set it to at least {low} and at most {high}")]
-    Range {
-        /// Which setting.
-        name: &'static str,
-        /// What was asked; times in microseconds.
-        value: u64,
-        /// The least that works.
-        low: u64,
-        /// The most that works.
-        high: u64,
-    },
     /// A bound cannot miss so often.
+    #[cfg(feature = "estimate")]
     #[error("estimation's miss is {0:?}: set it to at least 1 in 1,000,000 and at most 1 in 2")]
     Miss(Ratio),
 }

@@ -3,6 +3,7 @@
 /// Counts since the node began; nothing depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Counters {
     /// How often a live member found no place on the list, because
     /// [`Config::peer_limit`](crate::Config::peer_limit) others were there. No event says so.

@@ -3,6 +3,7 @@
 use selvedge_core::{Delta, Member, NodeId, Ratio};
 use thiserror::Error;
 
+#[cfg(feature = "estimate")]
 use crate::estimate::{Estimate, TooFew};
 use crate::{Ballot, ConfigError};
 
@@ -11,8 +12,9 @@ use crate::{Ballot, ConfigError};
 pub enum Command {
     /// Run an election. [`Event::Elected`] follows, on all nodes.
     Elect,
-    /// Asks for lists to find out what c is, whether or not this node leads. [`Event::Measured`] or
-    /// [`Event::Unmeasured`] follows; where this node leads all nodes are told.
+    /// Asks for lists to find out what c is, whether or not this node leads. `Event::Measured` or
+    /// `Event::Unmeasured` follows; where this node leads all nodes are told. Refused without the
+    /// feature `estimate`.
     Measure,
     /// Sets another [`Config::c`](crate::Config::c) and [`Config::f`](crate::Config::f), at once: a
     /// run that waits for answers ends by them, and [`Event::Concluded`] says what it rested on. An
@@ -28,6 +30,7 @@ pub enum Command {
 /// What the application is told. Events of elections name a ballot, which fences what is done on
 /// its account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Event {
     /// This node runs an election; its rounds have larger ballots than this.
     Electing(Ballot),
@@ -97,13 +100,15 @@ pub enum Event {
         c: u16,
         /// How often the real c is larger, where c was measured. `None` where c is that of
         /// [`Config::c`](crate::Config::c), where it was cut short by
-        /// [`Estimation::ceiling`](crate::Estimation::ceiling) or by the number of nodes, and where
+        /// `Estimation::ceiling` or by the number of nodes, and where
         /// what was known has been forgotten since.
         miss: Option<Ratio>,
     },
     /// This node asked for lists, and the lists say this.
+    #[cfg(feature = "estimate")]
     Measured(Estimate),
     /// This node asked for lists, and the lists say nothing.
+    #[cfg(feature = "estimate")]
     Unmeasured(NotMeasured),
     /// What this node's elections rest on from now on. Not told when what was measured is cut
     /// because fewer nodes are listed: [`Celect::tolerates`](crate::Celect::tolerates) says that.
@@ -116,7 +121,9 @@ pub enum Event {
 }
 
 /// Why a sample gave no estimate.
+#[cfg(feature = "estimate")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum NotMeasured {
     /// Too few nodes answered.
     #[error(transparent)]
@@ -139,7 +146,7 @@ pub enum Timer {
     /// The delay before a re-election is over.
     Start,
     /// Acknowledgements of LEADER are overdue.
-    Tell,
+    Resend,
     /// The time to renew this node's lease.
     Renew,
     /// The lease of the leader that this node follows ran out.
@@ -157,6 +164,7 @@ pub enum Timer {
 
 /// Why an input was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Reject {
     /// One run at a time.
     #[error("this node runs an election already: wait for Elected")]
@@ -194,6 +202,7 @@ pub enum Reject {
 
 /// What no sound peer sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Misbehaviour {
     /// The peer has this node's id.
     #[error("it uses the id of this node, {0}: give each node an id of its own")]

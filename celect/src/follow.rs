@@ -4,13 +4,13 @@
 use selvedge_core::{Context, Member, Span, serial_newer};
 
 use crate::attribute::key;
-use crate::machine::Leadership;
+use crate::leadership::Leadership;
 use crate::message::Message;
-use crate::{Attribute, Ballot, Celect, Event, Source, Timer};
+use crate::{Attribute, Ballot, Celect, Event, Timer};
 
 impl<A: Attribute> Celect<A> {
     /// Another node runs an election.
-    pub(crate) fn queried(
+    pub(crate) fn on_query(
         &mut self,
         from: Member,
         ballot: Ballot,
@@ -27,7 +27,7 @@ impl<A: Attribute> Celect<A> {
         if let Some(leader) = later
             && !is_of_this_run
         {
-            self.say(from, leader, cx);
+            self.send_leader(from, leader, cx);
             return;
         }
         self.epoch = self.epoch.max(ballot.epoch);
@@ -72,7 +72,7 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// We are appointed.
-    pub(crate) fn appointed(
+    pub(crate) fn on_appoint(
         &mut self,
         from: Member,
         ballot: Ballot,
@@ -86,7 +86,7 @@ impl<A: Attribute> Celect<A> {
         self.epoch = self.epoch.max(ballot.epoch);
         match self.leader {
             Some(leader) if leader.ballot >= ballot && !self.rules.last_wins() => {
-                self.say(from, leader, cx);
+                self.send_leader(from, leader, cx);
             }
             Some(_) | None => self.lead(ballot, Some(from), cx),
         }
@@ -103,23 +103,20 @@ impl<A: Attribute> Celect<A> {
         };
         let led = self.leads().is_some();
         self.adopt(leader, cx);
-        let is_told = self.tell_all(leader, by, cx);
+        let is_sent = self.announce(leader, by, cx);
         cx.disarm(Timer::Lease);
-        self.begin_lease(is_told, cx);
+        self.begin_lease(is_sent, cx);
         // A node that leads on goes on measuring as it did.
-        if let Some(estimation) = self.config.estimation
-            && estimation.source == Source::Sampling
-            && !led
-        {
-            cx.arm(Timer::Measure, self.config.timeout);
+        if !led {
+            self.begin_to_measure(cx);
         }
     }
 
-    pub(crate) fn leader_heard(
+    pub(crate) fn on_leader(
         &mut self,
         from: Member,
         (heard, gone): (Leadership, bool),
-        told: &[Member],
+        covered: &[Member],
         cx: &mut Context<'_, Self>,
     ) {
         let Leadership {
@@ -140,9 +137,9 @@ impl<A: Attribute> Celect<A> {
             self.adopt(Leadership { renewal, ..heard }, cx);
             is_new = true;
             if gone {
-                self.tell_no_longer(cx);
+                self.end_announcement(cx);
             } else {
-                self.pass_on(heard, from, told, cx);
+                self.pass_on(heard, from, covered, cx);
             }
             self.renewed(cx);
         } else if let Some(known) = self.leader
@@ -162,7 +159,7 @@ impl<A: Attribute> Celect<A> {
                         ballot,
                     });
                 }
-                self.pass_on(heard, from, told, cx);
+                self.pass_on(heard, from, covered, cx);
                 self.renewed(cx);
             }
         } else if let Some(known) = self.leader
@@ -170,24 +167,24 @@ impl<A: Attribute> Celect<A> {
             && self.config.retries > 0
         {
             // The sender has missed a later ballot.
-            self.say(from, known, cx);
+            self.send_leader(from, known, cx);
             return;
         }
         // A node that acknowledges follows.
         let is_given_up = |it: Leadership| it.ballot == ballot && it.lost;
         if !gone && !self.leader.is_some_and(is_given_up) {
-            self.acknowledge(from, ballot, renewal, cx);
+            self.send_leader_ack(from, ballot, renewal, cx);
         }
         self.finish(cx);
         if is_new && gone {
             self.lose(cx);
         } else if is_new {
-            self.doubt(from, cx);
+            self.recheck_failed(from, cx);
         }
     }
 
     /// A leader that failed before we heard of it will not be declared failed again.
-    fn doubt(&mut self, from: Member, cx: &mut Context<'_, Self>) {
+    fn recheck_failed(&mut self, from: Member, cx: &mut Context<'_, Self>) {
         let Some(leader) = self.leader else {
             return;
         };

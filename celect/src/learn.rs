@@ -89,9 +89,9 @@ impl<A: Attribute> Celect<A> {
             });
         }
         if was_listed {
-            self.tell_longer(member, cx);
+            self.prolong_announcement(member, cx);
         } else {
-            self.tell_newcomer(member, cx);
+            self.announce_to_newcomer(member, cx);
         }
     }
 
@@ -104,7 +104,7 @@ impl<A: Attribute> Celect<A> {
         {
             self.lose(cx);
         }
-        self.stop_telling(member.id, cx);
+        self.drop_from_announcement(member.id, cx);
         self.drop_from_run(cx);
         if let Some(awaited) = self.awaited
             && self.peers.is_gone(awaited.initiator)
@@ -119,7 +119,7 @@ impl<A: Attribute> Celect<A> {
     fn give_place(&mut self, cx: &mut Context<'_, Self>) {
         while let Some(member) = self.peers.next_in_turn() {
             self.remember(member, Standing::Listed);
-            self.tell_newcomer(member, cx);
+            self.announce_to_newcomer(member, cx);
         }
     }
 }

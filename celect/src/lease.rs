@@ -39,7 +39,7 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, Incarnation, Member, NodeId, Span, Time, Untracked};
 use smallvec::SmallVec;
 
-use crate::machine::Leadership;
+use crate::leadership::Leadership;
 use crate::{Attribute, Ballot, Celect, Event, Timer};
 
 /// How many renewals may be on their way, including the one that enough nodes have acknowledged.
@@ -63,7 +63,7 @@ pub(crate) struct Lease {
 struct Sent {
     renewal: u32,
     /// Whether any node was told of it.
-    is_told: bool,
+    is_sent: bool,
     /// How many nodes have acknowledged it, or a later renewal.
     heard: usize,
     over: Untracked<Time>,
@@ -128,7 +128,7 @@ impl Lease {
     /// Finds the latest renewal, up to `last`, that c nodes have acknowledged, or one node if any
     /// was told. It takes the place of the renewals before it: their expiries are disarmed.
     fn settle<A: Attribute>(&mut self, last: usize, c: usize, cx: &mut Context<'_, Celect<A>>) {
-        let is_enough = |it: &Sent| it.heard >= c.max(it.is_told.into());
+        let is_enough = |it: &Sent| it.heard >= c.max(it.is_sent.into());
         let sent = self.sent.iter().take(last.saturating_add(1));
         if let Some(at) = sent.clone().rposition(is_enough) {
             *self.until = self.sent.get(at).map(|it| *it.over);
@@ -179,7 +179,7 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// We lead by a new ballot, and say so now.
-    pub(crate) fn begin_lease(&mut self, is_told: bool, cx: &mut Context<'_, Self>) {
+    pub(crate) fn begin_lease(&mut self, is_sent: bool, cx: &mut Context<'_, Self>) {
         let before = self.lease.take().unwrap_or_default();
         before.disarm(cx);
         if self.config.lease.is_none() {
@@ -190,13 +190,13 @@ impl<A: Attribute> Celect<A> {
             until: before.until,
             ..Lease::default()
         });
-        self.send_renewal(0, is_told, cx);
+        self.send_renewal(0, is_sent, cx);
         // A node that knows no other node needs no acknowledgement.
         self.settle_lease(usize::MAX, cx);
     }
 
     /// Takes note of the renewal that is sent now.
-    fn send_renewal(&mut self, renewal: u32, is_told: bool, cx: &mut Context<'_, Self>) {
+    fn send_renewal(&mut self, renewal: u32, is_sent: bool, cx: &mut Context<'_, Self>) {
         let Some(span) = self.config.lease else {
             return;
         };
@@ -204,7 +204,7 @@ impl<A: Attribute> Celect<A> {
         if let Some(lease) = &mut self.lease {
             let sent = Sent {
                 renewal,
-                is_told,
+                is_sent,
                 heard: 0,
                 over: Untracked(cx.now() + term),
             };
@@ -221,7 +221,7 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// A node has heard this renewal of ours.
-    pub(crate) fn renewal_heard(
+    pub(crate) fn on_renewal_ack(
         &mut self,
         from: Member,
         ballot: Ballot,
@@ -246,7 +246,7 @@ impl<A: Attribute> Celect<A> {
 
     /// We lead, and a third of the lease has passed since the last renewal. Followers hear it, also
     /// those that our list lacks.
-    pub(crate) fn renew(&mut self, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_renew(&mut self, cx: &mut Context<'_, Self>) {
         if self.leads().is_none() || self.lease.is_none() {
             return;
         }
@@ -270,8 +270,8 @@ impl<A: Attribute> Celect<A> {
         let listed = self.peers.by_rank().len() - 1;
         let room = (self.config.peer_limit as usize + 1).saturating_sub(listed);
         let unlisted: Vec<Member> = unlisted.take(room).collect();
-        let is_told = self.tell_all(leader, unlisted, cx);
-        self.send_renewal(leader.renewal, is_told, cx);
+        let is_sent = self.announce(leader, unlisted, cx);
+        self.send_renewal(leader.renewal, is_sent, cx);
     }
 
     /// The leader that we follow spoke: its lease begins again.
@@ -284,7 +284,7 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// The leader that we follow was not heard for a lease.
-    pub(crate) fn lease_over(&mut self, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_lease_over(&mut self, cx: &mut Context<'_, Self>) {
         let follows = |it: &&mut Leadership| !it.lost && it.member != self.me;
         let Some(leader) = self.leader.as_mut().filter(follows) else {
             return;
@@ -302,7 +302,7 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// A renewal of ours is over, and not enough nodes have acknowledged a later one.
-    pub(crate) fn expired(&mut self, slot: u8, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_expiry(&mut self, slot: u8, cx: &mut Context<'_, Self>) {
         let is_it = |it: &Sent| it.timer() == Timer::Expiry(slot);
         let lease = self.lease.as_ref();
         if lease.is_some_and(|it| it.sent.iter().any(is_it)) {
@@ -321,7 +321,7 @@ impl<A: Attribute> Celect<A> {
         self.forget_leader(cx);
         self.stop_leading(cx);
         // A node that heard only now that we lead would follow us for a lease.
-        self.tell_no_longer(cx);
+        self.end_announcement(cx);
         cx.event(Event::Ended(ballot));
         // The nodes that could elect another leader may have forgotten us.
         if self.config.reelect {
@@ -348,7 +348,7 @@ mod tests {
     fn sent(renewal: u32) -> Sent {
         Sent {
             renewal,
-            is_told: true,
+            is_sent: true,
             heard: 0,
             over: Untracked(Time::ZERO),
         }

@@ -144,6 +144,8 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod announce;
+mod answer;
 mod appoint;
 mod attribute;
 mod ballot;
@@ -151,27 +153,40 @@ mod ballot;
 pub mod check;
 mod config;
 mod counters;
+#[cfg(feature = "estimate")]
 pub mod estimate;
 mod event;
 mod follow;
+mod leadership;
 mod learn;
 mod lease;
+mod lists;
 mod machine;
+#[cfg(feature = "estimate")]
+mod measure;
 mod message;
 mod peers;
 mod pool;
 mod published;
+mod query;
+mod response;
 mod run;
-mod sampling;
-mod tell;
-mod tolerance;
+mod state;
+#[cfg(not(feature = "estimate"))]
+mod unmeasured;
+#[cfg(not(feature = "estimate"))]
+use unmeasured as measure;
 
 pub use attribute::{Attribute, Lowest};
 pub use ballot::Ballot;
-pub use config::{Config, ConfigError, Estimation, Protocol, Source};
+#[cfg(feature = "estimate")]
+pub use config::Estimation;
+pub use config::{Config, ConfigError, Protocol, Source};
 pub use counters::Counters;
-pub use event::{Command, Event, Misbehaviour, NotMeasured, Reject, Timer};
-pub use machine::Celect;
+#[cfg(feature = "estimate")]
+pub use event::NotMeasured;
+pub use event::{Command, Event, Misbehaviour, Reject, Timer};
 pub use message::{KIND, Members, Message};
 #[cfg(feature = "check")]
 pub use published::Published;
+pub use state::Celect;

@@ -62,14 +62,14 @@ pub enum Message {
         known: Members,
     },
     /// The receiver leads (NOTIFYLEADER). Answered by [`Message::Leader`].
-    Notify {
+    Appoint {
         /// By this ballot.
         ballot: Ballot,
         /// The incarnation of the receiver that is meant: a message reaches a node in whichever
         /// life the node is.
         life: u32,
     },
-    /// Says which node leads. Answered by [`Message::Heard`].
+    /// Says which node leads. Answered by [`Message::LeaderAck`].
     Leader {
         /// By this ballot.
         ballot: Ballot,
@@ -82,13 +82,13 @@ pub enum Message {
         lease: Span,
         /// Whether the leader led, and the sender believes that it is gone.
         gone: bool,
-        /// The other nodes that this is sent to, in order and as far as they fit: they need not be
-        /// told again. Shared by all copies of the message.
+        /// The nodes that LEADER is sent to, in order and as far as they fit: the receiver does not
+        /// send it to them again. Shared by all copies of the message.
         #[cfg_attr(feature = "serde", serde(with = "selvedge_core::wire::items"))]
-        told: Arc<[Member]>,
+        covered: Arc<[Member]>,
     },
-    /// The sender has heard who leads.
-    Heard {
+    /// The sender has heard which node leads.
+    LeaderAck {
         /// By which ballot.
         ballot: Ballot,
         /// Of which renewal.
@@ -161,13 +161,13 @@ impl Message {
                     + members_len(unhealthy)
                     + members_len(known)
             }
-            Self::Notify { ballot, life } => ballot.encoded_len() + varint_len((*life).into()),
+            Self::Appoint { ballot, life } => ballot.encoded_len() + varint_len((*life).into()),
             Self::Leader {
                 ballot,
                 leader,
                 renewal,
                 lease,
-                told,
+                covered,
                 ..
             } => {
                 ballot.encoded_len()
@@ -175,9 +175,11 @@ impl Message {
                     + varint_len((*renewal).into())
                     + varint_len(lease.0)
                     + 1
-                    + members_len(told)
+                    + members_len(covered)
             }
-            Self::Heard { ballot, renewal } => ballot.encoded_len() + varint_len((*renewal).into()),
+            Self::LeaderAck { ballot, renewal } => {
+                ballot.encoded_len() + varint_len((*renewal).into())
+            }
             Self::SampleQuery { run, from } => varint_len((*run).into()) + varint_len(from.0),
             Self::SampleResponse {
                 run,

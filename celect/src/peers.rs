@@ -81,7 +81,7 @@ pub(crate) struct Peers {
     /// The owner's place in `by_rank`.
     owner_at: usize,
     /// The nodes on the list that were suspected: most often suspected first.
-    doubted: Vec<(Reverse<u16>, Member)>,
+    suspected: Vec<(Reverse<u16>, Member)>,
 }
 
 impl Peers {
@@ -93,7 +93,7 @@ impl Peers {
             owner,
             by_rank: vec![owner],
             owner_at: 0,
-            doubted: Vec::new(),
+            suspected: Vec::new(),
         }
     }
 
@@ -187,7 +187,7 @@ impl Peers {
                     self.by_rank.remove(at);
                     self.owner_at -= usize::from(at < self.owner_at);
                 }
-                self.doubt(former, before.suspicions, 0);
+                self.place_suspected(former, before.suspicions, 0);
             }
             Some(_) => self.unlisted.retain(|&id| id != member.id),
             None => {}
@@ -197,7 +197,7 @@ impl Peers {
                 self.by_rank.insert(at, member);
                 self.owner_at += usize::from(at <= self.owner_at);
             }
-            self.doubt(member, 0, peer.suspicions);
+            self.place_suspected(member, 0, peer.suspicions);
         } else {
             self.unlisted.push_back(member.id);
         }
@@ -213,21 +213,21 @@ impl Peers {
             let after = before.saturating_add(1);
             peer.suspicions = after;
             if peer.standing == Standing::Listed {
-                self.doubt(member, before, after);
+                self.place_suspected(member, before, after);
             }
         }
     }
 
     /// Moves a member of the list to where that number of suspicions belongs.
-    fn doubt(&mut self, member: Member, before: u16, after: u16) {
-        if let Ok(at) = self.doubted.binary_search(&(Reverse(before), member)) {
-            self.doubted.remove(at);
+    fn place_suspected(&mut self, member: Member, before: u16, after: u16) {
+        if let Ok(at) = self.suspected.binary_search(&(Reverse(before), member)) {
+            self.suspected.remove(at);
         }
         let place = (Reverse(after), member);
         if after > 0
-            && let Err(at) = self.doubted.binary_search(&place)
+            && let Err(at) = self.suspected.binary_search(&place)
         {
-            self.doubted.insert(at, place);
+            self.suspected.insert(at, place);
         }
     }
 
@@ -250,8 +250,8 @@ impl Peers {
     }
 
     /// The nodes on the list that were suspected: most often suspected first, then by id.
-    pub(crate) fn doubted(&self) -> impl Iterator<Item = Member> + '_ {
-        self.doubted.iter().map(|&(_, member)| member)
+    pub(crate) fn suspected(&self) -> impl Iterator<Item = Member> + '_ {
+        self.suspected.iter().map(|&(_, member)| member)
     }
 
     /// The nodes on the list, by id.
@@ -325,7 +325,7 @@ impl Peers {
         self.unlisted.clear();
         self.by_rank.clear();
         self.owner_at = 0;
-        self.doubted.clear();
+        self.suspected.clear();
     }
 }
 
@@ -397,10 +397,10 @@ mod tests {
                 by_rank.sort_by_key(|&it| key(&by_hash, it));
                 prop_assert_eq!(peers.by_rank(), by_rank);
                 prop_assert_eq!(peers.by_rank().get(peers.owner_at()), Some(&owner));
-                let mut doubted: Vec<Member> = peers.iter().collect();
-                doubted.retain(|&it| peers.suspicions(it) > 0);
-                doubted.sort_by_key(|&it| (Reverse(peers.suspicions(it)), it));
-                prop_assert!(peers.doubted().eq(doubted));
+                let mut suspected: Vec<Member> = peers.iter().collect();
+                suspected.retain(|&it| peers.suspicions(it) > 0);
+                suspected.sort_by_key(|&it| (Reverse(peers.suspicions(it)), it));
+                prop_assert!(peers.suspected().eq(suspected));
                 for (at, &member) in peers.by_rank().iter().enumerate() {
                     prop_assert_eq!(peers.place(member, &by_hash), Ok(at));
                 }

@@ -34,10 +34,7 @@ struct Lone<H> {
 
 impl<H: Host<Celect>> Lone<H> {
     fn new(members: u64, protocol: Protocol) -> Self {
-        let config = Config {
-            protocol,
-            ..Config::new(8, 2)
-        };
+        let config = Config::new(8, 2).with_protocol(protocol);
         let machine = Celect::new(member(0), config, Lowest::new(Sha256Sortition, b"")).unwrap();
         let mut lone = Self {
             host: H::new(machine),
@@ -117,7 +114,7 @@ impl<H: Host<Celect>> Lone<H> {
                 last.clone_from(&self.sent);
             }
         }
-        let [(leader, Message::Notify { ballot, .. })] = last[..] else {
+        let [(leader, Message::Appoint { ballot, .. })] = last[..] else {
             return [answers, u64::MAX, u64::MAX];
         };
         assert_eq!(leader, by_rank[0]);
@@ -130,25 +127,25 @@ impl<H: Host<Celect>> Lone<H> {
             renewal: 0,
             lease: Span::ZERO,
             gone: false,
-            told: told.into(),
+            covered: told.into(),
         };
         let news = self.hear(leader.id.0, message.clone());
         assert_eq!(self.host.machine().leader(), Some((leader, ballot)));
-        assert!(matches!(self.sent[..], [(_, Message::Heard { .. })]));
+        assert!(matches!(self.sent[..], [(_, Message::LeaderAck { .. })]));
         [answers, news, self.hear(leader.id.0, message)]
     }
 
     /// We are appointed, are told so again, and all acknowledge. Returns how often each allocated.
     fn leadership(&mut self, epoch: u64) -> [u64; 3] {
         let ballot = ballot(epoch, 1);
-        let message = Message::Notify { ballot, life: 0 };
+        let message = Message::Appoint { ballot, life: 0 };
         let appointed = self.hear(1, message.clone());
         assert_eq!(self.host.machine().leads(), Some(ballot));
         let again = self.hear(1, message);
         assert!(matches!(self.sent[..], [(_, Message::Leader { .. })]));
         let mut heard = 0;
         for id in self.others() {
-            heard += self.hear(id, Message::Heard { ballot, renewal: 0 });
+            heard += self.hear(id, Message::LeaderAck { ballot, renewal: 0 });
         }
         [appointed, again, heard]
     }
@@ -259,7 +256,7 @@ fn what_a_member_takes() {
     }
     let suspected = more(&mut host, &mut before);
     let (from, ballot) = (member(1), ballot(1, 1));
-    let message = Message::Notify { ballot, life: 0 };
+    let message = Message::Appoint { ballot, life: 0 };
     step(&mut host, Input::Message { from, message });
     let told = more(&mut host, &mut before);
     println!("bytes a member: listed {listed}, suspected {suspected}, to be told {told}");

@@ -2,7 +2,6 @@
 
 use core::hash::Hasher;
 
-use sha2::{Digest, Sha256};
 use siphasher::sip128::{Hasher128, SipHasher24};
 
 use crate::NodeId;
@@ -13,6 +12,9 @@ use crate::NodeId;
 pub struct Rank(pub u128);
 
 /// A hash that ranks nodes, the same on every node that uses the same one.
+#[diagnostic::on_unimplemented(
+    note = "`Sha256Sortition` ranks with the feature `sha256` of selvedge-core"
+)]
 pub trait Sortition {
     /// The rank of `id` in the draw called `label` (an election, an epoch, a group's name).
     /// O(length of the label).
@@ -21,11 +23,17 @@ pub trait Sortition {
 
 /// SHA-256, the first 128 bits: the default. Anyone can compute it, so a node that can choose its
 /// id can also choose a low rank by trial.
+///
+/// It is a [`Sortition`] with the feature `sha256`, which is on by default. The name exists without
+/// it, so that what is generic over the hash has one default in every build.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sha256Sortition;
 
+#[cfg(feature = "sha256")]
 impl Sortition for Sha256Sortition {
     fn rank(&self, label: &[u8], id: NodeId) -> Rank {
+        use sha2::{Digest, Sha256};
+
         // The id comes first and has a fixed width, so no label can imitate another pair.
         let digest = Sha256::new()
             .chain_update(id.0.to_be_bytes())
@@ -39,8 +47,8 @@ impl Sortition for Sha256Sortition {
     }
 }
 
-/// SipHash-2-4 with a 128-bit key that all nodes share: several times faster, and a node without
-/// the key cannot choose an id with a low rank.
+/// SipHash-2-4 with a 128-bit key that all nodes share: several times faster and smaller, and a
+/// node without the key cannot choose an id with a low rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SipSortition {
     key: [u8; 16],
@@ -68,6 +76,7 @@ mod tests {
     use super::*;
 
     /// Computed with `printf '\0\0\0\0\0\0\0\1' | sha256sum`, the first 32 digits.
+    #[cfg(feature = "sha256")]
     #[test]
     fn sha256_ranks_are_those_of_the_standard() {
         assert_eq!(

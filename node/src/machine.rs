@@ -62,11 +62,9 @@ impl Election {
         let defaults = celect::Config::new(c, f);
         let round_trip = Span(period.0 / 10 * 3);
         Self {
-            config: celect::Config {
-                timeout: defaults.timeout.min(round_trip),
-                resend: defaults.resend.min(round_trip),
-                ..defaults
-            },
+            config: defaults
+                .with_timeout(defaults.timeout.min(round_trip))
+                .with_resend(defaults.resend.min(round_trip)),
             label: (*b"leader").into(),
             patience: period * 5,
         }

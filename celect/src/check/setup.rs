@@ -230,7 +230,7 @@ impl Setup {
                 Ok(())
             })
             .restart(move |node, life, _| self.machine(node as u64 + 1, life))
-            .remains(Celect::corpse)
+            .remains(Celect::remains)
             .show(show)
             .crash_when(move |state: &Mesh, node| {
                 let begun = state.observer().begun;
@@ -409,7 +409,7 @@ fn is_quiet(state: &Mesh) -> bool {
         && state.machines().all(|it| {
             it.run.is_none()
                 && it.awaited.is_none()
-                && it.telling.as_ref().is_none_or(|it| it.is_given_up)
+                && it.announcement.as_ref().is_none_or(|it| it.is_given_up)
                 && it.leader.is_none_or(|leader| lives(leader.member))
         })
         && state.machines().any(|it| it.leader.is_some())

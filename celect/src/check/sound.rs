@@ -75,7 +75,7 @@ const fn measured(commands: &'static [&'static [Command]], drops: u32) -> Setup 
 }
 
 /// Nothing is promised of who leads: renewals are a matter of time.
-const fn lease_over(ticks: u32) -> Setup {
+const fn on_lease_over(ticks: u32) -> Setup {
     Setup {
         commands: SECOND,
         lease: true,
@@ -248,7 +248,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         holds(
             "2 nodes, a lease that runs out at any time, three timers",
             61_146,
-            lease_over(3),
+            on_lease_over(3),
         ),
     ]);
     all.extend(narrow());
@@ -426,7 +426,7 @@ fn troubles() -> Vec<Scenario> {
     }
     let three = Setup {
         nodes: 3,
-        ..lease_over(1)
+        ..on_lease_over(1)
     };
     let name = "3 nodes, a lease that runs out at any time, a timer";
     all.push(holds(name, 1_189, three));
@@ -453,7 +453,7 @@ fn lists() -> Vec<Scenario> {
         holds(
             "2 nodes, a lease that runs out at any time, four timers",
             2_113_299,
-            lease_over(4)
+            on_lease_over(4)
         ),
         holds(
             "every list of 4 nodes that satisfies c = 2, Base, the highest begins",

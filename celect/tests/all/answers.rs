@@ -127,7 +127,7 @@ fn appointed(effects: &Effects) -> Option<Member> {
     effects.iter().find_map(|effect| match effect {
         Effect::Send {
             to,
-            message: Message::Notify { .. },
+            message: Message::Appoint { .. },
         } => Some(*to),
         _ => None,
     })
@@ -155,10 +155,7 @@ fn an_answer_that_names_one_who_has_left_is_asked_for_again() {
 /// As above, when a query may name no more: it asks for one candidate more instead.
 #[test]
 fn behind_those_whom_a_query_does_not_name_another_candidate_is_asked_for() {
-    let config = Config {
-        exclude_limit: 1,
-        ..Config::new(1, 0)
-    };
+    let config = Config::new(1, 0).with_exclude_limit(1);
     let mut node = Node::new(config, &[3, 4]);
     node.learn(Delta::Left(member(1)));
     node.learn(Delta::Left(member(2)));
@@ -176,12 +173,10 @@ fn behind_those_whom_a_query_does_not_name_another_candidate_is_asked_for() {
 /// Else nobody could lead where everybody is suspected by somebody.
 #[test]
 fn fewer_suspects_are_asked_for_where_all_who_are_named_are_among_them() {
-    let config = Config {
-        protocol: Protocol::Hybrid,
-        x: 1,
-        y: 1,
-        ..Config::new(0, 0)
-    };
+    let config = Config::new(0, 0)
+        .with_protocol(Protocol::Hybrid)
+        .with_x(1)
+        .with_y(1);
     let mut node = Node::new(config, &[2, 3]);
     let asked = queries(&node.ask(Command::Elect));
     let [(from, ballot, _)] = asked[..] else {
@@ -251,10 +246,7 @@ fn who_is_named_by_a_former_life_is_appointed_in_its_present_one() {
 /// knows beyond 1.
 #[test]
 fn an_answer_that_names_a_former_life_of_one_passed_over_is_asked_for_again() {
-    let config = Config {
-        attempts: 1,
-        ..Config::new(1, 1)
-    };
+    let config = Config::new(1, 1).with_attempts(1);
     let mut node = Node::new(config, &[2, 3]);
     let present = Member::new(1, 1);
     node.learn(Delta::Joined(present));
@@ -274,10 +266,7 @@ fn an_answer_that_names_a_former_life_of_one_passed_over_is_asked_for_again() {
 #[test]
 fn less_to_tolerate_ends_an_election_that_has_enough() {
     for protocol in [Protocol::Optimistic, Protocol::Base] {
-        let config = Config {
-            protocol,
-            ..Config::new(2, 0)
-        };
+        let config = Config::new(2, 0).with_protocol(protocol);
         let mut node = Node::called(member(1), config, &[2, 3, 4]);
         let asked = queries(&node.ask(Command::Elect));
         node.answer(member(2), asked[0].1, member(1));
@@ -294,10 +283,7 @@ fn less_to_tolerate_ends_an_election_that_has_enough() {
 /// place.
 #[test]
 fn a_newcomer_without_a_place_is_told_once() {
-    let config = Config {
-        peer_limit: 2,
-        ..Config::new(0, 0)
-    };
+    let config = Config::new(0, 0).with_peer_limit(2);
     let mut node = Node::called(member(1), config, &[2, 3]);
     let asked = queries(&node.ask(Command::Elect));
     node.answer(member(asked[0].0), asked[0].1, member(1));
@@ -321,11 +307,7 @@ fn a_newcomer_without_a_place_is_told_once() {
 /// eighth would hide whoever is behind it.
 #[test]
 fn no_more_are_passed_over_than_queries_and_answers_can_name() {
-    let config = Config {
-        frame_budget: 127,
-        attempts: 1,
-        ..Config::new(0, 0)
-    };
+    let config = Config::new(0, 0).with_frame_budget(127).with_attempts(1);
     let long = |nth: u64| Member::new(u64::MAX - 100 + nth, u32::MAX);
     let mut node = Node::called(long(99), config, &[]);
     node.learn(Delta::Joined(long(90)));
@@ -347,10 +329,7 @@ fn no_more_are_passed_over_than_queries_and_answers_can_name() {
 /// were the first forgotten for the eighth, it would be named again, and so on without end.
 #[test]
 fn who_has_left_is_not_passed_over_in_turn_for_ever() {
-    let config = Config {
-        frame_budget: 127,
-        ..Config::new(0, 0)
-    };
+    let config = Config::new(0, 0).with_frame_budget(127);
     let long = |nth: u64| Member::new(u64::MAX - 100 + nth, u32::MAX);
     let mut node = Node::called(long(99), config, &[]);
     node.learn(Delta::Joined(long(90)));
@@ -374,11 +353,7 @@ fn who_has_left_is_not_passed_over_in_turn_for_ever() {
 /// somebody below them, so its answer does not count. One that ends before names all.
 #[test]
 fn an_answer_whose_frame_is_too_short_for_what_was_asked_does_not_count() {
-    let config = Config {
-        exclude_limit: 1,
-        attempts: 1,
-        ..Config::new(0, 0)
-    };
+    let config = Config::new(0, 0).with_exclude_limit(1).with_attempts(1);
     let mut node = Node::new(config, &[8]);
     let mut asked = queries(&node.ask(Command::Elect));
     for id in 1..=5 {
@@ -403,10 +378,7 @@ fn an_answer_whose_frame_is_too_short_for_what_was_asked_does_not_count() {
 /// Those who followed may have restarted since, and know nothing of any leader.
 #[test]
 fn a_leader_whose_lease_ran_out_begins_an_election_when_nobody_else_does() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        ..Config::new(1, 0)
-    };
+    let config = Config::new(1, 0).with_lease(Some(Span::secs(9)));
     let mut node = Node::called(member(1), config, &[2, 3]);
     let asked = queries(&node.ask(Command::Elect));
     for (id, ballot, _) in &asked {
@@ -425,10 +397,7 @@ fn a_leader_whose_lease_ran_out_begins_an_election_when_nobody_else_does() {
 /// the run is over, and somebody has to begin another one.
 #[test]
 fn a_leader_that_is_lost_before_its_election_is_over_is_replaced() {
-    let config = Config {
-        protocol: Protocol::Optimistic,
-        ..Config::new(1, 0)
-    };
+    let config = Config::new(1, 0).with_protocol(Protocol::Optimistic);
     let mut node = Node::new(config, &[1, 2]);
     let asked = queries(&node.ask(Command::Elect));
     let notified = node.answer(member(2), asked[0].1, member(1));
@@ -440,7 +409,7 @@ fn a_leader_that_is_lost_before_its_election_is_over_is_replaced() {
         renewal: 0,
         lease: Span::ZERO,
         gone: false,
-        told: told.to_vec().into(),
+        covered: told.to_vec().into(),
     };
     node.hear(leader, message);
     assert_eq!(node.driver.machine().leader(), Some((leader, ballot)));
@@ -487,7 +456,7 @@ fn who_follows_already_answers_the_run_that_appointed_its_leader() {
         renewal: 0,
         lease: Span::ZERO,
         gone: false,
-        told: [].into(),
+        covered: [].into(),
     };
     node.hear(member(1), leader(1, 1));
     assert!(has_answered(&node.hear(member(2), query.clone())));
@@ -500,7 +469,7 @@ fn who_follows_already_answers_the_run_that_appointed_its_leader() {
 fn ballot_of(effects: &Effects) -> Option<Ballot> {
     effects.iter().find_map(|effect| match effect {
         Effect::Send {
-            message: Message::Notify { ballot, .. },
+            message: Message::Appoint { ballot, .. },
             ..
         } => Some(*ballot),
         _ => None,

@@ -108,23 +108,18 @@ fn histories(config: Config) -> Seen {
 }
 
 const fn loop_closed(miss: Ratio) -> Config {
-    Config {
-        estimation: Some(Estimation {
-            source: selvedge_celect::Source::Sampling,
-            sample: 20,
-            at_once: 8,
-            period: Span::secs(600),
-            pool: 1,
-            miss,
-            margin: 0,
-            floor: 1,
-            ceiling: u16::MAX,
-            window: 1,
-            valid: Span::secs(600),
-        }),
-        attempts: 5,
-        ..Config::new(40, 1)
-    }
+    Config::new(40, 1)
+        .with_estimation(Some(
+            Estimation::new()
+                .with_sample(20)
+                .with_at_once(8)
+                .with_period(Span::secs(600))
+                .with_miss(miss)
+                .with_margin(0)
+                .with_window(1)
+                .with_valid(Span::secs(600)),
+        ))
+        .with_attempts(5)
 }
 
 /// Ten elections rest on one sample, so what is counted is not independent: of 150 samples 7.5 are
@@ -142,10 +137,7 @@ fn elections_rest_on_a_c_that_is_too_low_no_more_often_than_said() {
 /// The lists are such that a c which is too low elects wrongly, so the test above can fail.
 #[test]
 fn a_c_that_is_guessed_too_low_elects_wrongly() {
-    let guessed = Config {
-        protocol: Protocol::Base,
-        ..Config::new(1, 1)
-    };
+    let guessed = Config::new(1, 1).with_protocol(Protocol::Base);
     let seen = histories(guessed);
     println!("seeds 0 to 149, c = 1: {seen:?}");
     // (12 / 63)^2, and the initiator's own list is none of them.

@@ -53,17 +53,23 @@ impl World {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let nodes = 2 + rng.below(4);
         let drift = DRIFTS[rng.below(4) as usize];
-        let config = |rng: &mut ChaCha8Rng| Config {
-            protocol: [Protocol::Base, Protocol::Lean, Protocol::Optimistic][rng.below(3) as usize],
-            lease: [None, Some(1), Some(3), Some(9)][rng.below(4) as usize].map(Span::secs),
-            drift,
-            timeout: Span::millis(100 + 100 * rng.below(3)),
-            resend: Span::millis(100 + 100 * rng.below(3)),
-            patience: Span::secs(1 + rng.below(5)),
-            attempts: 1 + rng.below(3) as u8,
-            exclude_limit: 1 + rng.below(2) as u8,
-            frame_budget: [127, 1_400][rng.below(2) as usize],
-            ..Config::new(rng.below(nodes) as u16, rng.below(2) as u16)
+        let config = |rng: &mut ChaCha8Rng| {
+            Config::new(0, 0)
+                .with_protocol(
+                    [Protocol::Base, Protocol::Lean, Protocol::Optimistic][rng.below(3) as usize],
+                )
+                .with_lease(
+                    [None, Some(1), Some(3), Some(9)][rng.below(4) as usize].map(Span::secs),
+                )
+                .with_drift(drift)
+                .with_timeout(Span::millis(100 + 100 * rng.below(3)))
+                .with_resend(Span::millis(100 + 100 * rng.below(3)))
+                .with_patience(Span::secs(1 + rng.below(5)))
+                .with_attempts(1 + rng.below(3) as u8)
+                .with_exclude_limit(1 + rng.below(2) as u8)
+                .with_frame_budget([127, 1_400][rng.below(2) as usize])
+                .with_c(rng.below(nodes) as u16)
+                .with_f(rng.below(2) as u16)
         };
         let made = (1..=nodes).map(|id| {
             let machine = Celect::new(Member::new(id, 0), config(&mut rng), ById).unwrap();
@@ -195,7 +201,7 @@ impl World {
     fn read(&mut self, at: usize, letters: Vec<(Member, Message)>) {
         for (from, message) in letters {
             let heard = match message {
-                Message::Heard { ballot, renewal } => Some((ballot, renewal)),
+                Message::LeaderAck { ballot, renewal } => Some((ballot, renewal)),
                 _ => None,
             };
             self.step(at, Input::Message { from, message });

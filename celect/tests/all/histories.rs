@@ -79,16 +79,15 @@ impl History {
         };
         let mesh = Network::new(seed, Topology::full_mesh(nodes).unwrap(), link).unwrap();
         let c = rng.below(nodes as u64 / 2) as u16;
-        let config = Config {
-            protocol: PROTOCOLS[rng.below(5) as usize],
-            x: 2,
-            y: 1 + rng.below(2) as u8,
-            lease: (rng.below(2) == 0).then(|| Span::secs(6)),
-            patience: [Span::ZERO, Span::secs(3)][rng.below(2) as usize],
-            exclude_limit: [1, 16][rng.below(2) as usize],
-            frame_budget: [127, 1_400][rng.below(2) as usize],
-            ..Config::new(c, rng.below(3) as u16)
-        };
+        let config = Config::new(c, 0)
+            .with_protocol(PROTOCOLS[rng.below(5) as usize])
+            .with_x(2)
+            .with_y(1 + rng.below(2) as u8)
+            .with_lease((rng.below(2) == 0).then(|| Span::secs(6)))
+            .with_patience([Span::ZERO, Span::secs(3)][rng.below(2) as usize])
+            .with_exclude_limit([1, 16][rng.below(2) as usize])
+            .with_frame_budget([127, 1_400][rng.below(2) as usize])
+            .with_f(rng.below(3) as u16);
         let is_mixed = rng.below(3) == 0;
         let mut history = Self {
             mesh,
@@ -125,10 +124,7 @@ impl History {
         } else {
             self.config.protocol
         };
-        let config = Config {
-            protocol,
-            ..self.config
-        };
+        let config = self.config.with_protocol(protocol);
         Celect::new(self.member(node), config, ById).unwrap()
     }
 
@@ -195,6 +191,7 @@ impl History {
                 | Event::Measured(_)
                 | Event::Unmeasured(_)
                 | Event::Tolerates { .. } => {}
+                other => panic!("a history does not know {other:?}"),
             }
         }
     }

@@ -55,13 +55,11 @@ struct World {
 
 impl World {
     fn new(seed: u64, nodes: usize, c: u16) -> Self {
-        let config = Config {
-            lease: Some(LEASE),
-            timeout: Span::millis(200),
-            resend: Span::millis(200),
-            patience: Span::secs(2),
-            ..Config::new(c, 1)
-        };
+        let config = Config::new(c, 1)
+            .with_lease(Some(LEASE))
+            .with_timeout(Span::millis(200))
+            .with_resend(Span::millis(200))
+            .with_patience(Span::secs(2));
         let seat = |seat: usize| Seat {
             machine: Celect::new(member(seat), config, ById).unwrap(),
             outbox: Outbox::new(),

@@ -209,14 +209,13 @@ fn run(seed: u64) -> Tally {
     let plan = Plan::new(seed, &mut rng, false);
     let nodes = plan.topology.len();
     let protocols = [Protocol::Base, Protocol::Optimistic, Protocol::Lean];
-    let config = Config {
-        protocol: protocols[rng.below(3) as usize],
+    let config = Config::new(0, 1)
+        .with_protocol(protocols[rng.below(3) as usize])
         // Messages may take 2 s, and a leader whose lease is over has a single timeout.
-        timeout: Span::secs(5),
-        resend: Span::secs(2),
-        lease: (rng.below(2) == 0).then(|| Span::secs(12)),
-        ..Config::new(rng.below(3) as u16, 1)
-    };
+        .with_timeout(Span::secs(5))
+        .with_resend(Span::secs(2))
+        .with_lease((rng.below(2) == 0).then(|| Span::secs(12)))
+        .with_c(rng.below(3) as u16);
     let mut network = Network::new(seed, plan.topology.clone(), plan.link).unwrap();
     network.set_relays(plan.relays);
     for node in 0..nodes {

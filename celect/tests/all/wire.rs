@@ -44,16 +44,16 @@ fn samples() -> Vec<Message> {
             unhealthy: members(&[7]),
             known: members(&[]),
         },
-        Message::Notify { ballot, life: 200 },
+        Message::Appoint { ballot, life: 200 },
         Message::Leader {
             ballot,
             leader: Member::new(1, 1),
             renewal: 128,
             lease: Span(300),
             gone: false,
-            told: members(&[2, 3]).to_vec().into(),
+            covered: members(&[2, 3]).to_vec().into(),
         },
-        Message::Heard { ballot, renewal: 1 },
+        Message::LeaderAck { ballot, renewal: 1 },
         Message::SampleQuery {
             run: 300,
             from: NodeId(200),
@@ -116,12 +116,10 @@ fn lengths_are_foretold() {
 #[test]
 fn every_frame_keeps_the_budget() {
     let member = |nth: u64| Member::new(u64::MAX - nth, u32::MAX);
-    let config = Config {
-        protocol: Protocol::Hybrid,
-        frame_budget: 127,
-        estimation: Some(Estimation::default()),
-        ..Config::new(20, 5)
-    };
+    let config = Config::new(20, 5)
+        .with_protocol(Protocol::Hybrid)
+        .with_frame_budget(127)
+        .with_estimation(Some(Estimation::default()));
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let mut nodes: Vec<Driver<Celect>> = (0..40)
         .map(|nth| {

@@ -91,6 +91,10 @@ impl Leaders {
         self.end(node, at);
     }
 
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "events may be added; each one of now is named"
+    )]
     fn told(&mut self, node: NodeId, at: Time, event: Election) {
         match event {
             Election::Elected { leader, ballot } => {
@@ -126,6 +130,7 @@ impl Leaders {
             | Election::Measured(_)
             | Election::Unmeasured(_)
             | Election::Tolerates { .. } => {}
+            other => debug_assert!(false, "the demo does not know {other:?}"),
         }
     }
 

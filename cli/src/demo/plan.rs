@@ -194,14 +194,12 @@ const fn turns(nodes: u64, period: Span) -> sections::Config {
 fn election(nodes: u64, period: Span, first: u64) -> Election {
     let short = Span(period.0 / 4);
     Election {
-        config: celect::Config {
-            timeout: short,
-            attempts: 6,
-            resend: short,
-            spread: short,
-            patience: period * 10,
-            ..celect::Config::new(2, 1)
-        },
+        config: celect::Config::new(2, 1)
+            .with_timeout(short)
+            .with_attempts(6)
+            .with_resend(short)
+            .with_spread(short)
+            .with_patience(period * 10),
         label: (0_u32..)
             .map(|draw| format!("leader {draw}"))
             .find(|label| {

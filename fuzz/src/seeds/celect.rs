@@ -203,7 +203,7 @@ fn messages(
         ),
         (
             "notify",
-            Message::Notify {
+            Message::Appoint {
                 ballot,
                 life: number as u32,
             },
@@ -216,12 +216,12 @@ fn messages(
                 renewal: number as u32,
                 lease: Span(number),
                 gone: number.is_multiple_of(3),
-                told: list(0).to_vec().into(),
+                covered: list(0).to_vec().into(),
             },
         ),
         (
             "heard",
-            Message::Heard {
+            Message::LeaderAck {
                 ballot,
                 renewal: number as u32,
             },

@@ -113,18 +113,12 @@ fn compare(nodes: usize, loss: u64, arguments: &Arguments) -> Vec<Row> {
         ("selvedge", base),
         (
             "selvedge, lean",
-            Config {
-                protocol: Protocol::Lean,
-                ..base
-            },
+            base.with_protocol(Protocol::Lean),
         ),
         // What raft's timeouts are spread over.
         (
             "selvedge, spread 2 s",
-            Config {
-                spread: Span::secs(2),
-                ..base
-            },
+            base.with_spread(Span::secs(2)),
         ),
         // As many answers as a majority has members.
         ("selvedge, c = n / 2", Config::new((nodes / 2) as u16, 0)),

@@ -22,7 +22,7 @@ pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message)
             unhealthy: members(bytes, first),
             known: members(bytes, first),
         },
-        4 => Message::Notify {
+        4 => Message::Appoint {
             ballot: ballot(bytes, from, first),
             life: member(bytes, first).incarnation.0,
         },
@@ -32,9 +32,9 @@ pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message)
             renewal: number(bytes) as u32,
             lease: Span(number(bytes)),
             gone: bytes.take() < 32,
-            told: members(bytes, first).to_vec().into(),
+            covered: members(bytes, first).to_vec().into(),
         },
-        7 => Message::Heard {
+        7 => Message::LeaderAck {
             ballot: ballot(bytes, from, first),
             renewal: number(bytes) as u32,
         },

@@ -21,7 +21,10 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
     let machine = driver.machine();
     let peers = machine.config.peer_limit as usize;
     let timers = driver.timers().count();
-    let told = machine.telling.as_ref().map_or(0, |it| it.pending.len());
+    let told = machine
+        .announcement
+        .as_ref()
+        .map_or(0, |it| it.pending.len());
     // The one who appointed us may not be on our list.
     check(&[
         ("listed", machine.members().count(), peers),

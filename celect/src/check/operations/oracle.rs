@@ -78,7 +78,7 @@ impl Oracle {
                 Effect::Event(event) => self.told(after.me, event)?,
                 Effect::Send {
                     to,
-                    message: Message::Notify { ballot, .. },
+                    message: Message::Appoint { ballot, .. },
                 } => self.appoints(after.me, *ballot, *to)?,
                 Effect::Send { .. } | Effect::Multicast { .. } => {}
             }

@@ -29,11 +29,7 @@ fn the_worked_example_of_hybrid_ends_with_its_leader() {
         &[(1, 3), (3, 2), (5, 1)],
         &[(2, 1), (4, 2)],
     ];
-    let config = Config {
-        x: 2,
-        y: 2,
-        ..multicast(Protocol::Hybrid, 2, 0)
-    };
+    let config = multicast(Protocol::Hybrid, 2, 0).with_x(2).with_y(2);
     // Node 5 asks whom it knows: itself is one of three.
     let mut lists: Vec<Vec<u64>> = (1..=5).map(|_| (1..=5).collect()).collect();
     lists[4] = vec![1, 2];
@@ -47,7 +43,7 @@ fn the_worked_example_of_hybrid_ends_with_its_leader() {
     }
     mesh.elect(5);
     // The lowest x of its own list are 1 and 5, for it suspects 2 and does not know 3.
-    assert!(matches!(mesh.wire.last(), Some((_, to, Message::Notify { .. })) if *to == member(1)));
+    assert!(matches!(mesh.wire.last(), Some((_, to, Message::Appoint { .. })) if *to == member(1)));
     mesh.deliver();
     assert_eq!(mesh.leaders(), [Some(3); 5]);
     // Node 1 led for a moment: ballots, and not ranks, say that 3 leads.
@@ -79,10 +75,7 @@ fn who_gave_way_begins_again_when_no_leader_comes() {
 #[test]
 fn who_heard_of_a_runs_first_leader_still_answers_it() {
     for retries in [0, 5] {
-        let config = Config {
-            retries,
-            ..multicast(Protocol::Optimistic, 1, 0)
-        };
+        let config = multicast(Protocol::Optimistic, 1, 0).with_retries(retries);
         // 2 does not know 1, and both are asked.
         let mut mesh = Mesh::with_lists(&[vec![2, 3], vec![3], vec![1, 2]], config);
         mesh.elect(3);
@@ -166,12 +159,10 @@ fn an_election_ends_however_few_a_query_may_name() {
     let protocols = [Protocol::Base, Protocol::Lean, Protocol::Optimistic];
     for (exclude_limit, dead) in (1..=3).flat_map(|limit| (0..=4).map(move |dead| (limit, dead))) {
         for protocol in protocols {
-            let config = Config {
-                protocol,
-                exclude_limit,
-                frame_budget: 127,
-                ..Config::new(1, dead)
-            };
+            let config = Config::new(1, dead)
+                .with_protocol(protocol)
+                .with_exclude_limit(exclude_limit)
+                .with_frame_budget(127);
             let dead = u64::from(dead);
             let mut mesh = Mesh::new(dead + 2, config);
             mesh.cut.extend(1..=dead);
@@ -192,10 +183,7 @@ fn an_election_ends_however_few_a_query_may_name() {
 #[test]
 fn an_election_ends_where_more_are_dead_than_f() {
     for protocol in [Protocol::Base, Protocol::Lean, Protocol::Optimistic] {
-        let config = Config {
-            protocol,
-            ..Config::new(2, 0)
-        };
+        let config = Config::new(2, 0).with_protocol(protocol);
         let lists = [vec![2, 3, 4], vec![], vec![], vec![1, 5], vec![1, 4]];
         let mut mesh = Mesh::with_lists(&lists, config);
         mesh.cut.extend([2, 3]);

@@ -26,7 +26,7 @@ fn leader_is(id: u64, told: &[u64]) -> Message {
         renewal: 0,
         lease: Span::ZERO,
         gone: false,
-        told: told.iter().copied().map(member).collect(),
+        covered: told.iter().copied().map(member).collect(),
     }
 }
 

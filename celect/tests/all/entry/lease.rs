@@ -4,10 +4,7 @@ use super::*;
 
 #[test]
 fn a_leader_that_is_cut_off_ends_before_those_who_heard_it_give_it_up() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        ..Config::new(1, 1)
-    };
+    let config = Config::new(1, 1).with_lease(Some(Span::secs(9)));
     let mut mesh = Mesh::new(3, config);
     mesh.elect(3);
     mesh.pass(Span::secs(60));
@@ -40,11 +37,9 @@ fn a_leader_that_is_cut_off_ends_before_those_who_heard_it_give_it_up() {
 /// Nobody is left on its list before its lease is over, and still nobody acknowledges it.
 #[test]
 fn a_leader_that_believes_all_others_failed_is_not_renewed_by_nobody() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        reelect: false,
-        ..Config::new(1, 1)
-    };
+    let config = Config::new(1, 1)
+        .with_lease(Some(Span::secs(9)))
+        .with_reelect(false);
     let mut mesh = Mesh::new(3, config);
     mesh.elect(3);
     mesh.pass(Span::secs(1));
@@ -56,7 +51,7 @@ fn a_leader_that_believes_all_others_failed_is_not_renewed_by_nobody() {
     mesh.pass(Span::secs(20));
     assert_eq!(mesh.nodes[0].machine().leads(), None);
     // With c = 0 a leader that knows nobody needs nobody.
-    let mut alone = Mesh::new(1, Config { c: 0, ..config });
+    let mut alone = Mesh::new(1, config.with_c(0));
     alone.elect(1);
     alone.pass(Span::secs(20));
     assert!(alone.nodes[0].machine().leads().is_some());
@@ -64,11 +59,9 @@ fn a_leader_that_believes_all_others_failed_is_not_renewed_by_nobody() {
 
 #[test]
 fn a_lease_that_ran_out_is_renewed_by_the_leader_alone() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        reelect: false,
-        ..Config::new(1, 1)
-    };
+    let config = Config::new(1, 1)
+        .with_lease(Some(Span::secs(9)))
+        .with_reelect(false);
     let mut mesh = Mesh::new(3, config);
     mesh.elect(3);
     mesh.pass(Span::secs(1));
@@ -101,10 +94,7 @@ fn ends(mesh: &mut Mesh, mut happens: impl FnMut(&mut Mesh)) -> bool {
 
 #[test]
 fn a_leader_that_holds_all_others_failed_ends() {
-    let leased = |c| Config {
-        lease: Some(Span::secs(9)),
-        ..Config::new(c, 0)
-    };
+    let leased = |c| Config::new(c, 0).with_lease(Some(Span::secs(9)));
     for (c, expected) in [(1, true), (0, false)] {
         let mut mesh = Mesh::new(3, leased(c));
         mesh.elect(3);
@@ -118,10 +108,7 @@ fn a_leader_that_holds_all_others_failed_ends() {
 
 #[test]
 fn one_who_acknowledges_twice_is_one() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        ..Config::new(2, 0)
-    };
+    let config = Config::new(2, 0).with_lease(Some(Span::secs(9)));
     let mut mesh = Mesh::new(4, config);
     mesh.elect(4);
     mesh.pass(Span::secs(1));
@@ -136,10 +123,7 @@ fn one_who_acknowledges_twice_is_one() {
 /// What it asks of its followers rises between two renewals, and all have acknowledged the last one.
 #[test]
 fn a_leader_whom_all_acknowledge_outlasts_a_rise_of_c() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        ..Config::new(1, 0)
-    };
+    let config = Config::new(1, 0).with_lease(Some(Span::secs(9)));
     let mut mesh = Mesh::new(5, config);
     mesh.elect(5);
     mesh.pass(Span::secs(10));
@@ -154,11 +138,9 @@ fn a_leader_whom_all_acknowledge_outlasts_a_rise_of_c() {
 
 /// 1 leads, and does not know 3, which hears it from 2.
 fn forwarded() -> Mesh {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        reelect: false,
-        ..Config::new(1, 0)
-    };
+    let config = Config::new(1, 0)
+        .with_lease(Some(Span::secs(9)))
+        .with_reelect(false);
     let mut mesh = Mesh::with_lists(&[vec![2], vec![1, 3], vec![1, 2]], config);
     mesh.elect(2);
     mesh.pass(Span::secs(20));
@@ -184,7 +166,7 @@ fn a_renewal_that_is_passed_on_does_not_bring_back_a_leader_that_failed() {
     let acknowledged = Rc::new(RefCell::new(0));
     let counted = Rc::clone(&acknowledged);
     mesh.fate = Box::new(move |(from, _, message): &Letter, _| {
-        let is_heard = matches!(message, Message::Heard { .. });
+        let is_heard = matches!(message, Message::LeaderAck { .. });
         *counted.borrow_mut() += usize::from(is_heard && *from == member(3));
         1
     });
@@ -201,12 +183,10 @@ fn a_renewal_that_is_passed_on_does_not_bring_back_a_leader_that_failed() {
 
 #[test]
 fn a_leader_ends_sooner_than_its_followers_by_the_drift_of_clocks() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        drift: 300_000,
-        reelect: false,
-        ..Config::new(1, 0)
-    };
+    let config = Config::new(1, 0)
+        .with_lease(Some(Span::secs(9)))
+        .with_drift(300_000)
+        .with_reelect(false);
     let mut mesh = Mesh::new(2, config);
     mesh.elect(2);
     mesh.pass(Span::secs(20));
@@ -233,11 +213,9 @@ fn leads_until(mesh: &Mesh) -> Option<u64> {
 
 #[test]
 fn a_host_can_see_until_when_its_node_leads() {
-    let leased = Config {
-        lease: Some(Span::secs(9)),
-        drift: 0,
-        ..Config::new(1, 0)
-    };
+    let leased = Config::new(1, 0)
+        .with_lease(Some(Span::secs(9)))
+        .with_drift(0);
     let mut mesh = Mesh::new(3, leased);
     assert_eq!(leads_until(&mesh), None);
     mesh.elect(3);
@@ -276,15 +254,12 @@ fn a_host_can_see_until_when_its_node_leads() {
 /// Each acknowledgement comes when the next renewal has been sent.
 #[test]
 fn acknowledgements_that_are_later_than_the_next_renewal_count() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        ..Config::new(1, 0)
-    };
+    let config = Config::new(1, 0).with_lease(Some(Span::secs(9)));
     let mut mesh = Mesh::new(3, config);
     let late = Rc::new(RefCell::new(Vec::new()));
     let noted = Rc::clone(&late);
     mesh.fate = Box::new(move |letter: &Letter, _| {
-        let is_heard = matches!(letter.2, Message::Heard { .. });
+        let is_heard = matches!(letter.2, Message::LeaderAck { .. });
         if is_heard {
             noted.borrow_mut().push(letter.clone());
         }
@@ -306,10 +281,7 @@ fn acknowledgements_that_are_later_than_the_next_renewal_count() {
 /// What somebody acknowledged bounds the rest: a renewal that nobody was told of does not.
 #[test]
 fn a_renewal_that_nobody_was_told_of_counts_a_third_of_a_lease_later() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        ..Config::new(0, 0)
-    };
+    let config = Config::new(0, 0).with_lease(Some(Span::secs(9)));
     let mut mesh = Mesh::new(2, config);
     mesh.elect(2);
     mesh.pass(Span::secs(4));
@@ -320,17 +292,14 @@ fn a_renewal_that_nobody_was_told_of_counts_a_third_of_a_lease_later() {
     // Late, and of a renewal before that one.
     let ballot = mesh.nodes[0].machine().leads().unwrap();
     mesh.tell(1, Delta::Refuted(member(2)));
-    let (from, message) = (member(2), Message::Heard { ballot, renewal: 1 });
+    let (from, message) = (member(2), Message::LeaderAck { ballot, renewal: 1 });
     mesh.step(1, Input::Message { from, message }).unwrap();
     assert_eq!(leads_until(&mesh), Some(11));
 }
 
 #[test]
 fn as_many_renewals_as_a_lease_has_are_on_their_way() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        ..Config::new(1, 0)
-    };
+    let config = Config::new(1, 0).with_lease(Some(Span::secs(9)));
     let mut mesh = Mesh::new(2, config);
     mesh.elect(2);
     mesh.pass(Span::secs(1));
@@ -352,12 +321,10 @@ fn as_many_renewals_as_a_lease_has_are_on_their_way() {
 
 #[test]
 fn a_leader_whose_lease_is_over_announces_itself_no_more() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        retries: 200,
-        reelect: false,
-        ..Config::new(1, 0)
-    };
+    let config = Config::new(1, 0)
+        .with_lease(Some(Span::secs(9)))
+        .with_retries(200)
+        .with_reelect(false);
     let mut mesh = Mesh::new(3, config);
     mesh.elect(3);
     mesh.pass(Span::secs(10));
@@ -382,10 +349,7 @@ fn all_take_the_lease_of_the_leader() {
         (2, Some(Span::secs(1))),
         (3, None),
     ] {
-        let config = Config {
-            lease,
-            ..Config::new(1, 1)
-        };
+        let config = Config::new(1, 1).with_lease(lease);
         let lives = Celect::new(member(id), config, ById).unwrap();
         mesh.nodes[id as usize - 1] = Driver::new(lives);
         for other in (1..=3).filter(|&it| it != id) {
@@ -417,11 +381,9 @@ fn all_take_the_lease_of_the_leader() {
 #[test]
 fn with_every_drift_that_is_allowed_a_lease_is_renewed_before_it_is_over() {
     for (lease, drift) in [(9_000, 0), (9_000, 1_000), (9_000, 666_666), (3, 666_666)] {
-        let config = Config {
-            lease: Some(Span::millis(lease)),
-            drift,
-            ..Config::new(1, 1)
-        };
+        let config = Config::new(1, 1)
+            .with_lease(Some(Span::millis(lease)))
+            .with_drift(drift);
         let mut mesh = Mesh::new(3, config);
         mesh.elect(3);
         mesh.deliver();
@@ -438,10 +400,7 @@ fn with_every_drift_that_is_allowed_a_lease_is_renewed_before_it_is_over() {
 /// list.
 #[test]
 fn who_acknowledges_is_renewed_though_it_is_not_on_the_list_of_the_leader() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        ..Config::new(1, 0)
-    };
+    let config = Config::new(1, 0).with_lease(Some(Span::secs(9)));
     let mut mesh = Mesh::with_lists(&[vec![], vec![1]], config);
     mesh.elect(2);
     assert!(!ends(&mut mesh, |_| ()), "{:?}", mesh.events);
@@ -454,10 +413,7 @@ fn who_acknowledges_is_renewed_though_it_is_not_on_the_list_of_the_leader() {
 /// 1 does not list 3, which has it appointed, follows it, and falls silent.
 #[test]
 fn who_is_not_listed_and_acknowledges_no_more_is_renewed_no_more() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        ..Config::new(1, 0)
-    };
+    let config = Config::new(1, 0).with_lease(Some(Span::secs(9)));
     let mut mesh = Mesh::with_lists(&[vec![2], vec![1], vec![1, 2]], config);
     let told = Rc::new(RefCell::new(0));
     let noted = Rc::clone(&told);
@@ -486,11 +442,9 @@ fn who_is_not_listed_and_acknowledges_no_more_is_renewed_no_more() {
 /// It was said of an election before: those who heard that one need not have heard this one.
 #[test]
 fn who_heard_of_a_former_election_does_not_renew_the_lease_of_this_one() {
-    let leased = Config {
-        lease: Some(Span::secs(9)),
-        drift: 0,
-        ..Config::new(1, 0)
-    };
+    let leased = Config::new(1, 0)
+        .with_lease(Some(Span::secs(9)))
+        .with_drift(0);
     let mut mesh = Mesh::new(3, leased);
     mesh.elect(3);
     mesh.pass(Span::secs(1));
@@ -498,7 +452,7 @@ fn who_heard_of_a_former_election_does_not_renew_the_lease_of_this_one() {
     mesh.elect(1);
     // All hear of it, and none of them is heard.
     mesh.fate = Box::new(|(_, to, message), _| {
-        let is_heard = to.id.0 == 1 && matches!(message, Message::Heard { .. });
+        let is_heard = to.id.0 == 1 && matches!(message, Message::LeaderAck { .. });
         usize::from(!is_heard)
     });
     mesh.pass(Span::secs(1));
@@ -507,13 +461,13 @@ fn who_heard_of_a_former_election_does_not_renew_the_lease_of_this_one() {
     assert_eq!(before, Some(9));
     for renewal in 0..4 {
         let (from, ballot) = (member(2), former);
-        let message = Message::Heard { ballot, renewal };
+        let message = Message::LeaderAck { ballot, renewal };
         mesh.step(1, Input::Message { from, message }).unwrap();
     }
     assert_eq!(leads_until(&mesh), before);
     // By the present ballot it does count.
     let (from, ballot) = (member(2), mesh.nodes[0].machine().leads().unwrap());
-    let message = Message::Heard { ballot, renewal: 0 };
+    let message = Message::LeaderAck { ballot, renewal: 0 };
     mesh.step(1, Input::Message { from, message }).unwrap();
     assert_eq!(leads_until(&mesh), Some(10));
 }
@@ -522,18 +476,16 @@ fn who_heard_of_a_former_election_does_not_renew_the_lease_of_this_one() {
 /// that it heard.
 #[test]
 fn a_leader_that_tells_somebody_needs_one_that_heard_it() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        drift: 0,
-        ..Config::new(0, 0)
-    };
+    let config = Config::new(0, 0)
+        .with_lease(Some(Span::secs(9)))
+        .with_drift(0);
     let mut alone = Mesh::new(1, config);
     alone.elect(1);
     assert_eq!(leads_until(&alone), Some(9));
 
     let mut mesh = Mesh::new(2, config);
     mesh.fate =
-        Box::new(|(_, _, message), _| usize::from(!matches!(message, Message::Heard { .. })));
+        Box::new(|(_, _, message), _| usize::from(!matches!(message, Message::LeaderAck { .. })));
     mesh.elect(2);
     mesh.pass(Span::secs(1));
     assert!(mesh.nodes[0].machine().leads().is_some());
@@ -545,10 +497,7 @@ fn a_leader_that_tells_somebody_needs_one_that_heard_it() {
 /// A host that ticks what is not armed any more ends nothing.
 #[test]
 fn a_renewal_that_is_not_on_its_way_does_not_expire() {
-    let config = Config {
-        lease: Some(Span::secs(9)),
-        ..Config::new(1, 0)
-    };
+    let config = Config::new(1, 0).with_lease(Some(Span::secs(9)));
     let mut mesh = Mesh::new(3, config);
     mesh.elect(3);
     mesh.pass(Span::secs(4));

@@ -24,8 +24,7 @@ use core::cell::RefCell;
 use mesh::{Letter, Mesh, member};
 use selvedge_celect::check::ById;
 use selvedge_celect::{
-    Ballot, Celect, Command, Config, ConfigError, Event, Message, Misbehaviour, Protocol, Reject,
-    Timer,
+    Ballot, Celect, Command, Config, Event, Message, Misbehaviour, Protocol, Reject, Timer,
 };
 use selvedge_core::{Delta, Driver, Input, Member, Span};
 
@@ -71,9 +70,5 @@ impl Mesh {
 
 /// The host's multicast is reliable.
 fn multicast(protocol: Protocol, c: u16, f: u16) -> Config {
-    Config {
-        protocol,
-        retries: 0,
-        ..Config::new(c, f)
-    }
+    Config::new(c, f).with_protocol(protocol).with_retries(0)
 }

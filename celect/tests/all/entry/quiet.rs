@@ -36,7 +36,7 @@ fn leader(ballot: Ballot, id: u64) -> Message {
         renewal: 0,
         lease: Span::ZERO,
         gone: false,
-        told: [].into_iter().collect(),
+        covered: [].into_iter().collect(),
     }
 }
 
@@ -56,7 +56,7 @@ fn asked(mesh: &Mesh, id: u64) -> Vec<(u64, Ballot)> {
 
 fn appointed(mesh: &Mesh) -> Option<(Member, Ballot)> {
     mesh.wire.iter().find_map(|it| match it {
-        (_, to, Message::Notify { ballot, .. }) => Some((*to, *ballot)),
+        (_, to, Message::Appoint { ballot, .. }) => Some((*to, *ballot)),
         _ => None,
     })
 }
@@ -76,10 +76,7 @@ fn who_answered_waits_for_the_initiator_for_as_long_as_it_is_not_said_to_have_fa
 
 #[test]
 fn who_gave_way_without_patience_waits_for_the_membership_service() {
-    let config = Config {
-        patience: Span::ZERO,
-        ..Config::new(1, 0)
-    };
+    let config = Config::new(1, 0).with_patience(Span::ZERO);
     let mut mesh = Mesh::new(3, config);
     mesh.cut.push(1);
     mesh.elect(2);
@@ -98,10 +95,7 @@ fn who_gave_way_without_patience_waits_for_the_membership_service() {
 #[test]
 fn where_nothing_is_acknowledged_nobody_is_corrected() {
     for (retries, corrected) in [(0, 0), (1, 1)] {
-        let config = Config {
-            retries,
-            ..Config::new(1, 0)
-        };
+        let config = Config::new(1, 0).with_retries(retries);
         let mut mesh = Mesh::with_lists(&[vec![], vec![], vec![]], config);
         hear(&mut mesh, 2, 1, leader(ballot(1), 1));
         mesh.wire.clear();
@@ -177,11 +171,9 @@ fn a_former_life_that_is_named_late_does_not_take_the_place_of_the_present_one()
 /// With more than one candidate those that are over hide nobody.
 #[test]
 fn where_preferences_count_nobody_is_asked_anew_for_one_who_has_left() {
-    let config = Config {
-        protocol: Protocol::Preferred,
-        x: 2,
-        ..Config::new(0, 0)
-    };
+    let config = Config::new(0, 0)
+        .with_protocol(Protocol::Preferred)
+        .with_x(2);
     let mut mesh = Mesh::new(3, config);
     mesh.tell(3, Delta::Left(member(1)));
     mesh.elect(3);
@@ -193,10 +185,7 @@ fn where_preferences_count_nobody_is_asked_anew_for_one_who_has_left() {
 
 /// 1 lists 59 others, of which a short frame names some.
 fn short() -> Mesh {
-    let config = Config {
-        frame_budget: 127,
-        ..Config::new(0, 0)
-    };
+    let config = Config::new(0, 0).with_frame_budget(127);
     Mesh::with_lists(&[(2..=60).collect()], config)
 }
 

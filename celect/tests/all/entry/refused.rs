@@ -47,7 +47,7 @@ fn a_message_to_a_former_life_appoints_nobody() {
         step: 1,
     };
     let from = member(2);
-    let message = Message::Notify { ballot, life: 7 };
+    let message = Message::Appoint { ballot, life: 7 };
     mesh.step(1, Input::Message { from, message }).unwrap();
     assert_eq!(mesh.leader(1), None);
     assert_eq!(mesh.nodes[0].machine().counters().stale, 1);
@@ -66,7 +66,7 @@ fn peers_that_misbehave_are_refused() {
             Err(Reject::Misbehaviour(it)) => it,
             other => panic!("{other:?}"),
         };
-    let notify = Message::Notify { ballot, life: 0 };
+    let notify = Message::Appoint { ballot, life: 0 };
     let found = refusal(member(2), notify.clone());
     assert_eq!(found, Misbehaviour::Initiator(member(3)));
     let found = refusal(Member::new(1, 4), notify);
@@ -77,7 +77,7 @@ fn peers_that_misbehave_are_refused() {
         renewal: 0,
         lease: Span::ZERO,
         gone: false,
-        told: [].into_iter().collect(),
+        covered: [].into_iter().collect(),
     };
     assert_eq!(refusal(member(2), claim), Misbehaviour::NotAppointed);
     let feedback = |answers| Message::Feedback {
@@ -98,47 +98,30 @@ fn peers_that_misbehave_are_refused() {
 
 #[test]
 fn settings_that_cannot_work_are_named() {
-    let new = |change: fn(&mut Config)| {
-        let mut config = Config::new(1, 1);
-        change(&mut config);
-        config.check()
-    };
-    assert_eq!(new(|_| ()), Ok(()));
-    assert_eq!(new(|it| it.x = 0), Err(ConfigError::X));
-    assert_eq!(new(|it| it.timeout = Span::ZERO), Err(ConfigError::Timeout));
-    assert_eq!(new(|it| it.attempts = 0), Err(ConfigError::Attempts));
-    assert_eq!(new(|it| it.resend = Span::ZERO), Err(ConfigError::Resend));
-    assert_eq!(
-        new(|it| it.drift = 1_000_000),
-        Err(ConfigError::Drift(1_000_000))
-    );
-    assert_eq!(
-        new(|it| it.frame_budget = 126),
-        Err(ConfigError::FrameBudget(126))
-    );
-    assert_eq!(new(|it| it.peer_limit = 0), Err(ConfigError::PeerLimit));
-    assert_eq!(
-        new(|it| it.exclude_limit = 0),
-        Err(ConfigError::ExcludeLimit)
-    );
-    let leased = |it: &mut Config| {
-        it.lease = Some(Span::secs(9));
-        it.retries = 0;
-    };
-    assert_eq!(new(leased), Err(ConfigError::LeaseWithoutRetries));
+    const FINE: Config = Config::new(1, 1);
+    assert_eq!(FINE.check(), Ok(()));
+    let leased = FINE.with_lease(Some(Span::millis(3)));
     // Where two thirds are taken off, the lease is over when it is to be renewed.
-    let drifts = |it: &mut Config| {
-        it.lease = Some(Span::millis(3));
-        it.drift = 666_667;
-    };
-    assert_eq!(new(drifts), Err(ConfigError::Drift(666_667)));
-    let drifts_less = |it: &mut Config| {
-        it.lease = Some(Span::millis(3));
-        it.drift = 666_666;
-    };
-    assert_eq!(new(drifts_less), Ok(()));
-    let short = |it: &mut Config| it.lease = Some(Span::millis(1));
-    assert_eq!(new(short), Err(ConfigError::Lease(Span::millis(1))));
+    assert_eq!(leased.with_drift(666_666).check(), Ok(()));
+    for (config, says) in [
+        (FINE.with_x(0), "x is 0"),
+        (FINE.with_timeout(Span::ZERO), "timeout is 0 us"),
+        (FINE.with_attempts(0), "attempts is 0"),
+        (FINE.with_resend(Span::ZERO), "resend is 0 us"),
+        (FINE.with_drift(1_000_000), "drift is 1000000 ppm"),
+        (leased.with_drift(666_667), "drift is 666667 ppm"),
+        (FINE.with_frame_budget(126), "frame_budget is 126 bytes"),
+        (FINE.with_peer_limit(0), "peer_limit is 0"),
+        (FINE.with_exclude_limit(0), "exclude_limit is 0"),
+        (FINE.with_lease(Some(Span::millis(1))), "lease is 1000 us"),
+        (leased.with_retries(0), "a lease needs acknowledgements"),
+    ] {
+        let refused = config.check().unwrap_err();
+        let made = Celect::new(member(1), config, ById).map(drop);
+        assert_eq!(made, Err(refused));
+        let message = refused.to_string();
+        assert!(message.starts_with(says), "{message}");
+    }
 }
 
 #[test]
@@ -151,7 +134,7 @@ fn a_tick_that_comes_late_does_nothing() {
         Timer::Answer,
         Timer::Watch,
         Timer::Start,
-        Timer::Tell,
+        Timer::Resend,
         Timer::Renew,
     ] {
         mesh.step(2, Input::Tick(timer)).unwrap();

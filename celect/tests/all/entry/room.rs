@@ -4,10 +4,7 @@ use super::*;
 
 /// With places for so many others.
 fn limited(peer_limit: u32) -> Config {
-    Config {
-        peer_limit,
-        ..Config::new(0, 0)
-    }
+    Config::new(0, 0).with_peer_limit(peer_limit)
 }
 
 fn listed(mesh: &Mesh, id: u64) -> Vec<u64> {
@@ -28,7 +25,7 @@ fn passes_on(mesh: &mut Mesh, (from, to): (u64, u64), leader: Member) {
         renewal: 0,
         lease: Span::ZERO,
         gone: false,
-        told: [].into_iter().collect(),
+        covered: [].into_iter().collect(),
     };
     let from = member(from);
     mesh.step(to, Input::Message { from, message }).unwrap();
@@ -80,10 +77,7 @@ fn ends_of_those_who_were_never_here_take_no_place() {
 #[test]
 fn who_gets_the_place_of_the_leader_is_in_the_election_for_it() {
     for end in [Delta::Failed, Delta::Left, Delta::Confirmed] {
-        let config = Config {
-            spread: Span::ZERO,
-            ..limited(1)
-        };
+        let config = limited(1).with_spread(Span::ZERO);
         let mut mesh = Mesh::with_lists(&[vec![3], vec![3], vec![2]], config);
         mesh.tell(3, Delta::Joined(member(1)));
         mesh.elect(3);

@@ -29,10 +29,7 @@ fn a_new_leader_is_elected_when_the_leader_fails() {
 /// within one timeout: who is declared failed is hardly alive.
 #[test]
 fn a_leader_that_failed_holds_up_the_next_election_for_one_timeout() {
-    let config = Config {
-        spread: Span::ZERO,
-        ..Config::new(1, 1)
-    };
+    let config = Config::new(1, 1).with_spread(Span::ZERO);
     let mut mesh = Mesh::new(5, config);
     mesh.elect(3);
     mesh.pass(Span::secs(1));
@@ -45,10 +42,7 @@ fn a_leader_that_failed_holds_up_the_next_election_for_one_timeout() {
     mesh.pass(Span::millis(20));
     assert!(follows_two(&mesh), "{:?}", mesh.leaders());
     // So is one whose lease ran out, of which membership knows nothing yet.
-    let leased = Config {
-        lease: Some(Span::secs(9)),
-        ..config
-    };
+    let leased = config.with_lease(Some(Span::secs(9)));
     let mut other = Mesh::new(5, leased);
     other.elect(3);
     other.pass(Span::secs(1));

@@ -123,7 +123,7 @@ fn restarted(config: Config) -> Mesh {
         renewal: 0,
         lease: Span::ZERO,
         gone: false,
-        told,
+        covered: told,
     };
     mesh.step(1, Input::Message { from, message }).unwrap();
     mesh
@@ -145,10 +145,7 @@ fn who_restarts_does_not_follow_its_own_former_life() {
     mesh.pass(Span::secs(10));
     assert!(mesh.nodes[0].machine().leads().is_some());
     // Where nobody begins by itself it follows nobody.
-    let mut mesh = restarted(Config {
-        reelect: false,
-        ..config
-    });
+    let mut mesh = restarted(config.with_reelect(false));
     mesh.pass(Span::secs(10));
     assert_eq!(mesh.leader(1), None);
 }
@@ -156,10 +153,7 @@ fn who_restarts_does_not_follow_its_own_former_life() {
 /// Whoever hears of a later life does not tell it that the former one leads.
 #[test]
 fn who_joins_in_a_later_life_is_not_told_of_its_former_one() {
-    let mut mesh = restarted(Config {
-        reelect: false,
-        ..Config::new(0, 0)
-    });
+    let mut mesh = restarted(Config::new(0, 0).with_reelect(false));
     mesh.deliver();
     mesh.tell(2, Delta::Joined(Member::new(1, 1)));
     assert!(mesh.wire.is_empty(), "{:?}", mesh.wire);

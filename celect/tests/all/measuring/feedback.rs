@@ -4,19 +4,14 @@ use super::*;
 
 #[test]
 fn feedback_of_initiators_becomes_a_bound_and_is_forgotten_with_the_leader() {
-    let feedback = Estimation {
-        source: Source::Feedback,
-        pool: 20,
-        valid: Span::secs(10_000),
-        ..usual()
-    };
+    let feedback = usual()
+        .with_source(Source::Feedback)
+        .with_pool(20)
+        .with_valid(Span::secs(10_000));
     // 4 of 20 lists lack node 1, who leads.
     let lacks = [(2, 1), (3, 1), (4, 1), (5, 1)];
     for protocol in [Protocol::Base, Protocol::Optimistic, Protocol::Lean] {
-        let config = Config {
-            protocol,
-            ..config(feedback)
-        };
+        let config = config(feedback).with_protocol(protocol);
         let mut mesh = Mesh::lacking(20, config, &lacks);
         mesh.fate = Box::new(|(_, _, message), _| {
             1 + usize::from(matches!(message, Message::Feedback { .. }))
@@ -47,12 +42,10 @@ fn feedback_of_initiators_becomes_a_bound_and_is_forgotten_with_the_leader() {
 /// does not say that it is safe.
 #[test]
 fn feedback_says_nothing_of_an_election_that_replaces_the_leader() {
-    let feedback = Estimation {
-        source: Source::Feedback,
-        pool: 1,
-        valid: Span::secs(10_000),
-        ..usual()
-    };
+    let feedback = usual()
+        .with_source(Source::Feedback)
+        .with_pool(1)
+        .with_valid(Span::secs(10_000));
     let mut mesh = Mesh::lacking(12, config(feedback), &[]);
     mesh.command(5, Command::Elect);
     mesh.pass(Span::secs(5));

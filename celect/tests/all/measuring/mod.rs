@@ -28,18 +28,11 @@ use selvedge_core::{Choose, Delta, Driver, Input, Member, NodeId, Ratio, Span};
 const MISS: Ratio = Ratio::new(10_000, 1_000_000);
 
 const fn config(estimation: Estimation) -> Config {
-    Config {
-        estimation: Some(estimation),
-        ..Config::new(9, 1)
-    }
+    Config::new(9, 1).with_estimation(Some(estimation))
 }
 
 fn usual() -> Estimation {
-    Estimation {
-        margin: 0,
-        floor: 0,
-        ..Estimation::default()
-    }
+    Estimation::default().with_margin(0).with_floor(0)
 }
 
 impl Mesh {
@@ -145,14 +138,9 @@ fn any_node_may_measure_for_itself() {
 fn lists_come_in_parts_whatever_is_lost_doubled_or_overtaken() {
     // 30 lists of 200 lack node 150; each takes several frames.
     let lacks: Vec<(u64, u64)> = (100..130).map(|id| (id, 150)).collect();
-    let small = Config {
-        frame_budget: 127,
-        attempts: 20,
-        ..config(Estimation {
-            sample: 199,
-            ..usual()
-        })
-    };
+    let small = config(usual().with_sample(199))
+        .with_frame_budget(127)
+        .with_attempts(20);
     let mut mesh = Mesh::lacking(200, small, &lacks);
     mesh.shuffled = true;
     mesh.fate = Box::new(|_, rng| [0, 1, 1, 1, 2][rng.below(5) as usize]);
@@ -167,11 +155,7 @@ fn lists_come_in_parts_whatever_is_lost_doubled_or_overtaken() {
 /// A list of four parts, of which each is asked for twice: all together, more often than once each.
 #[test]
 fn each_part_of_a_list_has_all_its_attempts() {
-    let config = Config {
-        attempts: 2,
-        frame_budget: 127,
-        ..config(usual())
-    };
+    let config = config(usual()).with_attempts(2).with_frame_budget(127);
     let list = (1..=130).filter(|&it| it != 2).collect();
     let mut mesh = Mesh::with_lists(&[vec![2], list], config);
     mesh.cut.extend(3..=130);
@@ -352,19 +336,13 @@ fn c_is_kept_within_its_limits_and_a_cut_says_so() {
         mesh.pass(Span::secs(10));
         mesh.tolerates(1)
     };
-    let margin = |margin| Estimation { margin, ..usual() };
+    let margin = |margin| usual().with_margin(margin);
     assert_eq!(found(margin(2)), (6, Some(MISS)));
     // N - 1 - f, and far from an overflow.
     assert_eq!(found(margin(u16::MAX)), (18, Some(MISS)));
-    let floor = Estimation {
-        floor: 8,
-        ..usual()
-    };
+    let floor = usual().with_floor(8);
     assert_eq!(found(floor), (8, Some(MISS)));
-    let ceiling = Estimation {
-        ceiling: 3,
-        ..usual()
-    };
+    let ceiling = usual().with_ceiling(3);
     assert_eq!(found(ceiling), (3, None));
 }
 
@@ -388,10 +366,7 @@ fn who_is_alone_elects_whatever_was_measured_among_others() {
 
 #[test]
 fn a_leader_that_is_replaced_measures_no_more() {
-    let few = Config {
-        c: 1,
-        ..config(usual())
-    };
+    let few = config(usual()).with_c(1);
     let mut mesh = Mesh::lacking(5, few, &[]);
     mesh.command(3, Command::Elect);
     mesh.pass(Span::secs(200));

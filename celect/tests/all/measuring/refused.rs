@@ -1,13 +1,12 @@
 //! Messages and settings that make no sense.
 
+use selvedge_core::settings::OutOfRange;
+
 use super::*;
 
 #[test]
 fn what_is_told_is_taken_from_the_leader_alone_and_in_order() {
-    let few = Config {
-        c: 1,
-        ..config(usual())
-    };
+    let few = config(usual()).with_c(1);
     let mut mesh = Mesh::lacking(4, few, &[]);
     mesh.command(2, Command::Elect);
     mesh.deliver();
@@ -61,10 +60,7 @@ fn hear(mesh: &mut Mesh, from: Member, message: Message) -> Result<(), Reject> {
 
 #[test]
 fn lists_that_make_no_sense_are_refused_and_memory_is_bounded() {
-    let small = Config {
-        peer_limit: 10,
-        ..config(usual())
-    };
+    let small = config(usual()).with_peer_limit(10);
     let mut mesh = Mesh::lacking(9, small, &[]);
     mesh.command(1, Command::Measure);
     let (_, to, _) = mesh.wire.remove(0);
@@ -144,7 +140,9 @@ fn settings_of_the_estimation_that_cannot_work_are_named() {
         (|it| it.valid = Span::ZERO, "valid"),
     ] {
         match new(change) {
-            Err(ConfigError::Range { name: found, .. }) => assert_eq!(found, name),
+            Err(ConfigError::Range(OutOfRange(found))) => {
+                assert_eq!(found.name, format!("estimation.{name}"));
+            }
             other => panic!("{name}: {other:?}"),
         }
     }
@@ -154,7 +152,7 @@ fn settings_of_the_estimation_that_cannot_work_are_named() {
         Ratio::new(51, 100),
         Ratio::new(1, 1_000_001),
     ] {
-        let found = config(Estimation { miss, ..usual() }).check();
+        let found = config(usual().with_miss(miss)).check();
         assert_eq!(found, Err(ConfigError::Miss(miss)));
     }
 }

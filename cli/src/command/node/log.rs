@@ -262,6 +262,10 @@ impl Log {
         Some((event, line))
     }
 
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "events may be added; each one of now is named"
+    )]
     fn election(&self, event: celect::Event, me: NodeId) -> (&'static str, Line) {
         use celect::Event as It;
         let who = |member: Member| {
@@ -356,6 +360,7 @@ impl Log {
                 let text = format!("elections rest on {c} lists at most that lack a live node");
                 ("tolerates", None, None, text)
             }
+            other => ("unknown", None, None, format!("{other:?}")),
         };
         let mut line = Line::new(text);
         (line.node, line.ballot) = (node.map(|it| it.id), ballot);

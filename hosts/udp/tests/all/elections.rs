@@ -56,11 +56,9 @@ impl Bench {
             },
             exclusion: None,
             election: Some(Election {
-                config: Celect {
-                    timeout: Span::millis(60),
-                    resend: Span::millis(60),
-                    ..Celect::new(1, 1)
-                },
+                config: Celect::new(1, 1)
+                    .with_timeout(Span::millis(60))
+                    .with_resend(Span::millis(60)),
                 label: (*b"leader").into(),
                 patience: Span::secs(1),
             }),

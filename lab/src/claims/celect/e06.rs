@@ -44,11 +44,7 @@ fn election(protocol: Protocol, c: u16, f: u16, seed: u64) -> Result<[u64; 2], F
     let mut mesh = Network::new(seed, topology, Link::default()).map_err(Fault::network)?;
     mesh.set_multicasts(Multicasts::Reliable);
     mesh.set_size(Message::encoded_len);
-    let config = Config {
-        protocol,
-        retries: 0,
-        ..Config::new(c, f)
-    };
+    let config = Config::new(c, f).with_protocol(protocol).with_retries(0);
     let attribute = Lowest::new(selvedge_core::Sha256Sortition, &seed.to_le_bytes());
     for node in 0..NODES {
         let machine = Celect::new(member(node), config, attribute.clone());

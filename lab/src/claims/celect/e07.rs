@@ -61,10 +61,7 @@ fn elections(c: u16, initiators: usize, seed: u64) -> Result<Sample, Fault> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let topology = Topology::full_mesh(NODES).map_err(Fault::network)?;
     let mut mesh = Network::new(seed, topology, Link::default()).map_err(Fault::network)?;
-    let config = Config {
-        retries: 0,
-        ..Config::new(c, 0)
-    };
+    let config = Config::new(c, 0).with_retries(0);
     for node in 0..NODES {
         let machine = Celect::new(member(node), config, ById).map_err(Fault::network)?;
         mesh.add(member(node), machine).map_err(Fault::network)?;

@@ -52,14 +52,12 @@ fn example(seed: u64) -> Result<Sample, Fault> {
     let topology = Topology::full_mesh(nodes).map_err(Fault::network)?;
     let mut mesh = Network::new(seed, topology, Link::default()).map_err(Fault::network)?;
     mesh.set_multicasts(Multicasts::Reliable);
-    let config = Config {
-        protocol: Protocol::Hybrid,
-        x: 2,
-        y: 2,
-        retries: 0,
-        // All nodes are asked, the initiator itself too; silent nodes count as dead.
-        ..Config::new(2, 2)
-    };
+    // All nodes are asked, the initiator itself too; silent nodes count as dead.
+    let config = Config::new(2, 2)
+        .with_protocol(Protocol::Hybrid)
+        .with_x(2)
+        .with_y(2)
+        .with_retries(0);
     for node in 0..nodes {
         let machine = Celect::new(member(node), config, ById).map_err(Fault::network)?;
         mesh.add(member(node), machine).map_err(Fault::network)?;

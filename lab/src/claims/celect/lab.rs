@@ -323,19 +323,13 @@ impl<'a> Trial<'a> {
         mesh.set_relays(Relays::All);
         mesh.set_multicasts(Multicasts::Reliable);
         mesh.set_size(Message::encoded_len);
-        let defaults = Config {
-            protocol,
+        let defaults = Config::new(self.setting.c, self.setting.f)
+            .with_protocol(protocol)
             // One election is measured, and no node fails.
-            reelect: false,
-            ..Config::new(self.setting.c, self.setting.f)
-        };
+            .with_reelect(false);
         let config = match announcement {
             Announcement::Acknowledged => defaults,
-            Announcement::Reliable => Config {
-                retries: 0,
-                attempts: u8::MAX,
-                ..defaults
-            },
+            Announcement::Reliable => defaults.with_retries(0).with_attempts(u8::MAX),
         };
         for node in 0..self.setting.nodes {
             let machine = Celect::new(member(node), config, self.attribute.clone());

@@ -4,44 +4,18 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::wire::member_len;
 use selvedge_core::{Context, Full, Member, NodeId};
 
+use super::state::{Asked, Bound, Sample};
 use crate::estimate::Tally;
-use crate::message::{Members, Message, PART_MAX_LEN};
-use crate::tolerance::Bound;
+use crate::message::Message;
 use crate::{Attribute, Celect, Event, NotMeasured, Reject, Source, Timer};
-
-/// Lists that are being asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Sample {
-    run: u32,
-    /// Nodes to ask when one of the nodes that are asked has answered.
-    waiting: Vec<Member>,
-    /// Whether the nodes that were not known are asked by now.
-    strangers: bool,
-    asked: Vec<Asked>,
-    tally: Tally,
-}
-
-/// A node with a list under way.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Asked {
-    member: Member,
-    /// The id with which the next part begins.
-    next: NodeId,
-    list: Vec<Member>,
-    /// How often that part was asked for.
-    attempts: u8,
-    /// Whether a part came since the timer ticked.
-    heard: bool,
-}
 
 impl<A: Attribute> Celect<A> {
     /// Draws some nodes of our list and asks them. O(n log n).
     pub(crate) fn measure(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let estimation = self.config.estimation.ok_or(Reject::NoEstimation)?;
-        if self.tolerance.sample.is_some() {
+        if self.measured.sample.is_some() {
             return Err(Reject::AlreadyMeasuring);
         }
         if self.peers.iter().next().is_none() {
@@ -66,9 +40,9 @@ impl<A: Attribute> Celect<A> {
             drawn.swap(at, other);
         }
         drawn.truncate(count);
-        self.tolerance.samples = self.tolerance.samples.wrapping_add(1);
-        self.tolerance.sample = Some(Sample {
-            run: self.tolerance.samples,
+        self.measured.samples = self.measured.samples.wrapping_add(1);
+        self.measured.sample = Some(Sample {
+            run: self.measured.samples,
             waiting: drawn,
             strangers: false,
             asked: Vec::new(),
@@ -79,41 +53,17 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// The time for the leader to ask for lists.
-    pub(crate) fn measure_again(&mut self, cx: &mut Context<'_, Self>) {
+    pub(super) fn on_measure(&mut self, cx: &mut Context<'_, Self>) {
         if let (Some(estimation), Some(_)) = (self.config.estimation, self.leads()) {
             cx.arm(Timer::Measure, estimation.period);
-            if self.tolerance.sample.is_none() && self.peers.iter().next().is_some() {
+            if self.measured.sample.is_none() && self.peers.iter().next().is_some() {
                 self.begin_sample(estimation.sample, cx);
             }
         }
     }
 
-    /// A node asks for our list. O(n).
-    pub(crate) fn list_asked(
-        &self,
-        to: Member,
-        run: u32,
-        from: NodeId,
-        cx: &mut Context<'_, Self>,
-    ) {
-        let mut room = self.config.list_room(PART_MAX_LEN);
-        let rest = self.peers.iter().filter(|it| it.id >= from);
-        let (members, next): (Members, _) = room.fill(rest, |it| member_len(*it));
-        let more = next.is_some();
-        cx.send(
-            to,
-            Message::SampleResponse {
-                run,
-                life: to.incarnation.0,
-                from,
-                members,
-                more,
-            },
-        );
-    }
-
     /// A part of a list, in order.
-    pub(crate) fn list_heard(
+    pub(super) fn on_sample_response(
         &mut self,
         sender: Member,
         (run, life, from): (u32, u32, NodeId),
@@ -122,7 +72,7 @@ impl<A: Attribute> Celect<A> {
     ) {
         let limit = self.config.peer_limit as usize;
         let is_meant = life == self.me.incarnation.0;
-        let sample = self.tolerance.sample.as_mut();
+        let sample = self.measured.sample.as_mut();
         let Some(sample) = sample.filter(|it| is_meant && it.run == run) else {
             self.counters.stale += 1;
             return;
@@ -162,9 +112,9 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// Parts are overdue.
-    pub(crate) fn lists_overdue(&mut self, cx: &mut Context<'_, Self>) {
+    pub(super) fn on_lists_overdue(&mut self, cx: &mut Context<'_, Self>) {
         let attempts = self.config.attempts;
-        let Some(sample) = &mut self.tolerance.sample else {
+        let Some(sample) = &mut self.measured.sample else {
             return;
         };
         let run = sample.run;
@@ -190,7 +140,7 @@ impl<A: Attribute> Celect<A> {
     /// Asks the next of the drawn nodes; where none is left the sample is over.
     fn sample_more(&mut self, cx: &mut Context<'_, Self>) {
         let at_once = self.config.estimation.map_or(1, |it| it.at_once);
-        let Some(sample) = &mut self.tolerance.sample else {
+        let Some(sample) = &mut self.measured.sample else {
             return;
         };
         let (run, from) = (sample.run, NodeId(0));
@@ -246,25 +196,16 @@ impl<A: Attribute> Celect<A> {
             miss,
         };
         self.rest_on(bound, cx);
-        self.tell_churn(bound, all, cx);
+        self.send_estimate(bound, all, cx);
     }
 
     fn end_sample(&mut self, cx: &mut Context<'_, Self>) -> Option<Sample> {
         cx.disarm(Timer::Sample);
-        self.tolerance.sample.take()
+        self.measured.sample.take()
     }
 
     fn no_room(&self, cx: &mut Context<'_, Self>) {
         let limit = self.config.peer_limit;
         cx.event(Event::Unmeasured(NotMeasured::NoRoom { limit }));
     }
-}
-
-/// Whether a part of a list is in order, and whether the members that it promises behind it can be
-/// asked for.
-pub(crate) fn is_in_order(from: NodeId, members: &[Member], more: bool) -> bool {
-    let ids = || members.iter().map(|it| it.id);
-    ids().is_sorted_by(|a, b| a < b)
-        && ids().next().is_none_or(|first| first >= from)
-        && !(more && ids().next_back().is_none_or(|last| last.0 == u64::MAX))
 }

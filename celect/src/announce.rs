@@ -10,13 +10,13 @@ use core::iter;
 
 use selvedge_core::{Context, Incarnation, Member, NodeId};
 
-use crate::machine::Leadership;
+use crate::leadership::Leadership;
 use crate::message::{LEADER_MAX_LEN, Message, cut};
 use crate::{Attribute, Ballot, Celect, Timer};
 
 /// The nodes that this node tells, and the nodes that have not heard yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Telling {
+pub(crate) struct Announcement {
     ballot: Ballot,
     renewal: u32,
     pub(crate) pending: BTreeSet<Member>,
@@ -24,13 +24,13 @@ pub(crate) struct Telling {
     tries: u8,
     /// LEADER was sent often enough. A node that has not heard is told when there is news of it.
     pub(crate) is_given_up: bool,
-    /// The nodes that need not be told by others, as far as they fit a frame.
-    told: Arc<[Member]>,
+    /// The nodes that others need not tell, as far as they fit a frame.
+    covered: Arc<[Member]>,
 }
 
 impl<A: Attribute> Celect<A> {
     /// We lead: tells all nodes on our list, and `besides`. Returns whether that is any node.
-    pub(crate) fn tell_all(
+    pub(crate) fn announce(
         &mut self,
         leader: Leadership,
         besides: impl IntoIterator<Item = Member>,
@@ -38,7 +38,7 @@ impl<A: Attribute> Celect<A> {
     ) -> bool {
         let mut pending: BTreeSet<Member> = self.peers.iter().collect();
         pending.extend(besides);
-        let is_told = !pending.is_empty();
+        let is_sent = !pending.is_empty();
         if self.config.retries == 0 {
             cx.multicast(Message::Leader {
                 ballot: leader.ballot,
@@ -46,12 +46,12 @@ impl<A: Attribute> Celect<A> {
                 renewal: leader.renewal,
                 lease: leader.lease,
                 gone: leader.lost,
-                told: Arc::default(),
+                covered: Arc::default(),
             });
         } else {
-            self.tell(leader, pending, &[], cx);
+            self.begin_announcement(leader, pending, &[], cx);
         }
-        is_told
+        is_sent
     }
 
     /// Tells the nodes on our list that neither the leader nor `from` told. O(N), once a ballot and
@@ -60,75 +60,75 @@ impl<A: Attribute> Celect<A> {
         &mut self,
         leader: Leadership,
         from: Member,
-        told: &[Member],
+        covered: &[Member],
         cx: &mut Context<'_, Self>,
     ) {
         if self.config.retries == 0 {
             return;
         }
         // Every sound node sends the list in order.
-        let told = if told.is_sorted_by(|one, other| one < other) {
-            Cow::Borrowed(told)
+        let covered = if covered.is_sorted_by(|one, other| one < other) {
+            Cow::Borrowed(covered)
         } else {
-            let told: BTreeSet<Member> = told.iter().copied().collect();
-            Cow::Owned(told.into_iter().collect())
+            let covered: BTreeSet<Member> = covered.iter().copied().collect();
+            Cow::Owned(covered.into_iter().collect())
         };
-        let mut others = told.iter().peekable();
+        let mut others = covered.iter().peekable();
         let pending = self.peers.iter().filter(|it| {
-            while others.next_if(|&told| told < it).is_some() {}
+            while others.next_if(|&covered| covered < it).is_some() {}
             others.peek() != Some(&it) && *it != from && *it != leader.member
         });
         let pending = pending.collect();
-        self.tell(leader, pending, &told, cx);
+        self.begin_announcement(leader, pending, &covered, cx);
     }
 
-    /// Tells `pending`; the nodes in `told` are told by others, and are in order.
-    fn tell(
+    /// Tells `pending`. Others tell the nodes in `covered`, which are in order.
+    fn begin_announcement(
         &mut self,
         leader: Leadership,
         pending: BTreeSet<Member>,
-        told: &[Member],
+        covered: &[Member],
         cx: &mut Context<'_, Self>,
     ) {
         if pending.is_empty() {
-            self.tell_no_longer(cx);
+            self.end_announcement(cx);
             return;
         }
         let mut room = self.config.list_room(LEADER_MAX_LEN);
-        let all = union(pending.iter().copied(), told.iter().copied());
-        let telling = Telling {
+        let all = union(pending.iter().copied(), covered.iter().copied());
+        let announcement = Announcement {
             ballot: leader.ballot,
             renewal: leader.renewal,
-            told: cut(all, &mut room),
+            covered: cut(all, &mut room),
             pending,
             tries: 0,
             is_given_up: false,
         };
-        for &member in &telling.pending {
-            cx.send(member, telling.message(leader));
+        for &member in &announcement.pending {
+            cx.send(member, announcement.message(leader));
         }
-        self.telling = Some(telling);
-        cx.arm(Timer::Tell, self.config.resend);
+        self.announcement = Some(announcement);
+        cx.arm(Timer::Resend, self.config.resend);
     }
 
     /// There is no node to tell, or nothing to tell.
-    pub(crate) fn tell_no_longer(&mut self, cx: &mut Context<'_, Self>) {
-        self.telling = None;
-        cx.disarm(Timer::Tell);
+    pub(crate) fn end_announcement(&mut self, cx: &mut Context<'_, Self>) {
+        self.announcement = None;
+        cx.disarm(Timer::Resend);
     }
 
     /// A node came onto our list and must hear who leads. The leader tells it. As it may be missing
     /// from the leader's list, the nodes that are among the c + f + 2 lowest on their own lists
     /// tell it too; the leader mostly is among these. At most f of the lowest are dead, and c lack
     /// the newcomer.
-    pub(crate) fn tell_newcomer(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+    pub(crate) fn announce_to_newcomer(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let last = usize::from(self.tolerates().0) + usize::from(self.config.f) + 1;
         if self.leads().is_some() || self.peers.owner_at() <= last {
-            self.tell_one(member, cx);
+            self.announce_to(member, cx);
         }
     }
 
-    fn tell_one(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+    fn announce_to(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let is_present = |it: &Leadership| !it.lost && !self.peers.is_gone(it.member);
         let Some(leader) = self.leader.filter(is_present) else {
             return;
@@ -138,48 +138,48 @@ impl<A: Attribute> Celect<A> {
         }
         if !self.peers.is_listed(member) {
             // Only nodes on the list are waited for: they are bounded.
-            self.say(member, leader, cx);
+            self.send_leader(member, leader, cx);
             return;
         }
-        match &mut self.telling {
-            Some(telling) => {
+        match &mut self.announcement {
+            Some(announcement) => {
                 // Others that wait must not wait longer for each newcomer.
-                let is_armed = !telling.pending.is_empty() && !telling.is_given_up;
-                telling.pending.insert(member);
-                telling.tries = 0;
-                telling.is_given_up = false;
-                cx.send(member, telling.message(leader));
+                let is_armed = !announcement.pending.is_empty() && !announcement.is_given_up;
+                announcement.pending.insert(member);
+                announcement.tries = 0;
+                announcement.is_given_up = false;
+                cx.send(member, announcement.message(leader));
                 if !is_armed {
-                    cx.arm(Timer::Tell, self.config.resend);
+                    cx.arm(Timer::Resend, self.config.resend);
                 }
             }
             None => {
-                let told: BTreeSet<Member> = self.peers.iter().chain([self.me]).collect();
-                let told: Vec<Member> = told.into_iter().collect();
-                self.tell(leader, BTreeSet::from([member]), &told, cx);
+                let covered: BTreeSet<Member> = self.peers.iter().chain([self.me]).collect();
+                let covered: Vec<Member> = covered.into_iter().collect();
+                self.begin_announcement(leader, BTreeSet::from([member]), &covered, cx);
             }
         }
     }
 
     /// A node on our list is alive: if it has not heard who leads, it is told for longer. What
     /// others wait for is not put off.
-    pub(crate) fn tell_longer(&mut self, member: Member, cx: &mut Context<'_, Self>) {
-        let Some(telling) = &mut self.telling else {
+    pub(crate) fn prolong_announcement(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        let Some(announcement) = &mut self.announcement else {
             return;
         };
-        if !telling.pending.contains(&member) {
+        if !announcement.pending.contains(&member) {
             return;
         }
-        if telling.is_given_up {
-            self.tell_one(member, cx);
+        if announcement.is_given_up {
+            self.announce_to(member, cx);
         } else {
-            telling.tries = 0;
+            announcement.tries = 0;
         }
     }
 
     /// Says who leads, once.
-    pub(crate) fn say(&self, to: Member, leader: Leadership, cx: &mut Context<'_, Self>) {
-        let told = self.peers.iter().chain([self.me]);
+    pub(crate) fn send_leader(&self, to: Member, leader: Leadership, cx: &mut Context<'_, Self>) {
+        let covered = self.peers.iter().chain([self.me]);
         let mut room = self.config.list_room(LEADER_MAX_LEN);
         cx.send(
             to,
@@ -189,12 +189,12 @@ impl<A: Attribute> Celect<A> {
                 renewal: leader.renewal,
                 lease: leader.lease,
                 gone: leader.lost,
-                told: cut(told, &mut room),
+                covered: cut(covered, &mut room),
             },
         );
     }
 
-    pub(crate) fn acknowledge(
+    pub(crate) fn send_leader_ack(
         &self,
         to: Member,
         ballot: Ballot,
@@ -202,36 +202,36 @@ impl<A: Attribute> Celect<A> {
         cx: &mut Context<'_, Self>,
     ) {
         if self.config.retries > 0 {
-            cx.send(to, Message::Heard { ballot, renewal });
+            cx.send(to, Message::LeaderAck { ballot, renewal });
         }
     }
 
-    pub(crate) fn acknowledged(
+    pub(crate) fn on_leader_ack(
         &mut self,
         from: Member,
         ballot: Ballot,
         renewal: u32,
         cx: &mut Context<'_, Self>,
     ) {
-        let mut was_told = false;
-        if let Some(telling) = &mut self.telling
-            && (telling.ballot, telling.renewal) == (ballot, renewal)
+        let mut was_awaited = false;
+        if let Some(announcement) = &mut self.announcement
+            && (announcement.ballot, announcement.renewal) == (ballot, renewal)
         {
-            was_told = telling.pending.remove(&from);
-            if telling.pending.is_empty() {
-                self.telling = None;
+            was_awaited = announcement.pending.remove(&from);
+            if announcement.pending.is_empty() {
+                self.announcement = None;
             }
         }
         // The acknowledgement of a node that was told earlier may be late. Other nodes are not
         // counted, as they are not bounded.
-        if was_told || self.peers.is_listed(from) {
-            self.renewal_heard(from, ballot, renewal, cx);
+        if was_awaited || self.peers.is_listed(from) {
+            self.on_renewal_ack(from, ballot, renewal, cx);
         }
     }
 
     /// Lives of the node `id` that are gone need not hear.
-    pub(crate) fn stop_telling(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
-        let Some(telling) = &mut self.telling else {
+    pub(crate) fn drop_from_announcement(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let Some(announcement) = &mut self.announcement else {
             return;
         };
         let life = |life| Member {
@@ -240,35 +240,35 @@ impl<A: Attribute> Celect<A> {
         };
         let lives = || life(0)..=life(u32::MAX);
         let is_gone = |it: &&Member| self.peers.is_gone(**it);
-        while let Some(&gone) = telling.pending.range(lives()).find(is_gone) {
-            telling.pending.remove(&gone);
+        while let Some(&gone) = announcement.pending.range(lives()).find(is_gone) {
+            announcement.pending.remove(&gone);
         }
-        if telling.pending.is_empty() {
-            self.tell_no_longer(cx);
+        if announcement.pending.is_empty() {
+            self.end_announcement(cx);
         }
     }
 
-    pub(crate) fn tell_again(&mut self, cx: &mut Context<'_, Self>) {
-        let (Some(telling), Some(leader)) = (&mut self.telling, self.leader) else {
+    pub(crate) fn on_resend(&mut self, cx: &mut Context<'_, Self>) {
+        let (Some(announcement), Some(leader)) = (&mut self.announcement, self.leader) else {
             return;
         };
-        if telling.pending.is_empty() {
+        if announcement.pending.is_empty() {
             return;
         }
-        if telling.tries >= self.config.retries {
-            self.counters.unheard += telling.pending.len() as u64;
-            telling.is_given_up = true;
+        if announcement.tries >= self.config.retries {
+            self.counters.unheard += announcement.pending.len() as u64;
+            announcement.is_given_up = true;
             return;
         }
-        telling.tries += 1;
-        for &member in &telling.pending {
-            cx.send(member, telling.message(leader));
+        announcement.tries += 1;
+        for &member in &announcement.pending {
+            cx.send(member, announcement.message(leader));
         }
-        cx.arm(Timer::Tell, self.config.resend);
+        cx.arm(Timer::Resend, self.config.resend);
     }
 }
 
-impl Telling {
+impl Announcement {
     fn message(&self, leader: Leadership) -> Message {
         Message::Leader {
             ballot: self.ballot,
@@ -276,7 +276,7 @@ impl Telling {
             renewal: self.renewal,
             lease: leader.lease,
             gone: leader.lost,
-            told: self.told.clone(),
+            covered: self.covered.clone(),
         }
     }
 }

@@ -1,0 +1,151 @@
+//! The c that elections rest on: the configured c, or what was measured last; and how all nodes
+//! hear of it.
+
+use selvedge_core::{Context, Member, Ratio};
+
+use super::state::{Bound, Known};
+use crate::config::{MILLION, millionths};
+use crate::message::Message;
+use crate::{Attribute, Ballot, Celect, Event, Source, Timer};
+
+impl<A: Attribute> Celect<A> {
+    /// What an election that begins now rests on: c, and how often the real c is larger. Without
+    /// the latter c is [`Config::c`](crate::Config::c), or was cut short.
+    #[must_use]
+    pub fn tolerates(&self) -> (u16, Option<Ratio>) {
+        let (Some(known), Some(estimation)) = (self.measured.known, self.config.estimation) else {
+            return (self.config.c, None);
+        };
+        // A node that is alone can ask no other, whatever the floor: it may elect itself where c
+        // says so.
+        let is_alone = self.peers.by_rank().len() < 2;
+        let floor = if is_alone {
+            estimation.floor.min(self.config.c)
+        } else {
+            estimation.floor
+        };
+        // Some of the nodes that were there when c was measured may be gone.
+        let c = known.c.min(self.most()).max(floor);
+        (c, known.miss.filter(|_| c >= known.c))
+    }
+
+    /// No more others can be asked than there are, and f of them may be dead.
+    fn most(&self) -> u16 {
+        let others = self.peers.by_rank().len().saturating_sub(1);
+        let others = u16::try_from(others).unwrap_or(u16::MAX);
+        others.saturating_sub(self.config.f)
+    }
+
+    /// Rests on another bound from now on.
+    pub(super) fn rest_on(&mut self, bound: Bound, cx: &mut Context<'_, Self>) {
+        let Some(estimation) = self.config.estimation else {
+            return;
+        };
+        let before = self.tolerates();
+        self.measured.recent.push_over(bound.upper);
+        let upper = self.measured.recent.iter().copied().max();
+        let upper = upper.unwrap_or(bound.upper);
+        let c = upper
+            .saturating_add(estimation.margin)
+            .min(estimation.ceiling)
+            .min(self.most())
+            .max(estimation.floor);
+        self.measured.known = Some(Known {
+            c,
+            // The miss is the same on all nodes, as it is told. The largest number says that the
+            // bound may be more.
+            miss: (c >= upper && upper < u16::MAX)
+                .then_some(Ratio::new(millionths(bound.miss), MILLION)),
+            source: bound.source,
+        });
+        cx.arm(Timer::Stale, estimation.valid);
+        self.emit_tolerance(before, cx);
+    }
+
+    /// Whether what elections rest on was measured, and is in force.
+    pub(crate) const fn has_bound(&self) -> bool {
+        self.measured.known.is_some()
+    }
+
+    /// What was known is too old.
+    pub(super) fn forget_bound(&mut self, cx: &mut Context<'_, Self>) {
+        let before = self.tolerates();
+        self.measured.known = None;
+        self.measured.recent.retain(|_| false);
+        cx.disarm(Timer::Stale);
+        self.emit_tolerance(before, cx);
+    }
+
+    /// Forgets what feedback said: it was about the leader that was lost.
+    pub(crate) fn forget_leader(&mut self, cx: &mut Context<'_, Self>) {
+        self.measured.reports.clear();
+        if let Some(known) = self.measured.known
+            && known.source == Source::Feedback
+        {
+            self.forget_bound(cx);
+        }
+    }
+
+    fn emit_tolerance(&self, before: (u16, Option<Ratio>), cx: &mut Context<'_, Self>) {
+        let now = self.tolerates();
+        if now != before {
+            let (c, miss) = now;
+            cx.event(Event::Tolerates { c, miss });
+        }
+    }
+
+    /// We lead, and tell the nodes of `to` what c is.
+    pub(super) fn send_estimate(
+        &mut self,
+        bound: Bound,
+        to: impl IntoIterator<Item = Member>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let Some(ballot) = self.leads() else {
+            return;
+        };
+        let number = match self.measured.told {
+            Some((told, number)) if told == ballot => number.saturating_add(1),
+            Some(_) | None => 1,
+        };
+        self.measured.told = Some((ballot, number));
+        for member in to {
+            if member.id != self.me.id {
+                let Bound {
+                    source,
+                    upper,
+                    miss,
+                } = bound;
+                let message = Message::Estimate {
+                    ballot,
+                    number,
+                    source,
+                    upper,
+                    miss: millionths(miss),
+                };
+                cx.send(member, message);
+            }
+        }
+    }
+
+    /// The leader says what c is.
+    pub(super) fn on_estimate(
+        &mut self,
+        (ballot, number): (Ballot, u32),
+        bound: Bound,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if self.config.estimation.is_none() {
+            return;
+        }
+        let is_old = self.measured.told >= Some((ballot, number));
+        // A bound from any node but our leader cannot be verified.
+        let follows = self.leader().is_some_and(|(_, by)| by == ballot);
+        if is_old || !follows {
+            self.counters.stale += 1;
+            return;
+        }
+        self.measured.told = Some((ballot, number));
+        self.rest_on(bound, cx);
+    }
+}

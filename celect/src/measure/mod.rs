@@ -1,0 +1,94 @@
+//! How a node measures c, and hears what others have measured.
+//!
+//! `state.rs` has what is kept, `sample.rs` asks for lists, `feedback.rs` takes reports of
+//! initiators, and `bound.rs` says what elections rest on. Without the feature `estimate`
+//! `unmeasured.rs` takes the place of all of them.
+
+mod bound;
+mod feedback;
+mod sample;
+mod state;
+
+use selvedge_core::{Context, Member, Ratio};
+
+use self::state::Bound;
+pub(crate) use self::state::Measured;
+use crate::config::MILLION;
+use crate::message::Message;
+use crate::{Attribute, Celect, Source, Timer};
+
+impl<A: Attribute> Celect<A> {
+    /// A message of the estimation arrives.
+    pub(crate) fn on_measurement(
+        &mut self,
+        from: Member,
+        message: Message,
+        cx: &mut Context<'_, Self>,
+    ) {
+        match message {
+            Message::SampleResponse {
+                run,
+                life,
+                from: first,
+                members,
+                more,
+            } => self.on_sample_response(from, (run, life, first), (&members, more), cx),
+            Message::Feedback {
+                ballot,
+                answers,
+                missing,
+            } => self.on_feedback(ballot, answers, missing, cx),
+            Message::Estimate {
+                ballot,
+                number,
+                source,
+                upper,
+                miss,
+            } => {
+                let bound = Bound {
+                    source,
+                    upper,
+                    miss: Ratio::new(miss, MILLION),
+                };
+                self.on_estimate((ballot, number), bound, cx);
+            }
+            Message::Query { .. }
+            | Message::Response { .. }
+            | Message::Appoint { .. }
+            | Message::Leader { .. }
+            | Message::LeaderAck { .. }
+            | Message::SampleQuery { .. } => {
+                debug_assert!(false, "it goes elsewhere: {message:?}");
+            }
+        }
+    }
+
+    /// A timer of the estimation ticks.
+    pub(crate) fn on_measure_tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {
+        match timer {
+            Timer::Sample => self.on_lists_overdue(cx),
+            Timer::Measure => self.on_measure(cx),
+            Timer::Stale => self.forget_bound(cx),
+            Timer::Answer
+            | Timer::Watch
+            | Timer::Start
+            | Timer::Resend
+            | Timer::Renew
+            | Timer::Lease
+            | Timer::Expiry(_) => debug_assert!(false, "it goes elsewhere: {timer:?}"),
+        }
+    }
+
+    /// This node leads, and did not before: it begins to measure.
+    pub(crate) fn begin_to_measure(&self, cx: &mut Context<'_, Self>) {
+        let source = self.config.estimation.map(|it| it.source);
+        if source == Some(Source::Sampling) {
+            cx.arm(Timer::Measure, self.config.timeout);
+        }
+    }
+
+    /// Whether this node reports to the leaders that it appoints.
+    pub(crate) const fn reports(&self) -> bool {
+        self.config.estimation.is_some()
+    }
+}

@@ -1,0 +1,87 @@
+//! What is measured, and what is known of c.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{BoundedQueue, Member, NodeId, Ratio};
+
+use crate::estimate::Tally;
+use crate::{Ballot, Config, Source};
+
+/// What is known of c. Everything is empty where estimation is off.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Measured {
+    pub(super) known: Option<Known>,
+    /// The latest bounds; the largest is used.
+    pub(super) recent: BoundedQueue<u16>,
+    /// The ballot by which the latest bound was told, and its number.
+    pub(super) told: Option<(Ballot, u32)>,
+    /// What initiators reported to us.
+    pub(super) reports: Vec<Report>,
+    /// Reports up to this ballot gave an estimate.
+    pub(super) reported: Option<Ballot>,
+    pub(super) sample: Option<Sample>,
+    /// The number of the latest sample.
+    pub(super) samples: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Known {
+    pub(super) c: u16,
+    pub(super) miss: Option<Ratio>,
+    pub(super) source: Source,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Report {
+    pub(super) ballot: Ballot,
+    pub(super) answers: u16,
+    pub(super) missing: u16,
+}
+
+impl Measured {
+    pub(crate) fn new(config: &Config) -> Self {
+        let window = config.estimation.map_or(0, |it| it.window);
+        Self {
+            known: None,
+            recent: BoundedQueue::new(window.into()),
+            told: None,
+            reports: Vec::new(),
+            reported: None,
+            sample: None,
+            samples: 0,
+        }
+    }
+}
+
+/// What a leader tells of c.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    pub(super) source: Source,
+    pub(super) upper: u16,
+    pub(super) miss: Ratio,
+}
+
+/// Lists that are being asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sample {
+    pub(super) run: u32,
+    /// Nodes to ask when one of the nodes that are asked has answered.
+    pub(super) waiting: Vec<Member>,
+    /// Whether the nodes that were not known are asked by now.
+    pub(super) strangers: bool,
+    pub(super) asked: Vec<Asked>,
+    pub(super) tally: Tally,
+}
+
+/// A node with a list under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Asked {
+    pub(super) member: Member,
+    /// The id with which the next part begins.
+    pub(super) next: NodeId,
+    pub(super) list: Vec<Member>,
+    /// How often that part was asked for.
+    pub(super) attempts: u8,
+    /// Whether a part came since the timer ticked.
+    pub(super) heard: bool,
+}

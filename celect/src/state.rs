@@ -1,0 +1,168 @@
+//! The state of a node, and what an application may look at.
+
+use selvedge_core::{Member, Untracked};
+
+use crate::announce::Announcement;
+use crate::leadership::Leadership;
+use crate::lease::Lease;
+use crate::measure::Measured;
+use crate::peers::Peers;
+use crate::published::Rules;
+use crate::run::Run;
+use crate::{Attribute, Ballot, Config, ConfigError, Counters, Lowest};
+
+/// One node: it answers initiators, is an initiator, follows a leader, or leads.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Celect<A = Lowest> {
+    pub(crate) me: Member,
+    pub(crate) config: Config,
+    pub(crate) attribute: A,
+    pub(crate) rules: Rules,
+    pub(crate) peers: Peers,
+    /// The highest epoch that was heard of.
+    pub(crate) epoch: u64,
+    pub(crate) leader: Option<Leadership>,
+    /// This node's election.
+    pub(crate) run: Option<Run>,
+    /// The largest ballot of others that we gave way to or answered, while its leader is not heard
+    /// of.
+    pub(crate) awaited: Option<Ballot>,
+    pub(crate) announcement: Option<Announcement>,
+    /// Our own lease, while we lead with one.
+    pub(crate) lease: Option<Lease>,
+    /// What is known of c.
+    pub(crate) measured: Measured,
+    pub(crate) counters: Untracked<Counters>,
+}
+
+impl<A: Attribute> Celect<A> {
+    /// A node that knows no other node yet; the host tells it [`Delta`](selvedge_core::Delta)s.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    pub fn new(me: Member, config: Config, attribute: A) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self::unchecked(me, config, attribute, Rules::default()))
+    }
+
+    /// A node that follows `rules` where they differ from this crate's.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    #[cfg(feature = "check")]
+    pub fn published(
+        me: Member,
+        config: Config,
+        attribute: A,
+        rules: &[crate::Published],
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self::unchecked(
+            me,
+            config,
+            attribute,
+            Rules::published(rules),
+        ))
+    }
+
+    /// With settings that are known to work.
+    pub(crate) fn unchecked(me: Member, config: Config, attribute: A, rules: Rules) -> Self {
+        Self {
+            me,
+            config,
+            attribute,
+            rules,
+            peers: Peers::new(config.peer_limit as usize, me),
+            epoch: 0,
+            leader: None,
+            run: None,
+            awaited: None,
+            announcement: None,
+            lease: None,
+            measured: Measured::new(&config),
+            counters: Untracked::default(),
+        }
+    }
+
+    /// Follows a node that no initiator appointed: the state that a check begins with.
+    #[cfg(feature = "check")]
+    pub(crate) fn follow(&mut self, member: Member) {
+        let ballot = Ballot {
+            epoch: 0,
+            initiator: member,
+            step: 0,
+        };
+        self.leader = Some(Leadership {
+            member,
+            ballot,
+            renewal: 0,
+            lease: self.config.lease.unwrap_or_default(),
+            lost: false,
+        });
+    }
+
+    /// What matters of a machine that has crashed: which node it was.
+    #[cfg(feature = "check")]
+    pub(crate) fn remains(&self) -> Self {
+        let mut remains = self.clone();
+        remains.peers.clear();
+        remains.epoch = 0;
+        remains.leader = None;
+        remains.run = None;
+        remains.awaited = None;
+        remains.announcement = None;
+        remains.lease = None;
+        remains.measured = Measured::new(&Config::new(0, 0));
+        remains
+    }
+
+    /// The key that leaders are ordered by.
+    #[cfg(feature = "check")]
+    pub(crate) fn key_of(&self, member: Member) -> (selvedge_core::Rank, Member) {
+        crate::attribute::key(&self.attribute, member)
+    }
+
+    /// This node.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// The settings.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The leader, perhaps this node itself, and its ballot; `None` when no node leads, or when the
+    /// leader is believed to be gone.
+    #[must_use]
+    pub fn leader(&self) -> Option<(Member, Ballot)> {
+        let leader = self.leader.filter(|leader| !leader.lost)?;
+        Some((leader.member, leader.ballot))
+    }
+
+    /// The ballot by which this node leads, if it does.
+    #[must_use]
+    pub fn leads(&self) -> Option<Ballot> {
+        let (leader, ballot) = self.leader()?;
+        (leader == self.me).then_some(ballot)
+    }
+
+    /// Whether this node runs an election.
+    #[must_use]
+    pub const fn is_electing(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// The nodes on this node's list, by id, without itself.
+    pub fn members(&self) -> impl Iterator<Item = Member> + '_ {
+        self.peers.iter()
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters.0
+    }
+}
