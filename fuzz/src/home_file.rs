@@ -1,6 +1,6 @@
 //! Routine files: as people write them, and malformed ones.
 
-use selvedge_safehome::file::{Home, write_routine};
+use selvedge_routine::file::{Home, write_routine};
 
 /// Reads `data` as a routine file.
 ///

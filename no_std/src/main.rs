@@ -37,6 +37,7 @@ extern "C" fn main(_count: c_int, _arguments: *const *const c_char) -> c_int {
         camera_works(),
         sections_work(),
         celect_works(),
+        routine_works(),
         safehome_works(),
         node_works(),
     ];
@@ -194,6 +195,26 @@ fn sections_work() -> bool {
     }
     let inside = asker.machine().get(name).and_then(Camera::token);
     works && inside.is_some()
+}
+
+/// A trigger by hand submits its routine.
+fn routine_works() -> bool {
+    use selvedge_routine::trigger::{Command, Config, Dispatcher, Event};
+    use selvedge_routine::{Routine, State, Step};
+    let Ok(dispatcher) = Dispatcher::new(Config::default()) else {
+        return false;
+    };
+    let (mut dispatcher, mut submitted) = (Driver::new(dispatcher), 0);
+    let steps = Vec::from([Step::new(NodeId(1), State::from(7))]);
+    let (name, routine) = ("r".into(), Routine { steps });
+    let mut works = true;
+    for command in [Command::Routine { name, routine }, Command::Run("r".into())] {
+        let taken = dispatcher.step(Time::ZERO, &mut Steps(0), Input::Command(command), |it| {
+            submitted += usize::from(matches!(it, Effect::Event(Event::Submit { .. })));
+        });
+        works &= taken.is_ok();
+    }
+    works && submitted == 1
 }
 
 /// The one device that a routine needs carries it out.

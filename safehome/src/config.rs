@@ -37,10 +37,6 @@ pub enum Scheduler {
     Timeline,
 }
 
-/// The longest time for which a command to a device may still act after its outcome came back
-/// unknown ([`Command::Lateness`](crate::Command::Lateness)): a day.
-pub const LONGEST_LATENESS: Span = Span::secs(86_400);
-
 /// The settings of a hub. Checked once, by [`Hub::new`](crate::Hub::new).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

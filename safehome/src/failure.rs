@@ -23,7 +23,7 @@ impl<V: Value> Hub<V> {
         self.note(id, Owner::Failed, cx);
         let affected = match self.config.visibility {
             Visibility::Weak => Vec::new(),
-            Visibility::GlobalStrict => self.active(|run, _| run.routine.must(id)),
+            Visibility::GlobalStrict => self.active(|run, _| run.routine.must_reach(id)),
             Visibility::StrongGlobalStrict => self.active(|_, _| true),
             Visibility::PartitionedStrict | Visibility::Eventual => {
                 // Rules 2 and 3: before the first touch and after the last one it may fail.
@@ -37,7 +37,7 @@ impl<V: Value> Hub<V> {
                     let must = if is_eventual {
                         run.routine.must_command(id)
                     } else {
-                        run.routine.must(id)
+                        run.routine.must_reach(id)
                     };
                     let is_needed = must || self.rules.any_command_aborts();
                     touched(routine) && run.still_needs(id) && is_needed
@@ -59,7 +59,7 @@ impl<V: Value> Hub<V> {
         }
         self.note(id, Owner::Restarted, cx);
         let affected = match self.config.visibility {
-            Visibility::GlobalStrict => self.active(|run, _| run.routine.must(id)),
+            Visibility::GlobalStrict => self.active(|run, _| run.routine.must_reach(id)),
             Visibility::StrongGlobalStrict => self.active(|_, _| true),
             Visibility::Weak | Visibility::PartitionedStrict | Visibility::Eventual => Vec::new(),
         };

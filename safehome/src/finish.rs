@@ -85,7 +85,7 @@ impl<V: Value> Hub<V> {
         };
         if self.config.visibility == Visibility::PartitionedStrict {
             // Rule 3* of section 3: what has failed meanwhile must be back.
-            let is_down = |it: &&NodeId| !self.is_up(**it) && run.routine.must(**it);
+            let is_down = |it: &&NodeId| !self.is_up(**it) && run.routine.must_reach(**it);
             let touched = |it: &&NodeId| {
                 let entry = self.devices.get(it).and_then(|it| it.entry(id));
                 entry.is_some_and(|it| it.touched)

@@ -113,9 +113,10 @@
 //!
 //! # Features
 //!
-//! `serde` for routines, settings and [`Saved`]; `json` for routine files (module `file`); `std`;
-//! `arbitrary`; `check` for the promises as properties of
-//! the model checker and the published rules that break them.
+//! `serde` for routines, settings and [`Saved`]; `std`; `arbitrary`; `check` for the promises as
+//! properties of the model checker and the published rules that break them. Routine files, triggers
+//! and the states of files are in `selvedge-routine`, the types of which that stand in this crate's
+//! signatures are here, too.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -126,7 +127,6 @@ extern crate std;
 
 mod abort;
 mod audit;
-mod catalogue;
 #[cfg(feature = "check")]
 pub mod check;
 mod config;
@@ -135,32 +135,30 @@ mod devices;
 mod difference;
 mod event;
 mod execute;
+mod explain;
 mod failure;
-#[cfg(feature = "json")]
-pub mod file;
 mod finish;
+mod id;
 mod join;
 mod late;
 mod lineage;
 mod machine;
 mod published;
 mod resume;
-mod routine;
 mod run;
 mod save;
 mod schedule;
-mod state;
-pub mod trigger;
 mod turn;
 
-pub use catalogue::{Catalogue, Taken};
-pub use config::{Config, ConfigError, LONGEST_LATENESS, Scheduler, Visibility};
+pub use config::{Config, ConfigError, Scheduler, Visibility};
 pub use counters::Counters;
 pub use difference::{Difference, DifferenceError};
 pub use event::{Command, Event, Outcome, Placed, Reject, Skip, Timer, Undo, Why};
-pub use machine::{Hub, Value};
+pub use id::RoutineId;
+pub use machine::Hub;
 #[cfg(feature = "check")]
 pub use published::Published;
-pub use routine::{Comparison, Condition, Priority, Routine, RoutineId, Step};
 pub use save::{Flaw, RestoreError, Saved};
-pub use state::{Number, State};
+pub use selvedge_routine::{
+    Catalogue, Comparison, Condition, LONGEST_LATENESS, Priority, Routine, Step, Value,
+};

@@ -5,8 +5,6 @@ use alloc::vec;
 #[cfg(feature = "check")]
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use core::fmt::Debug;
-use core::hash::Hash;
 
 use selvedge_core::{Context, Delta, Input, Machine, Member, NodeId, Span, Untracked};
 
@@ -17,12 +15,8 @@ use crate::run::{Run, Stage};
 use crate::schedule::Waiting;
 use crate::{
     Command, Config, ConfigError, Counters, Event, Outcome, Reject, Routine, RoutineId, Step,
-    Timer, Why,
+    Timer, Value, Why,
 };
-
-/// A state of a device: a number or a word, in the application's own type.
-pub trait Value: Clone + Ord + Hash + Debug {}
-impl<V: Clone + Ord + Hash + Debug> Value for V {}
 
 /// The hub: it takes routines and decides which command goes to which device when.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

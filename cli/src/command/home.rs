@@ -11,8 +11,8 @@ use rand_core::SeedableRng;
 use selvedge_core::{Span, Time};
 use selvedge_hub::term::Colour;
 use selvedge_hub::{Outage, Plan, Report, Scenario, Watch, page, run, write_report};
-use selvedge_safehome::file::Home as HomeFile;
-use selvedge_safehome::trigger::TimeOfDay;
+use selvedge_routine::file::Home as HomeFile;
+use selvedge_routine::trigger::TimeOfDay;
 use selvedge_safehome::{Config, Scheduler, Visibility};
 use selvedge_udp::Clock;
 
@@ -184,7 +184,7 @@ impl Home {
         let plan = self.plan(&mut rng)?;
         let mut pace = Pace::new(self.speed, !self.json);
         let report = run(&plan, rng, &mut pace).map_err(|reject| Failure::Hub {
-            why: plan.home.catalogue.reject(&reject),
+            why: reject.explain(&plan.home.catalogue),
         })?;
         let title = self.title(", ");
         fs::write(&path, page(&report, &title, seed)).map_err(failed)?;

@@ -50,7 +50,7 @@ pub(crate) enum Failure {
     #[error("{}: {why}", path.display())]
     RoutineFile {
         path: PathBuf,
-        why: selvedge_safehome::file::FileError,
+        why: selvedge_routine::file::FileError,
     },
     /// No device has that name.
     #[error("there is no device {0:?}: take one of the DevIDs of the routines")]

@@ -457,7 +457,7 @@ impl<'a> Sketch<'a> {
                 continue;
             };
             let (x, y) = (self.x(at), self.top(device) + PAD + BAR / 2.0);
-            let why = text(&self.report.plan.home.catalogue.why(why, &run.routine));
+            let why = text(&why.explain(&run.routine, &self.report.plan.home.catalogue));
             put(
                 svg,
                 format_args!(

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use selvedge_core::{NodeId, Time};
-use selvedge_safehome::{Counters, RoutineId, State, Why};
+use selvedge_routine::State;
+use selvedge_safehome::{Counters, RoutineId, Why};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -134,13 +135,13 @@ impl Report {
             Some((_, End::Committed)) => report.outcome = "done",
             Some((_, End::Aborted(why))) => {
                 report.outcome = "undone";
-                report.why = catalogue.why(why, &run.routine);
+                report.why = why.explain(&run.routine, catalogue);
             }
             None => {}
         }
         if report.why.is_empty() {
             let skipped = run.skipped.iter().map(|&(step, skip)| {
-                let why = catalogue.why(Why::Step(step, skip), &run.routine);
+                let why = Why::Step(step, skip).explain(&run.routine, catalogue);
                 format!("passed over: {why}")
             });
             report.why = skipped.collect::<Vec<_>>().join("; ");

@@ -3,8 +3,9 @@
 //! The morning and the party are files in the routine format; the factory is made by its rule.
 
 use selvedge_core::{Choose, NodeId, Span, Time};
-use selvedge_safehome::file::{FileError, Home, NamedRoutine};
-use selvedge_safehome::{Catalogue, Routine, State, Step};
+use selvedge_routine::State;
+use selvedge_routine::file::{FileError, Home, NamedRoutine};
+use selvedge_safehome::{Catalogue, Routine, Step};
 
 const MORNING: &str = include_str!("../scenarios/morning.json");
 const PARTY: &str = include_str!("../scenarios/party.json");

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::{NodeId, Time};
-use selvedge_safehome::{Routine, RoutineId, Skip, State, Visibility, Why};
+use selvedge_routine::State;
+use selvedge_safehome::{Routine, RoutineId, Skip, Visibility, Why};
 
 /// All that happened.
 #[derive(Clone, Debug, Default)]

@@ -14,8 +14,8 @@ use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_hub::{End, Happened, Lease, Outage, Plan, Report, Scenario, picture, run};
-use selvedge_safehome::file::Home;
-use selvedge_safehome::trigger::TimeOfDay;
+use selvedge_routine::file::Home;
+use selvedge_routine::trigger::TimeOfDay;
 use selvedge_safehome::{Config, Scheduler, Visibility};
 
 fn rng(seed: u64) -> ChaCha12Rng {

@@ -12,12 +12,10 @@
 
 mod at_rest;
 mod bases;
-mod book;
 mod doubt;
 mod edges;
 mod errata;
 mod exhaustive;
-mod file;
 mod hands;
 mod histories;
 mod home;
@@ -35,5 +33,4 @@ mod stored;
 mod strangers;
 mod tables;
 mod timeline;
-mod trigger;
 mod waits;

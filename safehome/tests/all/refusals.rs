@@ -12,7 +12,6 @@ use crate::home;
 
 use home::{Home, at, long, set};
 use selvedge_core::{Delta, Member, NodeId, Span, Time};
-use selvedge_safehome::trigger::{self, TriggerId};
 use selvedge_safehome::{
     Command, Config, Flaw, Hub, Reject, RestoreError, Routine, RoutineId, Step,
 };
@@ -92,7 +91,7 @@ fn a_device_that_is_to_be_restored_stays_unless_it_is_gone() {
 
 /// By the number under which people know them, and not as Rust writes them.
 #[test]
-fn errors_name_routines_devices_commands_and_triggers_by_number() {
+fn errors_name_routines_devices_and_commands_by_number() {
     let routine = RoutineId(7);
     let flaw = Flaw::NoPlace;
     let (found, limit) = (9, 8);
@@ -120,10 +119,6 @@ fn errors_name_routines_devices_commands_and_triggers_by_number() {
         (
             Reject::NoTime(1).to_string(),
             "command 2, counted from 1, has",
-        ),
-        (
-            trigger::Reject::UnknownTrigger(TriggerId(3)).to_string(),
-            "there is no trigger 3: ",
         ),
     ] {
         assert!(said.starts_with(expected), "{said}");

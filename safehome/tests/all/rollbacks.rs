@@ -505,7 +505,7 @@ fn a_reason_names_the_device_that_is_down() {
             _ => None,
         });
         let steps = steps.clone();
-        let said = names.why(why.unwrap(), &Routine { steps });
+        let said = why.unwrap().explain(&Routine { steps }, &names);
         let shown = names.shown(down);
         assert!(said.contains(&shown), "{said}, and {shown} is down");
         let other = names.shown(if down == window { heater } else { window });

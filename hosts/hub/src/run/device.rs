@@ -1,7 +1,8 @@
 //! Devices: when they fail and are back, when the hub notices, and when a command is done.
 
 use selvedge_core::{Choose, Delta, Input, Member, NodeId, Span, Time};
-use selvedge_safehome::{Command, Outcome, Reject, State};
+use selvedge_routine::State;
+use selvedge_safehome::{Command, Outcome, Reject};
 
 use super::{Due, Stage, Watch};
 use crate::trace::Happened;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::{Choose, NodeId};
-use selvedge_safehome::{Placed, State, Visibility};
+use selvedge_routine::State;
+use selvedge_safehome::{Placed, Visibility};
 
 use super::{Stage, Watch};
 use crate::trace::{Happened, Trace};

@@ -10,8 +10,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Time};
-use selvedge_safehome::trigger::{self, Dispatcher};
-use selvedge_safehome::{Command, Hub, Placed, Reject, Routine, RoutineId, State};
+use selvedge_routine::State;
+use selvedge_routine::trigger::{self, Dispatcher};
+use selvedge_safehome::{Command, Hub, Placed, Reject, Routine, RoutineId};
 
 use super::trace::Trace;
 use device::Thing;

@@ -1,9 +1,9 @@
 //! What is to happen.
 
 use selvedge_core::{NodeId, Span, Time};
+use selvedge_routine::file::Home;
+use selvedge_routine::trigger::TimeOfDay;
 use selvedge_safehome::Config;
-use selvedge_safehome::file::Home;
-use selvedge_safehome::trigger::TimeOfDay;
 
 /// What is to happen.
 #[derive(Clone, Debug)]

@@ -1,7 +1,8 @@
 //! What the hub says goes into the trace.
 
 use selvedge_core::{Choose, NodeId, Span, Time};
-use selvedge_safehome::{Event, Placed, RoutineId, Skip, State};
+use selvedge_routine::State;
+use selvedge_safehome::{Event, Placed, RoutineId, Skip};
 
 use super::{Stage, Watch};
 use crate::trace::{Access, End, Happened, Occurrence, Restore};
@@ -77,7 +78,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             Event::Aborting { routine, why } => {
                 self.cut(routine);
                 if let Some(it) = self.trace.occurrences.get(&routine) {
-                    let why = self.plan.home.catalogue.why(why, &it.routine);
+                    let why = why.explain(&it.routine, &self.plan.home.catalogue);
                     self.tell(routine, &format!("is aborted: {why}"));
                 }
             }

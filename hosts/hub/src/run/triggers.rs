@@ -1,8 +1,9 @@
 //! Routines that come by the triggers of the home.
 
 use selvedge_core::{Choose, Driver, Effect, Input, Time};
-use selvedge_safehome::trigger::{self, Dispatcher};
-use selvedge_safehome::{Command, Reject, State};
+use selvedge_routine::State;
+use selvedge_routine::trigger::{self, Dispatcher};
+use selvedge_safehome::{Command, Reject};
 
 use super::{Stage, Watch};
 

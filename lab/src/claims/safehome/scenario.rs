@@ -11,8 +11,9 @@ use std::sync::LazyLock;
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{Choose, Span, Time};
-use selvedge_safehome::file::NamedRoutine;
-use selvedge_safehome::{State, Step};
+use selvedge_routine::State;
+use selvedge_routine::file::NamedRoutine;
+use selvedge_safehome::Step;
 
 use selvedge_hub::{ITEMS, STAGES, item};
 

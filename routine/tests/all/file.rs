@@ -4,9 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use selvedge_core::{NodeId, Span};
-use selvedge_safehome::file::{Fault, FileError, Home, write_routine};
-use selvedge_safehome::trigger::{Clause, TimeOfDay, Trigger};
-use selvedge_safehome::{Catalogue, Comparison, LONGEST_LATENESS, Number, Priority, State, Step};
+use selvedge_routine::file::{Fault, FileError, Home, write_routine};
+use selvedge_routine::trigger::{Clause, TimeOfDay, Trigger};
+use selvedge_routine::{Catalogue, Comparison, LONGEST_LATENESS, Number, Priority, State, Step};
 
 /// Figure 10a of the paper, to the letter.
 const PAPER: &str = r#"{"RoutineName":"Prep. Breakfast", "CommandList":

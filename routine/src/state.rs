@@ -2,6 +2,11 @@
 
 use alloc::string::String;
 use core::fmt;
+use core::hash::Hash;
+
+/// A state of a device: a number or a word, in the application's own type.
+pub trait Value: Clone + Ord + Hash + fmt::Debug {}
+impl<V: Clone + Ord + Hash + fmt::Debug> Value for V {}
 
 /// A state of a device: a number (a temperature, a brightness) or a word (`ON`, `closed`).
 ///

@@ -8,11 +8,11 @@
 )]
 
 use selvedge_core::{Choose, Driver, Effect, Input, NodeId, Ratio, Span, Time, Weights};
-use selvedge_safehome::trigger::{
+use selvedge_routine::trigger::{
     CORRECTION, Cause, Clause, Command, Config, Dispatcher, Event, Reject, TimeOfDay, Trigger,
     TriggerId,
 };
-use selvedge_safehome::{Comparison, Condition, Routine, State, Step};
+use selvedge_routine::{Comparison, Condition, Routine, State, Step};
 
 /// A dispatcher draws nothing.
 struct Never;

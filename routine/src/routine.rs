@@ -1,28 +1,19 @@
 //! What a user wants done: commands to devices, in order.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use selvedge_core::{NodeId, Span};
 
-/// A routine, by the order in which the hub took them: from 1, and never twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
-pub struct RoutineId(pub u64);
-
-impl fmt::Display for RoutineId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
+/// The longest time for which a command to a device may still act after its outcome came back
+/// unknown: a day.
+pub const LONGEST_LATENESS: Span = Span::secs(86_400);
 
 /// Commands that are done one after the other, all or none (section 2.2).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Routine<V> {
-    /// In this order: from 1 of them to [`Config::step_limit`](crate::Config::step_limit).
+    /// In this order: at least one.
     pub steps: Vec<Step<V>>,
 }
 
@@ -40,7 +31,8 @@ pub struct Step<V> {
     /// How long the device is needed after it has reached the state: a long command (section 1).
     /// Zero for a short one.
     pub hold: Span,
-    /// How long to wait for the outcome: above zero. `None` for [`Config::timeout`](crate::Config::timeout).
+    /// How long to wait for the outcome: above zero. `None` for as long as the protocol
+    /// waits.
     pub timeout: Option<Span>,
     /// The state that undoes it. `None` for the state before.
     pub undo: Option<V>,
@@ -114,16 +106,19 @@ impl<V> Step<V> {
         }
     }
 
-    /// The devices that it needs: the one that it asks about, and the one that it changes.
-    pub(crate) fn devices(&self) -> impl Iterator<Item = NodeId> + '_ {
+    /// The devices that the step needs: the one that its condition asks about, then the one that
+    /// it commands. May name one device twice.
+    pub fn devices(&self) -> impl Iterator<Item = NodeId> + '_ {
         let asked = self.condition.iter().map(|condition| condition.device);
         asked.chain([self.device])
     }
 }
 
 impl<V> Routine<V> {
-    /// The devices that it needs, in the order in which it first does.
-    pub(crate) fn devices(&self) -> Vec<NodeId> {
+    /// The devices that the routine needs, in the order in which it first needs them, each once.
+    /// Takes O(n d), with n the steps and d the devices.
+    #[must_use]
+    pub fn devices(&self) -> Vec<NodeId> {
         let mut devices = Vec::with_capacity(self.steps.len());
         for device in self.steps.iter().flat_map(Step::devices) {
             if !devices.contains(&device) {
@@ -133,20 +128,24 @@ impl<V> Routine<V> {
         devices
     }
 
-    /// Whether `device` is needed at the step with this number, or later.
-    pub(crate) fn needs(&self, device: NodeId, from: usize) -> bool {
+    /// Whether the step with this number, counted from 0, or a later one needs `device`. O(steps).
+    #[must_use]
+    pub fn needs(&self, device: NodeId, from: usize) -> bool {
         let mut left = self.steps.iter().skip(from);
         left.any(|step| step.devices().any(|it| it == device))
     }
 
-    /// Whether a command to `device` must succeed.
-    pub(crate) fn must_command(&self, device: NodeId) -> bool {
+    /// Whether a command to `device` must succeed. O(steps).
+    #[must_use]
+    pub fn must_command(&self, device: NodeId) -> bool {
         let is_must = |step: &Step<V>| step.priority == Priority::Must && step.device == device;
         self.steps.iter().any(is_must)
     }
 
-    /// Whether a command to `device`, or one whose condition asks about it, must succeed.
-    pub(crate) fn must(&self, device: NodeId) -> bool {
+    /// Whether a command to `device`, or a command with a condition that asks about it, must
+    /// succeed. O(steps).
+    #[must_use]
+    pub fn must_reach(&self, device: NodeId) -> bool {
         let is_must = |step: &Step<V>| step.priority == Priority::Must;
         let mut all = self.steps.iter();
         all.any(|step| is_must(step) && step.devices().any(|it| it == device))

@@ -1,8 +1,8 @@
 //! What makes routines run: a time of day, an interval, states of devices, a hand.
 //!
-//! A [`Dispatcher`] stands beside a [`Hub`](crate::Hub). It keeps a bank of routines by name and
-//! the triggers that call them, and says which routine is to be submitted when. To replace a
-//! routine in the bank changes later submissions only: what the hub has taken runs as it was.
+//! A [`Dispatcher`] stands beside the protocol that runs routines. It keeps a bank of routines by
+//! name and the triggers that start them, and says which routine is to be submitted when. Replacing
+//! a routine in the bank changes later submissions only: what the protocol has taken runs as it was.
 //!
 //! # Time of day
 //! A machine knows no calendar. The host tells the local [`TimeOfDay`] with [`Command::Clock`]:
@@ -17,12 +17,12 @@
 //! # States of devices
 //! A [`Clause`] runs its routine when it becomes true, and not while it stays so. What is unknown
 //! makes a comparison neither true nor false, and what depends on it does not run. The host
-//! reports to the dispatcher what it reports to the hub: outcomes and observations.
+//! reports to the dispatcher what it reports to the protocol: outcomes and observations.
 //!
 //! # After a restart
 //! A dispatcher is not stored: the host keeps its routines and triggers as it got them, in a file
 //! or otherwise, and adds them again.
-//! - First it reports the states that the hub [remembers](crate::Hub::state), then it adds the
+//! - First it reports the states that the protocol remembers, then it adds the
 //!   triggers, and then it reports the states that it finds. So a clause that became true while
 //!   the host was away runs its routine, and one that was true before does not.
 //! - Intervals begin anew. A time of day that passed meanwhile does not run.

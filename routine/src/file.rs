@@ -2,10 +2,10 @@
 //!
 //! A file is one routine as the paper writes it (figure 10a), or a document with `devices`,
 //! `routines` and `triggers`. The book's chapter on routine files shows every key. What is read is
-//! a [`Home`]: routines for the hub, with devices by id, and a [`Catalogue`] that knows their names.
+//! a [`Home`]: routines with devices by id, and a [`Catalogue`] that knows their names.
 //!
 //! ```
-//! use selvedge_safehome::file::Home;
+//! use selvedge_routine::file::Home;
 //!
 //! let home = Home::read(br#"
 //!     {"RoutineName":"Prep. Breakfast", "CommandList":
@@ -56,8 +56,8 @@ pub struct Home {
     /// In which states devices are at first, where the file says so.
     pub initial: BTreeMap<NodeId, State>,
     /// For how long commands to devices may still act after their outcomes came back unknown, where
-    /// the file says so: up to [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). A hub is to be told with
-    /// [`Command::Lateness`](crate::Command::Lateness).
+    /// the file says so: up to [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). The host passes it to
+    /// the protocol.
     pub lateness: BTreeMap<NodeId, Span>,
     /// The routines, in the order of the file.
     pub routines: Vec<NamedRoutine>,

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use selvedge_safehome::file::Home;
+use selvedge_routine::file::Home;
 
 const CHAPTER: &str = include_str!("../../../docs/src/safehome-files.md");
 

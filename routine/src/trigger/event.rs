@@ -79,7 +79,7 @@ pub enum Command<V> {
 pub enum Event<V> {
     /// The trigger has this id.
     Added(TriggerId),
-    /// Submit this routine to the hub.
+    /// Submit this routine to the protocol that runs routines.
     Submit {
         /// Its name.
         name: String,

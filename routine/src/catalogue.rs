@@ -1,13 +1,11 @@
-//! Names of devices, for people, and their ids, for the hub.
+//! Names of devices, for people, and their ids, for protocols.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 
 use selvedge_core::NodeId;
 use thiserror::Error;
-
-use crate::{Reject, Routine, Skip, Why};
 
 /// Which device has which name. Look-ups take O(log n).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -112,63 +110,6 @@ impl Catalogue {
         self.names.is_empty()
     }
 
-    /// Why this routine was aborted, with names, as in "the device was down at command 2, to
-    /// "oven"". Commands are counted from 1, as people do. It names the device that is the cause: of
-    /// a condition that could not be asked, the one that it asks about.
-    #[must_use]
-    pub fn why<V>(&self, why: Why, routine: &Routine<V>) -> String {
-        match why {
-            Why::Cancelled => "it was cancelled".into(),
-            Why::Step(step, skip) => {
-                let nth = u32::from(step) + 1;
-                let commanded = routine.steps.get(usize::from(step)).map(|it| it.device);
-                let skip = match skip {
-                    Skip::StateUnknown(asked) => {
-                        let asked = self.shown(asked);
-                        return format!(
-                            "the state of {asked}, which the condition of command {nth} asks about, was unknown"
-                        );
-                    }
-                    Skip::Down(down) if Some(down) != commanded => {
-                        let down = self.shown(down);
-                        return format!(
-                            "{down}, which the condition of command {nth} asks about, was down"
-                        );
-                    }
-                    Skip::Down(_) => "the device was down",
-                    Skip::Condition => "its condition did not hold",
-                    Skip::Refused => "the device refused",
-                    Skip::Unknown => "the device gave no answer",
-                };
-                let to = |device| format!(", to {}", self.shown(device));
-                let device = commanded.map_or_else(String::new, to);
-                format!("{skip} at command {nth}{device}")
-            }
-            Why::Device(device) => {
-                format!(
-                    "{} failed or restarted while it was needed",
-                    self.shown(device)
-                )
-            }
-            Why::LeaseOver(device) => {
-                format!("it kept {} longer than it was lent for", self.shown(device))
-            }
-        }
-    }
-
-    /// Why an input was refused, with names.
-    #[must_use]
-    pub fn reject(&self, reject: &Reject) -> String {
-        let said = reject.to_string();
-        match reject.device().and_then(|it| Some((it, self.name(it)?))) {
-            // All texts say "device 7" where they name one.
-            Some((device, name)) => {
-                said.replacen(&format!("device {device}"), &format!("device {name:?}"), 1)
-            }
-            None => said,
-        }
-    }
-
     /// The name of a device, or its id where it has none.
     #[must_use]
     pub fn shown(&self, device: NodeId) -> String {
@@ -179,10 +120,7 @@ impl Catalogue {
 
 #[cfg(test)]
 mod tests {
-    use selvedge_core::{Delta, Member};
-
     use super::*;
-    use crate::Step;
 
     #[test]
     fn names_and_ids_are_taken_once() {
@@ -198,36 +136,5 @@ mod tests {
         let taken = catalogue.assign("door", NodeId(1)).unwrap_err();
         assert!(matches!(taken, Taken::Id { name, .. } if name == "oven"));
         assert_eq!(catalogue, before);
-    }
-
-    #[test]
-    fn messages_name_devices() {
-        let mut catalogue = Catalogue::new();
-        let oven = catalogue.id_or_new("oven");
-        let steps = [Step::new(oven, 1), Step::new(oven, 2)];
-        let routine = Routine {
-            steps: steps.into(),
-        };
-        let why = catalogue.why(Why::Device(oven), &routine);
-        assert_eq!(why, "\"oven\" failed or restarted while it was needed");
-        let why = catalogue.why(Why::Step(1, Skip::Down(oven)), &routine);
-        assert_eq!(why, "the device was down at command 2, to \"oven\"");
-        let (device, token) = (oven, 7);
-        for reject in [
-            Reject::UnknownDevice(oven),
-            Reject::KnownDevice(oven),
-            Reject::DeviceInUse(oven),
-            Reject::UnknownToken { device, token },
-            Reject::UnknownMember(Delta::Left(Member::new(oven.0, 0))),
-        ] {
-            let said = catalogue.reject(&reject);
-            let is_named = said.contains("device \"oven\"") && !said.contains("device 0");
-            assert!(is_named, "{said}");
-        }
-        let nameless = catalogue.reject(&Reject::UnknownDevice(NodeId(9)));
-        assert!(
-            nameless.starts_with("device 9 is not at the hub"),
-            "{nameless}"
-        );
     }
 }

@@ -365,7 +365,7 @@ impl<V: Value> Machine for Dispatcher<V> {
     ) -> Result<(), Self::Reject> {
         match input {
             Input::Message { message, .. } => match message {},
-            // Who is here is the hub's matter.
+            // Membership is the matter of the protocol that runs routines.
             Input::Membership(_) => Ok(()),
             Input::Command(command) => self.command(command, cx),
             Input::Tick(id) => {

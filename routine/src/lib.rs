@@ -1,0 +1,84 @@
+//! The language of routines: what is to be done in a home, and when.
+//!
+//! A [`Routine`] is a list of commands to devices: close the window, then switch on the heating. A
+//! command may ask for the state of a device first ([`Condition`]), and say what its failure means
+//! ([`Priority`]). A [trigger](trigger::Trigger) starts a routine at a time of day, after an
+//! interval, or when a clause about the states of devices becomes true. Module `file` reads and
+//! writes all of it as JSON, in the form of "Home, SafeHome: Smart Home Reliability with Visibility
+//! and Atomicity" by S. B. Ahsan and others (EuroSys 2021), with more keys.
+//!
+//! This crate runs no command and knows no protocol. A protocol, such as SafeHome's hub
+//! (`selvedge-safehome`), takes the routines and says what it promises about their commands.
+//!
+//! # What is promised
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | a trigger submits its routine each time that it says so: a time of day once a day, an interval each time that it has passed, a clause each time that it becomes true | the host ticks, and reports states and the local clock; the clock is [corrected](trigger::CORRECTION) by a minute at most, else see module [`trigger`] |
+//! | a clause whose answer depends on an unknown state submits nothing | |
+//! | a file is read as it was written: what is read, written and read again is equal; states are exact | feature `json` |
+//! | a file that contradicts itself, has an unknown key or does nothing is refused, with the place, what was found and the mend | feature `json` |
+//! | memory is bounded; nothing panics | [`trigger::Config`]; reading takes memory in proportion to the file |
+//!
+//! What is *not* promised:
+//!
+//! - That a submitted routine runs: that is for the protocol to say.
+//! - Triggers while the host is away: see [after a restart](trigger#after-a-restart).
+//!
+//! # A routine and its trigger
+//!
+//! ```
+//! use selvedge_core::{Driver, Effect, Input, NodeId, Time};
+//! use selvedge_routine::trigger::{Clause, Command, Config, Dispatcher, Event, Trigger};
+//! use selvedge_routine::{Comparison, Condition, Routine, State, Step};
+//! # use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
+//! # let mut rng = ChaCha8Rng::seed_from_u64(1);
+//!
+//! let [window, heating] = [NodeId(1), NodeId(2)];
+//! let steps = vec![Step::new(window, "closed".into()), Step::new(heating, 21.into())];
+//! let cold = Clause::Is(Condition {
+//!     device: heating,
+//!     comparison: Comparison::Less,
+//!     value: State::from(18),
+//! });
+//!
+//! let mut dispatcher = Driver::new(Dispatcher::new(Config::default()).unwrap());
+//! let mut submitted = Vec::new();
+//! for command in [
+//!     Command::Routine { name: "warm up".into(), routine: Routine { steps } },
+//!     Command::Trigger { name: "warm up".into(), trigger: Trigger::When(cold) },
+//!     Command::Observed { device: heating, state: Some(19.into()) },
+//!     Command::Observed { device: heating, state: Some(17.into()) },
+//! ] {
+//!     dispatcher.step(Time::ZERO, &mut rng, Input::Command(command), |effect| {
+//!         if let Effect::Event(Event::Submit { name, .. }) = effect {
+//!             submitted.push(name);
+//!         }
+//!     })?;
+//! }
+//! assert_eq!(submitted, ["warm up"]);
+//! # Ok::<(), selvedge_routine::trigger::Reject>(())
+//! ```
+//!
+//! # Features
+//!
+//! `serde` for routines, triggers and states; `json` for routine files (module `file`); `std`;
+//! `arbitrary`.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod catalogue;
+#[cfg(feature = "json")]
+pub mod file;
+mod routine;
+mod state;
+pub mod trigger;
+
+pub use catalogue::{Catalogue, Taken};
+pub use routine::{Comparison, Condition, LONGEST_LATENESS, Priority, Routine, Step};
+pub use state::{Number, State, Value};

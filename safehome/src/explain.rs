@@ -1,0 +1,106 @@
+//! Reasons and refusals in words, with the names of devices.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use crate::{Catalogue, Reject, Routine, Skip, Why};
+
+impl Why {
+    /// Why this routine was aborted, with names, as in "the device was down at command 2, to
+    /// "oven"". Commands are counted from 1, as people do. Of a condition that could not be asked,
+    /// the device that it asks about is named.
+    #[must_use]
+    pub fn explain<V>(self, routine: &Routine<V>, catalogue: &Catalogue) -> String {
+        match self {
+            Self::Cancelled => "it was cancelled".into(),
+            Self::Step(step, skip) => {
+                let nth = u32::from(step) + 1;
+                let commanded = routine.steps.get(usize::from(step)).map(|it| it.device);
+                let skip = match skip {
+                    Skip::StateUnknown(asked) => {
+                        let asked = catalogue.shown(asked);
+                        return format!(
+                            "the state of {asked}, which the condition of command {nth} asks about, was unknown"
+                        );
+                    }
+                    Skip::Down(down) if Some(down) != commanded => {
+                        let down = catalogue.shown(down);
+                        return format!(
+                            "{down}, which the condition of command {nth} asks about, was down"
+                        );
+                    }
+                    Skip::Down(_) => "the device was down",
+                    Skip::Condition => "its condition did not hold",
+                    Skip::Refused => "the device refused",
+                    Skip::Unknown => "the device gave no answer",
+                };
+                let to = |device| format!(", to {}", catalogue.shown(device));
+                let device = commanded.map_or_else(String::new, to);
+                format!("{skip} at command {nth}{device}")
+            }
+            Self::Device(device) => {
+                let device = catalogue.shown(device);
+                format!("{device} failed or restarted while it was needed")
+            }
+            Self::LeaseOver(device) => {
+                let device = catalogue.shown(device);
+                format!("it kept {device} longer than it was lent for")
+            }
+        }
+    }
+}
+
+impl Reject {
+    /// Why an input was refused, with the name of the device where the catalogue has it.
+    #[must_use]
+    pub fn explain(&self, catalogue: &Catalogue) -> String {
+        let said = self.to_string();
+        let device = self.device();
+        match device.and_then(|it| Some((it, catalogue.name(it)?))) {
+            // All texts say "device 7" where they name one.
+            Some((device, name)) => {
+                said.replacen(&format!("device {device}"), &format!("device {name:?}"), 1)
+            }
+            None => said,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_core::{Delta, Member, NodeId};
+
+    use super::*;
+    use crate::Step;
+
+    #[test]
+    fn messages_name_devices() {
+        let mut catalogue = Catalogue::new();
+        let oven = catalogue.id_or_new("oven");
+        let steps = [Step::new(oven, 1), Step::new(oven, 2)];
+        let routine = Routine {
+            steps: steps.into(),
+        };
+        let why = Why::Device(oven).explain(&routine, &catalogue);
+        assert_eq!(why, "\"oven\" failed or restarted while it was needed");
+        let why = Why::Step(1, Skip::Down(oven)).explain(&routine, &catalogue);
+        assert_eq!(why, "the device was down at command 2, to \"oven\"");
+        let (device, token) = (oven, 7);
+        for reject in [
+            Reject::UnknownDevice(oven),
+            Reject::KnownDevice(oven),
+            Reject::DeviceInUse(oven),
+            Reject::UnknownToken { device, token },
+            Reject::UnknownMember(Delta::Left(Member::new(oven.0, 0))),
+        ] {
+            let said = reject.explain(&catalogue);
+            let is_named = said.contains("device \"oven\"") && !said.contains("device 0");
+            assert!(is_named, "{said}");
+        }
+        let nameless = Reject::UnknownDevice(NodeId(9)).explain(&catalogue);
+        assert!(
+            nameless.starts_with("device 9 is not at the hub"),
+            "{nameless}"
+        );
+    }
+}
