@@ -1,6 +1,7 @@
 //! The settings, with units, ranges and the origin of the values.
 
 use selvedge_core::Span;
+use selvedge_core::quorum::Quorum;
 use selvedge_core::wire::Room;
 use thiserror::Error;
 
@@ -135,7 +136,10 @@ impl Config {
     /// enters.
     #[must_use]
     pub const fn survives(&self, devices: u32) -> Option<u32> {
-        devices.checked_sub(self.upper / 2 + 1)
+        let Some(needed) = Quorum::Majority.needed(self.upper as usize) else {
+            return None;
+        };
+        devices.checked_sub(needed as u32)
     }
 
     /// The defaults, for a mesh of at most `upper` nodes.

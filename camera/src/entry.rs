@@ -1,5 +1,6 @@
 //! Whether our request may enter, has to be issued again, or is over.
 
+use selvedge_core::quorum::Quorum;
 use selvedge_core::{Context, Member};
 
 use crate::machine::{Camera, Inside, Released, Stage};
@@ -39,13 +40,13 @@ impl Camera {
         if awaited > 0 || !self.is_quorum(oks) {
             return;
         }
-        let Token { number, holder } = waiting.token;
+        let Token { number, by: holder } = waiting.token;
         let floor = self.floor.max(waiting.floor).max(below);
         let token = if floor < waiting.token || self.rules.number_is_token() {
             waiting.token
         } else {
             let number = floor.number.saturating_add(1);
-            Token { number, holder }
+            Token { number, by: holder }
         };
         if token.number > waiting.up_to {
             self.issue_again(floor, cx);
@@ -101,7 +102,8 @@ impl Camera {
 
     /// Whether the OKs of this many others are enough.
     pub(crate) fn is_quorum(&self, others: usize) -> bool {
-        self.rules.no_quorum() || others.saturating_add(1).saturating_mul(2) > self.upper()
+        let oks = others.saturating_add(1);
+        self.rules.no_quorum() || Quorum::Majority.is_reached(oks, self.upper())
     }
 
     /// Whether the fast path cannot succeed when this many others can be asked.
@@ -144,7 +146,7 @@ impl Camera {
         let number = highest.saturating_add(1);
         let up_to = number.saturating_add(self.config.slack.into());
         let holder = self.me;
-        let token = Token { number, holder };
+        let token = Token { number, by: holder };
         let limit = (self.config.peer_limit as usize).saturating_mul(2);
         let mut waiting = Waiting::new(token, up_to, limit);
         waiting.raise(floor);

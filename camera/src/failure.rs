@@ -44,7 +44,7 @@ impl Camera {
                 return false;
             };
             let holder = member;
-            if self.used < (Token { number, holder }) {
+            if self.used < (Token { number, by: holder }) {
                 cx.arm(Timer::Takeover(member), takeover);
                 return false;
             }
@@ -68,7 +68,7 @@ impl Camera {
             let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
             waiting.raise(Token {
                 number: asked.rival.unwrap_or_default(),
-                holder: member,
+                by: member,
             });
             self.try_enter(cx);
         }
@@ -116,7 +116,7 @@ impl Camera {
         };
         if let Some(number) = asked.rival {
             let holder = member;
-            waiting.raise(Token { number, holder });
+            waiting.raise(Token { number, by: holder });
         }
         // What it said counts on: every other node that it said OK to knows of us.
         if asked.answer != Answer::Ok {
@@ -170,7 +170,7 @@ impl Camera {
     pub(crate) fn fence(&mut self, token: Token, cx: &mut Context<'_, Self>) {
         if let Stage::Inside(inside) = &mut self.stage
             && token > inside.token
-            && token.holder != self.me
+            && token.by != self.me
             && !inside.fenced
         {
             inside.fenced = true;
@@ -194,9 +194,9 @@ impl Camera {
         let (token, holder) = (self.used, member);
         let is_passed = |grant: &Grant| {
             let number = grant.up_to;
-            token > Token { number, holder }
+            token > Token { number, by: holder }
         };
-        if token.holder != member && self.grants.get(&member).is_some_and(is_passed) {
+        if token.by != member && self.grants.get(&member).is_some_and(is_passed) {
             cx.send(member, Message::Fence { token });
         }
     }

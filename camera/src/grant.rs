@@ -89,7 +89,7 @@ impl Camera {
             return Verdict::Granted;
         }
         let holder = from;
-        let token = Token { number, holder };
+        let token = Token { number, by: holder };
         let defer = match &self.stage {
             Stage::Idle => false,
             Stage::Waiting(waiting) => token > waiting.token,
@@ -178,14 +178,14 @@ impl Camera {
             .iter()
             .map(|(&holder, &request)| {
                 let number = request.number;
-                (Token { number, holder }, request)
+                (Token { number, by: holder }, request)
             })
             .filter(|(token, _)| which(*token))
             .collect();
         waiting.sort_unstable_by_key(|(token, _)| *token);
         let snapshot = self.rules.snapshot_in_exit().then(|| self.grants.clone());
         for (token, request) in waiting {
-            self.grant(token.holder, request, snapshot.as_ref(), cx);
+            self.grant(token.by, request, snapshot.as_ref(), cx);
         }
     }
 
@@ -281,7 +281,7 @@ impl Camera {
     /// A node entered with this number.
     pub(crate) fn used(&mut self, holder: Member, number: u64, cx: &mut Context<'_, Self>) {
         if number > 0 {
-            self.fence(Token { number, holder }, cx);
+            self.fence(Token { number, by: holder }, cx);
         }
     }
 

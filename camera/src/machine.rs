@@ -381,7 +381,7 @@ impl Camera {
         if let Some(grant) = self.grants.remove(&member) {
             self.floor = self.floor.max(Token {
                 number: grant.up_to,
-                holder: member,
+                by: member,
             });
         }
         self.deferred.remove(&member);

@@ -302,12 +302,6 @@ impl wire::Message for Message {
     }
 }
 
-impl Token {
-    pub(crate) const fn encoded_len(self) -> usize {
-        varint_len(self.number) + member_len(self.holder)
-    }
-}
-
 impl TreeId {
     const fn encoded_len(&self) -> usize {
         member_len(self.root) + varint_len(self.number) + varint_len(self.attempt as u64)

@@ -37,7 +37,7 @@ impl Camera {
         let holder = self.me;
         // All nodes on the list, and all nodes that may be inside for all we know.
         let limit = (self.config.peer_limit as usize).saturating_mul(2);
-        let waiting = Waiting::new(Token { number, holder }, up_to, limit);
+        let waiting = Waiting::new(Token { number, by: holder }, up_to, limit);
         self.stage = Stage::Waiting(waiting);
         let is_slow = self.is_too_few(self.peers.listed_len());
         if !is_slow {
@@ -288,7 +288,7 @@ impl Camera {
             if let Stage::Waiting(waiting) = &mut self.stage {
                 waiting.raise(Token {
                     number: rival.up_to,
-                    holder: member,
+                    by: member,
                 });
             }
             return;

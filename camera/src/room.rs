@@ -59,10 +59,7 @@ impl Camera {
         let Request { number, last, .. } = request;
         self.seen = self.seen.max(number);
         self.used(from, last, cx);
-        let theirs = Token {
-            number,
-            holder: from,
-        };
+        let theirs = Token { number, by: from };
         let has_to_wait = match &self.stage {
             Stage::Idle => false,
             Stage::Waiting(waiting) => theirs > waiting.token,

@@ -303,7 +303,7 @@ impl Camera {
         };
         if is_over {
             let (number, holder) = (up_to, member);
-            ours.floor = ours.floor.max(Token { number, holder });
+            ours.floor = ours.floor.max(Token { number, by: holder });
         } else {
             let is_noted = ours.mind(rival).is_ok();
             debug_assert!(is_noted, "there was room for all");

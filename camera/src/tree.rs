@@ -120,7 +120,7 @@ impl Tree {
             broken: false,
             floor: Token {
                 number: 0,
-                holder: id.root,
+                by: id.root,
             },
             rivals: BoundedMap::new(limit),
             oks: 0,

@@ -67,7 +67,7 @@ impl Waiting {
             up_to,
             floor: Token {
                 number: 0,
-                holder: token.holder,
+                by: token.by,
             },
             slow: false,
             again: 0,

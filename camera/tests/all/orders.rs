@@ -145,7 +145,7 @@ fn numbers() -> impl Strategy<Value = u64> {
 }
 
 fn token() -> impl Strategy<Value = Token> {
-    (numbers(), member()).prop_map(|(number, holder)| Token { number, holder })
+    (numbers(), member()).prop_map(|(number, holder)| Token { number, by: holder })
 }
 
 fn message() -> impl Strategy<Value = Message> {
@@ -248,7 +248,7 @@ proptest! {
                 // Whoever says it is told from the floor.
                 let from = 1 + sent.iter().position(|&it| it == floor).unwrap() as u64;
                 let holder = Member::new(from, 0);
-                let token = Token { number: floor, holder };
+                let token = Token { number: floor, by: holder };
                 for effect in node.hear((from, ok(number, token))) {
                     match effect {
                         Effect::Event(Event::Entered(token)) => entered.push(token),
@@ -283,7 +283,7 @@ proptest! {
         for _ in 0..2 {
             let number = request.number;
             for (from, &(number_used, holder)) in (1..).zip(&floors) {
-                let floor = Token { number: number_used, holder: Member::new(holder, 0) };
+                let floor = Token { number: number_used, by: Member::new(holder, 0) };
                 highest = highest.max(floor);
                 let effects = node.hear((from, ok(number, floor)));
                 request = request_in(&effects).unwrap_or(request);

@@ -77,7 +77,7 @@ fn a_request_goes_through_the_whole_mesh_and_back() {
     mesh.run_for(DELAY);
     let number = 1;
     let holder = member(0);
-    assert_eq!(entered(&mut mesh), [(0, Token { number, holder })]);
+    assert_eq!(entered(&mut mesh), [(0, Token { number, by: holder })]);
     let pairs = NODES as u64 * 2;
     let sent = mesh.counters().sent;
     println!("{sent} messages for {pairs} pairs");

@@ -545,7 +545,7 @@ fn who_finds_no_room_as_a_child_is_counted_and_breaks_the_tree() {
 fn a_late_request_of_the_root_costs_its_tree_no_ok() {
     let mut node = Node::new(Config::new(9), &[ROOT, CHILD]);
     let (number, holder) = (3, member(5));
-    let token = Token { number, holder };
+    let token = Token { number, by: holder };
     node.hears(CHILD, Message::Floor { token });
     // The number of its own wish is 4.
     node.command(Command::Enter);

@@ -32,7 +32,7 @@ fn samples() -> Vec<Message> {
     };
     let token = Token {
         number: 2,
-        holder: Member::new(9, 0),
+        by: Member::new(9, 0),
     };
     let tree = TreeId {
         root: Member::new(9, 0),
@@ -251,9 +251,6 @@ fn an_entry_is_told_before_anything_depends_on_it() {
     alone
         .step(Time::ZERO, &mut rng, enter, |effect| told.push(effect))
         .unwrap();
-    let token = Token {
-        number: 1,
-        holder: me,
-    };
+    let token = Token { number: 1, by: me };
     assert_eq!(told, [Effect::Event(Event::Entered(token))]);
 }

@@ -38,7 +38,7 @@ impl Write {
     /// The beginning of the line, which is in the file while the node writes.
     #[must_use]
     pub fn beginning(&self) -> String {
-        let Token { number, holder } = self.token;
+        let Token { number, by: holder } = self.token;
         let Member { id, incarnation } = holder;
         format!(
             "node {} token {number} {id} {} start {}",
@@ -64,7 +64,7 @@ impl Write {
             node: NodeId(number(1)?),
             token: Token {
                 number: number(3)?,
-                holder: Member::new(number(4)?, life),
+                by: Member::new(number(4)?, life),
             },
             start: Time(number(7)?),
             end: None,
@@ -165,7 +165,7 @@ mod tests {
         let holder = Member::new(node, 2);
         Write {
             node: holder.id,
-            token: Token { number, holder },
+            token: Token { number, by: holder },
             start: Time(start),
             end: end.map(Time),
         }

@@ -41,7 +41,7 @@ impl Course {
                 node: NodeId(node),
                 token: Token {
                     number: node,
-                    holder: Member::new(node, 0),
+                    by: Member::new(node, 0),
                 },
                 start,
                 end: Some(start + MS * 10),

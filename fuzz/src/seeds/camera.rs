@@ -376,10 +376,7 @@ fn messages(member: Member, number: u64) -> Vec<Message> {
         up_to: number,
         last: number,
     };
-    let token = Token {
-        number,
-        holder: member,
-    };
+    let token = Token { number, by: member };
     let rivals = (0..number.min(5)).map(|id| Rival {
         member: Member::new(id, member.incarnation.0),
         up_to: number,

@@ -165,7 +165,7 @@ impl<'a> Bytes<'a> {
     fn token(&mut self, first: Member) -> Token {
         Token {
             number: self.number(),
-            holder: self.member(first),
+            by: self.member(first),
         }
     }
 

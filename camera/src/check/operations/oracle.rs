@@ -134,12 +134,12 @@ impl Oracle {
 
     fn entered(&mut self, who: Member, token: Token) -> Result<(), String> {
         self.entries += 1;
-        if token.holder != who {
+        if token.by != who {
             return Err(format!("{who:?} entered with {token:?}"));
         }
         for &other in self.inside.values() {
             let low = token.min(other);
-            if !self.passed.contains(&low.holder) {
+            if !self.passed.contains(&low.by) {
                 return Err(format!("{token:?} and {other:?} are inside together"));
             }
         }

@@ -218,7 +218,7 @@ impl Watch {
 
     fn enters(&mut self, life: usize, token: Token) {
         let me = &self.lives[life];
-        assert!(token.holder == me.me && token.number > 0);
+        assert!(token.by == me.me && token.number > 0);
         let others = self.lives.iter().filter(|it| it.until.is_none());
         for other in others {
             let is_inside = matches!(other.stand, Stand::Inside(_));

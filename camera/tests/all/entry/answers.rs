@@ -62,7 +62,7 @@ fn ok(number: u64, floor: u64) -> Message {
         more: false,
         floor: Token {
             number: floor,
-            holder,
+            by: holder,
         },
     }
 }
@@ -307,7 +307,7 @@ fn who_was_passed_over_and_is_out_is_not_awaited_when_it_is_back() {
     node.step(Input::Membership(Delta::Joined(member(3))));
     node.step(Input::Membership(Delta::Failed(member(3))));
     let (number, holder) = (1, member(9));
-    let token = Token { number, holder };
+    let token = Token { number, by: holder };
     node.hears(1, Message::Fence { token });
     node.hears(1, part(None, &[3], false));
     assert_eq!(node.waits_for(), [member(2)], "others have passed it over");

@@ -19,7 +19,7 @@ fn an_uncontended_entry_takes_two_messages_a_member_and_one_round_trip() {
             mesh.run_for(DELAY * 3);
             assert_eq!(mesh.counters().sent - sent, 2 * (nodes as u64 - 1));
             let holder = member(0);
-            let expected = (now + DELAY * 2, 0, Token { number, holder });
+            let expected = (now + DELAY * 2, 0, Token { number, by: holder });
             assert_eq!(entered(&mut mesh), [expected]);
             mesh.command(0, Command::Exit).unwrap();
             mesh.run_for(DELAY * 3);

@@ -72,7 +72,7 @@ fn a_request_that_is_issued_again_does_not_wait_for_who_failed_meanwhile() {
             more: false,
             floor: Token {
                 number: 5,
-                holder: member(3),
+                by: member(3),
             },
         };
         Input::Message { from, message }
@@ -196,6 +196,6 @@ fn an_ok_to_a_former_life_does_not_count() {
     let to = member(1);
     assert_eq!(hear(4), [Effect::Send { to, message }]);
     let (number, holder) = (1, me);
-    let token = Token { number, holder };
+    let token = Token { number, by: holder };
     assert_eq!(hear(5), [Effect::Event(Event::Entered(token))]);
 }

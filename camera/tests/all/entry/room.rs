@@ -272,7 +272,7 @@ fn the_oks_of_those_who_name_too_many_do_not_count_in_a_tree() {
     };
     let floor = Token {
         number: 3,
-        holder: member(8),
+        by: member(8),
     };
     let told = node.hear(
         child,

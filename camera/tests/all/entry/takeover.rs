@@ -141,7 +141,7 @@ fn who_was_passed_over_is_told_by_whoever_heard_of_it() {
         mesh.command(1, Command::Exit).unwrap();
         mesh.run_for(DELAY * 4);
         let by = entered(&mut mesh)[1].2;
-        assert_eq!(by.holder, member(1));
+        assert_eq!(by.by, member(1));
         mesh.crash(1).unwrap();
         mesh.heal();
         if is_refuted {

@@ -116,7 +116,7 @@ impl Oracle {
 
     pub(crate) fn entered(&mut self, who: Member, token: Token) {
         self.counts.entries += 1;
-        assert_eq!(token.holder, who, "a token of somebody else");
+        assert_eq!(token.by, who, "a token of somebody else");
         let is_late = token <= self.highest;
         if is_late {
             assert!(
@@ -129,7 +129,7 @@ impl Oracle {
         for other in &mut self.inside {
             let (low, high) = (token.min(other.token), token.max(other.token));
             assert!(
-                self.passed.contains(&low.holder),
+                self.passed.contains(&low.by),
                 "{low:?} and {high:?} are inside together"
             );
             self.counts.two_inside += 1;
@@ -155,7 +155,7 @@ impl Oracle {
         let holder = self
             .inside
             .iter_mut()
-            .find(|holder| holder.token.holder == who)
+            .find(|holder| holder.token.by == who)
             .expect("told to somebody who is not inside");
         assert!(holder.token < by && by <= self.highest, "not by {by:?}");
         assert!(holder.passed, "{who:?} was told without cause");
@@ -171,7 +171,7 @@ impl Oracle {
     /// It left, or died.
     pub(crate) fn out(&mut self, who: Member) -> bool {
         let before = self.inside.len();
-        self.inside.retain(|holder| holder.token.holder != who);
+        self.inside.retain(|holder| holder.token.by != who);
         before > self.inside.len()
     }
 
@@ -180,14 +180,14 @@ impl Oracle {
         let tokens = self.inside.iter().map(|holder| holder.token);
         let known = tokens.max().max(Some(self.released));
         let is_untold = |holder: &Holder| {
-            let is_it = holder.token.holder == who && !holder.told;
+            let is_it = holder.token.by == who && !holder.told;
             is_it && holder.passed && Some(holder.token) < known
         };
         self.inside.iter().any(is_untold)
     }
 
     pub(crate) fn write(&mut self, token: Token) {
-        let was_passed = self.passed.contains(&token.holder);
+        let was_passed = self.passed.contains(&token.by);
         if !self.resource.write(token) {
             assert!(was_passed, "{token:?}, never passed over, was refused");
             self.counts.refused_writes += 1;

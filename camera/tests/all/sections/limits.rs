@@ -33,7 +33,7 @@ fn ok(number: u64) -> Message {
 
 fn token(number: u64, id: u64) -> Token {
     let holder = member(id);
-    Token { number, holder }
+    Token { number, by: holder }
 }
 
 fn small(passive_limit: u32) -> Config {

@@ -97,7 +97,7 @@ impl Mesh {
             if let selvedge_camera::Event::Entered(token) = event {
                 let last = self.last.insert(section, token).unwrap_or_default();
                 assert!(token > last, "{section:?}: {token:?} after {last:?}");
-                assert_eq!(token.holder.id, NodeId(node as u64 + 1));
+                assert_eq!(token.by.id, NodeId(node as u64 + 1));
                 *self.entries.entry(section).or_default() += 1;
             }
         }

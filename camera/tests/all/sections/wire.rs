@@ -16,7 +16,7 @@ fn samples() -> Vec<Message> {
     let (section, after) = (name("d"), None);
     let token = Token {
         number: 2,
-        holder: Member::new(9, 0),
+        by: Member::new(9, 0),
     };
     vec![
         Message {
