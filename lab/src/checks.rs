@@ -3,7 +3,7 @@
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use selvedge_sim::check::{Expected, Incomplete, Limits, Outcome, Report, Scenario};
+use selvedge_sim::check::{Disagreement, Expected, Incomplete, Limits, Outcome, Report, Scenario};
 use serde::Serialize;
 
 use selvedge_udp::Clock;
@@ -48,6 +48,26 @@ pub struct Finding {
     pub report: Report,
     /// How long the whole scenario took.
     pub took: Duration,
+    /// What stateright said, where it was asked.
+    pub second: Option<Second>,
+}
+
+/// What the second engine says of a scenario as a whole.
+#[derive(Clone, Debug)]
+pub enum Second {
+    /// The same: the verdict, the number of unique states, and the steps.
+    Agrees,
+    /// Something else, so at least one engine is wrong.
+    Disagrees(Box<Disagreement>),
+}
+
+/// Which engines run a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Ours alone.
+    Ours,
+    /// Ours and stateright, at the same time.
+    Both,
 }
 
 /// A [`Finding`] for programs.
@@ -71,9 +91,17 @@ pub struct Row {
     pub steps: usize,
     /// `holds` or `breaks`.
     pub expected: Option<&'static str>,
+    /// Whether stateright agrees on the scenario, where it was asked.
+    pub second_agrees: Option<bool>,
 }
 
 impl Finding {
+    /// Whether it is what it should be, and no engine says otherwise.
+    #[must_use]
+    pub fn as_expected(&self) -> bool {
+        self.report.as_expected() && !matches!(self.second, Some(Second::Disagrees(_)))
+    }
+
     /// The finding for programs.
     #[must_use]
     pub fn row(&self) -> Row {
@@ -91,19 +119,39 @@ impl Finding {
                 Expected::Holds { .. } => "holds",
                 Expected::Breaks { .. } => "breaks",
             }),
+            second_agrees: self
+                .second
+                .as_ref()
+                .map(|second| matches!(second, Second::Agrees)),
         }
     }
 }
 
 /// Runs a scenario. `progress` is called now and then with the time so far and the number of
 /// states found.
-pub fn run(scenario: &Scenario, mut progress: impl FnMut(Duration, usize)) -> Vec<Finding> {
+pub fn run(
+    scenario: &Scenario,
+    engine: Engine,
+    mut progress: impl FnMut(Duration, usize),
+) -> Vec<Finding> {
     let clock = Clock::start();
     let elapsed = || Duration::from_micros(clock.now().0);
-    let reports = scenario.run(&Limits::default(), &mut |states| {
+    let mut news = |states| {
         progress(elapsed(), states);
         ControlFlow::Continue(())
-    });
+    };
+    let limits = Limits::default();
+    let (reports, second) = match engine {
+        Engine::Ours => (scenario.run(&limits, &mut news), None),
+        Engine::Both => {
+            let (reports, verdict) = scenario.run_both(&limits, &mut news);
+            let second = verdict.map_or_else(
+                |disagreement| Second::Disagrees(Box::new(disagreement)),
+                |_| Second::Agrees,
+            );
+            (reports, Some(second))
+        }
+    };
     let took = elapsed();
     // A search ends where a property breaks. If that was to be shown, the properties that it left
     // open are not findings.
@@ -120,6 +168,10 @@ pub fn run(scenario: &Scenario, mut progress: impl FnMut(Duration, usize)) -> Ve
     reports
         .into_iter()
         .filter(is_finding)
-        .map(|report| Finding { report, took })
+        .map(|report| Finding {
+            report,
+            took,
+            second: second.clone(),
+        })
         .collect()
 }

@@ -1,12 +1,13 @@
-//! Runs many machines together, in two ways.
+//! Runs many machines together, in three ways.
 //!
 //! | | explores | time | for |
 //! |---|---|---|---|
 //! | [`check`] | everything that can happen to a few nodes | any order of events | promises that always hold, and how published rules break them |
 //! | [`network`] | one course of events for many nodes, from a seed | virtual, to the microsecond | how often, how fast, how many messages |
+//! | [`operations`] | lists of operations on a few nodes, from a fuzzer or a property test | virtual | a promise that breaks, as a short story |
 //!
-//! Both run the machine that runs in production: a [`selvedge_core::Machine`] behind its host's
-//! interface, and nothing written for the occasion. Neither knows any protocol.
+//! All run the machine that runs in production: a [`selvedge_core::Machine`] behind its host's
+//! interface, and nothing written for the occasion. None of them knows any protocol.
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,7 @@ pub mod check;
 mod facts;
 mod histories;
 pub mod network;
+pub mod operations;
 
 pub use bytes::Bytes;
 pub use histories::histories;

@@ -1,10 +1,11 @@
 //! `selvedge check`.
 
 use std::io::{self, Write};
+use std::net::SocketAddr;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use selvedge_hub::term::Colour;
-use selvedge_lab::checks::{Finding, LISTS, List, run};
+use selvedge_lab::checks::{Engine, Finding, LISTS, List, Second, run};
 use selvedge_sim::check::{Outcome, Rules, Scenario};
 use tokio::time::Duration;
 
@@ -17,11 +18,33 @@ const PATIENCE: Duration = Duration::from_secs(3);
 ///
 /// Every order of events within the bounds is tried. Our rules must hold in all of them; the
 /// papers' rules must break where our errata say so, and the shortest way there is shown. The exit
-/// status is 0 if every outcome is the expected one, to the state and to the step.
+/// status is 0 if every outcome is the expected one, to the state and to the step, and if no engine
+/// disagrees with the other.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     #[arg(value_name = "NAME", help = names_help())]
     names: Vec<String>,
+    /// Which engine searches: `both` has stateright search as well, and reports where they disagree
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ENGINE",
+        default_value = "ours",
+        conflicts_with = "explore"
+    )]
+    engine: Which,
+    /// Serve stateright's Explorer, a web page to walk the states of one scenario by hand
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        default_missing_value = "127.0.0.1:3000",
+        conflicts_with_all = ["json", "deep"]
+    )]
+    explore: Option<SocketAddr>,
+    /// Run the papers' rules alone, where they differ from ours
+    #[arg(long)]
+    published: bool,
     /// Run the scenarios that take minutes, too
     #[arg(long)]
     deep: bool,
@@ -30,21 +53,34 @@ pub(crate) struct Check {
     json: bool,
 }
 
+/// Which engine searches.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Which {
+    /// Ours alone
+    Ours,
+    /// Ours and stateright
+    Both,
+}
+
 impl Check {
     pub(crate) fn run(self) -> Result<bool, Failure> {
+        let scenarios = self.scenarios()?;
+        if let Some(address) = self.explore {
+            return explore(&scenarios, address);
+        }
+        let engine = match self.engine {
+            Which::Ours => Engine::Ours,
+            Which::Both => Engine::Both,
+        };
         let colour = Colour::on(&io::stdout());
         let mut findings = Vec::new();
-        for list in self.lists()? {
-            let scenarios = (list.scenarios)();
-            let wanted = |it: &&Scenario| self.deep || !it.is_deep();
-            for scenario in scenarios.iter().filter(wanted) {
-                let found = patiently(scenario);
-                if !self.json {
-                    // At once: the next one may take long.
-                    write_scenario(&mut io::stdout(), colour, &found).map_err(Failure::Output)?;
-                }
-                findings.extend(found);
+        for scenario in &scenarios {
+            let found = patiently(scenario, engine);
+            if !self.json {
+                // At once: the next one may take long.
+                write_scenario(&mut io::stdout(), colour, &found).map_err(Failure::Output)?;
             }
+            findings.extend(found);
         }
         if findings.is_empty() {
             // Nothing was checked, so no property held.
@@ -59,37 +95,67 @@ impl Check {
             write_end(&mut out, colour, &findings)
         }
         .map_err(Failure::Output)?;
-        Ok(findings.iter().all(|it| it.report.as_expected()))
+        Ok(findings.iter().all(Finding::as_expected))
     }
 
-    fn lists(&self) -> Result<Vec<List>, Failure> {
+    /// The scenarios that are asked for, in the order of the names. A scenario that is named by
+    /// itself, or to be explored, is there even if it is a deep one.
+    fn scenarios(&self) -> Result<Vec<Scenario>, Failure> {
+        let of = |it: &Scenario| !self.published || it.rules() == Rules::Published;
+        let all_of = |list: &List| (list.scenarios)().into_iter().filter(of);
+        let is_quick = |it: &Scenario| self.deep || self.explore.is_some() || !it.is_deep();
         if self.names.is_empty() {
-            return Ok(LISTS.to_vec());
+            return Ok(LISTS.iter().flat_map(all_of).filter(is_quick).collect());
         }
-        let find = |name: &String| {
-            let list = LISTS.iter().find(|list| list.name == name.as_str());
-            list.copied().ok_or_else(|| Failure::UnknownCheck {
-                name: name.clone(),
-                known: LISTS
-                    .iter()
-                    .map(|list| list.name)
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            })
-        };
-        self.names.iter().map(find).collect()
+        let mut scenarios = Vec::new();
+        for name in &self.names {
+            if let Some(list) = LISTS.iter().find(|list| list.name == name.as_str()) {
+                scenarios.extend(all_of(list).filter(is_quick));
+                continue;
+            }
+            let before = scenarios.len();
+            scenarios.extend(LISTS.iter().flat_map(all_of).filter(|it| it.name() == name));
+            if scenarios.len() == before {
+                return Err(Failure::UnknownCheck {
+                    name: name.clone(),
+                    known: listed(LISTS.iter().map(|list| list.name)),
+                });
+            }
+        }
+        Ok(scenarios)
     }
+}
+
+/// Serves the Explorer over the first of these scenarios: they differ in the rules alone.
+fn explore(scenarios: &[Scenario], address: SocketAddr) -> Result<bool, Failure> {
+    let [scenario, rest @ ..] = scenarios else {
+        return Err(Failure::NothingToCheck);
+    };
+    if rest.iter().any(|it| it.name() != scenario.name()) {
+        let mut names: Vec<&str> = scenarios.iter().map(Scenario::name).collect();
+        names.dedup();
+        return Err(Failure::ExploreOne {
+            known: names.join("\n  "),
+        });
+    }
+    let mut written = Ok(());
+    scenario.explore(address, &mut |bound| {
+        let mut out = io::stdout().lock();
+        written = writeln!(out, "{}: http://{bound}/", scenario.name()).and_then(|()| out.flush());
+    })?;
+    written.map_err(Failure::Output)?;
+    Ok(true)
 }
 
 fn names_help() -> String {
     let lists = listed(LISTS.iter().map(|it| it.name));
-    format!("Which lists to run: {lists}; all without it")
+    format!("What to run: a list ({lists}) or a scenario by its name; all lists without it")
 }
 
 /// Runs a scenario, and reports its progress on the standard error when it takes long.
-fn patiently(scenario: &Scenario) -> Vec<Finding> {
+fn patiently(scenario: &Scenario, engine: Engine) -> Vec<Finding> {
     let mut next = PATIENCE;
-    run(scenario, |elapsed, states| {
+    run(scenario, engine, |elapsed, states| {
         if elapsed >= next {
             next = elapsed + PATIENCE;
             eprintln!("{}: {states} states in {:.0?}", scenario.name(), elapsed);
@@ -120,7 +186,11 @@ fn write_scenario(out: &mut impl Write, colour: Colour, found: &[Finding]) -> io
         let outcome = outcome(colour, finding);
         writeln!(out, "  {:width$}  {outcome}", finding.report.property)?;
     }
-    Ok(())
+    match &first.second {
+        None => Ok(()),
+        Some(Second::Agrees) => writeln!(out, "  {}", colour.good("stateright agrees")),
+        Some(Second::Disagrees(why)) => writeln!(out, "  {}", colour.bad(&why.to_string())),
+    }
 }
 
 /// Writes the steps of each property that broke, and the totals.
@@ -132,7 +202,7 @@ fn write_end(out: &mut impl Write, colour: Colour, findings: &[Finding]) -> io::
             writeln!(out, "{trace}")?;
         }
     }
-    let expected = findings.iter().filter(|it| it.report.as_expected()).count();
+    let expected = findings.iter().filter(|it| it.as_expected()).count();
     let line = format!("{expected} of {} outcomes are as expected", findings.len());
     let line = if expected == findings.len() {
         colour.good(&line)

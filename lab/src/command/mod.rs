@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use selvedge_lab::claims::Fault;
 use selvedge_lab::claims::celect::e11::SettingError;
 use selvedge_lab::claims::celect::e11::live::LiveError;
+use selvedge_sim::check::ExploreError;
 use thiserror::Error;
 
 /// What ended a command early. One line says what was asked, what went wrong, and the remedy.
@@ -26,8 +27,14 @@ pub(crate) enum Failure {
     #[error("cannot write to the standard output: {0}: run it with an open one")]
     Output(io::Error),
     /// No list has that name.
-    #[error("there are no checks named {name}: known are {known}")]
+    #[error("there are no checks named {name}: known are {known}, and each scenario by its name")]
     UnknownCheck { name: String, known: String },
+    /// More than one scenario to explore.
+    #[error("the Explorer serves one scenario; name one of these:\n  {known}")]
+    ExploreOne { known: String },
+    /// The Explorer does not run.
+    #[error(transparent)]
+    Explore(#[from] ExploreError),
     /// No claim has that name.
     #[error("there are no claims named {name}: known are {known}")]
     UnknownClaim { name: String, known: String },
@@ -65,12 +72,14 @@ impl Failure {
     pub(crate) fn status(&self) -> ExitCode {
         match self {
             Self::UnknownCheck { .. }
+            | Self::ExploreOne { .. }
             | Self::UnknownClaim { .. }
             | Self::NothingToCheck
             | Self::Setting(_)
             | Self::LiveNames(_) => ExitCode::from(2),
             Self::Runtime(_)
             | Self::Live(_)
+            | Self::Explore(_)
             | Self::NoCommand(_)
             | Self::Simulated(..)
             | Self::Write { .. }

@@ -131,13 +131,17 @@ mod report;
 mod run;
 mod scenario;
 mod state;
+#[cfg(feature = "stateright")]
 mod stateright;
 mod step;
 mod successors;
 mod tell;
 mod trace;
 
-pub use self::stateright::{COMPLETE, Step};
+#[cfg(feature = "stateright")]
+pub use self::stateright::{
+    COMPLETE, Disagreement, ExploreError, Reached, Stateright, Step, Verdict, explore,
+};
 pub use action::Action;
 pub use bounds::{Bounds, Limits};
 pub use list::{Flaw, verify_ours, verify_published};

@@ -26,7 +26,7 @@ type CrashWhen<M, O> = Arc<dyn Fn(&State<M, O>, usize) -> bool + Send + Sync>;
 /// Nodes are named by their place in the list of machines, from 0. Naming one that does not exist
 /// is found when the check runs, see [`Incomplete::NoSuchNode`].
 ///
-/// It is a [`stateright::Model`] too, for stateright's own tools.
+/// With the feature `stateright`, `for_stateright` makes a model for stateright's own tools of it.
 pub struct Model<M: Machine, O = ()> {
     pub(super) machines: Vec<M>,
     pub(super) identity: Identity<M>,

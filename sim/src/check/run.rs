@@ -27,21 +27,25 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         limits: &Limits,
         news: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Vec<Report> {
-        let search = self.search(limits, news);
+        self.reports(&self.search(limits, news), limits)
+    }
+
+    /// What a search says of each property.
+    pub(super) fn reports(&self, search: &Search, limits: &Limits) -> Vec<Report> {
         let complete = matches!(search.end, End::Complete);
         let reversed = (complete && !search.marks.is_empty()).then(|| search.edges.reversed());
         let report = |at: usize, property: &'static str, kind: Option<&Kind<M, O>>| {
             let outcome = match &search.end {
                 End::Truncated(why) => Outcome::Truncated { why: why.clone() },
                 End::Broke { property, state } if *property == at => Outcome::Breaks {
-                    trace: self.tell(&search, *state, None, limits),
+                    trace: self.tell(search, *state, None, limits),
                 },
                 End::Refused {
                     property,
                     state,
                     by,
                 } if *property == at => Outcome::Breaks {
-                    trace: self.tell(&search, *state, Some(*by), limits),
+                    trace: self.tell(search, *state, Some(*by), limits),
                 },
                 End::Broke { property, .. } | End::Refused { property, .. } => {
                     let property = self
@@ -68,7 +72,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                             .and_then(|(reversed, (_, marks))| reversed.stuck(marks));
                         match stuck {
                             Some(state) => {
-                                let mut trace = self.tell(&search, state, None, limits);
+                                let mut trace = self.tell(search, state, None, limits);
                                 trace.end = format!("from here, {property:?} is out of reach");
                                 Outcome::Breaks { trace }
                             }
@@ -80,7 +84,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                     }
                 },
             };
-            self.report(property, outcome, &search)
+            self.report(property, outcome, search)
         };
         if self.properties.is_empty() {
             return vec![report(0, "", None)];

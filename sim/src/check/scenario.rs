@@ -1,13 +1,28 @@
 //! Named checks with the outcome they should have: what a protocol crate exports.
 
+use alloc::sync::Arc;
 use core::fmt;
+#[cfg(feature = "stateright")]
+use core::net::SocketAddr;
 use core::ops::ControlFlow;
 
 use selvedge_core::Machine;
 
+#[cfg(feature = "stateright")]
+use super::{Disagreement, ExploreError, Verdict};
 use super::{Expected, Limits, Model, Observer, Report, Rules, Surprise};
 
-type Run = dyn Fn(&Limits, &mut dyn FnMut(usize) -> ControlFlow<()>) -> Vec<Report> + Send + Sync;
+type News<'a> = &'a mut dyn FnMut(usize) -> ControlFlow<()>;
+
+type Run = dyn Fn(&Limits, News<'_>) -> Vec<Report> + Send + Sync;
+
+#[cfg(feature = "stateright")]
+type RunBoth =
+    dyn Fn(&Limits, News<'_>) -> (Vec<Report>, Result<Verdict, Disagreement>) + Send + Sync;
+
+#[cfg(feature = "stateright")]
+type Explore =
+    dyn Fn(SocketAddr, &mut dyn FnMut(SocketAddr)) -> Result<(), ExploreError> + Send + Sync;
 
 /// A model with a name and the outcome that it should have. Scenarios of different machines go
 /// into one list.
@@ -20,25 +35,42 @@ pub struct Scenario {
     deep: bool,
     expected: Expected,
     run: Box<Run>,
+    #[cfg(feature = "stateright")]
+    run_both: Box<RunBoth>,
+    #[cfg(feature = "stateright")]
+    explore: Box<Explore>,
 }
 
 impl Scenario {
-    /// A scenario that is to have this outcome. `model` is called when it is run.
+    /// A scenario that is to have this outcome. `model` is called when it is run, on any thread.
     pub fn new<M, O>(
         name: impl Into<String>,
         expected: Expected,
         model: impl Fn() -> Model<M, O> + Send + Sync + 'static,
     ) -> Self
     where
-        M: Machine + 'static,
-        O: Observer<M> + 'static,
+        M: Machine + Send + Sync + 'static,
+        M::Message: Send + Sync,
+        M::Timer: Send + Sync,
+        M::Command: Send + Sync,
+        M::Event: Send + Sync,
+        O: Observer<M> + Send + Sync + 'static,
     {
+        let model = Arc::new(model);
+        #[cfg(feature = "stateright")]
+        let (both, explored) = (Arc::clone(&model), Arc::clone(&model));
         Self {
             name: name.into(),
             rules: Rules::Ours,
             deep: false,
             expected,
             run: Box::new(move |limits, news| model().check_with(limits, news)),
+            #[cfg(feature = "stateright")]
+            run_both: Box::new(move |limits, news| both().check_both(limits, news)),
+            #[cfg(feature = "stateright")]
+            explore: Box::new(move |address, ready| {
+                super::explore(explored(), &Limits::default(), address, ready)
+            }),
         }
     }
 
@@ -49,8 +81,12 @@ impl Scenario {
         model: impl Fn() -> Model<M, O> + Send + Sync + 'static,
     ) -> Self
     where
-        M: Machine + 'static,
-        O: Observer<M> + 'static,
+        M: Machine + Send + Sync + 'static,
+        M::Message: Send + Sync,
+        M::Timer: Send + Sync,
+        M::Command: Send + Sync,
+        M::Event: Send + Sync,
+        O: Observer<M> + Send + Sync + 'static,
     {
         Self::new(name, Expected::Holds { states }, model)
     }
@@ -62,8 +98,12 @@ impl Scenario {
         model: impl Fn() -> Model<M, O> + Send + Sync + 'static,
     ) -> Self
     where
-        M: Machine + 'static,
-        O: Observer<M> + 'static,
+        M: Machine + Send + Sync + 'static,
+        M::Message: Send + Sync,
+        M::Timer: Send + Sync,
+        M::Command: Send + Sync,
+        M::Event: Send + Sync,
+        O: Observer<M> + Send + Sync + 'static,
     {
         Self::new(name, Expected::Breaks { steps }, model).published()
     }
@@ -109,12 +149,36 @@ impl Scenario {
     /// Runs it and reports on each of its properties. `news` hears now and then how many states
     /// were found, and may stop the search.
     #[must_use]
-    pub fn run(
+    pub fn run(&self, limits: &Limits, news: News<'_>) -> Vec<Report> {
+        self.named((self.run)(limits, news))
+    }
+
+    /// As [`run`](Self::run), and at the same time by stateright. `Ok` is the verdict of both
+    /// engines. Takes two threads, and about as long as stateright takes.
+    #[cfg(feature = "stateright")]
+    pub fn run_both(
         &self,
         limits: &Limits,
-        news: &mut dyn FnMut(usize) -> ControlFlow<()>,
-    ) -> Vec<Report> {
-        let mut reports = (self.run)(limits, news);
+        news: News<'_>,
+    ) -> (Vec<Report>, Result<Verdict, Disagreement>) {
+        let (reports, verdict) = (self.run_both)(limits, news);
+        (self.named(reports), verdict)
+    }
+
+    /// Serves stateright's Explorer over its model: see [`explore`](super::explore).
+    ///
+    /// # Errors
+    /// When nothing can listen at `address`.
+    #[cfg(feature = "stateright")]
+    pub fn explore(
+        &self,
+        address: SocketAddr,
+        ready: &mut dyn FnMut(SocketAddr),
+    ) -> Result<(), ExploreError> {
+        (self.explore)(address, ready)
+    }
+
+    fn named(&self, mut reports: Vec<Report>) -> Vec<Report> {
         for report in &mut reports {
             report.name.clone_from(&self.name);
             report.rules = self.rules;

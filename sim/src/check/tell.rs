@@ -46,7 +46,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         by: u32,
         scratch: &mut Scratch<M>,
     ) -> Option<Transition<M, O>> {
-        let mut number = 0;
+        let mut number = 0_u32;
         let mut wanted = None;
         // The same search found this transition here before, so it cannot fail before it.
         let _complete = self.successors(state, scratch, &mut |found| {
@@ -57,6 +57,18 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             Ok(())
         });
         wanted
+    }
+
+    /// The step out of a state that has this place among them.
+    #[cfg(feature = "stateright")]
+    pub(super) fn tell_step(
+        &self,
+        before: &State<M, O>,
+        by: u32,
+        choices: usize,
+    ) -> Option<TraceStep> {
+        let found = self.transition(before, by, &mut Scratch::new(choices, true))?;
+        Some(self.step(before, &found))
     }
 
     fn step(&self, before: &State<M, O>, found: &Transition<M, O>) -> TraceStep {
@@ -172,7 +184,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         }
     }
 
-    fn picture(&self, node: &Node<M>) -> String {
+    pub(super) fn picture(&self, node: &Node<M>) -> String {
         match &self.show {
             None => format!("{:?} = {node:?}", node.member()),
             Some(show) => {

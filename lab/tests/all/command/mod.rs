@@ -9,6 +9,7 @@
     reason = "helpers of tests are tests, too"
 )]
 
+mod check;
 mod claims;
 mod running;
 

@@ -74,10 +74,19 @@ fn counts_are_those_of_stateright() {
         let model = model(bounds).always("true", |_| true);
         let ours = model.verify().unwrap();
         println!("{ours} states with {bounds}");
-        let bfs = model.clone().checker().spawn_bfs().join();
+        let bfs = model
+            .clone()
+            .for_stateright(&Limits::default())
+            .checker()
+            .spawn_bfs()
+            .join();
         assert!(bfs.is_done());
         assert_eq!(bfs.unique_state_count(), ours, "{bounds}");
-        let dfs = model.checker().spawn_dfs().join();
+        let dfs = model
+            .for_stateright(&Limits::default())
+            .checker()
+            .spawn_dfs()
+            .join();
         assert!(dfs.is_done());
         assert_eq!(dfs.unique_state_count(), ours, "{bounds}");
     }
@@ -89,7 +98,11 @@ fn counterexamples_are_as_short_as_those_of_stateright() {
         let name = "node 2 never hears two";
         let model = model(bounds).always(name, |state| seen(state, 2).len() < 2);
         let ours = model.check(&Limits::default()).remove(0);
-        let theirs = model.checker().spawn_bfs().join();
+        let theirs = model
+            .for_stateright(&Limits::default())
+            .checker()
+            .spawn_bfs()
+            .join();
         let path = theirs.discovery(name).unwrap().into_actions();
         assert_eq!((ours.outcome_name(), ours.steps), ("breaks", path.len()));
     }
@@ -104,14 +117,19 @@ fn a_step_that_cannot_be_explored_breaks_a_property_there() {
     let model = toys(1, endless)
         .commands(0, [0])
         .sometimes("true", |_| true);
-    let theirs = model.checker().spawn_bfs().join();
+    let theirs = model
+        .for_stateright(&Limits::default())
+        .checker()
+        .spawn_bfs()
+        .join();
     assert!(theirs.discovery(COMPLETE).is_some());
     // And so does a model that cannot begin.
     let ill = toys(1, endless)
         .start(|_, _, _, _| Err("ill"))
         .sometimes("true", |_| true);
     assert!(
-        ill.checker()
+        ill.for_stateright(&Limits::default())
+            .checker()
             .spawn_bfs()
             .join()
             .discovery(COMPLETE)

@@ -11,6 +11,7 @@
     reason = "a test may fail"
 )]
 
+#[cfg(feature = "stateright")]
 mod agrees;
 mod bounds;
 mod choices;

@@ -1,0 +1,96 @@
+//! Both engines on one scenario, and the Explorer.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use super::running::{complaint, lab};
+
+/// A small scenario of the laboratory's own machine.
+const SMALL: &str = "ricart-agrawala/3 nodes, 1 visit";
+
+#[test]
+fn a_scenario_by_its_name_is_searched_by_both_engines() {
+    let output = lab(&["check", SMALL, "--engine", "both"]);
+    assert!(output.status.success(), "{}", complaint(&output));
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("stateright agrees"), "{told}");
+    assert!(told.contains("2858 states"), "{told}");
+    // And published rules that break, in JSON.
+    let name = "ricart-agrawala/symmetric ignorance";
+    let output = lab(&["check", name, "--engine", "both", "--json"]);
+    assert!(output.status.success(), "{}", complaint(&output));
+    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(rows[0]["outcome"], "breaks");
+    assert_eq!(rows[0]["second_agrees"], true);
+}
+
+#[test]
+fn the_explorer_wants_one_scenario() {
+    let output = lab(&["check", "core", "--explore"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(complaint(&output).contains(SMALL), "{}", complaint(&output));
+    let output = lab(&["check", "no such scenario", "--explore"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn an_address_that_is_taken_is_refused() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = lab(&["check", SMALL, "--explore", &address]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        complaint(&output).contains(&address),
+        "{}",
+        complaint(&output)
+    );
+}
+
+/// A running Explorer, which would run for ever.
+struct Explorer(Child);
+
+impl Drop for Explorer {
+    fn drop(&mut self) {
+        let _gone = self.0.kill().and_then(|()| self.0.wait()).is_ok();
+    }
+}
+
+fn fetch(address: &str, path: &str) -> String {
+    // The address is printed before the server listens.
+    let connect = || TcpStream::connect(address).ok();
+    let mut attempts = (0..200).map(|_| {
+        std::thread::sleep(core::time::Duration::from_millis(50));
+        connect()
+    });
+    let mut stream = attempts.find_map(|it| it).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn the_explorer_shows_steps_in_the_words_of_traces() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge-lab"));
+    command.args(["check", SMALL, "--explore", "127.0.0.1:0"]);
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut explorer = Explorer(child);
+    let mut line = String::new();
+    let stdout = explorer.0.stdout.take().unwrap();
+    BufReader::new(stdout).read_line(&mut line).unwrap();
+    let address = line.trim().rsplit_once("http://").unwrap().1;
+    let address = address.strip_suffix('/').unwrap();
+
+    let page = fetch(address, "/");
+    assert!(
+        page.starts_with("HTTP/1.1 200") && page.contains("app.js"),
+        "{page}"
+    );
+    let first = fetch(address, "/.states");
+    assert!(first.contains("n1#0 = RicartAgrawala"), "{first}");
+    let steps = fetch(address, "/.states/0");
+    assert!(steps.contains("is asked to"), "{steps}");
+    assert!(steps.contains("-> sends"), "{steps}");
+}

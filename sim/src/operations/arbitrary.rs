@@ -1,0 +1,46 @@
+//! Operations from bytes.
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use selvedge_core::{Machine, Span};
+
+use super::Operation;
+
+/// Time passes in quarters of a second, up to eight seconds at once.
+const QUARTER: Span = Span::millis(250);
+
+/// Deliveries and commands come most often. Nothing is forged, and membership tells of suspicions
+/// and failures alone: what it must not get wrong is made by
+/// [`Introduce`](Operation::Introduce) and [`Announce`](Operation::Announce).
+impl<'a, M: Machine> Arbitrary<'a> for Operation<M>
+where
+    M::Command: Arbitrary<'a>,
+{
+    fn arbitrary(bytes: &mut Unstructured<'a>) -> Result<Self> {
+        // Three bits are a seat, five say what happens.
+        let byte = u8::arbitrary(bytes)?;
+        let seat = usize::from(byte >> 5);
+        let mut number = || u8::arbitrary(bytes).map(usize::from);
+        Ok(match byte & 31 {
+            0..=5 => Self::Deliver(number()?),
+            6..=9 => Self::DeliverAll,
+            10 => Self::Duplicate(number()?),
+            11 => Self::Lose(number()?),
+            12 => Self::Cut(seat),
+            13..=15 => Self::Wait(Span(QUARTER.0 * (number()? as u64 % 33))),
+            16..=22 => Self::Command(seat, M::Command::arbitrary(bytes)?),
+            23 => Self::Suspect(seat, number()?),
+            24 => Self::Refute(seat, number()?),
+            25 => Self::Fail(seat, number()?),
+            26 => Self::Introduce(seat),
+            27 => Self::Announce(seat),
+            28 => Self::Crash(seat),
+            29 => Self::Restart(seat),
+            30 => Self::Pause(seat),
+            _ => Self::Resume(seat),
+        })
+    }
+
+    fn size_hint(_: usize) -> (usize, Option<usize>) {
+        (1, None)
+    }
+}

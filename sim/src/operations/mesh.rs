@@ -1,0 +1,528 @@
+//! The machines, the clock, and the messages in flight.
+
+use selvedge_core::{Choose, Delta, Driver, Effect, Input, Machine, Member, NodeId, Span, Time};
+
+use super::{Operation, Step, Watch};
+
+/// The place of a node.
+#[derive(Debug)]
+pub struct Seat<M: Machine> {
+    driver: Option<Driver<M>>,
+    me: Member,
+    first: Member,
+    is_paused: bool,
+}
+
+impl<M: Machine> Seat<M> {
+    /// The driver, if the node is up.
+    #[must_use]
+    pub const fn driver(&self) -> Option<&Driver<M>> {
+        self.driver.as_ref()
+    }
+
+    /// The machine, if the node is up.
+    #[must_use]
+    pub fn machine(&self) -> Option<&M> {
+        self.driver.as_ref().map(Driver::machine)
+    }
+
+    /// The life that the node is in, or was in last.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// Its first life under the id that it has.
+    #[must_use]
+    pub const fn first(&self) -> Member {
+        self.first
+    }
+
+    /// Whether it runs, paused or not.
+    #[must_use]
+    pub const fn is_up(&self) -> bool {
+        self.driver.is_some()
+    }
+}
+
+/// A message in flight. It is for a node, whichever life the node is in.
+#[derive(Clone, Debug)]
+pub struct Letter<M: Machine> {
+    /// The life that sent it.
+    pub from: Member,
+    /// The node that it is for.
+    pub to: NodeId,
+    /// What it says.
+    pub message: M::Message,
+    /// Whether it was sent to all.
+    pub is_multicast: bool,
+}
+
+/// A few nodes, a clock, and the messages between them.
+#[derive(Debug)]
+pub struct Mesh<M: Machine> {
+    now: Time,
+    seats: Vec<Seat<M>>,
+    in_flight: Vec<Letter<M>>,
+    /// More than so many messages are not in flight: the oldest ones are lost.
+    capacity: usize,
+    /// Reused from step to step.
+    effects: Vec<Effect<M>>,
+    played: Vec<Operation<M>>,
+    delivered: u64,
+    refused: u64,
+}
+
+impl<M: Machine> Mesh<M> {
+    /// Without nodes. When more than `capacity` messages are in flight, the oldest are lost.
+    #[must_use]
+    pub const fn new(capacity: usize) -> Self {
+        Self {
+            now: Time::ZERO,
+            seats: Vec::new(),
+            in_flight: Vec::new(),
+            capacity,
+            effects: Vec::new(),
+            played: Vec::new(),
+            delivered: 0,
+            refused: 0,
+        }
+    }
+
+    /// One more node, in its first life. Returns its seat.
+    pub fn add(&mut self, me: Member, machine: M) -> usize {
+        self.seats.push(Seat {
+            driver: Some(Driver::new(machine)),
+            me,
+            first: me,
+            is_paused: false,
+        });
+        self.seats.len() - 1
+    }
+
+    /// All nodes.
+    #[must_use]
+    pub fn seats(&self) -> &[Seat<M>] {
+        &self.seats
+    }
+
+    /// One node.
+    #[must_use]
+    pub fn seat(&self, at: usize) -> Option<&Seat<M>> {
+        self.seats.get(at)
+    }
+
+    /// The machine of a node that is up.
+    #[must_use]
+    pub fn machine(&self, at: usize) -> Option<&M> {
+        self.seats.get(at)?.machine()
+    }
+
+    /// The seat of the node with this id.
+    #[must_use]
+    pub fn position(&self, id: NodeId) -> Option<usize> {
+        self.seats.iter().position(|seat| seat.me.id == id)
+    }
+
+    /// The time.
+    #[must_use]
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The messages in flight, oldest first.
+    #[must_use]
+    pub fn in_flight(&self) -> &[Letter<M>] {
+        &self.in_flight
+    }
+
+    /// What was played so far.
+    #[must_use]
+    pub fn played(&self) -> &[Operation<M>] {
+        &self.played
+    }
+
+    /// How many messages arrived.
+    #[must_use]
+    pub const fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// How many inputs were refused.
+    #[must_use]
+    pub const fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Carries out one operation. Machines choose by `choices`.
+    ///
+    /// # Errors
+    /// The promise that broke, in words.
+    pub fn play<C: Choose>(
+        &mut self,
+        operation: Operation<M>,
+        choices: &mut C,
+        watch: &mut impl Watch<M>,
+    ) -> Result<(), String> {
+        self.played.push(operation.clone());
+        if self.seats.is_empty() {
+            return Ok(());
+        }
+        match operation {
+            Operation::Deliver(at) => self.deliver(at, false, choices, watch),
+            Operation::Duplicate(at) => self.deliver(at, true, choices, watch),
+            Operation::DeliverAll => self.deliver_all(choices, watch),
+            Operation::Lose(at) => {
+                let at = at.checked_rem(self.in_flight.len()).unwrap_or_default();
+                if self.in_flight.get(at).is_some_and(|it| watch.may_lose(it)) {
+                    self.in_flight.remove(at);
+                }
+                Ok(())
+            }
+            Operation::Cut(seat) => {
+                let cut = self.wrapped(seat).1;
+                let is_cut = |it: &Letter<M>| it.to == cut.id || it.from.id == cut.id;
+                self.in_flight
+                    .retain(|letter| !is_cut(letter) || !watch.may_lose(letter));
+                Ok(())
+            }
+            Operation::Wait(span) => self.wait(span, choices, watch),
+            Operation::Command(seat, command) => {
+                self.step(seat, Input::Command(command), choices, watch)
+            }
+            Operation::Learn(seat, delta) => self.learn(seat, delta, choices, watch),
+            Operation::Suspect(seat, about) => {
+                let delta = Delta::Suspected(self.wrapped(about).1);
+                self.learn_of_another(seat, about, delta, choices, watch)
+            }
+            Operation::Refute(seat, about) => {
+                let delta = Delta::Refuted(self.wrapped(about).1);
+                self.learn_of_another(seat, about, delta, choices, watch)
+            }
+            Operation::Fail(seat, about) => {
+                let delta = Delta::Failed(self.wrapped(about).1);
+                self.learn_of_another(seat, about, delta, choices, watch)
+            }
+            Operation::Introduce(seat) => self.introduce(seat, choices, watch),
+            Operation::Announce(seat) => self.announce(seat, choices, watch),
+            Operation::Forge(seat, from, message) => {
+                self.step(seat, Input::Message { from, message }, choices, watch)
+            }
+            Operation::Crash(seat) => {
+                self.crash(self.wrapped(seat).0, watch);
+                Ok(())
+            }
+            Operation::Restart(seat) => {
+                self.restart(self.wrapped(seat).0, watch);
+                Ok(())
+            }
+            Operation::Pause(seat) => {
+                self.pause(seat, true);
+                Ok(())
+            }
+            Operation::Resume(seat) => {
+                self.pause(seat, false);
+                // What became due meanwhile is due now.
+                self.wait(Span::ZERO, choices, watch)
+            }
+        }
+    }
+
+    /// The seat that is meant, and the life in it.
+    fn wrapped(&self, seat: usize) -> (usize, Member) {
+        let at = seat.checked_rem(self.seats.len()).unwrap_or_default();
+        let me = self.seats.get(at).map_or(Member::default(), |seat| seat.me);
+        (at, me)
+    }
+
+    fn pause(&mut self, seat: usize, is_paused: bool) {
+        let (at, _) = self.wrapped(seat);
+        if let Some(seat) = self.seats.get_mut(at) {
+            seat.is_paused = is_paused && seat.is_up();
+        }
+    }
+
+    /// Whether a message to this node waits.
+    fn waits(&self, to: NodeId) -> bool {
+        let seat = self.seats.iter().find(|seat| seat.me.id == to);
+        seat.is_some_and(|seat| seat.is_paused)
+    }
+
+    fn deliver<C: Choose>(
+        &mut self,
+        at: usize,
+        again: bool,
+        choices: &mut C,
+        watch: &mut impl Watch<M>,
+    ) -> Result<(), String> {
+        let Some(at) = at.checked_rem(self.in_flight.len()) else {
+            return Ok(());
+        };
+        let waits = self.in_flight.get(at).is_none_or(|it| self.waits(it.to));
+        if waits {
+            return Ok(());
+        }
+        let letter = if again {
+            self.in_flight.get(at).cloned()
+        } else {
+            Some(self.in_flight.remove(at))
+        };
+        letter.map_or(Ok(()), |letter| self.hand_over(letter, choices, watch))
+    }
+
+    /// What is in flight now arrives in order.
+    fn deliver_all<C: Choose>(
+        &mut self,
+        choices: &mut C,
+        watch: &mut impl Watch<M>,
+    ) -> Result<(), String> {
+        for letter in core::mem::take(&mut self.in_flight) {
+            if self.waits(letter.to) {
+                self.in_flight.push(letter);
+            } else {
+                self.hand_over(letter, choices, watch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hand_over<C: Choose>(
+        &mut self,
+        letter: Letter<M>,
+        choices: &mut C,
+        watch: &mut impl Watch<M>,
+    ) -> Result<(), String> {
+        let Letter {
+            from, to, message, ..
+        } = letter;
+        let Some(seat) = self.position(to) else {
+            return Ok(());
+        };
+        self.delivered += 1;
+        self.step(seat, Input::Message { from, message }, choices, watch)
+    }
+
+    fn wait<C: Choose>(
+        &mut self,
+        span: Span,
+        choices: &mut C,
+        watch: &mut impl Watch<M>,
+    ) -> Result<(), String> {
+        self.now = self.now + span;
+        let now = self.now;
+        for at in 0..self.seats.len() {
+            let is_due = |seat: &Seat<M>| {
+                let deadline = seat.driver.as_ref().and_then(Driver::deadline);
+                !seat.is_paused && deadline.is_some_and(|deadline| deadline <= now)
+            };
+            // Where nothing is due nothing happens, and there is nothing to hold promises against.
+            if self.seats.get(at).is_some_and(is_due) {
+                self.call(at, watch, |driver, effects| {
+                    driver.expire(now, choices, |effect| effects.push(effect));
+                    true
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn learn<C: Choose>(
+        &mut self,
+        seat: usize,
+        delta: Delta,
+        choices: &mut C,
+        watch: &mut impl Watch<M>,
+    ) -> Result<(), String> {
+        self.step(seat, Input::Membership(delta), choices, watch)
+    }
+
+    /// A node is not told about itself.
+    fn learn_of_another<C: Choose>(
+        &mut self,
+        seat: usize,
+        about: usize,
+        delta: Delta,
+        choices: &mut C,
+        watch: &mut impl Watch<M>,
+    ) -> Result<(), String> {
+        let (seat, about) = (self.wrapped(seat).0, self.wrapped(about).0);
+        if seat == about || !watch.may_know(seat, about) {
+            return Ok(());
+        }
+        self.learn(seat, delta, choices, watch)
+    }
+
+    fn introduce<C: Choose>(
+        &mut self,
+        seat: usize,
+        choices: &mut C,
+        watch: &mut impl Watch<M>,
+    ) -> Result<(), String> {
+        let (seat, _) = self.wrapped(seat);
+        for other in (0..self.seats.len()).filter(|&other| other != seat) {
+            let there = self.seats.get(other).filter(|there| there.is_up());
+            if let Some(member) = there.map(|there| there.me)
+                && watch.may_know(seat, other)
+            {
+                self.learn(seat, Delta::Joined(member), choices, watch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn announce<C: Choose>(
+        &mut self,
+        seat: usize,
+        choices: &mut C,
+        watch: &mut impl Watch<M>,
+    ) -> Result<(), String> {
+        let (seat, me) = self.wrapped(seat);
+        let is_up = self.seats.get(seat).is_some_and(Seat::is_up);
+        let delta = if is_up {
+            Delta::Joined(me)
+        } else {
+            watch.over(me)
+        };
+        for other in (0..self.seats.len()).filter(|&other| other != seat) {
+            // The end of a life is told to all: others than members may have met it.
+            if !is_up || watch.may_know(other, seat) {
+                self.learn(other, delta, choices, watch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn crash(&mut self, at: usize, watch: &mut impl Watch<M>) {
+        let Some(seat) = self.seats.get_mut(at) else {
+            return;
+        };
+        seat.is_paused = false;
+        if let Some(driver) = seat.driver.take() {
+            watch.crashed(at, seat.me, driver.machine());
+        }
+    }
+
+    fn restart(&mut self, at: usize, watch: &mut impl Watch<M>) {
+        self.crash(at, watch);
+        let Some(seat) = self.seats.get_mut(at) else {
+            return;
+        };
+        let Some((me, machine)) = watch.restart(at, seat.me) else {
+            return;
+        };
+        if me.id != seat.me.id {
+            seat.first = me;
+        }
+        seat.me = me;
+        seat.driver = Some(Driver::new(machine));
+        watch.restarted(at, &self.seats);
+    }
+
+    fn step<C: Choose>(
+        &mut self,
+        seat: usize,
+        input: Input<M>,
+        choices: &mut C,
+        watch: &mut impl Watch<M>,
+    ) -> Result<(), String> {
+        let (seat, _) = self.wrapped(seat);
+        if self.seats.get(seat).is_none_or(|seat| seat.is_paused) {
+            return Ok(());
+        }
+        let now = self.now;
+        let mut changed = None;
+        self.call(seat, watch, |driver, effects| {
+            // In debug builds the driver compares by itself.
+            let before = (!cfg!(debug_assertions)).then(|| driver.machine().clone());
+            let taken = driver.step(now, choices, input, |effect| effects.push(effect));
+            if let Err(reject) = &taken
+                && (before.is_some_and(|it| it != *driver.machine()) || !effects.is_empty())
+            {
+                changed = Some(format!("a refusal changed something: {reject:?}"));
+            }
+            taken.is_ok()
+        })?;
+        changed.map_or(Ok(()), Err)
+    }
+
+    /// Lets a node that is up do something, and holds what came of it against the promises. `act`
+    /// says whether it was not refused.
+    fn call(
+        &mut self,
+        at: usize,
+        watch: &mut impl Watch<M>,
+        act: impl FnOnce(&mut Driver<M>, &mut Vec<Effect<M>>) -> bool,
+    ) -> Result<(), String> {
+        let Some(driver) = self.seats.get_mut(at).and_then(|it| it.driver.as_mut()) else {
+            return Ok(());
+        };
+        watch.before(at, driver);
+        let is_refused = !act(driver, &mut self.effects);
+        self.refused += u64::from(is_refused);
+        if driver.refused_ticks() > 0 {
+            return Err("a tick was refused".to_owned());
+        }
+        if let Some(seat) = self.seats.get_mut(at)
+            && let Some(driver) = &seat.driver
+        {
+            seat.me = watch.member(seat.me, driver.machine());
+        }
+        let Some((driver, me)) = self
+            .seats
+            .get(at)
+            .and_then(|it| Some((it.driver()?, it.me)))
+        else {
+            return Ok(());
+        };
+        watch.after(&Step {
+            at,
+            me,
+            now: self.now,
+            seats: &self.seats,
+            driver,
+            effects: &self.effects,
+            is_refused,
+        })?;
+        self.post(me, watch)
+    }
+
+    /// Puts what a step sent into flight.
+    fn post(&mut self, from: Member, watch: &impl Watch<M>) -> Result<(), String> {
+        for effect in self.effects.drain(..) {
+            let (to, message) = match effect {
+                Effect::Event(_) => continue,
+                Effect::Send { to, message } => (Some(to.id), message),
+                Effect::Multicast { message } => (None, message),
+            };
+            if to == Some(from.id) {
+                return Err(format!("a message to itself: {message:?}"));
+            }
+            let letter = |to, message| Letter {
+                from,
+                to,
+                message,
+                is_multicast: false,
+            };
+            match to {
+                Some(to) => self.in_flight.push(letter(to, message)),
+                None => {
+                    let others = self.seats.iter().map(|seat| seat.me.id);
+                    let others = others.filter(|&id| id != from.id);
+                    self.in_flight.extend(others.map(|to| Letter {
+                        is_multicast: true,
+                        ..letter(to, message.clone())
+                    }));
+                }
+            }
+        }
+        let mut surplus = self.in_flight.len().saturating_sub(self.capacity);
+        if surplus > 0 {
+            self.in_flight.retain(|letter| {
+                let is_lost = surplus > 0 && watch.may_lose(letter);
+                surplus -= usize::from(is_lost);
+                !is_lost
+            });
+        }
+        Ok(())
+    }
+}

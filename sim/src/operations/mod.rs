@@ -1,0 +1,32 @@
+//! Lists of operations on a small mesh: what a fuzzer steers, and what a property test draws.
+//!
+//! A [`Mesh`] is a few machines with their drivers, a clock, and the messages in flight. An
+//! [`Operation`] is one thing that happens to it, so a list of them reads as a story:
+//! `[Enter(0), DeliverAll, Crash(1)]`. A [`Watch`] knows the protocol: it makes the machine of a
+//! node that restarts, and after every step it holds the promises against what the nodes did.
+//!
+//! | who | gives |
+//! |---|---|
+//! | [`Mesh`] | delivery, loss, duplicates, time, crashes, restarts, pauses, deltas; a refusal that changed something, a refused tick and a message to itself break the run |
+//! | your [`Watch`] | machines, promises, counts |
+//! | your test | the list: typed, by `arbitrary` (feature `arbitrary`), or from bytes in a format of its own |
+//!
+//! [`run`] does all of it for a list. A protocol with a format of its own plays operation by
+//! operation ([`Mesh::play`]).
+//!
+//! # Fuzz a machine of your own
+//!
+//! `sim/examples/own_operations.rs` is a program to copy: a lock with a defect, its watch, and the
+//! list that finds the defect.
+
+#[cfg(feature = "arbitrary")]
+mod arbitrary;
+mod mesh;
+mod operation;
+mod runner;
+mod watch;
+
+pub use mesh::{Letter, Mesh, Seat};
+pub use operation::Operation;
+pub use runner::{Broken, run};
+pub use watch::{Step, Watch};

@@ -1,0 +1,85 @@
+//! One thing that happens.
+
+use core::fmt;
+
+use selvedge_core::{Delta, Machine, Member, Span};
+
+/// One thing that happens to a [`Mesh`](super::Mesh).
+///
+/// Nodes are named by their seat and messages by their place among those in flight, both modulo how
+/// many there are: every operation means something in every mesh. What is asked of a node that is
+/// down does nothing.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation<M: Machine> {
+    /// A message arrives.
+    Deliver(usize),
+    /// A message arrives, and a copy stays in flight.
+    Duplicate(usize),
+    /// The messages that are in flight now arrive in the order in which they were sent.
+    DeliverAll,
+    /// A message is lost.
+    Lose(usize),
+    /// The messages from and to a node are lost.
+    Cut(usize),
+    /// Time passes, and what is due ticks.
+    Wait(Span),
+    /// The application asks a node.
+    Command(usize, M::Command),
+    /// Membership tells a node.
+    Learn(usize, Delta),
+    /// Membership tells the first node that the second one is suspected.
+    Suspect(usize, usize),
+    /// Membership tells the first node that the second one is no longer suspected.
+    Refute(usize, usize),
+    /// Membership tells the first node that the second one failed.
+    Fail(usize, usize),
+    /// A node hears of all others that are up and that it may know.
+    Introduce(usize),
+    /// All others that may know a node hear that it is up, or that its life is over.
+    Announce(usize),
+    /// A node gets a message that no node sent.
+    Forge(usize, Member, M::Message),
+    /// A node stops.
+    Crash(usize),
+    /// A node begins its next life. One that is up crashes first.
+    Restart(usize),
+    /// A node does nothing until it is resumed: its messages wait, and its timers are late.
+    Pause(usize),
+    /// A node goes on.
+    Resume(usize),
+}
+
+/// As code, but for commands: `Enter(0)`, where a node is asked for `Command::Enter`.
+impl<M: Machine> fmt::Debug for Operation<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deliver(at) => write!(f, "Deliver({at})"),
+            Self::Duplicate(at) => write!(f, "Duplicate({at})"),
+            Self::DeliverAll => f.write_str("DeliverAll"),
+            Self::Lose(at) => write!(f, "Lose({at})"),
+            Self::Cut(seat) => write!(f, "Cut({seat})"),
+            Self::Wait(span) => write!(f, "Wait({span:?})"),
+            Self::Command(seat, command) => {
+                let text = format!("{command:?}");
+                // One with fields ends in a bracket: there the seat goes behind it.
+                if text.ends_with([')', '}']) {
+                    write!(f, "{text} at {seat}")
+                } else {
+                    write!(f, "{text}({seat})")
+                }
+            }
+            Self::Learn(seat, delta) => write!(f, "Learn({seat}, {delta:?})"),
+            Self::Suspect(seat, about) => write!(f, "Suspect({seat}, {about})"),
+            Self::Refute(seat, about) => write!(f, "Refute({seat}, {about})"),
+            Self::Fail(seat, about) => write!(f, "Fail({seat}, {about})"),
+            Self::Introduce(seat) => write!(f, "Introduce({seat})"),
+            Self::Announce(seat) => write!(f, "Announce({seat})"),
+            Self::Forge(seat, from, message) => write!(f, "Forge({seat}, {from:?}, {message:?})"),
+            Self::Crash(seat) => write!(f, "Crash({seat})"),
+            Self::Restart(seat) => write!(f, "Restart({seat})"),
+            Self::Pause(seat) => write!(f, "Pause({seat})"),
+            Self::Resume(seat) => write!(f, "Resume({seat})"),
+        }
+    }
+}
