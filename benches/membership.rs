@@ -40,7 +40,7 @@ fn node(members: u64) -> (Driver<Membership>, ChaCha8Rng) {
         let mut message = Message::bare(Body::Ack { origin: None });
         let page = first..members.min(first + 100);
         let alive = |id| record(id, 0, Claim::Alive(Metadata::default()));
-        message.records.0.extend(page.map(alive));
+        message.records.extend(page.map(alive));
         let from = Member::new(1, 1);
         let input = Input::Message { from, message };
         joined &= driver.step(Time::ZERO, &mut rng, input, drop).is_ok();
@@ -114,7 +114,6 @@ fn messages(criterion: &mut Criterion) {
             let about = sender(draws, members);
             message
                 .records
-                .0
                 .push(record(about, 0, Claim::Alive(Metadata::default())));
         }
         (from, message)
@@ -129,7 +128,7 @@ fn messages(criterion: &mut Criterion) {
             count.set(count.get().wrapping_add(1));
             if count.get().is_multiple_of(8) {
                 let about = sender(draws, members);
-                message.records.0.push(record(
+                message.records.push(record(
                     about,
                     count.get(),
                     Claim::Alive(Metadata::default()),

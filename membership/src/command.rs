@@ -1,4 +1,4 @@
-//! What the application asks of a node in a mesh, but for coming and going.
+//! What the application asks of a node, except joining and leaving.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -7,30 +7,30 @@ use selvedge_core::{Context, NodeId};
 
 use crate::message::Metadata;
 use crate::target::weight;
-use crate::{Config, Membership, Phase, Reject, Selection};
+use crate::{Config, Membership, Reject, Selection};
 
 impl Membership {
-    /// Sends some bytes to everyone; they travel on other messages' backs and arrive at every
-    /// member that is reachable with high probability, at most once.
+    /// Sends some bytes to all members: they are piggybacked on other messages, and arrive with high
+    /// probability at every member that is reachable, at most once.
     ///
     /// # Errors
     /// [`Reject::NotJoined`], [`Reject::BroadcastTooLong`], [`Reject::BroadcastsFull`].
-    pub fn broadcast(&mut self, payload: Box<[u8]>) -> Result<(), Reject> {
-        if self.phase != Phase::Joined {
+    pub(crate) fn broadcast(&mut self, payload: Box<[u8]>) -> Result<(), Reject> {
+        if !self.presence.is_joined() {
             return Err(Reject::NotJoined);
         }
         let (len, limit) = (payload.len(), usize::from(self.config.broadcast_len));
         if len > limit {
             return Err(Reject::BroadcastTooLong { len, limit });
         }
-        Ok(self.broadcaster.start(self.me, payload)?)
+        Ok(self.broadcasting.start(self.own.member(), payload)?)
     }
 
-    /// Replaces what is said about this node to all others.
+    /// Replaces this node's metadata.
     ///
     /// # Errors
     /// [`Reject::MetadataTooLong`].
-    pub fn set_metadata(&mut self, metadata: Metadata) -> Result<(), Reject> {
+    pub(crate) fn set_metadata(&mut self, metadata: Metadata) -> Result<(), Reject> {
         let (len, limit) = (metadata.0.len(), usize::from(self.config.metadata_limit));
         if len > limit {
             return Err(Reject::MetadataTooLong { len, limit });
@@ -39,23 +39,24 @@ impl Membership {
         Ok(())
     }
 
-    /// Tells how far away a member is. It weighs 1/r^m from now on, whatever feedback changed.
+    /// A member is so far away: it weighs 1/r^m from now on, whatever feedback changed.
     /// O(log N).
     ///
     /// # Errors
     /// [`Reject::UnknownMember`], [`Reject::ZeroDistance`], [`Reject::OwnMember`].
-    pub fn set_distance(&mut self, id: NodeId, distance: u32) -> Result<(), Reject> {
+    pub(crate) fn set_distance(&mut self, id: NodeId, distance: u32) -> Result<(), Reject> {
         if distance == 0 {
             return Err(Reject::ZeroDistance(id));
         }
-        if id == self.me.id {
+        if id == self.own.id() {
             return Err(Reject::OwnMember(id));
         }
         let slot = self.list.find(id).ok_or(Reject::UnknownMember(id))?;
         let weight = weight(distance, self.config.unit_distance, self.config.exponent);
         self.list.set_own_weight(slot, weight);
         let is_neighbour = distance <= self.config.neighbour_distance;
-        self.list.note(slot, |entry| entry.neighbour = is_neighbour);
+        self.list
+            .note(slot, |entry| entry.set_neighbour(is_neighbour));
         Ok(())
     }
 
@@ -67,14 +68,13 @@ impl Membership {
     /// # Errors
     /// [`Reject::Config`] when they cannot work, [`Reject::MetadataTooLong`] when the metadata of
     /// this node is longer than they allow.
-    pub fn configure(
+    pub(crate) fn configure(
         &mut self,
         config: Box<Config>,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         config.check()?;
-        let stored = self.own_slot().and_then(|slot| self.list.metadata(slot));
-        let len = stored.map_or(0, |metadata| metadata.0.len());
+        let len = self.own_metadata().map_or(0, |metadata| metadata.0.len());
         let limit = usize::from(config.metadata_limit);
         if len > limit {
             return Err(Reject::MetadataTooLong { len, limit });
@@ -82,20 +82,20 @@ impl Membership {
         let was_mix = matches!(self.config.selection, Selection::BoundedMix { .. });
         self.config = config;
         self.list.set_limit(self.config.member_limit as usize);
-        self.news.set_limit(self.config.gossip_limit.into());
-        let given_up = self.broadcaster.set_limits(
+        self.updates.set_limit(self.config.gossip_limit.into());
+        let given_up = self.broadcasting.set_limits(
             self.config.broadcast_limit.into(),
             self.config.broadcast_len.into(),
         );
         self.counters.broadcasts_dropped += given_up;
         let is_mix = matches!(self.config.selection, Selection::BoundedMix { .. });
         if was_mix != is_mix {
-            self.turn.clear();
+            self.round_robin.clear();
         }
         if is_mix && !was_mix {
             let others: Vec<NodeId> = self.members().map(|view| view.member.id).collect();
             for id in others {
-                self.turn.enter(id, cx);
+                self.round_robin.enter(id, cx);
             }
         }
         Ok(())

@@ -125,23 +125,20 @@ pub enum Reject {
     /// A node cannot be confirmed dead, or asked after, by itself.
     #[error("node {0} is this node: to stop it give the command Leave")]
     OwnMember(NodeId),
-    /// A peer sent what no sound peer sends; the host counts it.
+    /// A peer sent what no correct peer sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
-    Peer(#[from] Misbehaviour),
+    Misbehaviour(#[from] Misbehaviour),
     /// This machine makes membership deltas and takes none.
     #[error("membership deltas come from this machine: feed them to the other protocols")]
     MembershipInput,
-    /// A timer ticked that is not armed: the host's defect.
-    #[error("the timer {0:?} ticked and is not armed: run the machine with a Driver")]
-    UnexpectedTick(Timer),
 }
 
 /// What a peer did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Misbehaviour {
     /// Two nodes have one id, or a frame of this node came back.
-    #[error("node {0} has our own id: give every node its own")]
-    OurId(NodeId),
+    #[error("node {0} has this node's id: give every node its own")]
+    OwnId(NodeId),
     /// Metadata longer than this node allows.
     #[error("metadata of {len} bytes about node {about} and {limit} are allowed")]
     MetadataTooLong {

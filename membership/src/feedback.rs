@@ -1,79 +1,18 @@
-//! Active feedback: noticing that we are seldom probed, and probing those who say so.
+//! Active feedback: this node reports that it is seldom probed, and probes more those that do.
 
 use selvedge_core::{Context, Member, Weights};
 
+use crate::Membership;
 use crate::message::{Body, Message};
-use crate::{ActiveFeedback, Membership};
-
-/// Fixed point: this many units are one period.
-const PERIOD: u32 = 256;
 
 /// At most so many neighbours hear a report.
 const REPORTS: usize = 16;
 
-/// Watches how often probes come in, in our own periods (thesis, section 3.2.1).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SelfMonitor {
-    /// The average interval, in [`PERIOD`]ths.
-    interval: u32,
-    /// Periods since the last probe came.
-    gap: u16,
-    /// Periods until another report may be made.
-    quiet: u16,
-}
-
-impl Default for SelfMonitor {
-    fn default() -> Self {
-        Self {
-            interval: PERIOD,
-            gap: 0,
-            quiet: 0,
-        }
-    }
-}
-
-impl SelfMonitor {
-    /// A probe came in.
-    pub(crate) fn pinged(&mut self, active: Option<ActiveFeedback>) {
-        if let Some(active) = active {
-            self.interval = self.averaged(active);
-            self.gap = 0;
-        }
-    }
-
-    /// A period is over. Says whether we are unlucky and have to report it.
-    fn end_period(&mut self, active: ActiveFeedback, on_arrival_only: bool) -> bool {
-        self.gap = self.gap.saturating_add(1);
-        self.quiet = self.quiet.saturating_sub(1);
-        // The average moves only when a probe comes, so a node that none reaches would never
-        // notice: the running gap counts as if it ended now.
-        let interval = if on_arrival_only {
-            self.interval
-        } else {
-            self.averaged(active)
-        };
-        if self.quiet > 0 || interval <= u32::from(active.timeout) * PERIOD {
-            return false;
-        }
-        self.quiet = active.timeout;
-        true
-    }
-
-    /// The exponential average with the running gap taken in.
-    fn averaged(&self, active: ActiveFeedback) -> u32 {
-        let smoothing = i64::from(active.smoothing.max(1));
-        let (old, new) = (
-            i64::from(self.interval),
-            i64::from(self.gap) * i64::from(PERIOD),
-        );
-        u32::try_from(old + (new - old) / smoothing).unwrap_or(u32::MAX)
-    }
-}
-
 impl Membership {
-    /// Once a period: reports to the neighbours when we are unlucky. The list is passed over only
+    /// Once a period: reports to the neighbours when this node is unlucky. The list is passed over only
     /// when there is something to report.
     pub(crate) fn monitor_self(&mut self, cx: &mut Context<'_, Self>) {
+        // Switched off.
         let Some(active) = self.config.active else {
             return;
         };
@@ -85,9 +24,9 @@ impl Membership {
         let neighbours = self
             .list
             .all()
-            .filter(|&slot| self.list.weights().weight(slot) > 0)
+            .filter(|&slot| self.list.draws().has(slot))
             .filter_map(|slot| self.list.entry(slot))
-            .filter(|entry| entry.neighbour);
+            .filter(|entry| entry.is_neighbour());
         for neighbour in neighbours.take(REPORTS) {
             cx.send(neighbour.member(), Message::bare(Body::Unlucky));
         }
@@ -95,20 +34,17 @@ impl Membership {
 
     /// A neighbour reports; the change of weights takes a pass over the list, so it waits for the
     /// end of the period.
-    pub(crate) fn hear_unlucky(&mut self, from: Member) {
-        if self.config.active.is_none() || self.unlucky.iter().any(|&id| id == from.id) {
-            return;
-        }
-        if self.unlucky.push(from.id).is_err() {
+    pub(crate) fn on_unlucky(&mut self, from: Member) {
+        if self.config.active.is_some() && self.reports.add(from.id).is_err() {
             self.counters.unlucky_dropped += 1;
         }
     }
 
     /// Acts on one report a period.
-    pub(crate) fn heed_unlucky(&mut self) {
-        if let Some(id) = self.unlucky.pop()
+    pub(crate) fn boost_reporter(&mut self) {
+        if let Some(id) = self.reports.pop()
             && let Some(slot) = self.list.find(id)
-            && self.list.weights().weight(slot) > 0
+            && self.list.draws().has(slot)
         {
             self.counters.unlucky_heeded += 1;
             self.boost(slot);
@@ -119,7 +55,7 @@ impl Membership {
     /// more (itself included), and those above that mean give it, each in proportion to its excess.
     /// What is given is exactly what is taken, so the probabilities keep summing to one. O(N log N).
     fn boost(&mut self, unlucky: usize) {
-        let own = self.list.own_weight(unlucky);
+        let own = self.list.draws().own(unlucky);
         let weight_of = |slot| {
             let weight = self.list.weights().weight(slot);
             (weight > own || slot == unlucky).then_some(weight)
@@ -129,6 +65,7 @@ impl Membership {
             .all()
             .filter_map(weight_of)
             .fold((0, 0), |(count, sum), weight| (count + 1, sum + weight));
+        // No member weighs more.
         if count <= 1 {
             return;
         }
@@ -137,8 +74,9 @@ impl Membership {
         let excess: u64 = self.list.all().map(excess_of).sum();
         let wanted = target - own;
         let mut given = 0;
-        for nth in 0..self.list.keys_len() {
+        for nth in 0..self.list.len() {
             let Some(slot) = self.list.nth(nth) else {
+                debug_assert!(false, "the list has so many members");
                 continue;
             };
             let weight = self.list.weights().weight(slot);

@@ -1,7 +1,7 @@
-//! What waits to be passed on: news about members, and the application's broadcasts.
+//! What waits to be passed on: updates about members, and the application's broadcasts.
 //!
-//! Both travel on the back of other messages, a bounded number of times each, newest first and
-//! then in turn.
+//! Both are piggybacked on other messages, a bounded number of times each, newest first and then in
+//! turn.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -11,15 +11,15 @@ use selvedge_core::{BoundedQueue, Full, Member, NodeId};
 
 use crate::message::{Broadcast, Message, Record};
 
-/// Members that there is news about. The record itself is read from the list when it is sent, so
-/// what travels is never older than what we know.
+/// Members that there are updates about, each once, and how often each was sent. The record itself
+/// is read from the list when it is sent, so what travels is never older than what we know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct News {
+pub(crate) struct Updates {
     queue: VecDeque<(NodeId, u16)>,
     limit: usize,
 }
 
-impl News {
+impl Updates {
     pub(crate) const fn new(limit: usize) -> Self {
         Self {
             queue: VecDeque::new(),
@@ -31,8 +31,8 @@ impl News {
         self.limit = limit;
     }
 
-    /// Puts news about `id` in front of the queue. Says whether something had to be given up for
-    /// it. O(limit).
+    /// Puts an update about `id` in front of the queue. Returns whether another one had to be given
+    /// up for it. O(limit).
     pub(crate) fn add(&mut self, id: NodeId) -> bool {
         self.queue.retain(|&(other, _)| other != id);
         self.queue.push_front((id, 0));
@@ -56,6 +56,7 @@ impl News {
             let Some((id, sent)) = self.queue.pop_front() else {
                 break;
             };
+            // Members may be forgotten meanwhile.
             let Some(record) = record_of(id) else {
                 continue;
             };
@@ -67,8 +68,8 @@ impl News {
                 break;
             }
             // What the receiver is to refute was piggybacked first.
-            if message.records.0.first() != Some(&record) {
-                message.records.0.push(record);
+            if message.records.first() != Some(&record) {
+                message.records.push(record);
             }
             if sent + 1 < copies {
                 self.queue.push_back((id, sent + 1));
@@ -85,16 +86,17 @@ impl News {
     }
 }
 
-/// The application's broadcasts on their way, and which ones were seen.
+/// The application's broadcasts on their way, each with how often it was sent, and which ones were
+/// seen. A broadcast that waits was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Broadcaster {
+pub(crate) struct Broadcasting {
     queue: VecDeque<(Broadcast, u16)>,
     seen: BoundedQueue<(Member, u32)>,
     limit: usize,
     next_number: u32,
 }
 
-impl Broadcaster {
+impl Broadcasting {
     pub(crate) const fn new(limit: usize) -> Self {
         Self {
             queue: VecDeque::new(),
@@ -109,8 +111,8 @@ impl Broadcaster {
         BoundedQueue::new(limit.saturating_mul(8))
     }
 
-    /// At most `limit` broadcasts wait, of at most `longest` bytes each. Longer ones are given up:
-    /// says how many. O(limit).
+    /// At most `limit` broadcasts wait, of at most `longest` bytes each. Longer ones are given up;
+    /// returns how many. O(limit).
     pub(crate) fn set_limits(&mut self, limit: usize, longest: usize) -> u64 {
         self.limit = limit;
         let mut seen = Self::memory(limit);
@@ -143,8 +145,8 @@ impl Broadcaster {
         Ok(())
     }
 
-    /// Takes in a broadcast. Says whether it is new to us, and whether another had to be given up
-    /// for passing it on. O(limit).
+    /// Takes in a broadcast. Returns whether it is new to us, and whether another had to be given up
+    /// for it. O(limit).
     pub(crate) fn receive(&mut self, broadcast: &Broadcast) -> (bool, bool) {
         let id = (broadcast.origin, broadcast.number);
         if self.limit == 0 || self.seen.iter().any(|&seen| seen == id) {
@@ -168,10 +170,10 @@ impl Broadcaster {
                 break;
             }
             if sent + 1 < copies {
-                message.broadcasts.0.push(broadcast.clone());
+                message.broadcasts.push(broadcast.clone());
                 self.queue.push_back((broadcast, sent + 1));
             } else {
-                message.broadcasts.0.push(broadcast);
+                message.broadcasts.push(broadcast);
             }
         }
     }

@@ -4,9 +4,9 @@ use selvedge_core::{Context, Delta, Member};
 
 use crate::digest::key;
 use crate::list::{Entry, Standing};
+use crate::merge::Source;
 use crate::message::{Age, Body, Claim, Message, Metadata, Record};
-use crate::suspicion::Source;
-use crate::{Membership, Phase, Reject, Timer};
+use crate::{Membership, Reject, Timer};
 
 impl Membership {
     /// Finds out what became of a life. One that the list does not have is put there in doubt, as after
@@ -17,17 +17,20 @@ impl Membership {
     ///
     /// # Errors
     /// [`Reject::NotJoined`], [`Reject::OwnMember`].
-    pub fn inquire(&mut self, member: Member, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        if self.phase != Phase::Joined {
+    pub(crate) fn inquire(
+        &mut self,
+        member: Member,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        if !self.presence.is_joined() {
             return Err(Reject::NotJoined);
         }
-        if member.id == self.me.id {
+        if member.id == self.own.id() {
             return Err(Reject::OwnMember(member.id));
         }
-        let slot = self.list.find(member.id);
-        let known = slot.and_then(|slot| self.list.entry(slot));
-        let known = known.map(|entry| (entry.member(), entry.standing));
-        let is_open = known.is_none_or(|(known, standing)| {
+        let known = self.list.get(member.id);
+        let known = known.map(|(slot, entry)| (slot, entry.member(), entry.standing()));
+        let is_open = known.is_none_or(|(_, known, standing)| {
             member.supersedes(known) || known == member && standing == Standing::Failed
         });
         if !is_open || !self.may_inquire() {
@@ -38,15 +41,15 @@ impl Membership {
             revision: 0,
             claim: Claim::Alive(Metadata::default()),
         };
-        match slot.zip(known) {
+        match known {
             None => {
-                self.enlist(self.me, record, Source::Fetched, cx);
+                self.enlist(self.own.member(), record, Source::Fetched, cx);
                 self.verify_newcomer(member, cx);
             }
-            Some((_, (known, standing))) if known != member && standing.is_live() => {
-                self.ask_who_it_is(member, cx);
+            Some((_, known, standing)) if known != member && standing.is_live() => {
+                self.pull_record_of(member, cx);
             }
-            Some((slot, (known, standing))) if known != member => {
+            Some((slot, known, standing)) if known != member => {
                 self.supersede(slot, known, standing, record, cx);
                 self.verify_newcomer(member, cx);
             }
@@ -70,32 +73,35 @@ impl Membership {
     /// # Errors
     /// [`Reject::OwnMember`], [`Reject::NotJoined`] where the list does not have this life;
     /// [`Reject::UnknownMember`] where it has one that is neither earlier nor later.
-    pub fn confirm(&mut self, member: Member, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        if member.id == self.me.id {
+    pub(crate) fn confirm(
+        &mut self,
+        member: Member,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        if member.id == self.own.id() {
             return Err(Reject::OwnMember(member.id));
         }
-        let slot = self.list.find(member.id);
-        let known = slot.and_then(|slot| self.list.entry(slot));
-        let known = known.map(|entry| (entry.member(), entry.standing));
-        match slot.zip(known) {
-            Some((slot, (known, standing))) if known == member => {
+        let known = self.list.get(member.id);
+        let known = known.map(|(slot, entry)| (slot, entry.member(), entry.standing()));
+        match known {
+            Some((slot, known, standing)) if known == member => {
                 if standing != Standing::Left {
-                    self.bury(slot, member, cx);
+                    self.confirm_listed(slot, member, cx);
                 }
             }
-            _ if self.phase != Phase::Joined => return Err(Reject::NotJoined),
+            _ if !self.presence.is_joined() => return Err(Reject::NotJoined),
             // That it is over was told with the later one.
-            Some((_, (known, _))) if known.supersedes(member) => {}
-            Some((slot, (known, standing))) if member.supersedes(known) => {
+            Some((_, known, _)) if known.supersedes(member) => {}
+            Some((slot, known, standing)) if member.supersedes(known) => {
                 self.supersede(slot, known, standing, gone(member), cx);
             }
             Some(_) => return Err(Reject::UnknownMember(member.id)),
             None => {
-                self.enlist(self.me, gone(member), Source::Fetched, cx);
+                self.enlist(self.own.member(), gone(member), Source::Fetched, cx);
                 if self.list.find(member.id).is_some() {
-                    self.add_news(member.id);
+                    self.announce(member.id);
                 } else {
-                    Self::tell_delta(cx, Delta::Confirmed(member));
+                    Self::emit(cx, Delta::Confirmed(member));
                 }
             }
         }
@@ -103,23 +109,24 @@ impl Membership {
     }
 
     /// A life that the list has is over.
-    fn bury(&mut self, slot: usize, member: Member, cx: &mut Context<'_, Self>) {
+    fn confirm_listed(&mut self, slot: usize, member: Member, cx: &mut Context<'_, Self>) {
         let Some(entry) = self.list.entry(slot) else {
+            debug_assert!(false, "no member has slot {slot}");
             return;
         };
-        let revision = entry.revision;
-        if entry.standing.is_timed() {
+        let revision = entry.revision();
+        if entry.standing().is_timed() {
             cx.disarm(Timer::Suspicion(member.id));
         }
         self.list
             .set_standing(slot, Standing::Left, revision, self.period);
-        self.add_news(member.id);
-        self.drop_probe_of(member.id, cx);
-        Self::tell_delta(cx, Delta::Confirmed(member));
+        self.announce(member.id);
+        self.cancel_probe_of(member.id, cx);
+        Self::emit(cx, Delta::Confirmed(member));
     }
 
-    /// Asks a life that was put on the list for a rumour. Nobody else hears of that before it has been
-    /// silent for a period.
+    /// Asks a life that was put on the list for a rumour. No other node hears of that before the life
+    /// has been silent for a period.
     fn verify_newcomer(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let slot = self.list.find(member.id);
         let is_there = |slot: &usize| self.list.entry(*slot).map(Entry::member) == Some(member);
@@ -127,7 +134,7 @@ impl Membership {
         if let Some(slot) = slot.filter(is_there) {
             self.list
                 .set_standing(slot, Standing::Doubted, 0, self.period);
-            self.ask_who_it_is(member, cx);
+            self.pull_record_of(member, cx);
             self.verify(member, cx);
         }
     }

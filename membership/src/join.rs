@@ -1,13 +1,15 @@
-//! Coming and going: joining through seeds, leaving, and finding back when everyone was lost.
+//! Joining through seeds, leaving, and finding back when every other member was lost.
 
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, Incarnation, Member, NodeId};
 
-use crate::hearsay::{beyond, is_beyond_us};
-use crate::list::Standing;
+use crate::agreement::Agreement;
+use crate::list::{MemberList, Standing};
+use crate::merge::Source;
 use crate::message::{Body, Key, Message, Records};
-use crate::suspicion::Source;
+use crate::probing::Probing;
+use crate::self_monitor::{Reports, SelfMonitor};
 use crate::{Event, Membership, Phase, Reject, Timer};
 
 impl Membership {
@@ -15,22 +17,19 @@ impl Membership {
     ///
     /// # Errors
     /// [`Reject::AlreadyJoined`].
-    pub fn join(
+    pub(crate) fn join(
         &mut self,
-        mut seeds: Vec<NodeId>,
+        seeds: Vec<NodeId>,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
-        if self.phase != Phase::Idle {
+        if self.phase() != Phase::Idle {
             return Err(Reject::AlreadyJoined);
         }
-        seeds.retain(|&seed| seed != self.me.id);
-        seeds.truncate(Self::SEED_LIMIT);
-        self.seeds = seeds;
-        self.waited = false;
-        if self.seeds.is_empty() {
+        self.bootstrap.begin(seeds, self.own.id());
+        if self.bootstrap.seeds().is_empty() {
             self.enter_mesh(cx);
         } else {
-            self.phase = Phase::Joining;
+            self.presence.begin_joining();
             self.ask_seeds(cx);
         }
         self.arm_period(cx);
@@ -38,12 +37,10 @@ impl Membership {
     }
 
     /// Asks all seeds to be let in.
-    pub(crate) fn ask_seeds(&mut self, cx: &mut Context<'_, Self>) {
-        for nth in 0..self.seeds.len() {
-            if let Some(&id) = self.seeds.get(nth) {
-                let incarnation = Incarnation::default();
-                self.ask_to_join(Member { id, incarnation }, cx);
-            }
+    pub(crate) fn ask_seeds(&self, cx: &mut Context<'_, Self>) {
+        for &id in self.bootstrap.seeds() {
+            let incarnation = Incarnation::default();
+            self.ask_to_join(Member { id, incarnation }, cx);
         }
     }
 
@@ -54,19 +51,17 @@ impl Membership {
     }
 
     fn own_record(&self) -> Records {
-        Records(
-            self.own_slot()
-                .and_then(|slot| self.list.record(slot, self.burial_clock()))
-                .into_iter()
-                .collect(),
-        )
+        let own = self.own_slot();
+        let own = own.and_then(|slot| self.list.record(slot, self.tombstone_clock()));
+        own.into_iter().collect()
     }
 
     fn enter_mesh(&mut self, cx: &mut Context<'_, Self>) {
-        self.phase = Phase::Joined;
-        self.until_reconnect = self.config.reconnect_every;
-        self.add_news(self.me.id);
-        cx.event(Event::Identity(self.me));
+        self.presence.enter();
+        self.bootstrap
+            .wait_to_reconnect(self.config.reconnect_every);
+        self.announce(self.own.id());
+        cx.event(Event::Identity(self.own.member()));
     }
 
     /// While joining, only a welcome counts, or the word that our number is taken.
@@ -78,17 +73,17 @@ impl Membership {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         match body {
-            Body::Welcome { you, next } if you == self.me => {
-                self.waited = false;
+            Body::Welcome { you, next } if you == self.own.member() => {
                 self.enter_mesh(cx);
                 self.merge_all(from, records, Source::Fetched, cx);
-                self.fetch = next;
+                self.bootstrap.on_welcome(next);
                 self.fetch_from(from, cx);
                 Ok(())
             }
-            Body::Known { life } if life.id == self.me.id => {
-                if !self.me.incarnation.newer_than(life.incarnation) {
-                    self.take_identity(beyond(self.me.incarnation, life.incarnation), cx);
+            Body::IdTaken { life } if life.id == self.own.id() => {
+                if !self.own.incarnation().newer_than(life.incarnation) {
+                    self.own.go_beyond(life.incarnation);
+                    self.on_new_incarnation(cx);
                     self.ask_to_join(from, cx);
                 }
                 Ok(())
@@ -98,16 +93,16 @@ impl Membership {
                 self.ask_to_join(from, cx);
                 Ok(())
             }
-            // Two nodes that are each other's seeds would wait for ever: who was not answered for a
-            // whole period and is asked itself begins a mesh. Should there be another one, the
+            // Two nodes that are each other's seeds would wait for ever: a node that had no answer
+            // for a whole period and is asked itself begins a mesh. If there is another mesh, the
             // seeds are probed for ever, and meshes that meet grow together.
-            Body::Join if self.waited => {
+            Body::Join if self.bootstrap.is_overdue() => {
                 self.enter_mesh(cx);
-                self.admit(from, records, cx);
+                self.on_join(from, records, cx);
                 Ok(())
             }
             Body::Welcome { .. }
-            | Body::Known { .. }
+            | Body::IdTaken { .. }
             | Body::Ack { .. }
             | Body::RelayedAck { .. }
             | Body::Unlucky
@@ -119,45 +114,28 @@ impl Membership {
         }
     }
 
-    /// Someone wants to join. A life that we do not know of is let in; one that is on record
-    /// already may be another life under the same number, so it is asked to take a later one.
-    pub(crate) fn admit(&mut self, from: Member, records: Records, cx: &mut Context<'_, Self>) {
-        if self.phase != Phase::Joined {
+    /// A node wants to join. A life that is not on the list is let in; a life that is on record
+    /// already may be another one under the same number, so it is asked to take a later number.
+    pub(crate) fn on_join(&mut self, from: Member, records: Records, cx: &mut Context<'_, Self>) {
+        // A node that says good-bye lets none in.
+        if !self.presence.is_joined() {
             return;
         }
-        let known = self
-            .list
-            .find(from.id)
-            .and_then(|slot| self.list.entry(slot))
-            .map(crate::list::Entry::member);
-        if let Some(life) = known
+        let listed = |machine: &Self| machine.list.get(from.id).map(|(_, entry)| entry.member());
+        if let Some(life) = listed(self)
             && !from.supersedes(life)
             && !self.rules.former_life_is_welcome()
         {
-            cx.send(from, Message::bare(Body::Known { life }));
+            cx.send(from, Message::bare(Body::IdTaken { life }));
             return;
         }
-        for record in records.0 {
+        for record in records {
             if record.member == from {
-                self.merge(from, record, Source::News, cx);
+                self.merge(from, record, Source::Update, cx);
             }
         }
-        let is_in = self
-            .list
-            .find(from.id)
-            .and_then(|slot| self.list.entry(slot))
-            .is_some_and(|entry| entry.member() == from);
-        if is_in {
+        if listed(self) == Some(from) {
             self.send_welcome(from, cx);
-        }
-    }
-
-    /// Someone knows a later life of our node than we are.
-    pub(crate) fn learn_of_heir(&mut self, life: Member, cx: &mut Context<'_, Self>) {
-        let is_ours = life.id == self.me.id;
-        let is_beyond_us = is_beyond_us(life.incarnation.0, self.me.incarnation.0);
-        if self.phase == Phase::Joined && is_ours && is_beyond_us {
-            self.give_way(life.incarnation, cx);
         }
     }
 
@@ -166,39 +144,37 @@ impl Membership {
     ///
     /// # Errors
     /// [`Reject::NotJoined`].
-    pub fn leave(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        match self.phase {
+    pub(crate) fn leave(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match self.phase() {
             Phase::Idle | Phase::Leaving => Err(Reject::NotJoined),
             Phase::Joining => {
                 self.stop(cx);
                 Ok(())
             }
             Phase::Joined => {
-                self.phase = Phase::Leaving;
-                self.farewells = self.config.farewell_periods;
-                if let Some(slot) = self.own_slot()
-                    && let Some(revision) = self.list.entry(slot).map(|own| own.revision)
-                {
+                self.presence.begin_leaving(self.config.farewell_periods);
+                if let Some((slot, own)) = self.list.get(self.own.id()) {
+                    let revision = own.revision();
                     self.list
                         .set_standing(slot, Standing::Left, revision, self.period);
                 }
-                self.probe = None;
+                self.probing.end();
                 cx.disarm(Timer::Probe);
-                self.fetch = None;
-                self.add_news(self.me.id);
-                self.say_farewell(cx);
+                self.bootstrap.stop_fetching();
+                self.announce(self.own.id());
+                self.send_farewell(cx);
                 Ok(())
             }
         }
     }
 
-    /// Tells some members that we leave. Says whether that was the last time.
-    pub(crate) fn say_farewell(&mut self, cx: &mut Context<'_, Self>) -> bool {
-        if self.farewells == 0 || self.list.live() == 0 {
+    /// Says good-bye to some members, or stops where that was done often enough. Returns whether
+    /// it stopped.
+    pub(crate) fn send_farewell(&mut self, cx: &mut Context<'_, Self>) -> bool {
+        if self.list.live() == 0 || !self.presence.take_farewell() {
             self.stop(cx);
             return true;
         }
-        self.farewells -= 1;
         let count = self.config.relays.saturating_add(1).min(16);
         self.draw_relays(count, None, cx, |machine, member, cx| {
             let mut message = Message::bare(Body::Farewell);
@@ -212,64 +188,52 @@ impl Membership {
     fn stop(&mut self, cx: &mut Context<'_, Self>) {
         for slot in self.list.all() {
             if let Some(entry) = self.list.entry(slot)
-                && entry.standing.is_timed()
+                && entry.standing().is_timed()
             {
-                cx.disarm(Timer::Suspicion(entry.member().id));
+                cx.disarm(Timer::Suspicion(entry.id()));
             }
         }
         cx.disarm(Timer::Period);
         cx.disarm(Timer::Probe);
-        let metadata = self
-            .own_slot()
-            .and_then(|slot| self.list.metadata(slot))
-            .cloned()
-            .unwrap_or_default();
-        self.phase = Phase::Idle;
-        self.me.incarnation = self.me.incarnation.next();
-        self.list = crate::list::MemberList::new(self.config.member_limit as usize);
+        let metadata = self.own_metadata().cloned().unwrap_or_default();
+        self.presence.stop();
+        self.own.begin_next();
+        self.list = MemberList::new(self.config.member_limit as usize);
         self.enlist_self(metadata);
-        self.news.clear();
-        self.broadcaster.clear();
-        self.turn.clear();
-        self.probe = None;
-        self.heard = crate::probe::Heard::default();
-        self.fetch = None;
-        self.stretch = 0;
-        self.disagreements = 0;
-        self.rest = crate::sync::Rest::default();
-        self.monitor = crate::feedback::SelfMonitor::default();
-        self.unlucky.retain(|_| false);
+        self.updates.clear();
+        self.broadcasting.clear();
+        self.round_robin.clear();
+        self.probing = Probing::default();
+        self.bootstrap.stop_fetching();
+        self.agreement = Agreement::default();
+        self.monitor = SelfMonitor::default();
+        self.reports = Reports::default();
         cx.event(Event::Left);
     }
 
-    /// Now and then, for ever, a seed or a dead member is probed: so a lone node and a healed
-    /// partition find each other again. Whoever is alive answers and refutes.
+    /// Now and then, for ever, a seed or a dead member is probed, so a lone node and a healed
+    /// partition find each other again. A member that is alive answers and refutes.
     pub(crate) fn reconnect(&mut self, cx: &mut Context<'_, Self>) {
-        if self.config.reconnect_every == 0 {
+        let every = self.config.reconnect_every;
+        let is_alone = self.list.live() <= 1;
+        if every == 0 || !self.bootstrap.is_reconnect_due(every, is_alone) {
             return;
         }
-        self.until_reconnect = self.until_reconnect.saturating_sub(1);
-        if self.until_reconnect > 0 && self.list.live() > 1 {
-            return;
-        }
-        self.until_reconnect = self.config.reconnect_every;
-        let choices = self.seeds.len() + self.list.tombstones().failed_len();
+        let seeds = self.bootstrap.seeds();
+        let choices = seeds.len() + self.list.tombstones().failed_len();
         let chosen = cx.below(choices as u64) as usize;
-        let whom = match self.seeds.get(chosen) {
-            Some(&id) => {
-                let slot = self.list.find(id);
-                match slot.and_then(|slot| self.list.entry(slot)) {
-                    Some(entry) if entry.standing.is_live() => None,
-                    Some(entry) => Some(entry.member()),
-                    None => Some(Member {
-                        id,
-                        incarnation: Incarnation::default(),
-                    }),
-                }
-            }
-            None => self.list.failed(chosen - self.seeds.len()),
+        let target = match seeds.get(chosen) {
+            Some(&id) => match self.list.get(id) {
+                Some((_, entry)) if entry.is_live() => None,
+                Some((_, entry)) => Some(entry.member()),
+                None => Some(Member {
+                    id,
+                    incarnation: Incarnation::default(),
+                }),
+            },
+            None => self.list.failed(chosen - seeds.len()),
         };
-        if let Some(member) = whom {
+        if let Some(member) = target {
             self.counters.reconnects += 1;
             self.ping(member, cx);
         }
@@ -280,10 +244,10 @@ impl Membership {
         self.send_list(joiner, (Key(0), Key(u64::MAX)), page, cx);
     }
 
-    /// A page that was asked for a period ago did not come: ask anyone for it. Pages are cut by
-    /// hashed id, so it does not matter who answers.
+    /// A page that was asked for a period ago did not come: any member is asked for it. Pages are
+    /// cut by hashed id, so it does not matter which member answers.
     pub(crate) fn fetch_again(&mut self, cx: &mut Context<'_, Self>) {
-        if self.fetch.is_some() {
+        if self.bootstrap.is_fetching() {
             self.draw_relays(1, None, cx, |machine, member, cx| {
                 machine.fetch_from(member, cx);
             });
@@ -291,29 +255,9 @@ impl Membership {
     }
 
     pub(crate) fn fetch_from(&self, member: Member, cx: &mut Context<'_, Self>) {
-        if let Some(first) = self.fetch {
+        if let Some(first) = self.bootstrap.page() {
             let last = Key(u64::MAX);
             cx.send(member, Message::bare(Body::Pull { first, last }));
         }
-    }
-
-    /// Whether this page is the next one of the list that we fetch.
-    pub(crate) fn is_fetched(&self, body: &Body) -> bool {
-        if let Body::Records { first, last, .. } = body {
-            *last == Key(u64::MAX) && self.fetch == Some(*first)
-        } else {
-            false
-        }
-    }
-
-    /// Goes on to the next page of the list that we fetch.
-    pub(crate) fn fetch_next(
-        &mut self,
-        from: Member,
-        next: Option<Key>,
-        cx: &mut Context<'_, Self>,
-    ) {
-        self.fetch = next.filter(|&next| self.fetch.is_some_and(|first| next > first));
-        self.fetch_from(from, cx);
     }
 }

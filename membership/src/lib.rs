@@ -138,6 +138,9 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod agreement;
+mod allowances;
+mod bootstrap;
 #[cfg(feature = "check")]
 pub mod check;
 mod command;
@@ -147,30 +150,37 @@ mod event;
 mod feedback;
 mod gossip;
 mod hearsay;
-mod index;
 mod inquiry;
 mod join;
 mod list;
 mod machine;
+mod merge;
 mod message;
 mod metadata;
+mod own_life;
+mod presence;
 mod probe;
+mod probing;
 mod published;
 mod refutation;
+mod round_robin;
+mod self_monitor;
+mod send;
+mod state;
 mod suspicion;
 mod sync;
 mod target;
-mod tombstones;
 mod view;
 
 pub use config::{
     ActiveFeedback, Config, ConfigError, PassiveFeedback, Selection, SuspicionLength,
 };
 pub use event::{Command, Event, Misbehaviour, Reject, Timer};
-pub use machine::{Membership, Phase};
 pub use message::{
     Age, Body, Broadcast, Broadcasts, Claim, Digest, KIND, Key, Message, Metadata, Record, Records,
 };
+pub use presence::Phase;
 #[cfg(feature = "check")]
 pub use published::Published;
+pub use state::Membership;
 pub use view::{Counters, MemberView, Status};

@@ -4,6 +4,8 @@
 //! fit the frame budget.
 
 use alloc::boxed::Box;
+use core::ops::{Deref, DerefMut};
+use core::slice;
 
 use selvedge_core::Member;
 use selvedge_core::wire::{self, List, bytes_len, member_len, varint_len};
@@ -79,8 +81,8 @@ pub enum Body {
         /// Where the next page begins, if there is one.
         next: Option<Key>,
     },
-    /// The receiver's id is taken by this life: it has to choose a later incarnation.
-    Known {
+    /// The receiver's id is taken by this life: the receiver has to choose a later incarnation.
+    IdTaken {
         /// The life that is on record.
         life: Member,
     },
@@ -182,15 +184,81 @@ pub struct Metadata(
     #[cfg_attr(feature = "serde", serde(with = "selvedge_core::wire::items"))] pub Box<[u8]>,
 );
 
-/// Piggybacked updates; up to three need no allocation.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Records(pub List<Record, 3>);
+/// Defines a list of piggybacked items. How many need no allocation is not in the API.
+macro_rules! piggybacked {
+    ($(#[$doc:meta])* $name:ident: $count:literal $item:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        pub struct $name(List<$item, $count>);
 
-/// Piggybacked broadcasts.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Broadcasts(pub List<Broadcast, 0>);
+        impl $name {
+            /// Appends an item. O(1), amortized.
+            pub fn push(&mut self, item: $item) {
+                self.0.push(item);
+            }
+
+            /// Removes the items that `keep` does not want.
+            pub fn retain(&mut self, keep: impl FnMut(&$item) -> bool) {
+                self.0.retain(keep);
+            }
+        }
+
+        impl Deref for $name {
+            type Target = [$item];
+
+            fn deref(&self) -> &[$item] {
+                &self.0
+            }
+        }
+
+        impl DerefMut for $name {
+            fn deref_mut(&mut self) -> &mut [$item] {
+                &mut self.0
+            }
+        }
+
+        impl FromIterator<$item> for $name {
+            fn from_iter<I: IntoIterator<Item = $item>>(items: I) -> Self {
+                Self(items.into_iter().collect())
+            }
+        }
+
+        impl Extend<$item> for $name {
+            fn extend<I: IntoIterator<Item = $item>>(&mut self, items: I) {
+                self.0.extend(items);
+            }
+        }
+
+        impl IntoIterator for $name {
+            type Item = $item;
+            type IntoIter = wire::IntoIter<$item, $count>;
+
+            fn into_iter(self) -> Self::IntoIter {
+                self.0.into_iter()
+            }
+        }
+
+        impl<'a> IntoIterator for &'a $name {
+            type Item = &'a $item;
+            type IntoIter = slice::Iter<'a, $item>;
+
+            fn into_iter(self) -> Self::IntoIter {
+                self.0.iter()
+            }
+        }
+    };
+}
+
+piggybacked! {
+    /// Piggybacked updates, or a page of the sender's list.
+    Records: 3 Record
+}
+
+piggybacked! {
+    /// Piggybacked broadcasts.
+    Broadcasts: 0 Broadcast
+}
 
 impl Message {
     /// A message with nothing piggybacked.
@@ -207,12 +275,12 @@ impl Message {
     /// O(piggybacked records and broadcasts).
     #[must_use]
     pub fn encoded_len(&self) -> usize {
-        let records: usize = self.records.0.iter().map(Record::encoded_len).sum();
-        let broadcasts: usize = self.broadcasts.0.iter().map(Broadcast::encoded_len).sum();
+        let records: usize = self.records.iter().map(Record::encoded_len).sum();
+        let broadcasts: usize = self.broadcasts.iter().map(Broadcast::encoded_len).sum();
         self.body.encoded_len()
-            + varint_len(self.records.0.len() as u64)
+            + varint_len(self.records.len() as u64)
             + records
-            + varint_len(self.broadcasts.0.len() as u64)
+            + varint_len(self.broadcasts.len() as u64)
             + broadcasts
     }
 }
@@ -226,13 +294,21 @@ impl wire::Message for Message {
 }
 
 impl Body {
+    /// Whether it asks for an answer. Only questions may be answered by a question.
+    pub(crate) const fn is_question(&self) -> bool {
+        matches!(
+            self,
+            Self::Ping { .. } | Self::PingRequest { .. } | Self::Join
+        )
+    }
+
     const fn encoded_len(&self) -> usize {
         1 + match self {
             Self::Ping { origin, .. } => 2 + optional_member_len(*origin),
             Self::Ack { origin } => optional_member_len(*origin),
             Self::PingRequest { target: member }
             | Self::RelayedAck { target: member }
-            | Self::Known { life: member } => member_len(*member),
+            | Self::IdTaken { life: member } => member_len(*member),
             Self::Unlucky | Self::Join | Self::Farewell => 0,
             Self::Welcome { you, next } => member_len(*you) + optional_key_len(*next),
             Self::Digests { .. } => 2 * BUCKETS,

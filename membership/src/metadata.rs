@@ -1,4 +1,4 @@
-//! Which word about a member's metadata counts.
+//! Which claim about a member's metadata counts.
 //!
 //! A member says one thing in each of its revisions, so metadata goes with the revision in which it
 //! was said. Two things break that: a suspicion or a failure that travels as news brings a revision
@@ -13,9 +13,9 @@ use crate::message::{Claim, Metadata};
 use crate::{Event, Membership, Phase};
 
 impl Claim {
-    /// What is told about the metadata. Without a byte, the claims of a suspect and of a failed
-    /// member tell nothing: as news they leave out what nearly all know.
-    pub(crate) fn told(&self) -> Option<&Metadata> {
+    /// The metadata, if the claim states any. Empty, the claim of a suspect or failed member states
+    /// none: as an update it leaves out what nearly all know.
+    pub(crate) fn stated_metadata(&self) -> Option<&Metadata> {
         match self {
             Self::Alive(metadata) => Some(metadata),
             Self::Suspect(metadata) | Self::Failed(metadata, _) => {
@@ -35,16 +35,16 @@ impl Membership {
         claim: &Claim,
         cx: &mut Context<'_, Self>,
     ) {
-        match claim.told() {
+        match claim.stated_metadata() {
             Some(metadata) => self.replace_metadata(slot, member, metadata.clone(), cx),
             None => self.list.outdate_metadata(slot),
         }
     }
 
-    /// A claim in the revision that we hold. Of two words the larger one wins, so that all lists
-    /// end with the same, in whatever order they hear them. It is passed on: the node that told the
-    /// smaller one does not know of it, and where that was the member itself, it hears that it is
-    /// told wrongly.
+    /// A claim in the revision that we hold. Of two the larger metadata wins, so that all lists end
+    /// with the same, in whatever order they hear them. It is passed on: the sender of the smaller
+    /// one does not know of it, and if that is the member itself, it hears that others have it
+    /// wrongly.
     pub(crate) fn compare_metadata(
         &mut self,
         slot: usize,
@@ -52,19 +52,21 @@ impl Membership {
         claim: &Claim,
         cx: &mut Context<'_, Self>,
     ) {
-        let (Some(told), Some(known)) = (claim.told(), self.list.metadata(slot)) else {
+        let (Some(stated), Some(known)) = (claim.stated_metadata(), self.list.metadata(slot))
+        else {
+            // Nothing is said about it.
             return;
         };
         if self.list.is_outdated(slot) {
-            self.replace_metadata(slot, member, told.clone(), cx);
+            self.replace_metadata(slot, member, stated.clone(), cx);
             return;
         }
-        match told.cmp(known) {
-            Ordering::Less => self.add_news(member.id),
+        match stated.cmp(known) {
+            Ordering::Less => self.announce(member.id),
             Ordering::Equal => {}
             Ordering::Greater => {
-                self.replace_metadata(slot, member, told.clone(), cx);
-                self.add_news(member.id);
+                self.replace_metadata(slot, member, stated.clone(), cx);
+                self.announce(member.id);
             }
         }
     }
@@ -83,24 +85,24 @@ impl Membership {
         }
     }
 
-    /// Someone takes this for our word in our present revision. If it is not, a life before us had
-    /// our number, and others may hold what that one said: a later revision is above it.
-    pub(crate) fn hear_own_metadata(&mut self, metadata: &Metadata) {
-        let own = self.own_slot().and_then(|slot| self.list.metadata(slot));
-        if own != Some(metadata) {
+    /// A sender takes this for our word in our present revision. If it is not, a life before us had
+    /// our number, and others may hold what that life said: a later revision is above it.
+    pub(crate) fn on_own_metadata(&mut self, metadata: &Metadata) {
+        if self.own_metadata() != Some(metadata) {
             self.counters.refutations += 1;
             self.raise_revision(None);
         }
     }
 
-    /// Replaces our own. Nodes that were told of the former one, if only by a request to be let in,
-    /// have to hear of a new revision.
+    /// Replaces our own. Nodes that have the former one, if only from a request to be let in, have
+    /// to hear of a new revision.
     pub(crate) fn replace_own_metadata(&mut self, metadata: Metadata) {
         let Some(slot) = self.own_slot() else {
+            debug_assert!(false, "this node is on its own list");
             return;
         };
         self.list.set_metadata(slot, metadata);
-        if matches!(self.phase, Phase::Joining | Phase::Joined) {
+        if matches!(self.phase(), Phase::Joining | Phase::Joined) {
             self.raise_revision(None);
         }
     }

@@ -2,42 +2,12 @@
 
 use selvedge_core::{Context, Member};
 
+use crate::Membership;
 use crate::digest::bucket_range;
 use crate::message::{BUCKETS, Body, Digest, Key, Message};
-use crate::{Membership, Phase};
 
 /// How many differing buckets are sent in answer to one message: bounds what a question can cause.
 const BUCKETS_AT_ONCE: usize = 4;
-
-/// For how long our list has been as it is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Rest {
-    digest: Digest,
-    periods: u8,
-}
-
-impl Rest {
-    /// News reaches all in some ln N periods; so many times `sync_after` is longer.
-    const PATIENCE: u8 = 4;
-
-    /// A period is over. Where a single probe causes a comparison anyway, nothing is counted.
-    pub(crate) fn end_period(&mut self, digest: Digest, sync_after: u8) {
-        if sync_after > 1 {
-            let same = self.digest == digest;
-            self.periods = if same {
-                self.periods.saturating_add(1)
-            } else {
-                0
-            };
-            self.periods = self.periods.min(sync_after.saturating_mul(Self::PATIENCE));
-            self.digest = digest;
-        }
-    }
-
-    fn is_long(&self, sync_after: u8) -> bool {
-        sync_after > 1 && self.periods >= sync_after.saturating_mul(Self::PATIENCE)
-    }
-}
 
 impl Membership {
     /// A probe showed its sender's digest. Lists differ while news travels; only when they stay
@@ -50,32 +20,29 @@ impl Membership {
         digest: Digest,
         cx: &mut Context<'_, Self>,
     ) {
-        if self.config.sync_after == 0 || self.phase != Phase::Joined || self.fetch.is_some() {
-            return;
-        }
-        if digest == self.list.digest() {
-            self.disagreements = 0;
-            return;
-        }
-        self.disagreements = self.disagreements.saturating_add(1);
-        if self.disagreements >= self.config.sync_after || self.rest.is_long(self.config.sync_after)
+        // Switched off, or this list is not whole yet.
+        if self.config.sync_after == 0 || !self.presence.is_joined() || self.bootstrap.is_fetching()
         {
-            self.disagreements = 0;
-            self.rest = Rest::default();
+            return;
+        }
+        let is_equal = digest == self.list.digest();
+        if self.agreement.note(is_equal, self.config.sync_after) {
             self.counters.syncs += 1;
             let buckets = self.list.bucket_digests();
             cx.send(from, Message::bare(Body::Digests { buckets }));
         }
     }
 
-    /// Sends our records of some of the buckets that differ, and asks for theirs.
-    pub(crate) fn send_differences(
+    /// The digests of another list: sends our records of some of the buckets that differ, and asks
+    /// for theirs.
+    pub(crate) fn on_digests(
         &mut self,
         to: Member,
         theirs: &[Digest; BUCKETS],
         cx: &mut Context<'_, Self>,
     ) {
-        if self.phase != Phase::Joined {
+        // A node that says good-bye compares nothing.
+        if !self.presence.is_joined() {
             return;
         }
         let ours = self.list.bucket_digests();
@@ -125,7 +92,7 @@ impl Membership {
             if key > last {
                 break;
             }
-            let Some(record) = self.list.full_record(slot, self.burial_clock()) else {
+            let Some(record) = self.list.full_record(slot, self.tombstone_clock()) else {
                 continue;
             };
             // Metadata from a time of larger budgets may fit no frame, and peers refuse it.
@@ -133,18 +100,18 @@ impl Membership {
                 continue;
             }
             if !room.take(record.encoded_len()) {
-                debug_assert!(!message.records.0.is_empty(), "one record fits every page");
+                debug_assert!(!message.records.is_empty(), "one record fits every page");
                 next = Some(key);
                 break;
             }
-            message.records.0.push(record);
+            message.records.push(record);
         }
         message.body = page(next);
         cx.send(to, message);
     }
 
-    /// A page came; its records are merged already.
-    pub(crate) fn take_page(
+    /// A page of another list; its records are merged already.
+    pub(crate) fn on_records(
         &mut self,
         from: Member,
         (first, last): (Key, Key),

@@ -1,10 +1,8 @@
-//! Whom to probe: by weight 1/r^m, by the thesis' bag, or a bounded mix of weight and turn.
+//! Which member to probe: by weight 1/r^m, by the thesis' bag, or a bounded mix of weight and turn.
 
-use alloc::vec::Vec;
+use selvedge_core::{Context, Member, NodeId};
 
-use selvedge_core::{Context, Member, NodeId, Weights};
-
-use crate::list::MemberList;
+use crate::list::Entry;
 use crate::{Membership, PassiveFeedback, Selection};
 
 /// The weight of the unit distance: far above 1, so that distant members keep some precision.
@@ -20,61 +18,8 @@ pub(crate) fn weight(distance: u32, unit: u32, exponent: u8) -> u64 {
     u64::try_from(weight).unwrap_or(UNIT_WEIGHT).max(1)
 }
 
-/// The part of [`Selection::BoundedMix`] that goes through the list in turn. Members enter at a
-/// random place and keep it, so nobody waits longer than one round.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Turn {
-    order: Vec<NodeId>,
-    next: usize,
-    /// Probes since the last one in turn.
-    since: u16,
-}
-
-impl Turn {
-    /// Lets a new member in, at a random place. Moves 8 bytes a member behind it.
-    pub(crate) fn enter(&mut self, id: NodeId, cx: &mut Context<'_, Membership>) {
-        let place = cx.below(self.order.len() as u64 + 1) as usize;
-        self.order.insert(place, id);
-        if place < self.next {
-            self.next += 1;
-        }
-    }
-
-    /// Takes a forgotten member out. O(N): at the end of a period, or where the list is full and a
-    /// newcomer takes the place of a dead member.
-    pub(crate) fn leave(&mut self, id: NodeId) {
-        if let Some(place) = self.order.iter().position(|&other| other == id) {
-            self.order.remove(place);
-            if place < self.next {
-                self.next -= 1;
-            }
-        }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        *self = Self::default();
-    }
-
-    /// The next member in turn that can be probed; dead ones are passed over.
-    fn draw(&mut self, list: &MemberList) -> Option<usize> {
-        for _ in 0..self.order.len() {
-            if self.next >= self.order.len() {
-                self.next = 0;
-            }
-            let &id = self.order.get(self.next)?;
-            self.next += 1;
-            if let Some(slot) = list.find(id)
-                && list.weights().weight(slot) > 0
-            {
-                return Some(slot);
-            }
-        }
-        None
-    }
-}
-
 impl Membership {
-    /// The slot of the next probe's target; `None` when nobody is there.
+    /// The slot of the next probe's target; `None` when no other member is there.
     pub(crate) fn choose_target(&mut self, cx: &mut Context<'_, Self>) -> Option<usize> {
         // A turn comes when it is due, whatever else a period is for: the bound rests on it.
         match self.take_turn() {
@@ -94,28 +39,20 @@ impl Membership {
         let Selection::BoundedMix { every } = self.config.selection else {
             return None;
         };
-        self.turn.since += 1;
-        if self.turn.since < every {
+        if !self.round_robin.is_due(every) {
             return None;
         }
-        self.turn.since = 0;
-        self.turn.draw(&self.list)
+        let list = &self.list;
+        let slot_of = |id| list.find(id).filter(|&slot| list.draws().has(slot));
+        self.round_robin.draw(slot_of)
     }
 
     /// The thesis' bag: what was drawn loses the smallest weight; when all is gone, all returns.
     fn choose_from_bag(&mut self, cx: &mut Context<'_, Self>) -> Option<usize> {
-        if self.list.bag().total() == 0 {
-            self.list.fill_bag();
-            self.bag_step = self
-                .list
-                .all()
-                .map(|slot| self.list.bag().weight(slot))
-                .filter(|&weight| weight > 0)
-                .min()
-                .unwrap_or(1);
-        }
-        let slot = cx.weighted(self.list.bag())?;
-        self.list.take_from_bag(slot, self.bag_step);
+        let draws = self.list.draws_mut();
+        draws.refill_bag();
+        let slot = cx.weighted(draws.bag())?;
+        draws.take_from_bag(slot);
         Some(slot)
     }
 
@@ -148,10 +85,9 @@ impl Membership {
     }
 
     fn is_silent(&self, slot: usize, passive: PassiveFeedback) -> bool {
-        self.list
-            .entry(slot)
-            .is_some_and(|entry| self.period.wrapping_sub(entry.stamp) > passive.timeout)
-            && self.list.weights().weight(slot) > 0
+        let entry = self.list.entry(slot);
+        entry.is_some_and(|entry| entry.age(self.period) > passive.timeout)
+            && self.list.draws().has(slot)
     }
 
     /// Calls `visit` for up to `count` members other than `except`, drawn by weight without
@@ -166,33 +102,32 @@ impl Membership {
         let mut hidden = [usize::MAX; 17];
         let mut places = hidden.iter_mut();
         if let Some(slot) = except.and_then(|id| self.list.find(id))
-            && self.list.weights().weight(slot) > 0
+            && self.list.draws().has(slot)
             && let Some(place) = places.next()
         {
             *place = slot;
-            self.list.hide(slot);
+            self.list.draws_mut().hide(slot);
         }
         for place in places.take(count.into()) {
             let Some(slot) = cx.weighted(self.list.weights()) else {
                 break;
             };
             *place = slot;
-            self.list.hide(slot);
+            self.list.draws_mut().hide(slot);
         }
         let first = usize::from(hidden.first().is_some_and(|&slot| {
-            self.list
-                .entry(slot)
-                .is_some_and(|entry| Some(entry.member().id) == except)
+            let entry = self.list.entry(slot);
+            entry.is_some_and(|entry| Some(entry.id()) == except)
         }));
         for &slot in hidden.iter().take_while(|&&slot| slot != usize::MAX) {
-            self.list.show(slot);
+            self.list.draws_mut().show(slot);
         }
         for &slot in hidden
             .iter()
             .skip(first)
             .take_while(|&&slot| slot != usize::MAX)
         {
-            if let Some(member) = self.list.entry(slot).map(crate::list::Entry::member) {
+            if let Some(member) = self.list.entry(slot).map(Entry::member) {
                 visit(self, member, cx);
             }
         }

@@ -2,7 +2,7 @@
 
 use selvedge_core::{Member, WeightTree, Weights};
 
-use crate::list::Entry;
+use crate::list::{Entry, Standing};
 
 /// How a member is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,12 +23,22 @@ impl Status {
     pub const fn is_live(self) -> bool {
         matches!(self, Self::Alive | Self::Suspect)
     }
+
+    /// What the application reads of a standing.
+    const fn of(standing: Standing) -> Self {
+        match standing {
+            Standing::Alive | Standing::Doubted | Standing::Hearsay => Self::Alive,
+            Standing::Suspect => Self::Suspect,
+            Standing::Failed => Self::Failed,
+            Standing::Left => Self::Left,
+        }
+    }
 }
 
 /// What is known of one member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberView<'a> {
-    /// Who it is.
+    /// Its id and incarnation.
     pub member: Member,
     /// How it is listed.
     pub status: Status,
@@ -36,9 +46,9 @@ pub struct MemberView<'a> {
     pub revision: u32,
     /// The application's bytes about it.
     pub metadata: &'a [u8],
-    /// How often we saw it suspected in this life, up to [`Config::health_limit`](crate::Config::health_limit).
+    /// How often this node saw it suspected in this life, up to [`Config::health_limit`](crate::Config::health_limit).
     pub suspicions: u8,
-    /// How often it missed a whole probe of ours, up to the same limit.
+    /// How often it missed a whole probe of this node, up to the same limit.
     pub missed: u8,
     weight: u64,
     total: u64,
@@ -53,11 +63,11 @@ impl<'a> MemberView<'a> {
     ) -> Self {
         Self {
             member: entry.member(),
-            status: entry.status(),
-            revision: entry.revision,
+            status: Status::of(entry.standing()),
+            revision: entry.revision(),
             metadata,
-            suspicions: entry.suspicions,
-            missed: entry.missed,
+            suspicions: entry.suspicions(),
+            missed: entry.missed(),
             weight: weights.weight(slot),
             total: weights.total(),
         }
@@ -81,13 +91,13 @@ pub struct Counters {
     pub probes_suppressed: u64,
     /// Probes that found no answer, relays included.
     pub failed_probes: u64,
-    /// Suspicions of ours that were told to others.
+    /// Suspicions of this node that others heard of.
     pub suspicions: u64,
-    /// Members that we declared failed by ourselves.
+    /// Members that this node declared failed by itself.
     pub failures: u64,
-    /// Times we refuted what was said about us.
+    /// How often this node refuted what was said about it.
     pub refutations: u64,
-    /// Later incarnations that we had to take.
+    /// Later incarnations that this node had to take.
     pub identity_changes: u64,
     /// Messages of lives that are over.
     pub stale_senders: u64,
@@ -95,7 +105,7 @@ pub struct Counters {
     pub unknown_senders: u64,
     /// Members that found no room on the list.
     pub list_full: u64,
-    /// Claims about others, or about us, that were not believed, see
+    /// Claims about others, or about this node, that were not believed, see
     /// [`Config::hearsay_limit`](crate::Config::hearsay_limit).
     pub hearsay_refused: u64,
     /// Requests for the list by nodes that are not on it.
@@ -103,17 +113,17 @@ pub struct Counters {
     /// Dead members that were forgotten before their time: more than
     /// [`Config::tombstone_limit`](crate::Config::tombstone_limit), or in the way of the living.
     pub tombstones_displaced: u64,
-    /// News that were given up for newer ones.
-    pub news_dropped: u64,
+    /// Updates that were given up for newer ones.
+    pub updates_dropped: u64,
     /// Broadcasts that were given up for newer ones.
     pub broadcasts_dropped: u64,
-    /// UNLUCKY reports that we sent.
+    /// UNLUCKY reports that this node sent.
     pub unlucky_sent: u64,
-    /// UNLUCKY reports that we acted on.
+    /// UNLUCKY reports that this node acted on.
     pub unlucky_heeded: u64,
     /// UNLUCKY reports for which there was no room.
     pub unlucky_dropped: u64,
-    /// Comparisons of whole lists that we began.
+    /// Comparisons of whole lists that this node began.
     pub syncs: u64,
     /// Probes of seeds and of the dead.
     pub reconnects: u64,

@@ -132,7 +132,7 @@ fn bodies() -> Vec<Body> {
             you: member,
             next: Some(Key(1 << 40)),
         },
-        Body::Known { life: member },
+        Body::IdTaken { life: member },
         Body::Digests {
             buckets: [Digest([3, 4]); 32],
         },
@@ -160,7 +160,7 @@ const fn name(body: &Body) -> &'static str {
         Body::Unlucky => "unlucky",
         Body::Join => "join",
         Body::Welcome { .. } => "welcome",
-        Body::Known { .. } => "known",
+        Body::IdTaken { .. } => "known",
         Body::Digests { .. } => "digests",
         Body::Pull { .. } => "pull",
         Body::Records { .. } => "records",
@@ -181,7 +181,7 @@ fn records() -> Records {
         revision: 128,
         claim,
     });
-    Records(records.collect())
+    records.collect()
 }
 
 fn broadcasts() -> Broadcasts {
@@ -191,5 +191,5 @@ fn broadcasts() -> Broadcasts {
         number,
         payload: payload.into(),
     });
-    Broadcasts(broadcasts.collect())
+    broadcasts.collect()
 }

@@ -73,7 +73,7 @@ fn every_suspicion_is_timed(mesh: &Mesh) -> bool {
         let timed = list
             .all()
             .filter_map(|slot| list.entry(slot))
-            .filter(|entry| entry.standing.is_timed());
+            .filter(|entry| entry.standing().is_timed());
         let mut suspects: alloc::vec::Vec<_> = timed.map(|entry| entry.member().id).collect();
         suspects.sort_unstable();
         let timers = node.timers().iter().filter_map(|timer| match timer {

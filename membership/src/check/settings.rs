@@ -8,9 +8,8 @@ use selvedge_core::{Context, Incarnation, Member, NodeId, Span};
 use selvedge_sim::check::{Bounds, Model, Node, State};
 
 use super::Witness;
-use crate::machine::Phase;
 use crate::message::Metadata;
-use crate::{Config, Membership, Published, Reject, Selection, SuspicionLength};
+use crate::{Config, Membership, Phase, Published, Reject, Selection, SuspicionLength};
 
 /// Settings under which a mesh has finitely many states.
 #[must_use]
@@ -94,7 +93,7 @@ impl Start {
 
     fn machine(&self, member: Member, said: &[u8]) -> Option<Membership> {
         let made = match self.rule {
-            Some(rule) => Membership::published(member, self.config.clone(), rule),
+            Some(rule) => Membership::published(member, self.config.clone(), &[rule]),
             None => Membership::new(member, self.config.clone()),
         };
         let mut machine = made.ok()?;
@@ -116,24 +115,24 @@ impl Start {
 impl Membership {
     /// Puts this node into a mesh with `others`, as if they had always known each other.
     fn begin_meshed(&mut self, others: impl Iterator<Item = Member>, said: &[u8]) {
-        self.phase = Phase::Joined;
+        self.presence.enter();
         for other in others {
             let weight = self.default_weight();
             let metadata = Metadata(said.into());
             match self.list.insert(other, 0, metadata, weight, 0) {
-                Ok(slot) => self.list.note(slot, |entry| entry.reported = true),
+                Ok(slot) => self.list.note(slot, |entry| entry.set_reported()),
                 Err(_) => self.counters.list_full += 1,
             }
         }
     }
 
     fn begin_life(&mut self, seeded: bool, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        if self.phase == Phase::Joined {
+        if self.phase() == Phase::Joined {
             self.arm_period(cx);
             return Ok(());
         }
         // Everybody's seed is the first node; its own is the second.
-        let seed = NodeId(u64::from(self.me.id == NodeId(0)));
+        let seed = NodeId(u64::from(self.own.id() == NodeId(0)));
         self.join(Vec::from_iter(seeded.then_some(seed)), cx)
     }
 }
@@ -154,8 +153,8 @@ pub fn mesh(start: &Start) -> Model<Membership, Witness> {
         .restart(move |_, _, remains: &Membership| {
             let step = again.comeback.cast_unsigned();
             let member = Member {
-                id: remains.me.id,
-                incarnation: Incarnation(remains.me.incarnation.0.wrapping_add(step)),
+                id: remains.me().id,
+                incarnation: Incarnation(remains.me().incarnation.0.wrapping_add(step)),
             };
             let [_, said] = again.said;
             again
@@ -170,7 +169,7 @@ pub fn mesh(start: &Start) -> Model<Membership, Witness> {
             let blank = start.clone();
             move |machine| {
                 blank
-                    .machine(machine.me, &[])
+                    .machine(machine.me(), &[])
                     .unwrap_or_else(|| machine.clone())
             }
         })
@@ -181,8 +180,8 @@ fn show(machine: &Membership) -> String {
     let mut line = format!("{:?} {:?}:", machine.me(), machine.phase());
     for slot in machine.list.all() {
         if let Some(entry) = machine.list.entry(slot) {
-            let (member, standing) = (entry.member(), entry.standing);
-            line += &format!(" {member:?} {standing:?} r{}", entry.revision);
+            let (member, standing) = (entry.member(), entry.standing());
+            line += &format!(" {member:?} {standing:?} r{}", entry.revision());
             if let Some(Metadata(said)) = machine.list.metadata(slot)
                 && !said.is_empty()
             {
@@ -191,8 +190,8 @@ fn show(machine: &Membership) -> String {
             line += ",";
         }
     }
-    if let Some(probe) = &machine.probe {
-        let state = if probe.answered {
+    if let Some(probe) = machine.probing.probe() {
+        let state = if probe.is_answered {
             "answered"
         } else {
             "waiting"

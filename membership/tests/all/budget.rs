@@ -63,7 +63,7 @@ fn the_longest_metadata_fits_a_page_at_every_budget() {
             .collect();
         for &member in &others {
             let mut message = Message::bare(Body::Unlucky);
-            message.records.0.push(Record {
+            message.records.push(Record {
                 member,
                 revision: u32::MAX,
                 claim: Claim::Alive(bytes(config.metadata_limit)),
@@ -86,7 +86,6 @@ fn the_longest_metadata_fits_a_page_at_every_budget() {
             assert!(frame_len(me, page) <= budget.into(), "at {budget}");
             found += page
                 .records
-                .0
                 .iter()
                 .filter(|it| others.contains(&it.member))
                 .count();
@@ -146,7 +145,7 @@ fn what_fits_no_frame_any_more_holds_up_no_news() {
     let mut ring = Ring::joined(3, &widest(1_400));
     let long = Member::new(20, 7);
     let mut message = Message::bare(Body::Unlucky);
-    message.records.0.push(Record {
+    message.records.push(Record {
         member: long,
         revision: 0,
         claim: Claim::Alive(bytes(1_000)),
@@ -169,11 +168,7 @@ fn what_fits_no_frame_any_more_holds_up_no_news() {
     ring.periods(8, |from, _, message| {
         let len = frame_len(from, message);
         assert!(from.id.0 > 0 || len <= 127, "{len} bytes: {message:?}");
-        let metadata = message
-            .records
-            .0
-            .iter()
-            .filter_map(|it| it.claim.metadata());
+        let metadata = message.records.iter().filter_map(|it| it.claim.metadata());
         let told = metadata.map(|metadata| metadata.0.len()).max();
         assert!(from.id.0 > 0 || told <= Some(limit), "{message:?}");
         true
@@ -210,7 +205,7 @@ fn broadcasts_arrive_once_after_the_limit_was_raised() {
     let origin = Member::new(1, 7);
     for number in (0..8 * 32).chain(0..8 * 32) {
         let mut message = Message::bare(Body::Unlucky);
-        message.broadcasts.0.push(Broadcast {
+        message.broadcasts.push(Broadcast {
             origin,
             number,
             payload: Box::new([7]),

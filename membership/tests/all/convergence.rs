@@ -35,7 +35,7 @@ fn record() -> impl Strategy<Value = Record> {
 fn hear(ring: &mut Ring, records: &[Record]) {
     for record in records {
         let mut message = Message::bare(Body::Ack { origin: None });
-        message.records.0.push(record.clone());
+        message.records.push(record.clone());
         let from = Member::new(1, 7);
         ring.step(0, Input::Message { from, message }).unwrap();
     }

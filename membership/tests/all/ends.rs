@@ -27,7 +27,7 @@ fn told(lone: &Lone) -> Vec<Delta> {
 
 fn hear(lone: &mut Lone, member: Member, revision: u32, claim: Claim) {
     let mut message = Message::bare(Body::Ack { origin: None });
-    message.records.0.push(Record {
+    message.records.push(Record {
         member,
         revision,
         claim,
@@ -190,7 +190,6 @@ fn a_life_that_was_never_listed_is_confirmed() {
     let is_news = |it: &Effect<Membership>| match it {
         Effect::Send { message, .. } => message
             .records
-            .0
             .iter()
             .any(|it| it.member == gone && matches!(it.claim, Claim::Left(_))),
         _ => false,

@@ -28,13 +28,10 @@ fn published_rules_break_in_so_many_steps_where_ours_hold() {
 
 /// Runs one node for 100 periods among neighbours that answer and never probe it. Says how often it
 /// reported itself as unlucky.
-fn reports_of_a_node_that_nobody_probes(mut machine: Membership) -> usize {
+fn reports_of_a_node_that_nobody_probes(machine: Membership) -> usize {
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let me = machine.me();
-    let mut driver = {
-        machine.set_metadata(Metadata::default()).unwrap();
-        Driver::new(machine)
-    };
+    let mut driver = Driver::new(machine);
     driver
         .step(
             Time::ZERO,
@@ -45,7 +42,7 @@ fn reports_of_a_node_that_nobody_probes(mut machine: Membership) -> usize {
         .unwrap();
     let neighbours = [Member::new(2, 0), Member::new(3, 0)];
     let mut news = Message::bare(Body::Ack { origin: None });
-    news.records.0.extend(neighbours.map(|member| Record {
+    news.records.extend(neighbours.map(|member| Record {
         member,
         revision: 0,
         claim: Claim::Alive(Metadata::default()),
@@ -85,7 +82,7 @@ fn an_average_that_moves_only_when_a_probe_comes_never_notices_that_none_does() 
     let me = Member::new(1, 0);
     let config = Config::default();
     let rule = Published::AverageOnArrival;
-    let theirs = Membership::published(me, config.clone(), rule).unwrap();
+    let theirs = Membership::published(me, config.clone(), &[rule]).unwrap();
     assert_eq!(reports_of_a_node_that_nobody_probes(theirs), 0);
     let ours = Membership::new(me, config).unwrap();
     assert!(reports_of_a_node_that_nobody_probes(ours) > 0);

@@ -13,11 +13,10 @@ extern crate alloc;
 use alloc::collections::VecDeque;
 
 use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
-use selvedge_core::wire::{List, frame_len};
+use selvedge_core::wire::frame_len;
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_membership::{
-    Age, Body, Claim, Command, Config, Digest, Key, Membership, Message, Metadata, Record, Records,
-    Status,
+    Age, Body, Claim, Command, Config, Digest, Key, Membership, Message, Metadata, Record, Status,
 };
 
 const OPPOSITE: u32 = 1 << 31;
@@ -116,7 +115,7 @@ impl Mesh {
     /// What `from` says to `to`, which it may be.
     fn tell(&mut self, from: Member, to: u64, body: Body, records: Vec<Record>) {
         let mut message = Message::bare(body);
-        message.records = Records(records.into_iter().collect::<List<Record, 3>>());
+        message.records = records.into_iter().collect();
         self.step(to, Input::Message { from, message }).unwrap();
     }
 
@@ -273,7 +272,7 @@ fn no_frame_grows_beyond_the_budget_with_the_name_of_its_sender() {
         let lies = vec![failed(Member::new(6, 0), 9), alive(Member::new(1, 1 << 29))];
         mesh.tell(LIAR, 1, body, lies);
         assert_eq!(mesh.node(1).me(), Member::new(1, (1 << 29) + 1));
-        let asks = |it: &(_, _, Message)| it.1 == NodeId(6) && it.2.records.0.len() > 3;
+        let asks = |it: &(_, _, Message)| it.1 == NodeId(6) && it.2.records.len() > 3;
         assert!(mesh.wire.iter().any(asks), "it asks 6, and has news");
     }
 }

@@ -46,7 +46,7 @@ fn node() -> Lone {
 /// Member `from` says so of `about`.
 fn tell(lone: &mut Lone, from: u64, about: Member, revision: u32, claim: Claim) {
     let mut message = Message::bare(Body::Ack { origin: None });
-    message.records.0.push(Record {
+    message.records.push(Record {
         member: about,
         revision,
         claim,
@@ -177,7 +177,7 @@ fn a_claim_far_above_our_own_revision_is_given_way_to_and_a_near_one_refuted() {
 fn the_later_life_of_another_is_nothing_to_us() {
     let mut lone = node();
     let known = |id, life| {
-        Message::bare(Body::Known {
+        Message::bare(Body::IdTaken {
             life: Member::new(id, life),
         })
     };
@@ -202,7 +202,7 @@ fn who_is_failed_on_another_list_hears_of_it() {
     };
     let mut page = Message::bare(body);
     let member = Member::new(3, 0);
-    page.records.0.push(Record {
+    page.records.push(Record {
         member,
         revision: 0,
         claim: failed(),
@@ -212,7 +212,7 @@ fn who_is_failed_on_another_list_hears_of_it() {
     assert_eq!(status(&lone, 3), Status::Alive);
     assert_eq!(pings(&lone.effects), [member]);
     let told = lone.effects.iter().find_map(|effect| match effect {
-        Effect::Send { to, message } if *to == member => message.records.0.first(),
+        Effect::Send { to, message } if *to == member => message.records.first(),
         _ => None,
     });
     assert_eq!(

@@ -67,7 +67,7 @@ fn address(text: &str) -> Claim {
 /// One datagram with these records, from the liar to a node.
 fn lie(ring: &mut Ring, to: usize, records: impl IntoIterator<Item = Record>) {
     let mut message = Message::bare(Body::Ack { origin: None });
-    message.records.0.extend(records);
+    message.records.extend(records);
     let len = frame_len(LIAR, &message);
     assert!(len <= 700, "{len} bytes");
     let input = Input::Message {

@@ -20,7 +20,7 @@ use selvedge_membership::{
 
 fn says(member: Member, revision: u32, claim: Claim) -> Message {
     let mut message = Message::bare(Body::Ack { origin: None });
-    message.records.0.push(Record {
+    message.records.push(Record {
         member,
         revision,
         claim,
@@ -108,7 +108,7 @@ fn the_suspect_is_told_first_and_refutes() {
     let (_, to, message) = &ring.wire[0];
     assert_eq!(*to, victim.id);
     assert_eq!(
-        message.records.0[0],
+        message.records[0],
         Record {
             member: victim,
             revision: 0,

@@ -28,7 +28,7 @@ fn word(word: &str) -> Metadata {
 /// What node 1 tells node 0 of a member.
 fn tell(ring: &mut Ring, body: Body, member: Member, revision: u32, claim: Claim) {
     let mut message = Message::bare(body);
-    message.records.0.push(Record {
+    message.records.push(Record {
         member,
         revision,
         claim,
@@ -160,7 +160,7 @@ fn a_suspicion_that_came_without_metadata_does_not_make_the_old_one_new() {
     let from = Member::new(1, 7);
     ring.step(0, Input::Message { from, message }).unwrap();
     let (_, _, answer) = &ring.wire[0];
-    let record = answer.records.0.iter().find(|it| it.member == member);
+    let record = answer.records.iter().find(|it| it.member == member);
     let told = record.and_then(|record| record.claim.metadata());
     assert_eq!(told, Some(&Metadata::default()));
     tell(&mut ring, news(), member, 1, Claim::Alive(word("a")));

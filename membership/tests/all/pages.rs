@@ -21,7 +21,7 @@ use selvedge_membership::{Body, Claim, Command, Config, Digest, Key, Message, Me
 fn tell_of(ring: &mut Ring, members: u64) {
     for id in 100..100 + members {
         let mut message = Message::bare(Body::Unlucky);
-        message.records.0.push(Record {
+        message.records.push(Record {
             member: Member::new(id, 0),
             revision: 0,
             claim: Claim::Alive(Metadata::default()),
@@ -175,7 +175,7 @@ fn a_page_is_filled_to_the_last_byte() {
         for id in 100..130 {
             let mut message = Message::bare(Body::Unlucky);
             let from = Member::new(id, 0);
-            message.records.0.push(Record {
+            message.records.push(Record {
                 member: from,
                 revision: 0,
                 claim: Claim::Alive(Metadata(vec![7; len].into())),

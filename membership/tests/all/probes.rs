@@ -20,7 +20,7 @@ use selvedge_membership::{
 
 fn says(member: Member, revision: u32, claim: Claim) -> Message {
     let mut message = Message::bare(Body::Ack { origin: None });
-    message.records.0.push(Record {
+    message.records.push(Record {
         member,
         revision,
         claim,
@@ -256,7 +256,7 @@ fn an_old_suspicion_is_answered_by_the_word_that_refuted_it() {
         lone.effects.iter().any(|effect| match effect {
             Effect::Send { message, .. } => {
                 let of_us = |it: &Record| it.member == me && it.revision == 1;
-                message.records.0.iter().any(of_us)
+                message.records.iter().any(of_us)
             }
             _ => false,
         })
@@ -314,7 +314,7 @@ fn a_joining_node_takes_another_number_for_its_own_sake_alone() {
     let from = Member::new(5, 0);
     let known = |id, life| Input::Message {
         from,
-        message: Message::bare(Body::Known {
+        message: Message::bare(Body::IdTaken {
             life: Member::new(id, life),
         }),
     };

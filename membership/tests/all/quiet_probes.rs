@@ -117,7 +117,7 @@ fn news_travel_and_doubts_are_settled_all_the_same() {
     let mut lone = calm(suppressing(), 1);
     let pinger = Member::new(2, 0);
     let mut message = ping();
-    message.records.0.push(Record {
+    message.records.push(Record {
         member: Member::new(9, 0),
         revision: 0,
         claim: Claim::Alive(Metadata::default()),
@@ -131,7 +131,7 @@ fn news_travel_and_doubts_are_settled_all_the_same() {
 
     let mut lone = calm(suppressing(), 1);
     let mut message = ping();
-    message.records.0.push(Record {
+    message.records.push(Record {
         member: pinger,
         revision: 0,
         claim: Claim::Suspect(Metadata::default()),

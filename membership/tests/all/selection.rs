@@ -98,7 +98,7 @@ fn who_comes_back_is_in_the_bag_again() {
     for (revision, claim) in (0..).zip(claims) {
         let member = Member::new(2, 0);
         let mut message = Message::bare(Body::Ack { origin: None });
-        message.records.0.push(Record {
+        message.records.push(Record {
             member,
             revision,
             claim,
@@ -144,7 +144,7 @@ fn the_dead_are_not_probed() {
         (3, Claim::Failed(Metadata::default(), Age::default())),
     ] {
         let member = Member::new(id, 0);
-        message.records.0.push(Record {
+        message.records.push(Record {
             member,
             revision: 0,
             claim,

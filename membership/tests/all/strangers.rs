@@ -36,7 +36,7 @@ fn alive(member: Member) -> Record {
 /// What node 0 sends after it heard this.
 fn answers(ring: &mut Ring, from: Member, body: Body, about: &[Member]) -> Vec<(NodeId, Body)> {
     let mut message = Message::bare(body);
-    message.records.0.extend(about.iter().map(|&it| alive(it)));
+    message.records.extend(about.iter().map(|&it| alive(it)));
     ring.wire.clear();
     ring.step(0, Input::Message { from, message }).unwrap();
     let sent = ring.wire.drain(..);
@@ -68,7 +68,7 @@ fn key_of(id: u64) -> Key {
 fn what_a_former_life_tells_is_not_believed_and_its_questions_name_the_heir() {
     let mut ring = Ring::joined(3, &plain());
     let (former, heir) = (Member::new(2, 6), Member::new(2, 7));
-    let known = (NodeId(2), Body::Known { life: heir });
+    let known = (NodeId(2), Body::IdTaken { life: heir });
     assert_eq!(answers(&mut ring, former, ack(), &[Member::new(30, 0)]), []);
     assert_eq!(
         answers(&mut ring, former, ping(), &[Member::new(31, 0)]),
@@ -131,7 +131,7 @@ fn a_stranger_is_told_of_us_alone() {
         ring.step(0, Input::Message { from, message }).unwrap();
         let mut told = Vec::new();
         for (_, _, message) in ring.wire.drain(..) {
-            told.extend(message.records.0.into_iter().map(|it| it.member.id.0));
+            told.extend(message.records.into_iter().map(|it| it.member.id.0));
         }
         told
     };

@@ -40,7 +40,7 @@ fn left(id: u64) -> Record {
 /// Node 1 tells node 0, as news.
 fn tell(ring: &mut Ring, records: impl IntoIterator<Item = Record>) {
     let mut message = Message::bare(Body::Ack { origin: None });
-    message.records.0.extend(records);
+    message.records.extend(records);
     let from = Member::new(1, 7);
     ring.step(0, Input::Message { from, message }).unwrap();
 }
@@ -110,7 +110,7 @@ fn a_dead_sender_that_gives_way_is_answered_as_itself() {
     });
     // 30 takes the place of 20, which then has nothing to refute.
     let suspect = Claim::Suspect(Metadata::default());
-    message.records.0.extend([record(30, suspect), alive(31)]);
+    message.records.extend([record(30, suspect), alive(31)]);
     let from = Member::new(20, 0);
     ring.step(0, Input::Message { from, message }).unwrap();
     assert_eq!(ring.status(0, 30), Some(Status::Suspect));
@@ -119,7 +119,7 @@ fn a_dead_sender_that_gives_way_is_answered_as_itself() {
         .iter()
         .find(|(_, to, message)| *to == NodeId(20) && matches!(message.body, Body::Ack { .. }))
         .unwrap();
-    let first = answer.records.0.first().map(|record| record.member.id);
+    let first = answer.records.first().map(|record| record.member.id);
     assert_eq!(first, Some(NodeId(31)), "the latest news");
     assert_eq!(ring.nodes[0].machine().members().count(), 5);
 }
@@ -187,7 +187,7 @@ fn the_dead_that_are_never_forgotten_are_learned_of_and_have_no_age() {
     ring.step(0, Input::Message { from, message }).unwrap();
     let mut ages = Vec::new();
     for (_, _, message) in &ring.wire {
-        for record in &message.records.0 {
+        for record in &message.records {
             if let Claim::Failed(_, age) | Claim::Left(age) = record.claim {
                 ages.push(age.0);
             }
@@ -204,7 +204,7 @@ fn who_was_taken_for_live_is_remembered_for_half_the_time() {
         ..plain()
     };
     let mut ring = Ring::joined(2, &config);
-    let nobody = |_: Member, _: NodeId, message: &Message| message.records.0.is_empty();
+    let nobody = |_: Member, _: NodeId, message: &Message| message.records.is_empty();
     tell(&mut ring, [alive(20)]);
     tell(&mut ring, [record(20, Claim::Left(Age(39)))]);
     ring.periods(19, nobody);
@@ -230,7 +230,7 @@ fn a_partition_does_not_bring_back_who_left() {
         tell(&mut ring, (first..first + 10).map(alive));
     }
     assert_eq!(ring.nodes[0].machine().live(), 252);
-    let alone = |_: Member, _: NodeId, message: &Message| message.records.0.is_empty();
+    let alone = |_: Member, _: NodeId, message: &Message| message.records.is_empty();
     for first in (100..200).step_by(10) {
         tell(&mut ring, (first..first + 10).map(left));
     }

@@ -74,14 +74,14 @@ fn the_format_stands_still() {
             revision,
             claim,
         };
-        message.records.0.extend([
+        message.records.extend([
             record(0, Claim::Alive(Metadata(Box::new(*b"hi")))),
             record(1, Claim::Suspect(Metadata::default())),
             record(2, Claim::Failed(Metadata::default(), Age(5))),
             record(300, Claim::Left(Age(300))),
         ]);
         let payload = Box::new(*b"yo");
-        message.broadcasts.0.push(Broadcast {
+        message.broadcasts.push(Broadcast {
             origin: b,
             number: 5,
             payload,
@@ -123,7 +123,7 @@ fn the_format_stands_still() {
             "0101b424070609010180010000",
         ),
         (
-            Message::bare(Body::Known { life: b }),
+            Message::bare(Body::IdTaken { life: b }),
             "0101b424070709010000",
         ),
         (

@@ -11,7 +11,7 @@ use selvedge::frame::{FrameError, decode, encode};
 use selvedge_core::wire::{Envelope, VERSION, frame_len};
 use selvedge_core::{Member, NodeId};
 use selvedge_membership::{
-    Age, Body, Broadcast, Broadcasts, Claim, Digest, KIND, Key, Message, Metadata, Record, Records,
+    Age, Body, Broadcast, Claim, Digest, KIND, Key, Message, Metadata, Record,
 };
 
 const BUDGET: usize = 1_400;
@@ -74,8 +74,8 @@ fn message() -> impl Strategy<Value = Message> {
     )
         .prop_map(|(body, records, broadcasts)| Message {
             body,
-            records: Records(records.into_iter().collect()),
-            broadcasts: Broadcasts(broadcasts.into_iter().collect()),
+            records: records.into_iter().collect(),
+            broadcasts: broadcasts.into_iter().collect(),
         })
 }
 
@@ -110,7 +110,7 @@ proptest! {
             bytes.splice(0..0, [VERSION, KIND]);
         }
         if let Ok(envelope) = decode::<Message>(&bytes, BUDGET) {
-            prop_assert!(envelope.message.records.0.len() <= bytes.len());
+            prop_assert!(envelope.message.records.len() <= bytes.len());
         }
     }
 

@@ -218,7 +218,6 @@ impl Bench {
                 let is_heard = is_answer && self.case.heard == Heard::Answers;
                 message
                     .records
-                    .0
                     .retain(|record| is_heard || !self.is_hidden(record));
                 Some(Message::Membership(message))
             }

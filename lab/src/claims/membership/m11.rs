@@ -59,7 +59,7 @@ fn example() -> Result<Sample, Fault> {
     for (id, distance) in (1..).zip(distances) {
         let from = Member::new(id, 0);
         let mut message = Message::bare(Body::Ack { origin: None });
-        message.records.0.push(Record {
+        message.records.push(Record {
             member: from,
             revision: 0,
             claim: Said::Alive(Metadata::default()),

@@ -92,7 +92,7 @@ impl<'a> Bytes<'a> {
                 you: self.member(offset),
                 next: self.optional(Self::key),
             },
-            7 => Body::Known {
+            7 => Body::IdTaken {
                 life: self.member(offset),
             },
             8 => Body::Digests {
@@ -131,7 +131,7 @@ impl<'a> Bytes<'a> {
                 2 => Claim::Failed(Metadata(self.payload()), age),
                 _ => Claim::Left(age),
             };
-            message.records.0.push(Record {
+            message.records.push(Record {
                 member,
                 revision,
                 claim,
@@ -141,7 +141,7 @@ impl<'a> Bytes<'a> {
             let origin = self.member(offset);
             let number = self.take().into();
             let payload = self.payload();
-            message.broadcasts.0.push(Broadcast {
+            message.broadcasts.push(Broadcast {
                 origin,
                 number,
                 payload,

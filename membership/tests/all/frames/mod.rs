@@ -69,7 +69,7 @@ pub(crate) fn body() -> impl Strategy<Value = Body> {
         Just(Body::Unlucky),
         Just(Body::Join),
         (member(), next()).prop_map(|(you, next)| Body::Welcome { you, next }),
-        member().prop_map(|life| Body::Known { life }),
+        member().prop_map(|life| Body::IdTaken { life }),
         proptest::array::uniform32(digest).prop_map(|buckets| Body::Digests { buckets }),
         (key(), key()).prop_map(|(first, last)| Body::Pull { first, last }),
         (key(), key(), next(), any::<bool>()).prop_map(|(first, last, next, exchange)| {
@@ -93,8 +93,8 @@ pub(crate) fn message() -> impl Strategy<Value = Message> {
         });
     (body(), vec(record(), 0..8), vec(broadcast, 0..3)).prop_map(|(body, records, broadcasts)| {
         let mut message = Message::bare(body);
-        message.records.0.extend(records);
-        message.broadcasts.0 = broadcasts.into_iter().collect();
+        message.records.extend(records);
+        message.broadcasts = broadcasts.into_iter().collect();
         message
     })
 }

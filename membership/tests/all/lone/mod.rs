@@ -106,7 +106,7 @@ impl Lone {
 /// A member's word of itself.
 pub(crate) fn says_that_it_lives(id: u64) -> Message {
     let mut message = Message::bare(Body::Ack { origin: None });
-    message.records.0.push(Record {
+    message.records.push(Record {
         member: Member::new(id, 0),
         revision: 0,
         claim: Claim::Alive(Metadata::default()),

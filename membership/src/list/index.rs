@@ -1,4 +1,4 @@
-//! Where listed nodes are found: their slots, in order of hashed id.
+//! The slots of listed nodes, in order of hashed id.
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,7 @@ use crate::message::Key;
 /// Slots in order of the keys that belong to them: some 9 bytes each.
 ///
 /// Hashed ids are spread evenly, so a table of where the keys with the same first bits begin leaves
-/// about [`SHARE`] of them to search, however many members there are. Whoever chooses ids against us
+/// about [`SHARE`] of them to search, however many members there are. A peer that chooses ids against this node
 /// makes it a binary search. Keys whose first halves are equal are told apart by the slots' full
 /// keys, which every call gets to ask for as `key_of`.
 #[derive(Clone, Debug, Default)]

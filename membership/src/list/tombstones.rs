@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 
 use selvedge_core::NodeId;
 
-use crate::list::Standing;
+use super::entry::Standing;
 
 /// Members that are not live, each with the period of its end, in order of age: longest dead first.
 ///

@@ -1,0 +1,97 @@
+//! The probe of this period, and what is known from probes about this node itself.
+
+use selvedge_core::{Member, NodeId, Span};
+
+/// The probe that is open, which members were heard from, and how far own timeouts are stretched.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Probing {
+    probe: Option<Probe>,
+    heard: Heard,
+    /// Own timeouts are longer by this factor plus 1: probes failed, perhaps because this node is
+    /// slow.
+    stretch: u8,
+}
+
+/// The probe of this period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Probe {
+    pub(crate) target: Member,
+    pub(crate) is_answered: bool,
+}
+
+/// The members that were heard from in this period, each once. A member that finds no room is
+/// probed nevertheless.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+struct Heard([Option<NodeId>; 8]);
+
+impl Probing {
+    /// Begins the probe of a period.
+    pub(crate) fn begin(&mut self, target: Member) {
+        debug_assert!(self.probe.is_none(), "one probe a period");
+        self.probe = Some(Probe {
+            target,
+            is_answered: false,
+        });
+    }
+
+    /// The target showed that it is alive. Returns whether that answers the probe, for the first
+    /// time.
+    pub(crate) fn on_answer(&mut self, member: Member) -> bool {
+        match &mut self.probe {
+            Some(probe) if probe.target == member && !probe.is_answered => {
+                probe.is_answered = true;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Ends the probe of the period that is over.
+    pub(crate) const fn end(&mut self) -> Option<Probe> {
+        self.probe.take()
+    }
+
+    /// Ends the probe if this node is its target. Returns whether it was.
+    pub(crate) fn cancel(&mut self, target: NodeId) -> bool {
+        self.probe.take_if(|it| it.target.id == target).is_some()
+    }
+
+    /// Stretches own timeouts more, up to `limit`.
+    pub(crate) fn stretch(&mut self, limit: u8) {
+        self.stretch = (self.stretch + 1).min(limit);
+    }
+
+    /// Stretches own timeouts less.
+    pub(crate) const fn relax(&mut self) {
+        self.stretch = self.stretch.saturating_sub(1);
+    }
+
+    /// Something was heard from this member.
+    pub(crate) fn note_heard(&mut self, id: NodeId) {
+        let Heard(heard) = &mut self.heard;
+        if !heard.contains(&Some(id))
+            && let Some(vacant) = heard.iter_mut().find(|it| it.is_none())
+        {
+            *vacant = Some(id);
+        }
+    }
+
+    /// Another period begins, in which no member was heard from.
+    pub(crate) fn forget_heard(&mut self) {
+        self.heard = Heard::default();
+    }
+
+    pub(crate) fn was_heard(&self, id: NodeId) -> bool {
+        self.heard.0.contains(&Some(id))
+    }
+
+    /// The probe that is open.
+    pub(crate) const fn probe(&self) -> Option<Probe> {
+        self.probe
+    }
+
+    /// One of this node's own timeouts, as long as it is now.
+    pub(crate) fn stretched(&self, timeout: Span) -> Span {
+        timeout * (u64::from(self.stretch) + 1)
+    }
+}
