@@ -23,6 +23,11 @@ pub(crate) const VERSION: u16 = 4;
 /// for the visibility model, which cannot change while routines are unfinished.
 ///
 /// # What a host does
+///
+/// [`DurableHub`](crate::DurableHub) is the hub with what is to be stored as the first event of
+/// each step, for hosts that keep effects back by a [`Barrier`](selvedge_core::durable::Barrier).
+/// A host that does without does this by itself:
+///
 /// 1. After each step it stores [`Hub::save`], or [`Hub::difference`], and waits until that is safe;
 ///    then it carries out the step's events. A tick without events need not be stored; a command
 ///    without events must be, for what was [observed](crate::Command::Observed) may not be told a

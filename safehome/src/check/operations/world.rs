@@ -9,7 +9,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_core::{Driver, Input, NodeId, Span, Time};
+use selvedge_core::durable::Barrier;
+use selvedge_core::{Driver, Effect, Input, NodeId, Span, Time};
 
 use super::super::order::is_in_order;
 use super::bytes::{Bytes, FEW, Settings};
@@ -19,10 +20,12 @@ use crate::lineage::Entry;
 use crate::published::Rules;
 use crate::run::Stage;
 use crate::{
-    Command, Hub, Outcome, Placed, Published, Reject, RoutineId, Scheduler, Timer, Visibility,
+    Command, DurableHub, Hub, Outcome, Placed, Published, Reject, RoutineId, Scheduler, Timer,
+    Visibility,
 };
 
 use disk::Disk;
+use host::lockstep;
 
 /// So many steps after the last fault all is over.
 const ROUNDS: usize = 5_000;
@@ -57,7 +60,9 @@ pub(super) struct World<'a> {
     settings: Settings,
     rules: Rules,
     storage: Storage,
-    hub: Driver<Hub<u8>>,
+    hub: Driver<DurableHub<u8>>,
+    /// What waits until the disk has what a step changed.
+    barrier: Barrier<Effect<DurableHub<u8>>>,
     disk: Disk,
     now: Time,
     things: Vec<Thing>,
@@ -73,6 +78,8 @@ pub(super) struct World<'a> {
     /// Devices of which it was told that they are restored, and not yet what came of it.
     begun: BTreeSet<NodeId>,
     unordered: u64,
+    /// In the steps since the last restart that were stored.
+    unordered_since: u64,
     /// Since when a routine that has issued no command is known to the host.
     waits: BTreeMap<RoutineId, Time>,
     is_calm: bool,
@@ -104,7 +111,8 @@ impl<'a> World<'a> {
             rules,
             storage,
             disk: Disk::new(&hub),
-            hub: Driver::new(hub),
+            hub: Driver::new(DurableHub::new(hub)),
+            barrier: lockstep(),
             now: Time::ZERO,
             things: (0..devices).map(thing).collect(),
             witness: Witness {
@@ -118,6 +126,7 @@ impl<'a> World<'a> {
             handled: false,
             begun: BTreeSet::new(),
             unordered: 0,
+            unordered_since: 0,
             waits: BTreeMap::new(),
             is_calm: true,
             story: None,
@@ -172,7 +181,7 @@ impl<'a> World<'a> {
             }
             15 | 16 => self.flip(nth),
             17 => {
-                let last = self.hub.machine().last.0 + 1;
+                let last = self.hub.machine().hub().last.0 + 1;
                 let id = RoutineId(u64::from(self.bytes.take()) % last);
                 match self.tell(Input::Command(Command::Cancel(id)))? {
                     Ok(()) | Err(Reject::UnknownRoutine(_)) => Ok(()),
@@ -190,7 +199,7 @@ impl<'a> World<'a> {
             return Ok(());
         }
         let routine = self.bytes.routine(&self.settings, nth);
-        let next = RoutineId(self.hub.machine().last.0 + 1);
+        let next = RoutineId(self.hub.machine().hub().last.0 + 1);
         // If it is lost it has this number all the same, and nobody hears of it.
         self.witness.routines.insert(next, routine.clone());
         self.must(Input::Command(Command::Submit(routine)))
@@ -232,7 +241,7 @@ impl<'a> World<'a> {
 
     /// What holds after every step.
     fn watch(&self) -> Result<(), String> {
-        let hub = self.hub.machine();
+        let hub = self.hub.machine().hub();
         hub.check().map_err(|flaw| format!("{flaw}"))?;
         if !hub.waits_as_routines_say() {
             return Err("those who wait are not as the routines say".into());
@@ -286,7 +295,13 @@ impl<'a> World<'a> {
                 let is_sent = it.flight.is_some_and(|it| !it.is_over);
                 it.asked.is_some() || is_sent || it.late.is_some()
             };
-            let stuck = self.hub.machine().devices.iter().find(|it| it.1.is_stuck);
+            let stuck = self
+                .hub
+                .machine()
+                .hub()
+                .devices
+                .iter()
+                .find(|it| it.1.is_stuck);
             let stuck = stuck.and_then(|it| usize::try_from(it.0.0).ok());
             if let Some(nth) = self.things.iter().position(busy) {
                 self.land(nth, Outcome::Done)?;
@@ -306,19 +321,19 @@ impl<'a> World<'a> {
         }
         Err(format!(
             "it does not come to rest: {:?}",
-            self.hub.machine()
+            self.hub.machine().hub()
         ))
     }
 
     fn judge(&mut self) -> Result<(), String> {
-        let hub = self.hub.machine();
+        let hub = self.hub.machine().hub();
         if self.open > 0 || !hub.is_quiet() {
             return Err(format!("{} routines are unfinished: {hub:?}", self.open));
         }
         if let Some(device) = self.begun.first() {
             return Err(format!("nobody heard what came of restoring {device}"));
         }
-        self.unordered += hub.counters().unordered;
+        self.unordered += self.unordered_since;
         self.witness.end = self.things.iter().map(|it| it.state).collect();
         for (nth, thing) in self.things.iter().enumerate() {
             let known = hub.state(NodeId(nth as u64));

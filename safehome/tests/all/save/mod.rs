@@ -9,6 +9,7 @@
 )]
 
 mod damaged;
+mod durable;
 mod host;
 mod restarts;
 mod settings;

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{Difference, Hub, Saved};
+use crate::{Difference, DurableHub, Hub, Saved};
 
 /// After so many steps a new base is stored.
 const STEPS: usize = 8;
@@ -13,10 +13,9 @@ const STEPS: usize = 8;
 pub(super) struct Disk {
     base: Saved<u8>,
     differences: Vec<Difference<u8>>,
-    /// The state as the hub knows that it was stored.
-    last: Saved<u8>,
     /// What base and differences come to.
     stored: Saved<u8>,
+    /// Since the last base.
     steps: usize,
     bases: usize,
 }
@@ -26,38 +25,48 @@ impl Disk {
         Self {
             base: hub.save(),
             differences: Vec::new(),
-            last: hub.save(),
             stored: hub.save(),
             steps: 0,
             bases: 0,
         }
     }
 
-    /// What has changed is stored: with what was stored before it is the state. Now and then a new
-    /// base is.
-    pub(super) fn store(&mut self, hub: &Hub<u8>) -> Result<(), String> {
-        let difference = hub.difference(&mut self.last);
-        self.differences.push(difference.clone());
-        let stored = self.stored.clone().apply(difference);
-        self.stored = stored.map_err(|error| format!("a difference is refused: {error}"))?;
-        if self.stored != hub.save() || self.last != self.stored {
+    /// What steps have changed is stored: with what was stored before it is the state of the hub.
+    /// Now and then a new base is.
+    pub(super) fn store(
+        &mut self,
+        facts: Vec<Difference<u8>>,
+        hub: &DurableHub<u8>,
+    ) -> Result<(), String> {
+        for difference in facts {
+            self.differences.push(difference.clone());
+            let stored = self.stored.clone().apply(difference);
+            self.stored = stored.map_err(|error| format!("a difference is refused: {error}"))?;
+            self.steps += 1;
+        }
+        if self.stored != hub.hub().save() || *hub.saved() != self.stored {
             return Err(format!("{hub:?} is stored as {:?}", self.stored));
         }
-        self.steps += 1;
-        if self.steps.is_multiple_of(STEPS) {
+        if self.steps >= STEPS {
+            self.steps = 0;
             self.store_base(hub)?;
         }
         Ok(())
     }
 
+    /// The state that is stored.
+    pub(super) const fn stored(&self) -> &Saved<u8> {
+        &self.stored
+    }
+
     /// A new base is stored, and then the differences that it contains are dropped, one by one from
     /// either end. The host stops in the midst of that, comes back, and goes on behind what is left.
-    fn store_base(&mut self, hub: &Hub<u8>) -> Result<(), String> {
+    fn store_base(&mut self, hub: &DurableHub<u8>) -> Result<(), String> {
         self.bases += 1;
         self.base = if self.bases.is_multiple_of(2) {
-            hub.save()
+            hub.hub().save()
         } else {
-            self.last.clone()
+            hub.saved().clone()
         };
         let all = core::mem::take(&mut self.differences);
         // Another place each time.

@@ -4,12 +4,16 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use selvedge_core::durable::Barrier;
 use selvedge_core::{Choose, Driver, Effect, Input, NodeId, Ratio, Time, Weights};
 
 use super::super::super::patience::Impatient;
 use super::{Flying, World};
 use crate::run::Run;
-use crate::{Command, Event, Hub, Reject, RoutineId, Scheduler, Undo, Visibility, Why};
+use crate::{
+    Command, DurableEvent, DurableHub, Event, Hub, Reject, RoutineId, Scheduler, Undo, Visibility,
+    Why,
+};
 
 /// When the host stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,6 +26,11 @@ enum Stop {
     BeforeEvents,
     /// Before some of them are.
     AmongEvents,
+}
+
+/// The host takes no step before the last one is stored.
+pub(super) const fn lockstep() -> Barrier<Effect<DurableHub<u8>>> {
+    Barrier::new(0)
 }
 
 /// Machines that draw nothing need nothing drawn.
@@ -44,20 +53,22 @@ impl Choose for Nothing {
 type Told = Result<Result<(), Reject>, String>;
 
 impl World<'_> {
-    pub(super) fn must(&mut self, input: Input<Hub<u8>>) -> Result<(), String> {
+    pub(super) fn must(&mut self, input: Input<DurableHub<u8>>) -> Result<(), String> {
         let told = self.tell(input.clone())?;
         told.map_err(|refused| format!("{input:?} was refused: {refused}"))
     }
 
-    pub(super) fn tell(&mut self, input: Input<Hub<u8>>) -> Told {
+    pub(super) fn tell(&mut self, input: Input<DurableHub<u8>>) -> Told {
         self.step(Some(input))
     }
 
     /// A step of the host: with an input, or when a timer is due.
-    pub(super) fn step(&mut self, input: Option<Input<Hub<u8>>>) -> Told {
+    pub(super) fn step(&mut self, input: Option<Input<DurableHub<u8>>>) -> Told {
         let stop = self.stop();
         if stop == Stop::BeforeSaving {
             self.summary.lost_inputs += 1;
+            // Whether it is refused nobody hears.
+            let _lost: Result<(), Reject> = self.feed(input)?;
             self.restart(0)?;
             return Ok(Ok(()));
         }
@@ -79,16 +90,30 @@ impl World<'_> {
         }
     }
 
-    fn step_and_stop(&mut self, input: Option<Input<Hub<u8>>>, stop: Stop) -> Told {
-        let mut events = Vec::new();
+    /// The hub takes a step. All that it wants waits for the step to be stored.
+    fn feed(&mut self, input: Option<Input<DurableHub<u8>>>) -> Told {
+        let (now, barrier) = (self.now, &mut self.barrier);
+        barrier.ready().map_err(|behind| format!("{behind}"))?;
+        let mut out = Vec::new();
+        let take = |effect| barrier.take(effect, |effect| out.push(effect));
+        let told = match input {
+            Some(input) => self.hub.step(now, &mut Nothing, input, take),
+            None => {
+                self.hub.expire(now, &mut Nothing, take);
+                Ok(())
+            }
+        };
+        match out.first() {
+            Some(effect) => Err(format!("{effect:?} is out before its step is stored")),
+            None => Ok(told),
+        }
+    }
+
+    fn step_and_stop(&mut self, input: Option<Input<DurableHub<u8>>>, stop: Stop) -> Told {
         let now = self.now;
         if let Some(story) = &mut self.story {
             story.push(format!("{now:?} {input:?}"));
         }
-        let carry_out = |effect| match effect {
-            Effect::Event(event) => events.push(event),
-            Effect::Send { .. } | Effect::Multicast { .. } => {}
-        };
         let about = match &input {
             Some(Input::Membership(delta)) => Some(delta.member().id),
             Some(Input::Message { .. } | Input::Command(_) | Input::Tick(_)) | None => None,
@@ -97,22 +122,19 @@ impl World<'_> {
         // Of several ticks at a time a later one may make another device of it.
         let is_one = input.is_some();
         let late = self.late();
-        let told = match input {
-            Some(input) => self.hub.step(now, &mut Nothing, input, carry_out),
-            None => {
-                self.hub.expire(now, &mut Nothing, carry_out);
-                Ok(())
-            }
-        };
+        let told = self.feed(input)?;
         if let Some((id, before)) = about {
             self.learned(id, before);
         }
         self.watch()?;
-        self.disk.store(self.hub.machine())?;
+        let events = self.save()?;
         if is_one {
             self.is_said_as_it_is(&events)?;
         }
-        if let Some(late) = late.iter().find(|it| it.is_overtaken(self.hub.machine())) {
+        if let Some(late) = late
+            .iter()
+            .find(|it| it.is_overtaken(self.hub.machine().hub()))
+        {
             return Err(format!("{late:?} waits for too long, and is overtaken"));
         }
         for event in events {
@@ -122,6 +144,22 @@ impl World<'_> {
             self.carry_out(event, stop)?;
         }
         Ok(told)
+    }
+
+    /// The disk stores what the step changed; then its events come out.
+    fn save(&mut self) -> Result<Vec<Event<u8>>, String> {
+        let mut facts = Vec::new();
+        let mark = self.barrier.write_facts(|fact| facts.push(fact.clone()));
+        self.disk.store(facts, self.hub.machine())?;
+        self.unordered_since = self.hub.machine().hub().counters().unordered;
+        let mut events = Vec::new();
+        if let Some(mark) = mark {
+            self.barrier.stored(mark, |effect| match effect {
+                Effect::Event(DurableEvent::Hub(event)) => events.push(event),
+                Effect::Event(DurableEvent::Changed(_)) => {}
+            });
+        }
+        Ok(events)
     }
 
     /// A device of which it is told that nothing is to be undone is as it should be.
@@ -136,7 +174,7 @@ impl World<'_> {
         for &&(device, _) in &told {
             let mut of_device = told.iter().filter(|it| it.0 == device);
             let is_left = of_device.all(|it| it.1 == Undo::NotNeeded);
-            let it = self.hub.machine().devices.get(&device);
+            let it = self.hub.machine().hub().devices.get(&device);
             let is_wrong = it.is_some_and(|it| {
                 let desired = it.desired();
                 desired.is_some() && it.actual.as_ref() != desired
@@ -212,7 +250,7 @@ impl World<'_> {
         value: u8,
         routine: Option<RoutineId>,
     ) -> Result<(), String> {
-        let runs = &self.hub.machine().runs;
+        let runs = &self.hub.machine().hub().runs;
         let at = |id| runs.get(&id).map(|run: &Run<u8>| (id, run.at));
         let whose = routine.and_then(at);
         let nth = usize::try_from(device.0).unwrap_or(usize::MAX);
@@ -259,7 +297,7 @@ impl World<'_> {
         }
         let is_late = |since: Time| self.now > since + config.patience;
         let late = self.waits.iter().filter(|it| is_late(*it.1));
-        late.map(|it| Impatient::new(self.hub.machine(), *it.0))
+        late.map(|it| Impatient::new(self.hub.machine().hub(), *it.0))
             .collect()
     }
 
@@ -275,15 +313,15 @@ impl World<'_> {
             story.push(String::from("the hub restarts"));
         }
         self.summary.restarts += 1;
-        self.unordered += self.hub.machine().counters().unordered;
-        let saved = self.hub.machine().save();
+        self.unordered += core::mem::take(&mut self.unordered_since);
+        self.barrier = lockstep();
         let stored = (self.storage)(self.disk.read()?)?;
         let restored = Hub::restored(self.settings.config, self.rules, stored);
         let hub = restored.map_err(|error| format!("what was saved is refused: {error}"))?;
-        if hub.save() != saved {
-            return Err(format!("{:?} came back as {hub:?}", self.hub.machine()));
+        if hub.save() != *self.disk.stored() {
+            return Err(format!("{:?} came back as {hub:?}", self.disk.stored()));
         }
-        self.hub = Driver::new(hub);
+        self.hub = Driver::new(DurableHub::new(hub));
         // Another clock.
         self.now = Time::ZERO;
         self.waits.values_mut().for_each(|it| *it = Time::ZERO);
@@ -292,6 +330,7 @@ impl World<'_> {
         }
         let stop = if depth < 2 { self.stop() } else { Stop::Never };
         if stop == Stop::BeforeSaving {
+            let _lost: Result<(), Reject> = self.feed(Some(Input::Command(Command::Resume)))?;
             return self.restart(depth + 1);
         }
         let told = self.step_and_stop(Some(Input::Command(Command::Resume)), stop)?;

@@ -72,7 +72,7 @@ impl World<'_> {
                 outcome,
             }));
         }
-        let hub = self.hub.machine();
+        let hub = self.hub.machine().hub();
         let flight = hub.devices.get(&device).and_then(|it| it.flight.as_ref());
         let is_found = flight.is_some_and(|it| it.value == state);
         let whose = flight.and_then(|it| it.routine);
@@ -251,7 +251,7 @@ impl World<'_> {
 
     /// Whether the hub takes a device to be up, and in which life.
     pub(super) fn believed(&self, id: NodeId) -> (bool, Option<Incarnation>) {
-        let device = self.hub.machine().devices.get(&id);
+        let device = self.hub.machine().hub().devices.get(&id);
         device.map_or((false, None), |it| (it.is_up, it.life))
     }
 
