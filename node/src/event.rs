@@ -75,10 +75,10 @@ pub enum Reject {
     #[error("this node is in no mesh yet: wait until it has joined")]
     NotPresent,
     /// The node was made without.
-    #[error("this node takes no part in sections: give Setup::exclusion when it starts")]
+    #[error("this node takes no part in sections: give an Exclusion when it starts")]
     NoExclusion,
     /// The node was made without.
-    #[error("this node takes no part in elections: give Setup::election when it starts")]
+    #[error("this node takes no part in elections: give an Election when it starts")]
     NoElection,
     /// Others would take a good-bye for the end of what is held.
     #[error("this node waits for the section {0:?} or is inside: give Exit or Cancel first")]

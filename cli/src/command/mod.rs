@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use selvedge_seal::KeyFileError;
-use selvedge_udp::{HostError, Refused};
+use selvedge_udp::HostError;
 use thiserror::Error;
 
 /// What ended a command early. One line says what was asked, what went wrong, and the mend.
@@ -30,7 +30,10 @@ pub(crate) enum Failure {
     NoKey,
     /// A node did not do as it was told.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Node(#[from] selvedge_udp::Error),
+    /// A node stopped by itself.
+    #[error("the node has stopped by itself, which is a defect: start it anew")]
+    Stopped,
     /// The asynchronous runtime did not start.
     #[error("cannot start the runtime: {0}: see whether this process may open more files")]
     Runtime(io::Error),
@@ -79,7 +82,8 @@ impl Failure {
             Self::NoDevice(_) | Self::NoKey => ExitCode::from(2),
             Self::Host(_)
             | Self::KeyFile(_)
-            | Self::Refused(_)
+            | Self::Node(_)
+            | Self::Stopped
             | Self::Runtime(_)
             | Self::Write { .. }
             | Self::Read { .. }

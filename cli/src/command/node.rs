@@ -9,22 +9,21 @@ use std::path::PathBuf;
 use clap::Args;
 use log::{Line, Log};
 use selvedge::Election;
-use selvedge_core::{Member, NodeId, Ratio, Span};
+use selvedge_core::shared::RecvError;
+use selvedge_core::{NodeId, Ratio, Span};
 use selvedge_membership::{Config, Event, SuspicionLength};
 use selvedge_seal::{RateLimit, Seal, read_key_file};
 use selvedge_udp::{
-    Clock, Host, MAX_NODE_ID, Seed, Seen, Setup, Told, TrafficReport, Weather, new_life,
+    Clock, Events, FaultControl, Faults, Faulty, Handle, Host, MAX_NODE_ID, NodeEvent, Seed, Setup,
+    TrafficReport, Udp,
 };
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{mpsc, watch};
 use tokio::time::{Duration, Interval, MissedTickBehavior, interval, sleep};
 use trouble::Watch;
 
 use super::{Failure, entropy, runtime};
 
-/// How many events may wait for the terminal.
-const EVENTS: usize = 1_024;
 /// After how long without an answer of any seed a line says so.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -117,11 +116,9 @@ impl Node {
             per_second,
             burst: per_second.saturating_mul(2),
         });
-        Ok(Some(Seal {
-            keyring: read_key_file(path)?,
-            group: self.group.clone(),
-            rate,
-        }))
+        let mut seal = Seal::new(read_key_file(path)?, &self.group);
+        seal.rate = rate;
+        Ok(Some(seal))
     }
 
     fn election(&self) -> Election {
@@ -130,13 +127,14 @@ impl Node {
         election
     }
 
-    async fn serve(self) -> Result<(), Failure> {
-        let seal = self.seal()?;
+    /// What a node of these flags is.
+    async fn setup(&self) -> Result<Setup, Failure> {
         let id = match self.id {
             Some(id) => NodeId(id),
             // Half of all numbers are plenty, and keep clear of those that stand in for seeds.
             None => NodeId(entropy()? >> 1),
         };
+        let seal = self.seal()?;
         let mut seeds = Vec::new();
         for name in &self.join {
             let failure = |source| Failure::Resolve {
@@ -146,42 +144,45 @@ impl Node {
             seeds.push(Seed::named(name).await.map_err(failure)?);
         }
         let period = Span::millis(self.period);
-        let weather = watch::Sender::new(Weather::lossy(Ratio::new(self.loss, 100)));
-        let (events, mut seen) = mpsc::channel(EVENTS);
-        let clock = Clock::start();
-        let incarnation = new_life().await.map_err(Failure::Entropy)?;
-        // From here on others may hear of this node, so it says good-bye.
+        let config = Config {
+            period,
+            jitter: Span(period.0 / 10),
+            probe_timeout: Span(period.0 * 3 / 10),
+            suspicion: self
+                .suspicion
+                .map_or(Config::default().suspicion, SuspicionLength::Fixed),
+            ..Config::default()
+        };
+        let mut setup = Setup::new(id, self.listen)
+            .advertise(self.advertise.iter().copied())
+            .seeds(seeds)
+            .membership(config)
+            .election(self.election())
+            .clock(Clock::start());
+        if let Some(seal) = seal {
+            setup = setup.seal(seal);
+        }
+        if self.loss > 0 {
+            let faults = Faults::none().with_loss(Ratio::new(self.loss, 100));
+            let faulty = Faulty::new(Udp::new(), &FaultControl::new(faults), entropy()?);
+            setup = setup.transport(faulty);
+        }
+        Ok(setup)
+    }
+
+    async fn serve(self) -> Result<(), Failure> {
+        let setup = self.setup().await?;
+        // Once it has started others may hear of this node, so it says good-bye.
         let mut signals = Signals::listen()?;
-        let host = Host::start(Setup {
-            me: Member { id, incarnation },
-            listen: self.listen,
-            socket: None,
-            advertise: self.advertise.clone(),
-            seeds,
-            config: Config {
-                period,
-                jitter: Span(period.0 / 10),
-                probe_timeout: Span(period.0 * 3 / 10),
-                suspicion: self
-                    .suspicion
-                    .map_or(Config::default().suspicion, SuspicionLength::Fixed),
-                ..Config::default()
-            },
-            exclusion: None,
-            election: Some(self.election()),
-            seal,
-            seed: None,
-            clock,
-            weather: weather.subscribe(),
-            events,
-        })
-        .await?;
+        let node = Host::start(setup).await?;
+        let mut events = node.events_from_oldest();
+        let (id, clock) = (node.id(), node.clock());
         let (mut log, mut closed) = Log::start(clock, self.json)?;
         log.write(
             "listens",
-            &Line::new(format!("node {id} listens at {}", host.address())),
+            &Line::new(format!("node {id} listens at {}", node.address())),
         );
-        let traffic = host.traffic();
+        let traffic = node.traffic();
         let mut reports = every(REPORTS);
         let (mut looks, mut watch) = (every(LOOKS), Watch::default());
 
@@ -192,10 +193,14 @@ impl Node {
             tokio::select! {
                 asked = signals.recv() => break asked,
                 Ok(error) = &mut closed => break Err(Failure::Output(error)),
-                Some(event) = seen.recv() => {
-                    waits &= !matches!(event.event, Told::Membership(Event::Identity(_)));
-                    log.event(&event);
-                }
+                event = events.recv() => match event {
+                    Ok(event) => {
+                        waits &= !matches!(event.event, NodeEvent::Membership(Event::Identity(_)));
+                        log.event(&event);
+                    }
+                    Err(RecvError::Lagged { missed }) => log.missed(missed),
+                    Err(RecvError::Closed) => break Err(Failure::Stopped),
+                },
                 _ = reports.tick(), if self.json => log.report(traffic.report()),
                 () = &mut patience, if waits => {
                     waits = false;
@@ -208,7 +213,7 @@ impl Node {
                 }
             }
         };
-        let left = say_goodbye(host, &mut log, &mut seen, &mut signals).await;
+        let left = say_goodbye(&node, &mut log, &mut events, &mut signals).await;
         log.finish();
         ended.and(left)
     }
@@ -238,32 +243,27 @@ fn no_answer(seeds: &str, counted: TrafficReport) -> String {
 
 /// Leaves the mesh, unless the user will not wait for that.
 async fn say_goodbye(
-    host: Host,
+    node: &Handle,
     log: &mut Log,
-    seen: &mut mpsc::Receiver<Seen>,
+    events: &mut Events,
     signals: &mut Signals,
 ) -> Result<(), Failure> {
     log.say("saying good-bye; Ctrl-C again to go at once");
-    let known = others(&host).await?;
+    let members = node.members();
+    let known = members.iter().filter(|it| it.status.is_live()).count();
     tokio::select! {
-        left = host.leave() => left?,
+        left = node.leave() => left?,
         asked = signals.recv() => {
             asked?;
             log.say("gone; the others will find out");
             return Ok(());
         }
     }
-    while let Ok(event) = seen.try_recv() {
+    while let Ok(Some(event)) = events.try_recv() {
         log.event(&event);
     }
-    log.say(&format!("left; others here: {known}"));
+    log.say(&format!("left; others here: {}", known.saturating_sub(1)));
     Ok(())
-}
-
-async fn others(host: &Host) -> Result<usize, Failure> {
-    let list = host.members().await?;
-    let live = list.iter().filter(|known| known.status.is_live()).count();
-    Ok(live.saturating_sub(1))
 }
 
 /// By which the user or the system asks the node to go.

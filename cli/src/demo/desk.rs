@@ -15,7 +15,7 @@ use selvedge_core::{Choose, NodeId, Span, Time};
 use tokio::time::sleep;
 
 use super::turns::{Turns, Write};
-use selvedge_udp::{Clock, SectionGate};
+use selvedge_udp::{Clock, Gate};
 
 /// The name of the section.
 pub(crate) const SECTION: &str = "the file";
@@ -36,7 +36,7 @@ pub(crate) struct Desk {
 struct Book {
     /// The highest token that the file has seen: it refuses lower ones.
     highest: Token,
-    /// Who waits, since when.
+    /// The nodes that wait, since when.
     waiting: BTreeMap<NodeId, Time>,
     waits: Vec<Span>,
     refused: usize,
@@ -58,7 +58,7 @@ impl Desk {
     }
 
     /// Takes turns, for one life of one node, until its gate or the desk is closed.
-    pub(crate) async fn take_turns(self: Arc<Self>, node: NodeId, gate: SectionGate, seed: u64) {
+    pub(crate) async fn take_turns(self: Arc<Self>, node: NodeId, gate: Gate, seed: u64) {
         let mut rng = ChaCha12Rng::seed_from_u64(seed);
         loop {
             let (least, most) = THINKING;
@@ -90,7 +90,7 @@ impl Desk {
         self.book().waiting.remove(&node);
     }
 
-    /// Nobody begins to write any more. Who waits still has waited until now.
+    /// No node begins to write any more. Those that wait still have waited until now.
     pub(crate) fn close(&self) {
         let now = self.clock.now();
         let mut book = self.book();
@@ -150,7 +150,7 @@ impl Desk {
             .open(file(&self.place))?;
         let mut beginning = write.beginning();
         if !ends_with_a_line(&mut file)? {
-            // Who wrote before did not get to its end.
+            // The node that wrote before did not get to its end.
             beginning.insert(0, '\n');
         }
         file.write_all(beginning.as_bytes())?;

@@ -6,15 +6,15 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use selvedge_core::NodeId;
 
 use super::plan::LOSS;
-use selvedge_udp::Weather;
+use selvedge_udp::Faults;
 
 /// A network for a demo.
 pub trait Ground: core::fmt::Debug {
     /// Where it is, as in "16 nodes start on 127.0.0.1".
     fn name(&self) -> String;
 
-    /// What the nodes themselves lose, where the network does not.
-    fn weather(&self) -> Weather;
+    /// The faults of the nodes' transports, where the network itself has none.
+    fn faults(&self) -> Faults;
 
     /// A socket for a node, at the address of its former life if it had one.
     ///
@@ -22,12 +22,12 @@ pub trait Ground: core::fmt::Debug {
     /// When the system has none.
     fn socket(&mut self, node: NodeId, former: Option<SocketAddr>) -> io::Result<UdpSocket>;
 
-    /// Cuts these nodes off from the others, instead of those that were; nobody to heal. Says
-    /// whether the network does that; if not, the nodes themselves do.
+    /// Cuts these nodes off from the others, instead of those that were; none to heal. Says whether
+    /// the network does that; if not, the nodes' transports do.
     fn cut_off(&mut self, nodes: &[u64]) -> bool;
 }
 
-/// Ports of this machine; the nodes lose what is to be lost.
+/// Ports of this machine; the nodes' transports lose what is to be lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Loopback;
 
@@ -36,8 +36,8 @@ impl Ground for Loopback {
         Ipv4Addr::LOCALHOST.to_string()
     }
 
-    fn weather(&self) -> Weather {
-        Weather::lossy(LOSS)
+    fn faults(&self) -> Faults {
+        Faults::none().with_loss(LOSS)
     }
 
     fn socket(&mut self, _: NodeId, former: Option<SocketAddr>) -> io::Result<UdpSocket> {

@@ -102,16 +102,16 @@ mod tests {
     use crate::demo::Fact;
     use selvedge_core::{Delta, Member};
     use selvedge_membership::Event;
-    use selvedge_udp::{Seen, Told};
+    use selvedge_udp::{NodeEvent, Observed};
 
     #[test]
     fn a_node_is_unknown_then_alive_then_failed() {
         let (one, two) = (Member::new(1, 0), Member::new(2, 0));
         let told = |at, delta| {
-            Mark::Seen(Seen {
+            Mark::Observed(Observed {
                 at: Time(at),
                 node: one.id,
-                event: Told::Membership(Event::Membership(delta)),
+                event: NodeEvent::Membership(Event::Membership(delta)),
             })
         };
         let mut trace = Trace::default();

@@ -1,4 +1,4 @@
-//! Whom each node follows, at one moment of a trace.
+//! The leader that each node follows, at one moment of a trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use selvedge_core::{Member, NodeId, Time};
 use selvedge_membership::Event;
 
 use super::trace::{Fact, Mark, Views};
-use selvedge_udp::Told;
+use selvedge_udp::NodeEvent;
 
 /// Everyone's leader, and what can never be.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ pub struct Leaders {
 /// The time in which a node led, by its own word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reign {
-    /// Who.
+    /// The node.
     pub node: NodeId,
     /// By which ballot.
     pub ballot: Ballot,
@@ -40,20 +40,20 @@ impl Leaders {
         match mark {
             Mark::Fact(at, Fact::Started(node) | Fact::Crashed(node)) => self.begin(*node, *at),
             Mark::Fact(_, Fact::Leaving(_) | Fact::Cut | Fact::Healed) => {}
-            Mark::Seen(seen) => match &seen.event {
-                Told::Membership(Event::Identity(_) | Event::Left) => {
+            Mark::Observed(seen) => {
+                if let NodeEvent::Election(event) = &seen.event {
+                    self.on_election(seen.node, seen.at, *event);
+                } else if matches!(
+                    seen.event,
+                    NodeEvent::Membership(Event::Identity(_) | Event::Left)
+                ) {
                     self.begin(seen.node, seen.at);
                 }
-                Told::Membership(
-                    Event::Membership(_) | Event::Metadata(_) | Event::Broadcast { .. },
-                )
-                | Told::Twin(_) => {}
-                Told::Election(event) => self.told(seen.node, seen.at, *event),
-            },
+            }
         }
     }
 
-    /// Whom all of these nodes follow, if it is one, and is up in the life that they mean.
+    /// The leader that all of these nodes follow, if it is one, and is up in the life that they mean.
     pub fn agreed(
         &self,
         views: &Views,
@@ -79,7 +79,7 @@ impl Leaders {
         self.falls
     }
 
-    /// When who led.
+    /// Which node led when.
     #[must_use]
     pub fn reigns(&self) -> &[Reign] {
         &self.reigns
@@ -95,7 +95,7 @@ impl Leaders {
         clippy::wildcard_enum_match_arm,
         reason = "events may be added; each one of now is named"
     )]
-    fn told(&mut self, node: NodeId, at: Time, event: Election) {
+    fn on_election(&mut self, node: NodeId, at: Time, event: Election) {
         match event {
             Election::Elected { leader, ballot } => {
                 let first = *self.by_ballot.entry(ballot).or_insert(leader);
@@ -146,13 +146,13 @@ impl Leaders {
 mod tests {
     use super::*;
     use selvedge_core::Delta;
-    use selvedge_udp::Seen;
+    use selvedge_udp::Observed;
 
     fn told(at: u64, node: u64, event: Election) -> Mark {
-        Mark::Seen(Seen {
+        Mark::Observed(Observed {
             at: Time(at),
             node: NodeId(node),
-            event: Told::Election(event),
+            event: NodeEvent::Election(event),
         })
     }
 
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leads_whom_and_until_when_follows_from_what_nodes_are_told() {
+    fn reigns_follow_from_what_nodes_emit() {
         let (one, two) = (Member::new(1, 0), Member::new(2, 0));
         let mut views = Views::default();
         let mut leaders = Leaders::default();
@@ -176,10 +176,10 @@ mod tests {
         };
         for me in [one, two] {
             go(Mark::Fact(Time(0), Fact::Started(me.id)));
-            go(Mark::Seen(Seen {
+            go(Mark::Observed(Observed {
                 at: Time(1),
                 node: me.id,
-                event: Told::Membership(Event::Identity(me)),
+                event: NodeEvent::Membership(Event::Identity(me)),
             }));
         }
         let elected = |epoch, leader| Election::Elected {
@@ -198,11 +198,11 @@ mod tests {
             ballot: ballot(1),
         };
         assert_eq!(go(told(5, 1, regained)), Some((two, ballot(1))));
-        // Nobody follows the dead.
+        // No node follows the dead.
         assert_eq!(go(Mark::Fact(Time(6), Fact::Crashed(two.id))), None);
         assert_eq!(go(told(7, 1, elected(2, one))), Some((one, ballot(2))));
-        let joined = Told::Membership(Event::Membership(Delta::Joined(two)));
-        let about_lists = Mark::Seen(Seen {
+        let joined = NodeEvent::Membership(Event::Membership(Delta::Joined(two)));
+        let about_lists = Mark::Observed(Observed {
             at: Time(8),
             node: one.id,
             event: joined,

@@ -10,7 +10,7 @@ use super::leaders::Leaders;
 use super::plan::{Plan, seconds};
 use super::trace::{Belief, Fact, Mark, Views};
 use selvedge_hub::term::Colour;
-use selvedge_udp::Told;
+use selvedge_udp::NodeEvent;
 
 /// Writes a line for every turn of events, not for every event.
 pub struct Narrator<W> {
@@ -80,12 +80,12 @@ impl<W: Write> Narrator<W> {
     pub fn note(&mut self, plan: &Plan, views: &Views, leaders: &Leaders, mark: &Mark) {
         match mark {
             Mark::Fact(at, fact) => self.happened(plan, views, *at, *fact),
-            Mark::Seen(seen) => {
-                if let Told::Membership(Event::Membership(delta)) = seen.event {
+            Mark::Observed(seen) => {
+                if let NodeEvent::Membership(Event::Membership(delta)) = seen.event {
                     self.told(plan, views, seen.at, seen.node, delta);
                 }
                 self.settle(plan, views, seen.at);
-                if let Told::Election(_) = seen.event {
+                if let NodeEvent::Election(_) = seen.event {
                     self.follow(plan, views, leaders, seen.at);
                 }
             }

@@ -16,7 +16,7 @@ pub fn page(outcome: &Outcome, seed: u64) -> String {
     } else {
         "Not every promise held."
     };
-    let (sent, bytes) = (outcome.traffic.sent, outcome.bytes_a_node_and_second());
+    let (sent, bytes) = (outcome.frames(), outcome.bytes_a_node_and_second());
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\

@@ -11,7 +11,7 @@ use super::leaders::Leaders;
 use super::plan::{Bound, Plan, seconds};
 use super::trace::{Fact, Mark, Trace, Views};
 use super::turns::Turns;
-use selvedge_udp::{Told, TrafficReport};
+use selvedge_udp::{FaultCounts, NodeEvent, TrafficReport};
 
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,6 +41,10 @@ pub struct Evidence<'a> {
     pub trace: &'a Trace,
     /// What all hosts counted.
     pub traffic: TrafficReport,
+    /// How many datagrams met a fault on purpose.
+    pub met: FaultCounts,
+    /// How many events were lost between the nodes and this judge.
+    pub missed: u64,
     /// How many of the nodes that are up in the end list something else than they told.
     pub odd_lists: usize,
     /// What the file says that the nodes wrote in turns.
@@ -64,7 +68,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Promise> {
     table.push(facts.one_leader(plan));
     table.extend(facts.ballots());
     table.extend(facts.turns(plan, evidence.turns));
-    table.extend(wire(plan, evidence.traffic));
+    table.extend(wire(evidence));
     table
 }
 
@@ -105,8 +109,8 @@ impl Facts {
         for mark in trace.iter() {
             match mark {
                 Mark::Fact(at, fact) => facts.happened(plan, *at, *fact),
-                Mark::Seen(seen) => {
-                    if let Told::Membership(Event::Membership(delta)) = seen.event {
+                Mark::Observed(seen) => {
+                    if let NodeEvent::Membership(Event::Membership(delta)) = seen.event {
                         facts.told(plan, &views, &lives, seen.at, seen.node, delta);
                     }
                 }
@@ -414,9 +418,10 @@ impl Facts {
     }
 }
 
-fn wire(plan: &Plan, traffic: TrafficReport) -> [Promise; 2] {
-    let budget = plan.config.frame_budget;
-    let lost = [("events_lost", traffic.events_lost)];
+fn wire(evidence: &Evidence<'_>) -> [Promise; 2] {
+    let (traffic, met) = (evidence.traffic, evidence.met);
+    let budget = evidence.plan.config.frame_budget;
+    let lost = [("events_lost", evidence.missed)];
     let faults = traffic.faults().into_iter().chain(lost);
     let faults: Vec<_> = faults.filter(|&(_, count)| count > 0).collect();
     let faulty = faults.iter().map(|(_, count)| count).sum();
@@ -433,7 +438,7 @@ fn wire(plan: &Plan, traffic: TrafficReport) -> [Promise; 2] {
             held: traffic.longest <= u64::from(budget),
             why: format!(
                 "frame_budget of the settings; {} frames were sent",
-                traffic.sent
+                traffic.sent.saturating_sub(met.held_back)
             ),
         },
         Promise {
@@ -445,7 +450,7 @@ fn wire(plan: &Plan, traffic: TrafficReport) -> [Promise; 2] {
             held: faulty == 0,
             why: format!(
                 "{named}not counted: {} got lost on purpose, {} met the cut, {} came before their receiver was in or after it left, {} had a receiver whose address was not known yet",
-                traffic.lost, traffic.held_back, traffic.untimely, traffic.unknown_destination
+                met.lost, met.held_back, traffic.untimely, traffic.unknown_destination
             ),
         },
     ]

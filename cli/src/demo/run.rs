@@ -9,7 +9,7 @@ use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{NodeId, Span, Time};
 use tokio::sync::mpsc;
-use tokio::time::{interval, sleep_until};
+use tokio::time::{interval, sleep, sleep_until};
 
 use super::ground::{Ground, Loopback};
 use super::leaders::Leaders;
@@ -18,10 +18,12 @@ use super::plan::Plan;
 use super::promises::{Evidence, Promise, judge};
 use super::stage::Stage;
 use super::trace::{Fact, Mark, Trace, Views};
-use selvedge_udp::{HostError, Seen, TrafficReport};
+use selvedge_udp::{FaultCounts, HostError, Observed, TrafficReport};
 
 /// How often progress is looked at.
 const GLANCE: Duration = Duration::from_millis(400);
+/// How long an event of a node takes at most to get here, on a machine that is not busy.
+const ON_ITS_WAY: Duration = Duration::from_millis(20);
 
 /// What can be chosen.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +48,8 @@ pub struct Outcome {
     pub table: Vec<Promise>,
     /// What all hosts counted.
     pub traffic: TrafficReport,
+    /// How many datagrams met a fault on purpose.
+    pub met: FaultCounts,
     /// When it ended.
     pub end: Time,
 }
@@ -57,12 +61,19 @@ impl Outcome {
         self.table.iter().all(|promise| promise.held)
     }
 
+    /// How many frames got into the network: those that met the cut did not.
+    #[must_use]
+    pub const fn frames(&self) -> u64 {
+        self.traffic.sent.saturating_sub(self.met.held_back)
+    }
+
     /// Bytes that one node sent in one second, without UDP and IP headers.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^53 bytes")]
     pub fn bytes_a_node_and_second(&self) -> f64 {
         let nodes = self.plan.nodes as f64;
-        self.traffic.sent_bytes as f64 / nodes / super::plan::seconds(self.end).max(0.001)
+        let sent = (self.traffic.sent_bytes).saturating_sub(self.met.held_back_bytes);
+        sent as f64 / nodes / super::plan::seconds(self.end).max(0.001)
     }
 }
 
@@ -112,7 +123,7 @@ enum Scene {
 struct Play<W> {
     plan: Plan,
     stage: Stage,
-    events: mpsc::Receiver<Seen>,
+    events: mpsc::Receiver<Observed>,
     narrator: Narrator<W>,
     trace: Trace,
     views: Views,
@@ -141,11 +152,13 @@ impl<W: Write> Play<W> {
         let end = self.stage.now();
         let odd_lists = self.compare_lists().await;
         let turns = self.stage.turns().await;
-        let traffic = self.stage.traffic();
+        let (traffic, met) = (self.stage.traffic(), self.stage.met());
         let table = judge(&Evidence {
             plan: &self.plan,
             trace: &self.trace,
             traffic,
+            met,
+            missed: self.stage.missed(),
             odd_lists,
             turns: &turns,
         });
@@ -154,6 +167,7 @@ impl<W: Write> Play<W> {
             trace: self.trace,
             table,
             traffic,
+            met,
             end,
         })
     }
@@ -196,7 +210,7 @@ impl<W: Write> Play<W> {
             tokio::select! {
                 () = &mut end => return,
                 Some(seen) = self.events.recv() => {
-                    self.take(Mark::Seen(seen));
+                    self.take(Mark::Observed(seen));
                     self.confirm_the_dead().await;
                 }
                 _ = glance.tick() => {
@@ -229,13 +243,15 @@ impl<W: Write> Play<W> {
     async fn compare_lists(&mut self) -> usize {
         let mut odd = 0;
         for _ in 0..5 {
-            let lists = self.stage.lists().await;
+            let lists = self.stage.lists();
+            // What the nodes emitted before is on its way to us.
+            sleep(ON_ITS_WAY).await;
             while let Ok(seen) = self.events.try_recv() {
-                self.take(Mark::Seen(seen));
+                self.take(Mark::Observed(seen));
             }
             odd = lists
                 .into_iter()
-                .filter(|(node, list)| *list != Some(self.views.live_list(*node)))
+                .filter(|(node, list)| *list != self.views.live_list(*node))
                 .count();
             if odd == 0 {
                 break;

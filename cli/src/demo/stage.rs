@@ -1,14 +1,16 @@
 //! The real nodes of a demo: sockets on loopback, started, killed and cut off by the script.
 
+use core::num::NonZeroUsize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use selvedge_camera::sections::Name;
-use selvedge_core::shared::gate::Limits;
+use selvedge_core::shared::{self, RecvError};
 use selvedge_core::{Incarnation, Member, NodeId, Time};
 use selvedge_membership::Command;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::desk::{Desk, SECTION, WRITING};
@@ -18,13 +20,16 @@ use super::turns::Turns;
 use selvedge::Exclusion;
 use selvedge_seal::{Key, Keyring, Seal};
 use selvedge_udp::{
-    Clock, Host, HostError, Seed, Seen, Setup, Traffic, TrafficReport, Weather, new_life,
+    Clock, Events, FaultControl, FaultCounts, Faulty, Handle, Host, HostError, Observed, Setup,
+    Traffic, TrafficReport, Udp, new_life,
 };
 
 /// How many events may wait for the narrator: all of a long demo.
 const EVENTS: usize = 1 << 16;
+/// How many events one node keeps for the demo.
+const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add((1 << 12) - 1);
 
-/// All nodes, and the weather between them.
+/// All nodes, and the faults between them.
 #[derive(Debug)]
 pub struct Stage {
     clock: Clock,
@@ -33,14 +38,16 @@ pub struct Stage {
     seed: u64,
     /// One key, made for this run and kept nowhere.
     keyring: Keyring,
-    hosts: BTreeMap<NodeId, Host>,
+    nodes: BTreeMap<NodeId, Handle>,
     desk: Arc<Desk>,
     /// What each node does with its turns.
     writers: BTreeMap<NodeId, JoinHandle<()>>,
     addresses: BTreeMap<NodeId, SocketAddr>,
     traffic: Vec<Arc<Traffic>>,
-    weather: watch::Sender<Weather>,
-    events: mpsc::Sender<Seen>,
+    faults: FaultControl,
+    events: mpsc::Sender<Observed>,
+    /// How many events were lost between the nodes and the narrator.
+    missed: Arc<AtomicU64>,
     ground: Box<dyn Ground>,
 }
 
@@ -52,7 +59,7 @@ impl Stage {
     pub async fn new(
         seed: u64,
         ground: Box<dyn Ground>,
-    ) -> Result<(Self, mpsc::Receiver<Seen>), HostError> {
+    ) -> Result<(Self, mpsc::Receiver<Observed>), HostError> {
         let (events, seen) = mpsc::channel(EVENTS);
         let first_life = new_life().await.map_err(HostError::Entropy)?;
         let clock = Clock::start();
@@ -61,13 +68,14 @@ impl Stage {
             first_life,
             seed,
             keyring: Keyring::of(Key::random().map_err(HostError::Entropy)?),
-            hosts: BTreeMap::new(),
+            nodes: BTreeMap::new(),
             desk: Arc::new(Desk::new(clock, seed)),
             writers: BTreeMap::new(),
             addresses: BTreeMap::new(),
             traffic: Vec::new(),
-            weather: watch::Sender::new(ground.weather()),
+            faults: FaultControl::new(ground.faults()),
             events,
+            missed: Arc::default(),
             ground,
         };
         Ok((stage, seen))
@@ -111,48 +119,46 @@ impl Stage {
         // The first node begins the mesh; the others ask those seeds that are there already.
         let seeds = [NodeId(1), NodeId(2)].map(|seed| self.addresses.get(&seed).copied());
         self.seed = self.seed.wrapping_add(1);
-        let host = Host::start(Setup {
-            me: Member {
-                id: node,
-                incarnation,
-            },
-            listen,
-            socket: Some(socket),
-            advertise: Vec::new(),
-            seeds: seeds.into_iter().flatten().map(Seed::from).collect(),
-            config: plan.config.clone(),
-            exclusion: Some(Exclusion {
+        let setup = Setup::new(node, listen)
+            .life(incarnation)
+            .transport(Faulty::new(Udp::bound(socket), &self.faults, self.seed))
+            .seeds(seeds.into_iter().flatten())
+            .membership(plan.config.clone())
+            .exclusion(Exclusion {
                 sections: plan.sections,
                 counting: None,
-            }),
-            election: Some(plan.election.clone()),
-            seal: Some(Seal {
-                keyring: self.keyring.clone(),
-                group: "demo".to_owned(),
-                rate: None,
-            }),
-            seed: Some(self.seed),
-            clock: self.clock,
-            weather: self.weather.subscribe(),
-            events: self.events.clone(),
-        })
-        .await?;
-        self.addresses.insert(node, host.address());
-        self.traffic.push(host.traffic());
+            })
+            .election(plan.election.clone())
+            .seal(Seal::new(self.keyring.clone(), "demo"))
+            .random_seed(self.seed)
+            .clock(self.clock)
+            .limits(shared::Limits {
+                events: KEPT,
+                ..shared::Limits::default()
+            });
+        let handle = Host::start(setup).await?;
+        let events = handle.events_from_oldest();
+        tokio::spawn(pass_on(
+            events,
+            self.events.clone(),
+            Arc::clone(&self.missed),
+        ));
+        self.addresses.insert(node, handle.address());
+        self.traffic.push(handle.traffic());
         if let Ok(name) = SECTION.parse::<Name>()
-            && let Ok(gate) = host.section(name, None, Limits::default()).await
+            && let Ok(gate) = handle.gate(name).await
         {
             let turns = Arc::clone(&self.desk).take_turns(node, gate, self.seed);
             self.writers.insert(node, tokio::spawn(turns));
         }
-        self.hosts.insert(node, host);
+        self.nodes.insert(node, handle);
         Ok(())
     }
 
-    /// Kills a node, and who writes there.
+    /// Kills a node, and its writer.
     pub async fn crash(&mut self, node: NodeId) {
-        if let Some(host) = self.hosts.remove(&node) {
-            host.kill().await;
+        if let Some(handle) = self.nodes.remove(&node) {
+            handle.kill().await;
         }
         // After the node: a writer that goes first would give the file back.
         if let Some(writer) = self.writers.remove(&node) {
@@ -162,7 +168,7 @@ impl Stage {
         self.desk.forget(node);
     }
 
-    /// Lets those who write get to their end, and says what the file holds then.
+    /// Lets the nodes that write get to their end, and says what the file holds then.
     pub async fn turns(&mut self) -> Turns {
         self.desk.close();
         let writers = core::mem::take(&mut self.writers);
@@ -172,33 +178,32 @@ impl Stage {
         self.desk.turns()
     }
 
-    /// An operator, who knows that this life is over, tells every node: who is cut off just then would
-    /// hear of it from nobody. Says whether one took that in.
+    /// An operator, who knows that this life is over, confirms that to every node: a node that is cut
+    /// off just then would hear of it from no other. Says whether one took that in.
     pub async fn confirm(&self, member: Member) -> bool {
-        let mut is_told = false;
-        for host in self.hosts.values() {
-            is_told |= host.command(Command::Confirm(member)).await.is_ok();
+        let mut is_taken = false;
+        for handle in self.nodes.values() {
+            is_taken |= handle.command(Command::Confirm(member)).await.is_ok();
         }
-        is_told
+        is_taken
     }
 
     /// Lets a node say good-bye, and does not wait for it.
     pub fn leave(&mut self, node: NodeId) {
-        if let Some(host) = self.hosts.remove(&node) {
-            // Should the machine refuse, the table shows it: nobody hears that the node left.
-            tokio::spawn(async move { host.leave().await.is_ok() });
+        if let Some(handle) = self.nodes.remove(&node) {
+            // Should the machine refuse, the table shows it: no node hears that it left.
+            tokio::spawn(async move { handle.leave().await.is_ok() });
         }
     }
 
-    /// Cuts these nodes off from the others; nobody to heal.
+    /// Cuts these nodes off from the others; none to heal.
     pub fn cut_off(&mut self, nodes: &[u64]) {
         if self.ground.cut_off(nodes) {
             return;
         }
         let addresses = nodes.iter().map(|&node| self.addresses.get(&NodeId(node)));
         let cut_off: BTreeSet<SocketAddr> = addresses.flatten().copied().collect();
-        self.weather
-            .send_modify(|weather| weather.cut_off = cut_off);
+        self.faults.change(|faults| faults.cut_off = cut_off);
     }
 
     /// What all nodes counted together, the dead included.
@@ -208,19 +213,41 @@ impl Stage {
         reports.fold(TrafficReport::default(), |sum, report| sum + report)
     }
 
-    /// The lists of all nodes that are up and stay: whom each takes for alive, itself not included.
-    pub async fn lists(&self) -> BTreeMap<NodeId, Option<BTreeMap<NodeId, Member>>> {
+    /// How many datagrams met a fault on purpose.
+    #[must_use]
+    pub fn met(&self) -> FaultCounts {
+        self.faults.counts()
+    }
+
+    /// How many events were lost between the nodes and the narrator.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+
+    /// The lists of all nodes that are up and stay: the nodes that each takes for alive, itself not
+    /// included.
+    #[must_use]
+    pub fn lists(&self) -> BTreeMap<NodeId, BTreeMap<NodeId, Member>> {
         let mut lists = BTreeMap::new();
-        for (&node, host) in &self.hosts {
-            let list = host.members().await.ok();
-            let live = list.map(|list| {
-                list.iter()
-                    .filter(|known| known.status.is_live() && known.member.id != node)
-                    .map(|known| (known.member.id, known.member))
-                    .collect()
-            });
-            lists.insert(node, live);
+        for (&node, handle) in &self.nodes {
+            let members = handle.members();
+            let live = members.iter().filter(|it| it.status.is_live());
+            let others = live.map(|it| it.member).filter(|it| it.id != node);
+            lists.insert(node, others.map(|it| (it.id, it)).collect());
         }
         lists
+    }
+}
+
+/// Passes the events of a node on to the narrator, and counts those that get lost.
+async fn pass_on(mut events: Events, narrator: mpsc::Sender<Observed>, missed: Arc<AtomicU64>) {
+    loop {
+        let lost = match events.recv().await {
+            Ok(event) => u64::from(narrator.try_send(event).is_err()),
+            Err(RecvError::Lagged { missed }) => missed,
+            Err(RecvError::Closed) => return,
+        };
+        missed.fetch_add(lost, Ordering::Relaxed);
     }
 }

@@ -11,7 +11,7 @@ use super::narrator::list;
 use super::plan::{Plan, seconds};
 use super::run::Outcome;
 use super::trace::{Fact, Mark};
-use selvedge_udp::Told;
+use selvedge_udp::NodeEvent;
 
 const WIDTH: f64 = 1_180.0;
 const LEFT: f64 = 150.0;
@@ -240,10 +240,10 @@ fn symbol_of(svg: &mut String, mark: &Mark, rows: &Rows, scale: Scale) {
     let (node, name, title) = match mark {
         Mark::Fact(_, Fact::Crashed(node)) => (*node, "crash", "goes down"),
         Mark::Fact(_, Fact::Leaving(node)) => (*node, "bye", "says good-bye"),
-        Mark::Seen(seen) if matches!(seen.event, Told::Membership(Event::Identity(_))) => {
+        Mark::Observed(seen) if matches!(seen.event, NodeEvent::Membership(Event::Identity(_))) => {
             (seen.node, "join", "is in the mesh")
         }
-        Mark::Seen(_) | Mark::Fact(_, Fact::Started(_) | Fact::Cut | Fact::Healed) => return,
+        Mark::Observed(_) | Mark::Fact(_, Fact::Started(_) | Fact::Cut | Fact::Healed) => return,
     };
     symbol(svg, name, node, title, mark.at(), rows.top(node.0), scale);
 }

@@ -75,7 +75,7 @@ pub fn write_table(out: &mut impl Write, colour: Colour, outcome: &Outcome) -> i
     writeln!(
         out,
         "\n{} frames in {:.1} s, {:.0} bytes a node and second",
-        outcome.traffic.sent,
+        outcome.frames(),
         super::plan::seconds(outcome.end),
         outcome.bytes_a_node_and_second()
     )

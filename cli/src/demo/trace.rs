@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use selvedge_core::{Delta, Member, NodeId, Time};
 use selvedge_membership::Event;
 
-use selvedge_udp::{Seen, Told};
+use selvedge_udp::{NodeEvent, Observed};
 
 /// What really happened to the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Mark {
     /// Something happened.
     Fact(Time, Fact),
     /// A node was told something.
-    Seen(Seen),
+    Observed(Observed),
 }
 
 impl Mark {
@@ -37,7 +37,7 @@ impl Mark {
     pub const fn at(&self) -> Time {
         match self {
             Self::Fact(at, _) => *at,
-            Self::Seen(seen) => seen.at,
+            Self::Observed(seen) => seen.at,
         }
     }
 }
@@ -102,15 +102,17 @@ impl Views {
                 self.departing.insert(*node);
             }
             Mark::Fact(_, Fact::Cut | Fact::Healed) => {}
-            Mark::Seen(seen) => self.see(seen),
+            Mark::Observed(seen) => self.see(seen),
         }
         let observer = match mark {
-            Mark::Seen(seen) if matches!(seen.event, Told::Membership(Event::Membership(_))) => {
+            Mark::Observed(seen)
+                if matches!(seen.event, NodeEvent::Membership(Event::Membership(_))) =>
+            {
                 Some(seen.node)
             }
             // It is about leaders, not about lists.
-            Mark::Seen(seen) if matches!(seen.event, Told::Election(_)) => return,
-            Mark::Seen(_) | Mark::Fact(..) => None,
+            Mark::Observed(seen) if matches!(seen.event, NodeEvent::Election(_)) => return,
+            Mark::Observed(_) | Mark::Fact(..) => None,
         };
         match observer {
             Some(observer) => self.compare(observer),
@@ -131,9 +133,9 @@ impl Views {
         }
     }
 
-    fn see(&mut self, seen: &Seen) {
+    fn see(&mut self, seen: &Observed) {
         let node = seen.node;
-        let Told::Membership(event) = &seen.event else {
+        let NodeEvent::Membership(event) = &seen.event else {
             return;
         };
         match event {
@@ -266,10 +268,10 @@ mod tests {
     }
 
     fn seen(at: u64, node: u64, event: Event) -> Mark {
-        Mark::Seen(Seen {
+        Mark::Observed(Observed {
             at: Time(at),
             node: NodeId(node),
-            event: Told::Membership(event),
+            event: NodeEvent::Membership(event),
         })
     }
 

@@ -19,7 +19,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use selvedge_cli::demo::{Ground, Narrator, Options, run_on, write_table};
 use selvedge_core::{NodeId, Span};
 use selvedge_hub::term::Colour;
-use selvedge_udp::Weather;
+use selvedge_udp::{FaultCounts, Faults};
 
 const NODES: u64 = 8;
 const PORT: u16 = 7_001;
@@ -104,8 +104,8 @@ impl Ground for Namespaces {
         format!("{NODES} network namespaces")
     }
 
-    fn weather(&self) -> Weather {
-        Weather::fair()
+    fn faults(&self) -> Faults {
+        Faults::none()
     }
 
     fn socket(&mut self, node: NodeId, former: Option<SocketAddr>) -> io::Result<UdpSocket> {
@@ -161,5 +161,5 @@ async fn eight_hosts_keep_every_promise() {
     write_table(&mut io::stderr(), Colour::NEVER, &outcome).unwrap();
     let broken: Vec<_> = outcome.table.iter().filter(|it| !it.held).collect();
     assert!(broken.is_empty(), "seed {}: {broken:#?}", options.seed);
-    assert!(outcome.traffic.received > 0 && outcome.traffic.held_back == 0);
+    assert!(outcome.traffic.received > 0 && outcome.met == FaultCounts::default());
 }

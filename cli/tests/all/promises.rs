@@ -9,7 +9,7 @@ use selvedge_celect::{Ballot, Event as Election};
 use selvedge_cli::demo::{Evidence, Fact, Mark, Plan, Trace, Turns, Write, judge};
 use selvedge_core::{Delta, Member, NodeId, Span, Time};
 use selvedge_membership::Event;
-use selvedge_udp::{Seen, Told, TrafficReport};
+use selvedge_udp::{FaultCounts, NodeEvent, Observed, TrafficReport};
 
 const MS: Span = Span::millis(1);
 
@@ -17,6 +17,7 @@ struct Course {
     plan: Plan,
     marks: Vec<Mark>,
     traffic: TrafficReport,
+    missed: u64,
     turns: Turns,
 }
 
@@ -29,6 +30,7 @@ impl Course {
             plan,
             marks: Vec::new(),
             traffic: TrafficReport::default(),
+            missed: 0,
             turns: Turns {
                 waits: vec![MS; 16],
                 ..Turns::default()
@@ -105,8 +107,9 @@ impl Course {
 
     fn seen(&mut self, at: Time, node: u64, event: Event) {
         let node = NodeId(node);
-        let event = Told::Membership(event);
-        self.marks.push(Mark::Seen(Seen { at, node, event }));
+        let event = NodeEvent::Membership(event);
+        self.marks
+            .push(Mark::Observed(Observed { at, node, event }));
     }
 
     fn told(&mut self, at: Time, observers: &[u64], delta: Delta) {
@@ -127,18 +130,19 @@ impl Course {
                 step: 1,
             };
             let leader = Member::new(leader, 0);
-            let event = Told::Election(Election::Elected { leader, ballot });
+            let event = NodeEvent::Election(Election::Elected { leader, ballot });
             let node = NodeId(node);
-            self.marks.push(Mark::Seen(Seen { at, node, event }));
+            self.marks
+                .push(Mark::Observed(Observed { at, node, event }));
         }
     }
 
     /// Takes back what one node was told of leaders.
     fn unelect(&mut self, observer: u64, wanted: impl Fn(Time) -> bool) {
         self.marks.retain(|mark| match mark {
-            Mark::Seen(seen) => {
+            Mark::Observed(seen) => {
                 let is_meant = seen.node == NodeId(observer) && wanted(seen.at);
-                !(is_meant && matches!(seen.event, Told::Election(_)))
+                !(is_meant && matches!(seen.event, NodeEvent::Election(_)))
             }
             Mark::Fact(..) => true,
         });
@@ -146,9 +150,9 @@ impl Course {
 
     /// Takes back what one node was told.
     fn untell(&mut self, observer: u64, delta: Delta) {
-        let told = Told::Membership(Event::Membership(delta));
+        let told = NodeEvent::Membership(Event::Membership(delta));
         self.marks.retain(|mark| match mark {
-            Mark::Seen(seen) => seen.node != NodeId(observer) || seen.event != told,
+            Mark::Observed(seen) => seen.node != NodeId(observer) || seen.event != told,
             Mark::Fact(..) => true,
         });
     }
@@ -172,6 +176,8 @@ impl Course {
             plan: &self.plan,
             trace: &trace,
             traffic: self.traffic,
+            met: FaultCounts::default(),
+            missed: self.missed,
             odd_lists,
             turns: &self.turns,
         };

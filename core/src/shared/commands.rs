@@ -4,19 +4,19 @@ use alloc::collections::VecDeque;
 use core::mem;
 use core::task::{Context, Poll, Waker};
 
-use super::outcome::{self, Outcome};
+use super::outcome;
+use super::service::OutcomeOf;
 use super::sync::{Mutex, lock};
 use super::wait::{Place, Waiters};
-use super::{Closed, Request, TrySubmitError};
-use crate::Machine;
+use super::{Closed, Request, Service, TrySubmitError};
 
 #[derive(Debug)]
-pub(super) struct Commands<M: Machine> {
+pub(super) struct Commands<M: Service> {
     state: Mutex<State<M>>,
 }
 
 #[derive(Debug)]
-struct State<M: Machine> {
+struct State<M: Service> {
     /// Not a `BoundedQueue`, which keeps what it refuses: a refused command goes back.
     queue: VecDeque<Request<M>>,
     limit: usize,
@@ -31,9 +31,9 @@ struct State<M: Machine> {
 }
 
 /// A command that was taken in, and the port's waker for when the lock is free.
-type Admitted<M> = (Outcome<<M as Machine>::Reject>, Option<Waker>);
+type Admitted<M> = (OutcomeOf<M>, Option<Waker>);
 
-impl<M: Machine> Commands<M> {
+impl<M: Service> Commands<M> {
     /// A queue for one handle and one port.
     pub(super) fn new(limit: usize) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl<M: Machine> Commands<M> {
     pub(super) fn try_submit(
         &self,
         command: M::Command,
-    ) -> Result<Outcome<M::Reject>, TrySubmitError<M::Command>> {
+    ) -> Result<OutcomeOf<M>, TrySubmitError<M::Command>> {
         let (outcome, port) = lock(&self.state).admit(command)?;
         wake(port);
         Ok(outcome)
@@ -126,7 +126,7 @@ impl<M: Machine> Commands<M> {
     }
 }
 
-impl<M: Machine> State<M> {
+impl<M: Service> State<M> {
     fn admit(&mut self, command: M::Command) -> Result<Admitted<M>, TrySubmitError<M::Command>> {
         if !self.open {
             return Err(TrySubmitError::Closed { command });
@@ -142,12 +142,12 @@ impl<M: Machine> State<M> {
 }
 
 /// One that waits for room. Dropped, it waits no more.
-pub(super) struct Submitter<'a, M: Machine> {
+pub(super) struct Submitter<'a, M: Service> {
     commands: &'a Commands<M>,
     place: Place,
 }
 
-impl<'a, M: Machine> Submitter<'a, M> {
+impl<'a, M: Service> Submitter<'a, M> {
     pub(super) fn new(commands: &'a Commands<M>) -> Self {
         Self {
             commands,
@@ -163,7 +163,7 @@ impl<'a, M: Machine> Submitter<'a, M> {
         &mut self,
         command: &mut Option<M::Command>,
         cx: &Context<'_>,
-    ) -> Poll<Result<Outcome<M::Reject>, Closed>> {
+    ) -> Poll<Result<OutcomeOf<M>, Closed>> {
         let Some(wanted) = command.take() else {
             return Poll::Pending;
         };
@@ -191,7 +191,7 @@ impl<'a, M: Machine> Submitter<'a, M> {
     }
 }
 
-impl<M: Machine> Drop for Submitter<'_, M> {
+impl<M: Service> Drop for Submitter<'_, M> {
     fn drop(&mut self) {
         let waker = lock(&self.commands.state).room.remove(&self.place);
         drop(waker);

@@ -66,10 +66,14 @@ impl<E> Ring<E> {
 }
 
 impl<E> State<E> {
+    /// The number of the oldest event that is kept; without any, of the next one.
+    fn oldest(&self) -> u64 {
+        self.next - self.kept.len() as u64
+    }
+
     /// The event with this number, or why there is none; `Ok(None)` while it is still to come.
     fn get(&self, number: u64) -> Result<Option<Arc<E>>, RecvError> {
-        let kept = self.kept.len() as u64;
-        let oldest = self.next - kept;
+        let oldest = self.oldest();
         if number < oldest {
             let missed = oldest - number;
             return Err(RecvError::Lagged { missed });
@@ -96,16 +100,27 @@ pub struct Subscriber<E> {
     place: Place,
 }
 
-impl<E: Clone> Subscriber<E> {
-    pub(super) fn new(ring: Arc<Ring<E>>) -> Self {
+impl<E> Subscriber<E> {
+    pub(super) fn from_now(ring: Arc<Ring<E>>) -> Self {
         let next = lock(&ring.state).next;
+        Self::from(ring, next)
+    }
+
+    pub(super) fn from_oldest(ring: Arc<Ring<E>>) -> Self {
+        let next = lock(&ring.state).oldest();
+        Self::from(ring, next)
+    }
+
+    fn from(ring: Arc<Ring<E>>, next: u64) -> Self {
         Self {
             ring,
             next,
             place: Place::default(),
         }
     }
+}
 
+impl<E: Clone> Subscriber<E> {
     /// Waits for the next event. Cancel-safe: a dropped future has taken nothing.
     ///
     /// # Errors

@@ -4,19 +4,20 @@ use alloc::sync::Arc;
 use core::future::poll_fn;
 
 use super::commands::Submitter;
+use super::service::OutcomeOf;
 use super::sync::{block_on, lock};
-use super::{Error, Outcome, Shared, Subscriber, TrySubmitError};
-use crate::Machine;
+use super::{Error, Service, Shared, Subscriber, TrySubmitError};
 
-/// The application's end: clone it into every thread and task that wants one.
+/// The application's end: clone it into every thread and task that needs one.
 ///
-/// `S` is what the host publishes about its machine `M`, for instance the member list.
+/// `M` is the host's machine, or another [`Service`], and `S` what the host publishes about it, for
+/// instance the member list.
 #[derive(Debug)]
-pub struct Handle<M: Machine, S> {
+pub struct Handle<M: Service, S> {
     shared: Arc<Shared<M, S>>,
 }
 
-impl<M: Machine, S> Handle<M, S> {
+impl<M: Service, S> Handle<M, S> {
     /// The first handle, which a new queue has counted already.
     pub(super) const fn new(shared: Arc<Shared<M, S>>) -> Self {
         Self { shared }
@@ -29,7 +30,7 @@ impl<M: Machine, S> Handle<M, S> {
     pub fn try_submit(
         &self,
         command: M::Command,
-    ) -> Result<Outcome<M::Reject>, TrySubmitError<M::Command>> {
+    ) -> Result<OutcomeOf<M>, TrySubmitError<M::Command>> {
         self.shared.commands.try_submit(command)
     }
 
@@ -41,7 +42,7 @@ impl<M: Machine, S> Handle<M, S> {
     ///
     /// # Errors
     /// When the machine refuses it, or the host closes or does not answer.
-    pub async fn submit(&self, command: M::Command) -> Result<(), Error<M::Reject>> {
+    pub async fn submit(&self, command: M::Command) -> Result<M::Answer, Error<M::Reject>> {
         let outcome = {
             let mut command = Some(command);
             let mut submitter = Submitter::new(&self.shared.commands);
@@ -55,7 +56,7 @@ impl<M: Machine, S> Handle<M, S> {
     ///
     /// # Errors
     /// When the machine refuses it, or the host closes or does not answer.
-    pub fn blocking_submit(&self, command: M::Command) -> Result<(), Error<M::Reject>> {
+    pub fn blocking_submit(&self, command: M::Command) -> Result<M::Answer, Error<M::Reject>> {
         block_on(self.submit(command))
     }
 
@@ -70,11 +71,17 @@ impl<M: Machine, S> Handle<M, S> {
     /// Reads the events from now on. A snapshot that is read afterwards reflects all earlier ones.
     #[must_use]
     pub fn subscribe(&self) -> Subscriber<M::Event> {
-        Subscriber::new(Arc::clone(&self.shared.events))
+        Subscriber::from_now(Arc::clone(&self.shared.events))
+    }
+
+    /// Reads the events from the oldest one that is kept: right after the start, all of them.
+    #[must_use]
+    pub fn subscribe_from_oldest(&self) -> Subscriber<M::Event> {
+        Subscriber::from_oldest(Arc::clone(&self.shared.events))
     }
 }
 
-impl<M: Machine, S> Clone for Handle<M, S> {
+impl<M: Service, S> Clone for Handle<M, S> {
     fn clone(&self) -> Self {
         self.shared.commands.add_handle();
         Self {
@@ -83,7 +90,7 @@ impl<M: Machine, S> Clone for Handle<M, S> {
     }
 }
 
-impl<M: Machine, S> Drop for Handle<M, S> {
+impl<M: Service, S> Drop for Handle<M, S> {
     fn drop(&mut self) {
         self.shared.commands.remove_handle();
     }

@@ -13,8 +13,8 @@
 //! | every command that was submitted gets one outcome, never two, also when the host goes away | the host answers or drops each [`Request`] that it took |
 //! | commands are taken in the order in which they got into the queue | none |
 //! | no reader holds a lock while it reads: a [snapshot](Handle::snapshot) never changes, and a new one replaces it | none |
-//! | whoever saw an event reads a snapshot that reflects it | the host hands both to [`Port::publish`] |
-//! | whoever got an outcome reads a snapshot that reflects the command | the host publishes before it answers |
+//! | a reader that saw an event reads a snapshot that reflects it | the host hands both to [`Port::publish`] |
+//! | a caller that got an outcome reads a snapshot that reflects the command | the host publishes before it answers |
 //! | a subscriber gets every event in order, or is told how many it missed | none |
 //! | memory is bounded by [`Limits`], however slow readers are | at most so many commands and events are kept; each waiting thread or task adds a waker |
 //! | when the port or the last handle goes away, nobody waits for it any more | none |
@@ -90,6 +90,7 @@ pub mod gate;
 mod handle;
 mod outcome;
 mod port;
+mod service;
 mod sync;
 mod wait;
 
@@ -101,12 +102,12 @@ pub use self::events::Subscriber;
 pub use self::handle::Handle;
 pub use self::outcome::{Outcome, Reply};
 pub use self::port::{Port, Request};
+pub use self::service::Service;
 pub use self::sync::block_on;
 
 use self::commands::Commands;
 use self::events::Ring;
 use self::sync::Mutex;
-use crate::Machine;
 
 /// How much is kept between a host and its application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,10 +128,10 @@ impl Default for Limits {
     }
 }
 
-/// A way from the application to a machine `M` and back. `snapshot` is what is read until the host
+/// A way from the application to a machine `M`, or another [`Service`], and back. `snapshot` is what is read until the host
 /// publishes.
 #[must_use]
-pub fn channel<M: Machine, S>(limits: Limits, snapshot: S) -> (Handle<M, S>, Port<M, S>) {
+pub fn channel<M: Service, S>(limits: Limits, snapshot: S) -> (Handle<M, S>, Port<M, S>) {
     let shared = Arc::new(Shared {
         commands: Commands::new(limits.commands.get()),
         snapshot: Mutex::new(Arc::new(snapshot)),
@@ -141,7 +142,7 @@ pub fn channel<M: Machine, S>(limits: Limits, snapshot: S) -> (Handle<M, S>, Por
 
 /// What both ends hold. Each part has a lock of its own, and nothing takes two of them.
 #[derive(Debug)]
-struct Shared<M: Machine, S> {
+struct Shared<M: Service, S> {
     commands: Commands<M>,
     snapshot: Mutex<Arc<S>>,
     events: Arc<Ring<M::Event>>,

@@ -7,35 +7,36 @@ use core::task::{Context, Poll, Waker};
 use super::Error;
 use super::sync::{Mutex, block_on, lock};
 
-/// What becomes of a submitted command: await it, or [`wait`](Self::wait) for it.
+/// What becomes of a submitted command: await it, or [`wait`](Self::wait) for it. `A` is what a
+/// command that was carried out returns, `R` why one is refused.
 ///
-/// Dropping it gives up the answer alone. The command stays where it is and is carried out: whoever
-/// drops could not know whether it was taken already. Polled once more after it was ready, it stays
+/// Dropping it gives up the answer alone. The command stays where it is and is carried out: the
+/// caller could not know whether it was taken already. Polled once more after it was ready, it stays
 /// pending.
 #[derive(Debug)]
 #[must_use = "await it or wait for it; the command is carried out in any case"]
-pub struct Outcome<R> {
-    slot: Arc<Mutex<Slot<R>>>,
+pub struct Outcome<A, R> {
+    slot: Arc<Mutex<Slot<A, R>>>,
 }
 
 /// The host's duty to say what became of a command.
 ///
 /// Dropped without an answer it gives [`Error::Unanswered`].
 #[derive(Debug)]
-#[must_use = "whoever submitted the command waits for its outcome"]
-pub struct Reply<R> {
+#[must_use = "the caller that submitted the command waits for its outcome"]
+pub struct Reply<A, R> {
     /// Empty once the answer was given.
-    slot: Option<Arc<Mutex<Slot<R>>>>,
+    slot: Option<Arc<Mutex<Slot<A, R>>>>,
 }
 
 #[derive(Debug)]
-struct Slot<R> {
-    outcome: Option<Result<(), Error<R>>>,
+struct Slot<A, R> {
+    outcome: Option<Result<A, Error<R>>>,
     waker: Option<Waker>,
 }
 
 /// Both ends of one answer.
-pub(super) fn pair<R>() -> (Reply<R>, Outcome<R>) {
+pub(super) fn pair<A, R>() -> (Reply<A, R>, Outcome<A, R>) {
     let slot = Arc::new(Mutex::new(Slot {
         outcome: None,
         waker: None,
@@ -46,19 +47,19 @@ pub(super) fn pair<R>() -> (Reply<R>, Outcome<R>) {
     (reply, Outcome { slot })
 }
 
-impl<R> Outcome<R> {
+impl<A, R> Outcome<A, R> {
     /// Blocks this thread until the host has answered. Not for the host's own thread, which would
     /// wait for itself.
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn wait(self) -> Result<(), Error<R>> {
+    pub fn wait(self) -> Result<A, Error<R>> {
         block_on(self)
     }
 }
 
-impl<R> Future for Outcome<R> {
-    type Output = Result<(), Error<R>>;
+impl<A, R> Future for Outcome<A, R> {
+    type Output = Result<A, Error<R>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let waker = cx.waker().clone();
@@ -73,10 +74,10 @@ impl<R> Future for Outcome<R> {
     }
 }
 
-impl<R> Reply<R> {
+impl<A, R> Reply<A, R> {
     /// Answers with what [`Driver::step`](crate::Driver::step) returned. Publish first, so that
-    /// whoever gets the answer reads what the command did.
-    pub fn send(self, outcome: Result<(), R>) {
+    /// the caller that gets the answer reads what the command did.
+    pub fn send(self, outcome: Result<A, R>) {
         self.settle(outcome.map_err(Error::Rejected));
     }
 
@@ -85,14 +86,14 @@ impl<R> Reply<R> {
         self.settle(Err(Error::Closed));
     }
 
-    fn settle(mut self, outcome: Result<(), Error<R>>) {
+    fn settle(mut self, outcome: Result<A, Error<R>>) {
         if let Some(slot) = self.slot.take() {
             settle(&slot, outcome);
         }
     }
 }
 
-impl<R> Drop for Reply<R> {
+impl<A, R> Drop for Reply<A, R> {
     fn drop(&mut self) {
         if let Some(slot) = self.slot.take() {
             settle(&slot, Err(Error::Unanswered));
@@ -100,7 +101,7 @@ impl<R> Drop for Reply<R> {
     }
 }
 
-fn settle<R>(slot: &Mutex<Slot<R>>, outcome: Result<(), Error<R>>) {
+fn settle<A, R>(slot: &Mutex<Slot<A, R>>, outcome: Result<A, Error<R>>) {
     let mut slot = lock(slot);
     slot.outcome = Some(outcome);
     let waker = slot.waker.take();

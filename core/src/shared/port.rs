@@ -7,8 +7,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use super::sync::{block_on, block_on_for, lock};
-use super::{Closed, Reply, Shared};
-use crate::Machine;
+use super::{Closed, Reply, Service, Shared};
 
 /// The host's end: it stands beside the driver in the host's loop.
 ///
@@ -22,20 +21,20 @@ use crate::Machine;
 /// Dropping the port closes: commands in the queue get [`Error::Closed`](super::Error::Closed),
 /// subscribers read what is kept and then [`RecvError::Closed`](super::RecvError::Closed).
 #[derive(Debug)]
-pub struct Port<M: Machine, S> {
+pub struct Port<M: Service, S> {
     shared: Arc<Shared<M, S>>,
 }
 
-/// A command, and whom to answer.
+/// A command, and the way to answer it.
 #[derive(Debug)]
-pub struct Request<M: Machine> {
+pub struct Request<M: Service> {
     /// What is asked.
     pub command: M::Command,
-    /// Who waits for the outcome.
-    pub reply: Reply<M::Reject>,
+    /// Takes the outcome.
+    pub reply: Reply<M::Answer, M::Reject>,
 }
 
-impl<M: Machine, S> Port<M, S> {
+impl<M: Service, S> Port<M, S> {
     pub(super) const fn new(shared: Arc<Shared<M, S>>) -> Self {
         Self { shared }
     }
@@ -84,7 +83,7 @@ impl<M: Machine, S> Port<M, S> {
     }
 
     /// Replaces the snapshot, and then tells all subscribers these events of the same step. In this
-    /// order, so whoever saw an event reads a snapshot that reflects it.
+    /// order, so a reader that saw an event reads a snapshot that reflects it.
     ///
     /// To publish after steps with events is enough where the snapshot changes with events only.
     /// Readers of former snapshots keep them.
@@ -106,7 +105,7 @@ impl<M: Machine, S> Port<M, S> {
     }
 }
 
-impl<M: Machine, S> Drop for Port<M, S> {
+impl<M: Service, S> Drop for Port<M, S> {
     fn drop(&mut self) {
         self.shared.commands.shut_down();
         self.shared.events.close();

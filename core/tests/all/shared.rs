@@ -352,3 +352,53 @@ fn errors_say_what_to_do() {
         "3 events were missed: read a snapshot, and read faster or raise Limits::events"
     );
 }
+
+/// A subscriber that begins with the oldest event gets what happened before it came, as far as that
+/// is kept, and no lag.
+#[test]
+fn a_subscriber_may_begin_with_the_oldest_event_that_is_kept() {
+    let (handle, mut port) = channel(1, 3);
+    port.publish(0, [1, 2]);
+    let mut events = handle.subscribe_from_oldest();
+    let mut later = handle.subscribe();
+    assert_eq!(events.try_recv(), Ok(Some(1)));
+    assert_eq!(later.try_recv(), Ok(None));
+    port.publish(0, [3, 4]);
+    assert_eq!(later.try_recv(), Ok(Some(3)));
+    let mut all = handle.subscribe_from_oldest();
+    let kept = [
+        all.try_recv(),
+        all.try_recv(),
+        all.try_recv(),
+        all.try_recv(),
+    ];
+    assert_eq!(kept, [Ok(Some(2)), Ok(Some(3)), Ok(Some(4)), Ok(None)]);
+}
+
+/// A host with commands of its own answers with more than success.
+#[test]
+fn a_service_answers_with_values() {
+    #[derive(Debug)]
+    struct Square;
+    impl shared::Service for Square {
+        type Command = u32;
+        type Answer = u64;
+        type Event = ();
+        type Reject = &'static str;
+    }
+    let (handle, mut port) = shared::channel::<Square, ()>(Limits::default(), ());
+    let host = thread::spawn(move || {
+        while let Ok(Request { command, reply }) = port.blocking_recv() {
+            let square = u64::from(command) * u64::from(command);
+            reply.send(if command == 0 {
+                Err("zero")
+            } else {
+                Ok(square)
+            });
+        }
+    });
+    assert_eq!(handle.blocking_submit(70_000), Ok(4_900_000_000));
+    assert_eq!(handle.blocking_submit(0), Err(Error::Rejected("zero")));
+    drop(handle);
+    host.join().unwrap();
+}

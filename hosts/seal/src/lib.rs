@@ -95,6 +95,28 @@ pub struct Seal {
     pub rate: Option<RateLimit>,
 }
 
+impl Seal {
+    /// Seals with these keys for the mesh of this name, without a limit of what each sender may
+    /// send.
+    #[must_use]
+    pub fn new(keyring: Keyring, group: impl Into<String>) -> Self {
+        Self {
+            keyring,
+            group: group.into(),
+            rate: None,
+        }
+    }
+
+    /// Refuses what a sender sends beyond this rate.
+    #[must_use]
+    pub fn with_rate(self, rate: RateLimit) -> Self {
+        Self {
+            rate: Some(rate),
+            ..self
+        }
+    }
+}
+
 /// One start of a node: later starts have larger epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u64);

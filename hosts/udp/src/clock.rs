@@ -33,7 +33,7 @@ pub async fn new_life() -> Result<Incarnation, getrandom::Error> {
 ///
 /// It is [`std::time::Instant`]: it goes on while the process is stopped. On Linux and macOS it stands
 /// still while the machine is suspended, which leases do not survive, see
-/// [`Elections::leads_until`](super::Elections::leads_until).
+/// [`Handle::leads_until`](super::Handle::leads_until).
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Instant,

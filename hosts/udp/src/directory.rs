@@ -28,6 +28,8 @@ const PATIENCE: u8 = 2;
 pub struct Directory {
     entries: BoundedMap<NodeId, Entry>,
     refused: u64,
+    /// Grows when the address of some node changes.
+    version: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +58,7 @@ impl Directory {
         Self {
             entries,
             refused: 0,
+            version: 0,
         }
     }
 
@@ -80,6 +83,12 @@ impl Directory {
         }
     }
 
+    /// A number that grows whenever a node's address changes, and never otherwise.
+    #[must_use]
+    pub const fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Where `id` is written to.
     #[must_use]
     pub fn get(&self, id: NodeId) -> Option<SocketAddr> {
@@ -96,7 +105,11 @@ impl Directory {
     /// Where to write to `id` this time.
     pub fn next(&mut self, id: NodeId) -> Option<SocketAddr> {
         let patience = if id > MAX_NODE_ID { 1 } else { PATIENCE };
-        self.entries.get_mut(&id)?.next(patience)
+        let entry = self.entries.get_mut(&id)?;
+        let before = entry.at;
+        let address = entry.next(patience);
+        self.version += u64::from(entry.at != before);
+        address
     }
 
     /// Takes the addresses that `member` says it can be reached at. `on_list` says whether a node
@@ -120,6 +133,7 @@ impl Directory {
         {
             entry.unanswered = 0;
             if let Some(at) = entry.addresses.iter().position(|&it| it == source) {
+                self.version += u64::from(entry.at != at);
                 entry.at = at;
             }
             return;
@@ -165,6 +179,7 @@ impl Directory {
             let is_known = same && announced == old.announced && entry.addresses == old.addresses;
             if !is_known && (newer || (same && (announced || !old.announced))) {
                 *old = entry;
+                self.version += 1;
             }
             return;
         }
@@ -172,8 +187,9 @@ impl Directory {
             self.entries
                 .retain(|&id, _| id > MAX_NODE_ID || on_list(id));
         }
-        if self.entries.insert(id, entry).is_err() {
-            self.refused += 1;
+        match self.entries.insert(id, entry) {
+            Ok(_) => self.version += 1,
+            Err(_) => self.refused += 1,
         }
     }
 }

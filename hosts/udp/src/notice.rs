@@ -1,15 +1,16 @@
 //! Two processes with one id, in a sealed mesh: how both find out.
 //!
-//! Whoever has heard the later start of a node refuses all datagrams of the earlier one, unread.
-//! So the earlier process is mute, and hears nothing. Therefore who refuses such a datagram tells
-//! where it came from about the later start, and where that is; the earlier process passes this on
-//! to the later one. Both tell their application ([`Told::Twin`](super::Told::Twin)).
+//! A node that has heard the later start of a node refuses all datagrams of the earlier one, unread.
+//! So the earlier process is mute, and hears nothing. Therefore the node that refuses such a datagram
+//! sends a notice to where it came from, with the later start and its address. The earlier process
+//! passes the notice on to the later one. Both emit an event
+//! ([`NodeEvent::Twin`](super::NodeEvent::Twin)).
 //!
-//! A notice says only what is so, whoever caused it by whatever datagram: the refusing node has
-//! opened a datagram of that epoch. The later process believes that there is an earlier one when
-//! it opens a notice about its own epoch that is sealed under its own id: only a process with that
-//! id sends it, and only after somebody has heard the epoch. So old recordings prove nothing.
-//! Notices are kind 6 and never sent in the clear. A node sends one a second at most.
+//! A notice is true, whatever datagram caused it: the refusing node has opened a datagram of that
+//! epoch. The later process believes that there is an earlier one when it opens a notice about its
+//! own epoch that is sealed under its own id: only a process with that id sends it, and only after
+//! some node has heard the epoch. So old recordings prove nothing. Notices are kind 6 and never sent
+//! in the clear. A node sends one a second at most.
 //!
 //! The later start may also be a former life of the node itself, under a clock that was ahead. When
 //! its clock has passed that one, or was set right, the node takes a new epoch and is heard again.
@@ -17,33 +18,20 @@
 
 use std::net::SocketAddr;
 
-use selvedge::frame;
 use selvedge_core::wire::{self, varint_len};
 use selvedge_core::{NodeId, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use selvedge_seal::Epoch;
 
-use crate::sealing::Sealing;
-use crate::task::Task;
-use crate::{Told, address};
+use crate::event::Twin;
 
 /// The kind of a notice's frame.
 pub(crate) const KIND: u8 = 6;
 
 /// Between two notices, and between two events that say the same.
 const EVERY: Span = Span::secs(1);
-const TOLD_EVERY: Span = Span::secs(60);
-
-/// Another process has this node's id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Twin {
-    /// Where it is, as far as anybody knows.
-    pub address: Option<SocketAddr>,
-    /// Whether it started later than this one, so that nobody hears this one any more. It may also
-    /// be a former life of this node, whose clock was set back since.
-    pub is_later: bool,
-}
+const EMIT_EVERY: Span = Span::secs(60);
 
 /// There is a later start of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,9 +59,9 @@ impl wire::Message for Notice {
 /// What a node has to do with a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// Nobody hears us any more: the later start is to know of us.
+    /// The others refuse us: the later start is to know of us.
     Superseded(Twin),
-    /// There is a process that nobody hears because of us.
+    /// There is a process that the others refuse because of us.
     Superseding(Twin),
     /// It is about others, or we know better.
     Nothing,
@@ -136,75 +124,11 @@ impl Notice {
     }
 }
 
-impl Task {
-    /// A datagram of an earlier start of `sender` came from `source`: tells that process of the
-    /// later one.
-    pub(crate) async fn notify(&mut self, sender: NodeId, source: SocketAddr) {
-        let latest = self.sealing.as_ref().and_then(|it| it.latest(sender));
-        if let Some(epoch) = latest
-            && self.paces.send(self.clock.now())
-        {
-            let notice = Notice {
-                id: sender,
-                epoch: epoch.0,
-                address: self.directory.get(sender),
-            };
-            self.send_notice(&notice, source).await;
-        }
-    }
-
-    /// Takes a notice that `sender` has sealed.
-    pub(crate) async fn heed(&mut self, sender: NodeId, notice: Notice, source: SocketAddr) {
-        let Some(epoch) = self.sealing.as_ref().map(Sealing::epoch) else {
-            return;
-        };
-        let me = self.driver.machine().membership().me().id;
-        match notice.meaning((me, epoch), (sender, source)) {
-            Meaning::Nothing => self.traffic.untimely.add(1),
-            Meaning::Superseding(twin) => self.note(twin),
-            Meaning::Superseded(twin) => {
-                let (later, now) = (Epoch(notice.epoch), self.clock.now());
-                if (self.sealing.as_mut()).is_some_and(|it| it.overtake(later, now)) {
-                    return;
-                }
-                self.note(twin);
-                let there = twin.address.filter(|&it| {
-                    address::reachable(it) && self.socket.speaks(it) && !self.own.is(it)
-                });
-                // What comes from ourselves goes no further.
-                if let Some(there) = there
-                    && sender != me
-                    && self.paces.send(self.clock.now())
-                {
-                    self.send_notice(&notice, there).await;
-                }
-            }
-        }
-    }
-
-    fn note(&mut self, twin: Twin) {
-        self.traffic.twins.add(1);
-        if self.paces.tell(self.clock.now()) {
-            self.tell(Told::Twin(twin));
-        }
-    }
-
-    async fn send_notice(&mut self, notice: &Notice, to: SocketAddr) {
-        let from = self.driver.machine().membership().me();
-        if frame::encode(from, notice, self.frame_budget, &mut self.frame).is_err() {
-            self.traffic.too_long.add(1);
-            return;
-        }
-        self.traffic.notices.add(1);
-        self.send_frame(KIND, to).await;
-    }
-}
-
-/// When the last one of its kind was sent or told.
+/// When the last notice was sent, and the last event was emitted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Paces {
     sent: Option<Time>,
-    told: Option<Time>,
+    emitted: Option<Time>,
 }
 
 impl Paces {
@@ -213,9 +137,9 @@ impl Paces {
         is_due(&mut self.sent, now, EVERY)
     }
 
-    /// Whether the application is to be told now; it is taken for told then.
-    pub(crate) fn tell(&mut self, now: Time) -> bool {
-        is_due(&mut self.told, now, TOLD_EVERY)
+    /// Whether an event may be emitted now; it is taken for emitted then.
+    pub(crate) fn emit(&mut self, now: Time) -> bool {
+        is_due(&mut self.emitted, now, EMIT_EVERY)
     }
 }
 
@@ -232,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_who_shares_the_id_is_concerned_and_only_by_what_is_new() {
+    fn only_the_same_id_is_concerned_and_only_by_what_is_new() {
         let here = SocketAddr::from(([127, 0, 0, 1], 1));
         let there = SocketAddr::from(([127, 0, 0, 1], 2));
         let me = (NodeId(7), Epoch(50));
@@ -254,7 +178,7 @@ mod tests {
             (notice(7, 51), 3, Meaning::Superseded(later)),
             (notice(7, 51), 7, Meaning::Superseded(later)),
             (notice(7, 50), 7, Meaning::Superseding(earlier)),
-            // Somebody has heard us, and that is all.
+            // Some node has heard us, and that is all.
             (notice(7, 50), 3, Meaning::Nothing),
             // A recording of an earlier life.
             (notice(7, 49), 7, Meaning::Nothing),
@@ -296,6 +220,6 @@ mod tests {
         let mut paces = Paces::default();
         let at = |millis| Time::ZERO + Span::millis(millis);
         assert!(paces.send(at(5)) && !paces.send(at(1_004)) && paces.send(at(1_005)));
-        assert!(paces.tell(at(5)) && !paces.tell(at(60_004)) && paces.tell(at(60_005)));
+        assert!(paces.emit(at(5)) && !paces.emit(at(60_004)) && paces.emit(at(60_005)));
     }
 }

@@ -2,8 +2,11 @@
 
 use std::net::SocketAddr;
 
-use crate::socket::Socket;
-use crate::{HostError, Seed, Setup, address};
+use crate::address;
+use crate::error::HostError;
+use crate::seeds::Seed;
+use crate::setup::Setup;
+use crate::transport::Datagrams;
 
 /// The addresses of the node itself.
 #[derive(Debug)]
@@ -43,7 +46,11 @@ pub(crate) fn check(setup: &Setup) -> Result<(), HostError> {
 }
 
 /// The seeds that are not this node, with the addresses that it can send to.
-pub(crate) fn others(seeds: Vec<Seed>, socket: &Socket, own: &Own) -> Result<Vec<Seed>, HostError> {
+pub(crate) fn others(
+    seeds: Vec<Seed>,
+    socket: &dyn Datagrams,
+    own: &Own,
+) -> Result<Vec<Seed>, HostError> {
     let mut others = Vec::new();
     for mut seed in seeds {
         let name = seed.name().to_owned();
@@ -51,7 +58,7 @@ pub(crate) fn others(seeds: Vec<Seed>, socket: &Socket, own: &Own) -> Result<Vec
         if let Some(address) = many.into_iter().find(|&it| !address::reachable(it)) {
             return Err(HostError::Seed { name, address });
         }
-        seed.retain(|address| socket.speaks(address));
+        seed.retain(|address| socket.reaches(address));
         if seed.addresses().is_empty() {
             let listen = socket.local();
             return Err(HostError::Family { name, listen });

@@ -1,15 +1,17 @@
-//! Whom a node asks for the mesh, and where they are to be found.
+//! The nodes through which a node joins, and their addresses.
 
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use selvedge_core::{Span, Time};
 use tokio::net::lookup_host;
 use tokio::task::JoinSet;
+
+use crate::clock::Clock;
 
 /// The most addresses of one seed that are tried.
 const ADDRESSES: usize = 16;
@@ -43,6 +45,23 @@ impl Seed {
         Ok(Self::found_by(name, addresses, move || {
             look_up(again.clone())
         }))
+    }
+
+    /// Does as [`named`](Self::named), and blocks this thread while the name is looked up. For
+    /// applications without a runtime.
+    ///
+    /// # Errors
+    /// When the name has no address now.
+    pub fn blocking_named(name: &str) -> io::Result<Self> {
+        if let Ok(address) = name.parse::<SocketAddr>() {
+            return Ok(address.into());
+        }
+        let again = name.to_owned();
+        Ok(Self::found_by(
+            name,
+            name.to_socket_addrs()?.collect(),
+            move || look_up(again.clone()),
+        ))
     }
 
     /// A seed that is at these addresses now, and later where `lookup` says. It is called again
@@ -144,7 +163,7 @@ impl Lookups {
 
     /// The next seed that was looked up, and where it is now: unchanged where it was not found.
     /// Never ready while none is looked up.
-    pub(crate) async fn next(&mut self, clock: &super::Clock) -> (usize, Seed) {
+    pub(crate) async fn next(&mut self, clock: &Clock) -> (usize, Seed) {
         loop {
             let Some(done) = self.running.join_next().await else {
                 return core::future::pending().await;

@@ -56,18 +56,14 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Datagrams handed to the network, those that the weather then lost included.
+    /// Datagrams handed to the transport.
     sent,
     /// Their bytes, without the UDP and IP headers.
     sent_bytes,
-    /// Datagrams that arrived and that the weather let through.
+    /// Datagrams that arrived.
     received,
     /// Their bytes.
     received_bytes,
-    /// Datagrams that the weather lost on arrival.
-    lost,
-    /// Datagrams that a cut held back.
-    held_back,
     /// Datagrams dropped: not sealed, where they must be.
     unsealed,
     /// Datagrams dropped: sealed, where they are sent in the clear.
@@ -108,8 +104,6 @@ counters! {
     notices,
     /// Signs of another process with this node's id: notices, and later lives that somebody knew.
     twins,
-    /// Events that nobody read in time.
-    events_lost,
     /// Ticks that the machine refused, which is its defect.
     refused_ticks,
 }

@@ -9,7 +9,7 @@ use selvedge_cli::output::{Dropped, Output};
 use selvedge_core::{Delta, Incarnation, Member, NodeId, Span, Time};
 use selvedge_hub::term::Colour;
 use selvedge_membership::Event;
-use selvedge_udp::{Clock, Seen, Told, TrafficReport, Twin};
+use selvedge_udp::{Clock, NodeEvent, Observed, TrafficReport, Twin};
 use serde::Serialize;
 use tokio::sync::oneshot;
 use tokio::time::Duration;
@@ -140,6 +140,16 @@ impl Log {
         self.write("says", &Line::new(line.to_owned()));
     }
 
+    /// The node had more to say than was taken in time.
+    pub(super) fn missed(&mut self, events: u64) {
+        let text = format!("{events} events of the node are missing here: the machine is busy");
+        let line = Line {
+            dropped: Some(events),
+            ..Line::new(text)
+        };
+        self.write("missed", &line);
+    }
+
     pub(super) fn trouble(&self, trouble: Trouble) {
         let text = self.form.colour.bad(&trouble.to_string());
         self.write("trouble", &Line::new(text));
@@ -177,20 +187,26 @@ impl Log {
         self.output.line(self.form.write(at, event, line));
     }
 
-    pub(super) fn event(&mut self, seen: &Seen) {
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "events of a later kind have no line yet"
+    )]
+    pub(super) fn event(&mut self, seen: &Observed) {
         let (event, line) = match &seen.event {
-            Told::Membership(Event::Identity(me)) => ("identity", self.identity(*me)),
-            Told::Membership(Event::Membership(delta)) => match self.delta(*delta) {
+            NodeEvent::Membership(Event::Identity(me)) => ("identity", self.identity(*me)),
+            NodeEvent::Membership(Event::Membership(delta)) => match self.delta(*delta) {
                 Some(it) => it,
                 None => return,
             },
-            Told::Membership(Event::Broadcast { origin, payload }) => {
+            NodeEvent::Membership(Event::Broadcast { origin, payload }) => {
                 let text = format!("{} bytes from node {}", payload.len(), origin.id);
                 ("broadcast", Line::new(text))
             }
-            Told::Membership(Event::Metadata(_) | Event::Left) => return,
-            Told::Election(event) => self.election(*event, seen.node),
-            Told::Twin(twin) => ("twin", Line::new(self.twin(*twin, seen.node))),
+            NodeEvent::Membership(Event::Metadata(_) | Event::Left) => return,
+            NodeEvent::Election(event) => self.election(*event, seen.node),
+            NodeEvent::Twin(twin) => ("twin", Line::new(self.twin(*twin, seen.node))),
+            // It takes part in no locks, so it counts no nodes.
+            _ => return,
         };
         self.write_at(seen.at, event, &line);
     }

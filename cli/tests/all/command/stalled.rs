@@ -2,15 +2,16 @@
 
 use std::io::{BufRead, BufReader, PipeReader, Read, Write, pipe};
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::pipe::fcntl_setpipe_size;
-use selvedge_core::{Delta, Member, NodeId, Span};
+use selvedge_core::shared::Limits;
+use selvedge_core::{Delta, Incarnation, NodeId, Span};
 use selvedge_membership::{Command as Ask, Config, Event};
-use selvedge_udp::{Clock, Host, Seen, Setup, Told, Weather};
+use selvedge_udp::{Events, Handle, Host, NodeEvent, Setup};
 use serde_json::Value;
-use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 
 use crate::command::running::{Folder, Running, SELVEDGE};
@@ -107,56 +108,51 @@ impl Drop for Unread {
 
 /// Others that give the node much to say.
 struct Others {
-    hosts: Vec<Host>,
-    seen: mpsc::Receiver<Seen>,
+    nodes: Vec<(Handle, Events)>,
 }
 
 impl Others {
     async fn join(address: SocketAddr) -> Self {
-        let weather = watch::Sender::new(Weather::fair());
-        let (events, seen) = mpsc::channel(1 << 16);
-        let mut hosts = Vec::new();
+        let mut nodes = Vec::new();
+        let config = Config {
+            period: Span::millis(100),
+            jitter: Span::millis(10),
+            probe_timeout: Span::millis(30),
+            ..Config::default()
+        };
         for id in 1..=4 {
-            let setup = Setup {
-                me: Member::new(id, 0),
-                listen: "127.0.0.1:0".parse().unwrap(),
-                socket: None,
-                advertise: Vec::new(),
-                seeds: vec![address.into()],
-                config: Config {
-                    period: Span::millis(100),
-                    jitter: Span::millis(10),
-                    probe_timeout: Span::millis(30),
-                    ..Config::default()
-                },
-                exclusion: None,
-                election: None,
-                seal: None,
-                seed: Some(id),
-                clock: Clock::start(),
-                weather: weather.subscribe(),
-                events: events.clone(),
-            };
-            hosts.push(Host::start(setup).await.unwrap());
+            let setup = Setup::new(NodeId(id), "127.0.0.1:0".parse().unwrap())
+                .life(Incarnation(0))
+                .seeds([address])
+                .membership(config.clone())
+                .random_seed(id)
+                .limits(Limits {
+                    events: NonZeroUsize::new(1 << 16).unwrap(),
+                    ..Limits::default()
+                });
+            let node = Host::start(setup).await.unwrap();
+            let events = node.events();
+            nodes.push((node, events));
         }
-        let mut others = Self { hosts, seen };
+        let mut others = Self { nodes };
         let begun = Instant::now();
-        while others.live().await < others.hosts.len() + 1 {
+        while others.live() < others.nodes.len() + 1 {
             assert!(begun.elapsed() < PATIENCE, "they do not meet");
             sleep(Duration::from_millis(20)).await;
         }
-        while others.seen.try_recv().is_ok() {}
+        for (node, events) in &mut others.nodes {
+            *events = node.events();
+        }
         others
     }
 
     /// The shortest list, counted without those that are declared failed.
-    async fn live(&self) -> usize {
-        let mut live = usize::MAX;
-        for host in &self.hosts {
-            let list = host.members().await.unwrap();
-            live = live.min(list.iter().filter(|it| it.status.is_live()).count());
-        }
-        live
+    fn live(&self) -> usize {
+        let live = |(node, _): &(Handle, Events)| {
+            let members = node.members();
+            members.iter().filter(|it| it.status.is_live()).count()
+        };
+        self.nodes.iter().map(live).min().unwrap()
     }
 
     /// Makes the node write so many lines.
@@ -165,8 +161,8 @@ impl Others {
         let mut told = 0;
         while told < lines {
             assert!(begun.elapsed() < PATIENCE, "{told} of {lines} lines");
-            for host in &self.hosts {
-                while host.command(Ask::Broadcast([].into())).await.is_ok() {
+            for (node, _) in &self.nodes {
+                while node.command(Ask::Broadcast([].into())).await.is_ok() {
                     told += 1;
                 }
             }
@@ -176,11 +172,14 @@ impl Others {
 
     fn failures(&mut self) -> usize {
         let mut failures = 0;
-        while let Ok(seen) = self.seen.try_recv() {
-            failures += usize::from(matches!(
-                seen.event,
-                Told::Membership(Event::Membership(Delta::Failed(member))) if member.id == ID
-            ));
+        for (_, events) in &mut self.nodes {
+            while let Some(observed) = events.try_recv().unwrap() {
+                failures += usize::from(matches!(
+                    observed.event,
+                    NodeEvent::Membership(Event::Membership(Delta::Failed(member)))
+                        if member.id == ID
+                ));
+            }
         }
         failures
     }
@@ -243,7 +242,7 @@ fn a_node_that_nobody_reads_is_not_declared_failed_and_says_what_is_missing() {
     on_runtime(async {
         let mut others = Others::join(address).await;
         others.chatter(LINES).await;
-        assert_eq!((others.failures(), others.live().await), (0, 5));
+        assert_eq!((others.failures(), others.live()), (0, 5));
         // The reader is back.
         let gap = tokio::task::spawn_blocking(move || {
             let gap = node.read("dropped");

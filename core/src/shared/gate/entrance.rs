@@ -18,7 +18,7 @@ pub struct Gate<T: Copy, R> {
 }
 
 impl<T: Copy, R> Gate<T, R> {
-    /// The first gate, which a new state has counted already.
+    /// A gate that the state has counted already.
     pub(super) const fn new(shared: Arc<Shared<T, R>>) -> Self {
         Self { shared }
     }

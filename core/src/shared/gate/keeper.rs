@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use crate::shared::sync::{block_on, block_on_for};
 
-use super::{Closed, OutOfTurn, Shared, wake};
+use super::{Closed, Gate, OutOfTurn, Shared, wake};
 
 /// The host's end: it stands beside the driver in the host's loop.
 ///
@@ -153,6 +153,13 @@ impl<T: Copy, R> Keeper<T, R> {
     #[must_use]
     pub fn is_deserted(&self) -> bool {
         self.shared.change(|state| state.is_deserted())
+    }
+
+    /// Another gate, also when all others are gone. One of a closed keeper is closed, too.
+    #[must_use]
+    pub fn gate(&self) -> Gate<T, R> {
+        self.shared.change(|state| state.add_gate());
+        Gate::new(Arc::clone(&self.shared))
     }
 
     fn take_wish(&mut self, mut waker: Option<Waker>) -> Poll<Result<Wish, Closed>> {

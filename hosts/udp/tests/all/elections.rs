@@ -1,103 +1,85 @@
 //! Real nodes that elect a leader, and the application's threads and tasks beside them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::std_instead_of_core,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test fails by panicking"
-)]
-
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use selvedge::{Election, Reject};
 use selvedge_celect::{Ballot, Config as Celect, Event, Reject as NoElection};
-use selvedge_core::shared::Error;
 use selvedge_core::{Member, NodeId, Ratio, Span};
-use selvedge_membership::Config;
 use selvedge_seal::{Key, Keyring, Seal};
-use selvedge_udp::{Clock, Elections, Host, Seed, Seen, Setup, Told, Weather};
-use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
+use selvedge_udp::{
+    Clock, Error, FaultControl, Faults, Faulty, NodeEvent, Observed, Refused, Setup, Udp,
+};
+use tokio::time::{sleep, timeout};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::bench::{self, Node, PATIENCE};
 
 /// Nodes that lose one datagram in twenty, and seal them.
 struct Bench {
-    weather: watch::Sender<Weather>,
-    events: mpsc::Sender<Seen>,
-    seen: mpsc::Receiver<Seen>,
+    faults: FaultControl,
     keyring: Keyring,
+}
+
+fn election() -> Election {
+    Election {
+        config: Celect::new(1, 1)
+            .with_timeout(Span::millis(60))
+            .with_resend(Span::millis(60)),
+        label: (*b"leader").into(),
+        patience: Span::secs(1),
+    }
 }
 
 impl Bench {
     fn new() -> Self {
-        let (events, seen) = mpsc::channel(1_024);
         Self {
-            weather: watch::Sender::new(Weather::lossy(Ratio::new(1, 20))),
-            events,
-            seen,
+            faults: FaultControl::new(Faults::none().with_loss(Ratio::new(1, 20))),
             keyring: Keyring::of(Key::random().unwrap()),
         }
     }
 
-    fn setup(&self, id: u64, seeds: &[SocketAddr]) -> Setup {
-        Setup {
-            me: Member::new(id, 0),
-            listen: "127.0.0.1:0".parse().unwrap(),
-            socket: None,
-            advertise: Vec::new(),
-            seeds: seeds.iter().copied().map(Seed::from).collect(),
-            config: Config {
-                period: Span::millis(200),
-                jitter: Span::millis(20),
-                probe_timeout: Span::millis(60),
-                ..Config::default()
-            },
-            exclusion: None,
-            election: Some(Election {
-                config: Celect::new(1, 1)
-                    .with_timeout(Span::millis(60))
-                    .with_resend(Span::millis(60)),
-                label: (*b"leader").into(),
-                patience: Span::secs(1),
-            }),
-            seal: Some(Seal {
-                keyring: self.keyring.clone(),
-                group: "test".to_owned(),
-                rate: None,
-            }),
-            seed: Some(id),
-            clock: Clock::start(),
-            weather: self.weather.subscribe(),
-            events: self.events.clone(),
-        }
+    /// Without elections.
+    fn plain(&self, id: u64, seeds: &[SocketAddr]) -> Setup {
+        bench::setup(id, seeds)
+            .seal(Seal::new(self.keyring.clone(), "test"))
+            .transport(Faulty::new(Udp::new(), &self.faults, id))
     }
 
-    async fn start(&self, nodes: u64) -> Vec<Host> {
-        let mut hosts: Vec<Host> = Vec::new();
-        for id in 1..=nodes {
-            let seeds: Vec<SocketAddr> = hosts.first().map(Host::address).into_iter().collect();
-            hosts.push(Host::start(self.setup(id, &seeds)).await.unwrap());
+    fn setup(&self, id: u64, seeds: &[SocketAddr]) -> Setup {
+        self.plain(id, seeds).election(election())
+    }
+
+    async fn start(&self, nodes: u64) -> Vec<Node> {
+        self.start_as(nodes, |setup| setup).await
+    }
+
+    async fn start_as(&self, count: u64, change: impl Fn(Setup) -> Setup) -> Vec<Node> {
+        let mut nodes: Vec<Node> = Vec::new();
+        for id in 1..=count {
+            let seeds: Vec<_> = nodes.first().map(|it| it.address()).into_iter().collect();
+            nodes.push(Node::start(change(self.setup(id, &seeds))).await);
         }
-        hosts
+        nodes
+    }
+
+    fn lose_all(&self) {
+        self.faults.change(|it| it.loss = Ratio::ALWAYS);
     }
 }
 
-/// Waits until all follow one of them, and nobody else.
-async fn agreed(hosts: &[Host]) -> (Member, Ballot) {
-    let all: Vec<Elections> = hosts.iter().map(|it| it.elections().unwrap()).collect();
-    let ids: Vec<NodeId> = hosts.iter().map(Host::id).collect();
+/// Waits until all follow one of them.
+async fn agreed(hosts: &[Node]) -> (Member, Ballot) {
+    let ids: Vec<NodeId> = hosts.iter().map(|it| it.id()).collect();
     let agreed = async {
         loop {
-            let leaders: Vec<_> = all.iter().map(Elections::leader).collect();
+            let leaders: Vec<_> = hosts.iter().map(|it| it.leader()).collect();
             if let Some(Some(first)) = leaders.first()
                 && ids.contains(&first.0.id)
                 && leaders.iter().all(|it| it.as_ref() == Some(first))
             {
                 return *first;
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            sleep(Duration::from_millis(5)).await;
         }
     };
     timeout(PATIENCE, agreed).await.unwrap()
@@ -110,13 +92,9 @@ async fn a_leader_comes_unasked_is_replaced_when_killed_and_when_it_leaves() {
     let (first, ballot) = agreed(&hosts).await;
     let at = hosts.iter().position(|it| it.id() == first.id).unwrap();
     let killed = hosts.remove(at);
-    let elections = killed.elections().unwrap();
-    assert!(
-        elections.leads_until().is_some(),
-        "without a lease for ever"
-    );
+    assert!(killed.leads_until().is_some(), "without a lease for ever");
     killed.kill().await;
-    assert_eq!((elections.leader(), elections.leads_until()), (None, None));
+    assert_eq!((killed.leader(), killed.leads_until()), (None, None));
     let (second, next) = agreed(&hosts).await;
     assert!(second.id != first.id && next > ballot);
     let at = hosts.iter().position(|it| it.id() == second.id).unwrap();
@@ -138,42 +116,36 @@ async fn a_leader_comes_unasked_is_replaced_when_killed_and_when_it_leaves() {
 async fn a_leader_that_hears_nobody_leads_until_its_lease_is_over() {
     const LEASE: Span = Span::secs(3);
     let bench = Bench::new();
-    let mut hosts: Vec<Host> = Vec::new();
     let clock = Clock::start();
-    for id in 1..=3 {
-        let seeds: Vec<SocketAddr> = hosts.first().map(Host::address).into_iter().collect();
-        let mut setup = Setup {
-            clock,
-            ..bench.setup(id, &seeds)
-        };
-        setup.election.as_mut().unwrap().config.lease = Some(LEASE);
-        hosts.push(Host::start(setup).await.unwrap());
-    }
+    let mut leased = election();
+    leased.config.lease = Some(LEASE);
+    let hosts = bench
+        .start_as(3, |setup| setup.clock(clock).election(leased.clone()))
+        .await;
     let leads = || async {
         loop {
             let (leader, _) = agreed(&hosts).await;
             let host = hosts.iter().find(|it| it.id() == leader.id).unwrap();
-            let elections = host.elections().unwrap();
-            if elections.leads_until().is_some_and(|it| clock.now() < it) {
-                return elections;
+            if host.leads_until().is_some_and(|it| clock.now() < it) {
+                return host;
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            sleep(Duration::from_millis(5)).await;
         }
     };
-    let elections = timeout(PATIENCE, leads()).await.unwrap();
-    let first = elections.leads_until();
+    let leader = timeout(PATIENCE, leads()).await.unwrap();
+    let first = leader.leads_until();
     let is_renewed = async {
-        while elections.leads_until() <= first {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+        while leader.leads_until() <= first {
+            sleep(Duration::from_millis(5)).await;
         }
     };
     timeout(PATIENCE, is_renewed).await.unwrap();
-    bench.weather.send_modify(|it| it.loss = Ratio::new(1, 1));
+    bench.lose_all();
     let last = clock.now() + LEASE;
     let ends = async {
-        while elections.leads_until().is_some() {
-            assert!(elections.leads_until() <= Some(last));
-            tokio::time::sleep(Duration::from_millis(5)).await;
+        while leader.leads_until().is_some() {
+            assert!(leader.leads_until() <= Some(last));
+            sleep(Duration::from_millis(5)).await;
         }
     };
     timeout(PATIENCE, ends).await.unwrap();
@@ -181,65 +153,59 @@ async fn a_leader_that_hears_nobody_leads_until_its_lease_is_over() {
 
 #[tokio::test]
 async fn threads_ask_for_an_election_and_hear_of_its_end() {
-    let mut bench = Bench::new();
-    let hosts = bench.start(3).await;
-    let (_, ballot) = agreed(&hosts).await;
-    let elections = hosts[2].elections().unwrap();
-    let mut changes = elections.subscribe();
-    let other = elections.clone();
+    let bench = Bench::new();
+    let nodes = bench.start(3).await;
+    let (_, ballot) = agreed(&nodes).await;
+    let node = (*nodes[2]).clone();
+    let mut events = node.events();
+    let other = node.clone();
     other.tolerate(2, 0).await.unwrap();
     other.elect().await.unwrap();
-    let Event::Electing(begun) = timeout(PATIENCE, changes.recv()).await.unwrap().unwrap() else {
+    let mut next = async || loop {
+        let Observed { node, event, .. } = events.recv().await.unwrap();
+        assert_eq!(node, NodeId(3));
+        if let NodeEvent::Election(event) = event {
+            return event;
+        }
+    };
+    let Event::Electing(begun) = timeout(PATIENCE, next()).await.unwrap() else {
         panic!("an election begins with Electing");
     };
-    assert!(begun > ballot && begun.initiator.id == hosts[2].id());
+    assert!(begun > ballot && begun.initiator.id == node.id());
     let elected = async {
         loop {
-            if let Event::Elected { ballot, leader } = changes.recv().await.unwrap() {
-                // Whoever heard reads a snapshot that says so.
-                return (elections.leader(), Some((leader, ballot)));
+            if let Event::Elected { ballot, leader } = next().await {
+                // A reader that saw the event reads a state that says so.
+                return (node.leader(), Some((leader, ballot)));
             }
         }
     };
-    let (snapshot, told) = timeout(PATIENCE, elected).await.unwrap();
-    assert_eq!(snapshot, told);
-    assert!(told.unwrap().1 > begun);
-    // The channel of all events has it, too.
-    let seen = async {
-        loop {
-            let seen = bench.seen.recv().await.unwrap();
-            if matches!(seen.event, Told::Election(Event::Elected { ballot, .. }) if Some(ballot) == told.map(|it| it.1))
-            {
-                return seen;
-            }
-        }
-    };
-    timeout(PATIENCE, seen).await.unwrap();
+    let (state, observed) = timeout(PATIENCE, elected).await.unwrap();
+    assert_eq!(state, observed);
+    assert!(observed.unwrap().1 > begun);
 }
 
 #[tokio::test]
 async fn two_elections_at_once_no_elections_and_a_stopped_node_are_refused() {
     let bench = Bench::new();
-    let hosts = bench.start(3).await;
-    agreed(&hosts).await;
-    let elections = hosts[0].elections().unwrap();
-    // Nobody answers.
-    bench.weather.send_modify(|it| it.loss = Ratio::new(1, 1));
-    elections.elect().await.unwrap();
-    let twice = elections.elect().await.unwrap_err();
+    let nodes = bench.start(3).await;
+    agreed(&nodes).await;
+    bench.lose_all();
+    nodes[0].elect().await.unwrap();
+    let twice = nodes[0].elect().await.unwrap_err();
     let reject = Reject::Election(NoElection::AlreadyElecting);
-    assert_eq!(twice, Error::Rejected(reject));
+    assert_eq!(twice, Error::Rejected(reject.into()));
 
-    let mut setup = bench.setup(9, &[]);
-    setup.election = None;
-    let plain = Host::start(setup).await.unwrap();
-    assert!(plain.elections().is_none());
+    let plain = Node::start(bench.plain(9, &[])).await;
+    let refused = plain.elect().await.unwrap_err();
+    assert_eq!(
+        refused,
+        Error::Rejected(Refused::Reject(Reject::NoElection))
+    );
+    assert_eq!(plain.leader(), None);
 
-    for host in hosts {
-        host.kill().await;
+    for node in &nodes {
+        node.kill().await;
     }
-    assert!(matches!(
-        elections.elect().await,
-        Err(Error::Closed | Error::Unanswered)
-    ));
+    assert_eq!(nodes[0].elect().await, Err(Error::Closed));
 }

@@ -1,94 +1,31 @@
 //! A host and the datagrams that no host should get.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::std_instead_of_core,
-    reason = "helpers of tests are tests, too"
-)]
-
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use selvedge::frame::encode;
 use selvedge_core::wire::VERSION;
-use selvedge_core::{Delta, Member, Span};
+use selvedge_core::{Delta, Member, NodeId};
 use selvedge_membership::{Body, Config, Event, KIND, Message};
-use selvedge_udp::{
-    Clock, Host, HostError, MAX_NODE_ID, Seed, Seen, Setup, Told, Weather, address,
-};
+use selvedge_udp::{Host, HostError, MAX_NODE_ID, NodeEvent, Seed, Setup, address};
 use tokio::net::UdpSocket;
-use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::bench::{Node, config, is_failure, setup, until};
 
-struct Bench {
-    weather: watch::Sender<Weather>,
-    events: mpsc::Sender<Seen>,
-    seen: mpsc::Receiver<Seen>,
+fn listening(id: u64, seeds: &[SocketAddr], listen: SocketAddr) -> Setup {
+    Setup::new(NodeId(id), listen)
+        .seeds(seeds.iter().copied())
+        .membership(config())
+        .random_seed(id)
 }
 
-impl Bench {
-    fn new() -> Self {
-        let (events, seen) = mpsc::channel(256);
-        let weather = watch::Sender::new(Weather::fair());
-        Self {
-            weather,
-            events,
-            seen,
-        }
-    }
-
-    fn setup(&self, id: u64, seeds: Vec<SocketAddr>) -> Setup {
-        Setup {
-            me: Member::new(id, 0),
-            listen: "127.0.0.1:0".parse().unwrap(),
-            socket: None,
-            advertise: Vec::new(),
-            seeds: seeds.into_iter().map(Seed::from).collect(),
-            config: Config {
-                period: Span::millis(200),
-                jitter: Span::millis(20),
-                probe_timeout: Span::millis(60),
-                ..Config::default()
-            },
-            exclusion: None,
-            election: None,
-            seal: None,
-            seed: Some(id),
-            clock: Clock::start(),
-            weather: self.weather.subscribe(),
-            events: self.events.clone(),
-        }
-    }
-
-    async fn start(&self, id: u64, seeds: Vec<SocketAddr>) -> Host {
-        Host::start(self.setup(id, seeds)).await.unwrap()
-    }
-
-    async fn wait_for(&mut self, wanted: impl Fn(&Seen) -> bool) -> Seen {
-        loop {
-            let seen = timeout(PATIENCE, self.seen.recv()).await.unwrap().unwrap();
-            if wanted(&seen) {
-                return seen;
-            }
-        }
-    }
-}
-
-async fn until(condition: impl Fn() -> bool) {
-    let poll = async {
-        while !condition() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(PATIENCE, poll).await.unwrap();
+async fn refused(setup: Setup) -> HostError {
+    Host::start(setup).await.unwrap_err()
 }
 
 #[tokio::test]
 async fn bad_datagrams_are_counted_and_the_node_goes_on() {
-    let mut bench = Bench::new();
-    let host = bench.start(1, vec![]).await;
+    let host = Node::start(setup(1, &[])).await;
     let stranger = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let budget = Config::default().frame_budget.into();
     let mut ours = Vec::new();
@@ -118,124 +55,82 @@ async fn bad_datagrams_are_counted_and_the_node_goes_on() {
     // A frame with our own id: somebody else's, or our own come back.
     assert_eq!((report.refused, report.faulty()), (1, 7));
 
-    let other = bench.start(2, vec![host.address()]).await;
-    bench
-        .wait_for(|seen| {
-            seen.node == other.id() && matches!(seen.event, Told::Membership(Event::Membership(_)))
-        })
-        .await;
-    let known = other.members().await.unwrap();
+    let mut other = Node::start(setup(2, &[host.address()])).await;
+    other.meets(host.id()).await;
+    let known = other.members();
     let first = known.iter().find(|known| known.member.id == host.id());
     assert_eq!(first.unwrap().address, Some(host.address()));
 }
 
 #[tokio::test]
 async fn a_node_behind_a_wildcard_address_is_reached_where_its_datagrams_come_from() {
-    let mut bench = Bench::new();
-    let host = bench.start(1, vec![]).await;
-    let mut setup = bench.setup(2, vec![host.address()]);
-    setup.listen = "0.0.0.0:0".parse().unwrap();
-    let other = Host::start(setup).await.unwrap();
-    bench
-        .wait_for(|seen| {
-            seen.node == other.id() && matches!(seen.event, Told::Membership(Event::Membership(_)))
-        })
-        .await;
+    let host = Node::start(setup(1, &[])).await;
+    let anywhere = "0.0.0.0:0".parse().unwrap();
+    let mut other = Node::start(listening(2, &[host.address()], anywhere)).await;
+    other.meets(host.id()).await;
     let seen_at = SocketAddr::from(([127, 0, 0, 1], other.address().port()));
-    let known = host.members().await.unwrap();
+    let known = host.members();
     let second = known.iter().find(|known| known.member.id == other.id());
     assert_eq!(second.unwrap().address, Some(seen_at));
 }
 
 #[tokio::test]
 async fn a_killed_node_frees_its_port_and_a_departed_one_is_heard_to_leave() {
-    let mut bench = Bench::new();
-    let host = bench.start(1, vec![]).await;
-    let killed = bench.start(2, vec![host.address()]).await;
+    let mut host = Node::start(setup(1, &[])).await;
+    let killed = Node::start(setup(2, &[host.address()])).await;
     let address = killed.address();
     killed.kill().await;
-    let mut setup = bench.setup(3, vec![host.address()]);
-    setup.listen = address;
-    let other = Host::start(setup).await.unwrap();
-    bench
-        .wait_for(|seen| {
-            seen.node == other.id() && matches!(seen.event, Told::Membership(Event::Identity(_)))
-        })
-        .await;
+    let mut other = Node::start(listening(3, &[host.address()], address)).await;
+    other.joins().await;
     other.leave().await.unwrap();
-    bench
-        .wait_for(|seen| {
-            seen.node == host.id()
-                && matches!(seen.event, Told::Membership(Event::Membership(Delta::Left(who))) if who.id.0 == 3)
-        })
+    host.wait_for(|it| matches!(it, NodeEvent::Membership(Event::Membership(Delta::Left(it))) if it.id.0 == 3))
         .await;
 }
 
 /// A seed is a member by and by, and then it need not be probed as a seed. When it is gone it is
-/// again, and whoever is there then is found.
+/// again, and the node that is there then is found.
 #[tokio::test]
 async fn a_seed_that_is_a_member_is_spared_until_it_is_gone() {
-    let mut bench = Bench::new();
-    let seed = bench.start(1, vec![]).await;
-    let other = bench.start(2, vec![seed.address()]).await;
+    let seed = Node::start(setup(1, &[])).await;
+    let mut other = Node::start(setup(2, &[seed.address()])).await;
     let traffic = other.traffic();
     until(|| traffic.report().spared >= 2).await;
     let address = seed.address();
     seed.kill().await;
-    let gone = |seen: &Seen, node: u64| {
-        let failed = matches!(
-            seen.event,
-            Told::Membership(Event::Membership(Delta::Failed(_)))
-        );
-        failed && seen.node.0 == node
-    };
-    bench.wait_for(|seen| gone(seen, 2)).await;
+    other.wait_for(is_failure).await;
     let (spared, sent) = (traffic.report().spared, traffic.report().sent);
     until(|| traffic.report().sent > sent).await;
     assert_eq!(traffic.report().spared, spared);
-    let mut setup = bench.setup(3, vec![]);
-    setup.listen = address;
-    let heir = Host::start(setup).await.unwrap();
-    let joined = |seen: &Seen| matches!(seen.event, Told::Membership(Event::Membership(Delta::Joined(it))) if it.id == heir.id());
-    bench
-        .wait_for(|seen| seen.node == other.id() && joined(seen))
-        .await;
+    let heir = Node::start(listening(3, &[], address)).await;
+    other.meets(heir.id()).await;
 }
 
 #[tokio::test]
 async fn what_cannot_work_is_refused_at_the_start() {
-    let bench = Bench::new();
-    let reserved = Host::start(bench.setup(MAX_NODE_ID.0 + 1, vec![])).await;
-    assert!(matches!(reserved, Err(HostError::Id { .. })));
-    let mut setup = bench.setup(1, vec![]);
-    setup.advertise = vec!["0.0.0.0:7001".parse().unwrap()];
-    assert!(matches!(
-        Host::start(setup).await,
-        Err(HostError::Advertise { .. })
-    ));
-    let mut setup = bench.setup(1, vec![]);
-    setup.advertise = vec!["127.0.0.1:7001".parse().unwrap(); address::LIMIT + 1];
-    assert!(matches!(
-        Host::start(setup).await,
-        Err(HostError::TooManyAddresses { .. })
-    ));
-    let v6 = vec!["[::1]:7001".parse().unwrap()];
-    assert!(matches!(
-        Host::start(bench.setup(1, v6)).await,
-        Err(HostError::Family { .. })
-    ));
-    let mut setup = bench.setup(1, vec![]);
-    setup.config.probe_timeout = setup.config.period;
-    assert!(matches!(
-        Host::start(setup).await,
-        Err(HostError::Config(_))
-    ));
+    let reserved = refused(setup(MAX_NODE_ID.0 + 1, &[])).await;
+    assert!(matches!(reserved, HostError::Id { .. }));
+    let nowhere = "0.0.0.0:7001".parse().unwrap();
+    let advertise = refused(setup(1, &[]).advertise([nowhere])).await;
+    assert!(matches!(advertise, HostError::Advertise { .. }));
+    let one = "127.0.0.1:7001".parse().unwrap();
+    let many = refused(setup(1, &[]).advertise([one; address::LIMIT + 1])).await;
+    assert!(matches!(many, HostError::TooManyAddresses { .. }));
+    let v6 = refused(setup(1, &["[::1]:7001".parse().unwrap()])).await;
+    assert!(matches!(v6, HostError::Family { .. }));
+    let slow = Config {
+        probe_timeout: config().period,
+        ..config()
+    };
+    let settings = refused(setup(1, &[]).membership(slow)).await;
+    assert!(matches!(settings, HostError::Config(_)));
+    let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let listen = refused(listening(1, &[], taken.local_addr().unwrap())).await;
+    assert!(matches!(listen, HostError::Listen { .. }));
 }
 
-/// Nobody listens at an address of many, is reached there, or is asked there.
+/// No node listens at an address of many, is reached there, or is asked there.
 #[tokio::test]
 async fn addresses_of_many_hosts_are_refused() {
-    let bench = Bench::new();
     for (many, any) in [
         ("224.0.0.1:7001", "127.0.0.1:0"),
         ("255.255.255.255:7001", "127.0.0.1:0"),
@@ -243,65 +138,44 @@ async fn addresses_of_many_hosts_are_refused() {
         ("[::ffff:224.0.0.1]:7001", "[::1]:0"),
     ] {
         let many: SocketAddr = many.parse().unwrap();
-        let setup = || {
-            let mut setup = bench.setup(1, vec![]);
-            setup.listen = any.parse().unwrap();
-            setup
-        };
-        let mut listens = setup();
-        listens.listen = many;
-        let refused = Host::start(listens).await;
+        let any = any.parse().unwrap();
+        let listens = refused(listening(1, &[], many)).await;
         assert!(
-            matches!(refused, Err(HostError::ListenToMany { .. })),
-            "{refused:?}"
+            matches!(listens, HostError::ListenToMany { .. }),
+            "{listens:?}"
         );
-        let mut advertises = setup();
-        advertises.advertise = vec!["10.1.2.3:7001".parse().unwrap(), many];
-        let refused = Host::start(advertises).await;
+        let advertised = ["10.1.2.3:7001".parse().unwrap(), many];
+        let advertises = refused(listening(1, &[], any).advertise(advertised)).await;
         assert!(
-            matches!(refused, Err(HostError::Advertise { .. })),
-            "{refused:?}"
+            matches!(advertises, HostError::Advertise { .. }),
+            "{advertises:?}"
         );
-        let mut joins = setup();
-        joins.seeds = vec![many.into()];
-        let refused = Host::start(joins).await;
-        assert!(
-            matches!(refused, Err(HostError::Seed { .. })),
-            "{refused:?}"
-        );
+        let joins = refused(listening(1, &[many], any)).await;
+        assert!(matches!(joins, HostError::Seed { .. }), "{joins:?}");
     }
-    let nobody = vec!["0.0.0.0:7001".parse().unwrap()];
-    let refused = Host::start(bench.setup(1, nobody)).await;
-    assert!(
-        matches!(refused, Err(HostError::Seed { .. })),
-        "{refused:?}"
-    );
+    let nowhere = "0.0.0.0:7001".parse().unwrap();
+    let joins = refused(setup(1, &[nowhere])).await;
+    assert!(matches!(joins, HostError::Seed { .. }), "{joins:?}");
 }
 
-/// A socket that nobody reads, and its address.
+/// A socket that is not read, and its address.
 async fn silence() -> (UdpSocket, SocketAddr) {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = socket.local_addr().unwrap();
     (socket, address)
 }
 
-fn is_in(seen: &Seen, id: u64) -> bool {
-    seen.node.0 == id && matches!(seen.event, Told::Membership(Event::Identity(_)))
-}
-
 #[tokio::test]
 async fn a_seed_that_does_not_answer_is_looked_up_again() {
-    let mut bench = Bench::new();
-    let host = bench.start(1, vec![]).await;
+    let host = Node::start(setup(1, &[])).await;
     let (_silent, former) = silence().await;
     let now = host.address();
-    let mut setup = bench.setup(2, vec![]);
-    // Its name has two addresses by now, and one of them is for nobody.
-    setup.seeds = vec![Seed::found_by("seed", vec![former], move || async move {
+    // Its name has two addresses by now, and one of them is of many nodes.
+    let seed = Seed::found_by("seed", vec![former], move || async move {
         Ok(vec!["224.0.0.1:1".parse().unwrap(), now])
-    })];
-    let other = Host::start(setup).await.unwrap();
-    bench.wait_for(|seen| is_in(seen, 2)).await;
+    });
+    let mut other = Node::start(setup(2, &[]).seeds([seed])).await;
+    other.joins().await;
     assert_eq!(other.traffic().report().lookups, 1);
     // It is a member now and answers.
     let traffic = other.traffic();
@@ -311,16 +185,14 @@ async fn a_seed_that_does_not_answer_is_looked_up_again() {
 
 #[tokio::test]
 async fn a_seed_with_several_addresses_is_asked_at_each() {
-    let mut bench = Bench::new();
-    let host = bench.start(1, vec![]).await;
+    let host = Node::start(setup(1, &[])).await;
     let ((_one, first), (_other, second)) = (silence().await, silence().await);
-    let mut setup = bench.setup(2, vec![]);
     let addresses = vec![first, second, host.address()];
     // No lookup helps.
     let never = core::future::pending;
-    setup.seeds = vec![Seed::found_by("seed", addresses, never)];
-    let _other = Host::start(setup).await.unwrap();
-    bench.wait_for(|seen| is_in(seen, 2)).await;
+    let seed = Seed::found_by("seed", addresses, never);
+    let mut other = Node::start(setup(2, &[]).seeds([seed])).await;
+    other.joins().await;
 }
 
 /// A node at `[::]` has neighbours of both families, and they are known by plain addresses.
@@ -330,23 +202,21 @@ async fn a_node_at_any_address_speaks_to_both_families() {
         eprintln!("skipped: this machine has no IPv6");
         return;
     }
-    let mut bench = Bench::new();
-    let v4 = bench.start(1, vec![]).await;
-    let mut setup = bench.setup(2, vec![v4.address()]);
-    setup.listen = "[::]:0".parse().unwrap();
-    let both = Host::start(setup).await.unwrap();
-    bench.wait_for(|seen| is_in(seen, 2)).await;
+    let v4 = Node::start(setup(1, &[])).await;
+    let any = "[::]:0".parse().unwrap();
+    let mut both = Node::start(listening(2, &[v4.address()], any)).await;
+    both.joins().await;
     let port = both.address().port();
-    let mut setup = bench.setup(3, vec![SocketAddr::from((Ipv6Addr::LOCALHOST, port))]);
-    setup.listen = "[::1]:0".parse().unwrap();
-    let v6 = Host::start(setup).await.unwrap();
-    bench.wait_for(|seen| is_in(seen, 3)).await;
-    let known = both.members().await.unwrap();
+    let seed = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
+    let mut v6 = Node::start(listening(3, &[seed], "[::1]:0".parse().unwrap())).await;
+    v6.joins().await;
+    both.meets(v6.id()).await;
+    let known = both.members();
     for host in [&v4, &v6] {
         let line = known.iter().find(|known| known.member.id == host.id());
         assert_eq!(line.unwrap().address, Some(host.address()));
     }
-    let known = v4.members().await.unwrap();
+    let known = v4.members();
     let line = known.iter().find(|known| known.member.id == both.id());
     let seen_at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     assert_eq!(line.unwrap().address, Some(seen_at));
@@ -355,33 +225,24 @@ async fn a_node_at_any_address_speaks_to_both_families() {
 /// It tells two addresses, of which the first one leads nowhere.
 #[tokio::test]
 async fn a_node_with_several_addresses_is_reached_at_one_that_works() {
-    let mut bench = Bench::new();
-    let host = bench.start(1, vec![]).await;
+    let mut host = Node::start(setup(1, &[])).await;
     let (_silent, nowhere) = silence().await;
     let (free, listen) = silence().await;
     drop(free);
-    let mut setup = bench.setup(2, vec![host.address()]);
-    setup.listen = listen;
-    setup.advertise = vec![nowhere, listen];
-    let several = Host::start(setup).await.unwrap();
-    let third = bench.start(3, vec![host.address()]).await;
-    let joined = |seen: &Seen, who: u64| matches!(seen.event, Told::Membership(Event::Membership(Delta::Joined(it))) if it.id.0 == who);
-    bench
-        .wait_for(|seen| seen.node == third.id() && joined(seen, 2))
-        .await;
+    let several = listening(2, &[host.address()], listen).advertise([nowhere, listen]);
+    let mut several = Node::start(several).await;
+    let mut third = Node::start(setup(3, &[host.address()])).await;
+    third.meets(several.id()).await;
     // Longer than it takes to declare somebody failed.
     let (sent, seconds) = (third.traffic().report().sent, Duration::from_secs(4));
     tokio::time::sleep(seconds).await;
     assert!(third.traffic().report().sent > sent);
-    while let Ok(seen) = bench.seen.try_recv() {
-        let failed = matches!(
-            seen.event,
-            Told::Membership(Event::Membership(Delta::Failed(_)))
-        );
-        assert!(!failed, "{seen:?}");
+    for node in [&mut host, &mut several, &mut third] {
+        let passed = node.passed();
+        assert!(!passed.iter().any(is_failure), "{passed:?}");
     }
     for other in [&host, &third] {
-        let known = other.members().await.unwrap();
+        let known = other.members();
         let line = known.iter().find(|known| known.member.id == several.id());
         assert_eq!(line.unwrap().address, Some(listen));
     }

@@ -1,12 +1,5 @@
 //! Real nodes whose threads take turns in sections of the mesh.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::std_instead_of_alloc,
-    clippy::std_instead_of_core,
-    reason = "a test fails by panicking"
-)]
-
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,98 +9,72 @@ use std::time::Duration;
 use selvedge::{Exclusion, Reject};
 use selvedge_camera::{Refusal, sections};
 use selvedge_core::shared::gate::{EnterError, Limits, TryEnterError};
-use selvedge_core::{Delta, Member, Ratio, Span};
-use selvedge_membership::{Config, Event};
+use selvedge_core::{Ratio, Span};
 use selvedge_seal::{Key, Keyring, Seal};
-use selvedge_udp::{Clock, Host, NoEntry, Refused, SectionGate, Seed, Seen, Setup, Told, Weather};
-use tokio::sync::{mpsc, watch};
+use selvedge_udp::{
+    Error, FaultControl, Faults, Faulty, Gate, LockError, NoEntry, Refused, Setup, Udp,
+};
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::bench::{self, Node, PATIENCE};
 
 /// Nodes that lose one datagram in twenty, and seal them.
 struct Bench {
-    weather: watch::Sender<Weather>,
-    events: mpsc::Sender<Seen>,
-    seen: mpsc::Receiver<Seen>,
+    faults: FaultControl,
     keyring: Keyring,
     nodes: u32,
 }
 
+fn paced(nodes: u32) -> selvedge_camera::Config {
+    selvedge_camera::Config {
+        resend: Span::millis(50),
+        resend_limit: Span::millis(200),
+        refresh: Span::secs(1),
+        ..selvedge_camera::Config::new(nodes)
+    }
+}
+
 impl Bench {
     fn new(nodes: u32) -> Self {
-        let (events, seen) = mpsc::channel(1_024);
         Self {
-            weather: watch::Sender::new(Weather::lossy(Ratio::new(1, 20))),
-            events,
-            seen,
+            faults: FaultControl::new(Faults::none().with_loss(Ratio::new(1, 20))),
             keyring: Keyring::of(Key::random().unwrap()),
             nodes,
         }
     }
 
-    fn setup(&self, id: u64, seeds: &[SocketAddr]) -> Setup {
-        let section = selvedge_camera::Config {
-            resend: Span::millis(50),
-            resend_limit: Span::millis(200),
-            refresh: Span::secs(1),
-            ..selvedge_camera::Config::new(self.nodes)
-        };
-        Setup {
-            me: Member::new(id, 0),
-            listen: "127.0.0.1:0".parse().unwrap(),
-            socket: None,
-            advertise: Vec::new(),
-            seeds: seeds.iter().copied().map(Seed::from).collect(),
-            config: Config {
-                period: Span::millis(200),
-                jitter: Span::millis(20),
-                probe_timeout: Span::millis(60),
-                ..Config::default()
+    fn setup(&self, id: u64, seeds: &[SocketAddr], open_limit: Option<u32>) -> Setup {
+        self.plain(id, seeds).exclusion(Exclusion {
+            sections: sections::Config {
+                open_limit: open_limit.unwrap_or(sections::Config::new(1).open_limit),
+                ..sections::Config::with(paced(self.nodes))
             },
-            exclusion: Some(Exclusion {
-                sections: sections::Config::with(section),
-                counting: None,
-            }),
-            election: None,
-            seal: Some(Seal {
-                keyring: self.keyring.clone(),
-                group: "test".to_owned(),
-                rate: None,
-            }),
-            seed: Some(id),
-            clock: Clock::start(),
-            weather: self.weather.subscribe(),
-            events: self.events.clone(),
-        }
+            counting: None,
+        })
+    }
+
+    /// Without locks.
+    fn plain(&self, id: u64, seeds: &[SocketAddr]) -> Setup {
+        bench::setup(id, seeds)
+            .seal(Seal::new(self.keyring.clone(), "test"))
+            .transport(Faulty::new(Udp::new(), &self.faults, id))
     }
 
     /// Nodes that all know one another.
-    async fn start(&mut self) -> Vec<Host> {
-        let mut hosts = Vec::new();
-        let mut seeds = Vec::new();
+    async fn start(&self) -> Vec<Node> {
+        let mut nodes: Vec<Node> = Vec::new();
         for id in 1..=u64::from(self.nodes) {
-            let host = Host::start(self.setup(id, &seeds)).await.unwrap();
-            seeds.truncate(0);
-            seeds.push(host.address());
-            hosts.push(host);
+            let seeds: Vec<_> = nodes.last().map(|it| it.address()).into_iter().collect();
+            nodes.push(Node::start(self.setup(id, &seeds, None)).await);
         }
-        let nodes = u64::from(self.nodes);
-        let mut joins = nodes * (nodes - 1);
-        while joins > 0 {
-            let seen = timeout(PATIENCE, self.seen.recv()).await.unwrap().unwrap();
-            joins -= u64::from(matches!(
-                seen.event,
-                Told::Membership(Event::Membership(Delta::Joined(_)))
-            ));
-        }
-        hosts
+        let all = nodes.len();
+        bench::until(|| nodes.iter().all(|it| it.live() == all)).await;
+        nodes
     }
 }
 
-async fn gate(host: &Host, name: &str) -> SectionGate {
-    let name = name.parse().unwrap();
-    host.section(name, None, Limits::default()).await.unwrap()
+async fn gate(node: &Node, name: &str) -> Gate {
+    node.gate(name.parse().unwrap()).await.unwrap()
 }
 
 /// Waits for threads while the nodes run.
@@ -119,7 +86,7 @@ async fn join<T: Send + 'static>(threads: Vec<thread::JoinHandle<T>>) -> Vec<T> 
 
 #[tokio::test]
 async fn threads_of_three_nodes_take_turns_and_tokens_rise() {
-    let mut bench = Bench::new(3);
+    let bench = Bench::new(3);
     let hosts = bench.start().await;
     let inside = Arc::new(AtomicBool::new(false));
     let tokens = Arc::new(Mutex::new(Vec::new()));
@@ -156,7 +123,7 @@ async fn threads_of_three_nodes_take_turns_and_tokens_rise() {
 
 #[tokio::test]
 async fn who_does_not_want_to_wait_gives_up_and_a_good_bye_waits_for_the_guard() {
-    let mut bench = Bench::new(2);
+    let bench = Bench::new(2);
     let mut hosts = bench.start().await;
     let (one, two) = (gate(&hosts[0], "door").await, gate(&hosts[1], "door").await);
     assert_eq!(two.try_enter().unwrap_err(), TryEnterError::WouldWait);
@@ -170,7 +137,8 @@ async fn who_does_not_want_to_wait_gives_up_and_a_good_bye_waits_for_the_guard()
 
     // The holder's node says good-bye; the guard is held a little longer.
     let first = hosts.remove(0);
-    let leaving = tokio::spawn(first.leave());
+    let first = (*first).clone();
+    let leaving = tokio::spawn(async move { first.leave().await });
     let second = two.enter();
     tokio::pin!(second);
     assert!(
@@ -188,87 +156,115 @@ async fn who_does_not_want_to_wait_gives_up_and_a_good_bye_waits_for_the_guard()
 }
 
 #[tokio::test]
-async fn too_few_nodes_a_second_gate_and_a_node_without_sections_are_refused() {
+async fn too_few_nodes_and_a_node_without_locks_are_refused() {
     let bench = Bench::new(3);
-    let host = Host::start(bench.setup(1, &[])).await.unwrap();
-    let door = gate(&host, "door").await;
+    let node = Node::start(bench.setup(1, &[], None)).await;
+    let name = "door".parse().unwrap();
     let refusal = Refusal::TooFew {
         answered: 1,
         upper: 3,
     };
-    let refused = timeout(PATIENCE, door.enter()).await.unwrap().unwrap_err();
-    assert_eq!(refused, EnterError::Refused(NoEntry::Refused(refusal)));
-    let name = "door".parse().unwrap();
-    let limits = Limits::default();
-    let refused = host.section(name, None, limits).await.unwrap_err();
-    assert_eq!(refused, Refused::HasGate(name));
-    host.bound(1).await.unwrap();
-    drop(timeout(PATIENCE, door.enter()).await.unwrap().unwrap());
-    // Without any gate the section is closed, and may be opened anew.
-    drop(door);
-    host.section(name, None, limits).await.unwrap();
+    let refused = timeout(PATIENCE, node.lock(name)).await.unwrap();
+    let too_few = EnterError::Refused(NoEntry::Refused(refusal));
+    assert_eq!(refused.unwrap_err(), LockError::NotEntered(too_few));
+    node.bound(1).await.unwrap();
+    drop(timeout(PATIENCE, node.lock(name)).await.unwrap().unwrap());
 
-    let mut setup = bench.setup(2, &[]);
-    setup.exclusion = None;
-    let plain = Host::start(setup).await.unwrap();
-    let refused = plain.section(name, None, limits).await.unwrap_err();
-    assert_eq!(refused, Refused::Reject(Reject::NoExclusion));
+    let plain = Node::start(bench.plain(2, &[])).await;
+    let refused = plain.lock(name).await.unwrap_err();
+    let no_locks = Error::Rejected(Refused::Reject(Reject::NoExclusion));
+    assert_eq!(refused, LockError::Unavailable(no_locks));
 }
 
 /// With a takeover, and a resource that would check tokens.
 #[tokio::test]
 async fn a_holder_that_is_killed_is_passed_over() {
-    let mut bench = Bench::new(3);
-    let mut hosts = bench.start().await;
+    let bench = Bench::new(3);
+    let mut nodes = bench.start().await;
     let config = selvedge_camera::Config {
         takeover: Some(Span::millis(300)),
-        resend: Span::millis(50),
-        resend_limit: Span::millis(200),
-        ..selvedge_camera::Config::new(3)
+        ..paced(3)
     };
     let name = "door".parse().unwrap();
-    let limits = Limits::default();
     let mut gates = Vec::new();
-    for host in &hosts {
-        gates.push(host.section(name, Some(config), limits).await.unwrap());
+    for node in &nodes {
+        let gate = node.gate_with(name, Some(config), Limits::default());
+        gates.push(gate.await.unwrap());
     }
     let held = timeout(PATIENCE, gates[2].enter()).await.unwrap().unwrap();
-    hosts.pop().unwrap().kill().await;
+    nodes.pop().unwrap().kill().await;
     assert!(held.is_closed());
     let guard = timeout(PATIENCE, gates[0].enter()).await.unwrap().unwrap();
     assert!(guard.token() > held.token());
 }
 
-/// A gate that is asked for in vain is refused by name, whether the node is in the mesh or not; and
-/// one that is gone stands in the way of none.
+/// Gates of one name queue together; other settings for a section in use are refused, and taken
+/// when it is not.
+#[tokio::test]
+async fn all_gates_of_a_name_queue_together_and_have_one_setting() {
+    let node = Node::start(Bench::new(1).setup(1, &[], None)).await;
+    let name = "door".parse().unwrap();
+    let limits = Limits {
+        handovers: 1,
+        ..Limits::default()
+    };
+    let first = node.gate(name).await.unwrap();
+    let other = Err(Error::Rejected(Refused::OtherSettings(name)));
+    let with = async || node.gate_with(name, None, limits).await;
+    assert_eq!(with().await.map(drop), other);
+    let second = node.gate(name).await.unwrap();
+    let guard = timeout(PATIENCE, first.enter()).await.unwrap().unwrap();
+    assert_eq!(second.try_enter().unwrap_err(), TryEnterError::WouldWait);
+    drop((first, second));
+    // The guard is there still.
+    assert_eq!(with().await.map(drop), other);
+    let again = node.gate(name).await.unwrap();
+    drop(guard);
+    drop(timeout(PATIENCE, again.enter()).await.unwrap().unwrap());
+    drop(again);
+    let opened = async {
+        loop {
+            match with().await {
+                Ok(gate) => return gate,
+                refused @ Err(_) => assert_eq!(refused.map(drop), other),
+            }
+        }
+    };
+    timeout(PATIENCE, opened).await.unwrap();
+}
+
+/// A gate that cannot be had is refused with the reason, whether the node is in the mesh or not;
+/// and one that is gone stands in the way of none.
 #[tokio::test]
 async fn a_section_that_cannot_be_opened_is_refused_and_a_gate_that_is_gone_is_replaced() {
     let bench = Bench::new(1);
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let seeds = [silent.local_addr().unwrap()];
     for (seeds, is_in) in [(&seeds[..], false), (&[], true)] {
-        let mut setup = bench.setup(1, seeds);
-        setup.exclusion.as_mut().unwrap().sections.open_limit = 1;
-        let host = Host::start(setup).await.unwrap();
-        let section = |name: &'static str, config| {
-            host.section(name.parse().unwrap(), config, Limits::default())
-        };
+        let node = Node::start(bench.setup(1, seeds, Some(1))).await;
+        let gate = |name: &'static str| node.gate(name.parse().unwrap());
         let bad = selvedge_camera::Config {
             resend: Span::ZERO,
             ..selvedge_camera::Config::new(1)
         };
-        let refused = section("door", Some(bad)).await.unwrap_err();
+        let refused = node
+            .gate_with("door".parse().unwrap(), Some(bad), Limits::default())
+            .await
+            .unwrap_err();
         assert!(
             matches!(
                 refused,
-                Refused::Reject(Reject::Sections(sections::Reject::Config(_)))
+                Error::Rejected(Refused::Reject(Reject::Sections(sections::Reject::Config(
+                    _
+                ))))
             ),
             "{refused:?}"
         );
         for _ in 0..20 {
-            let door = section("door", None).await.unwrap();
-            let full = Refused::Reject(Reject::Sections(sections::Reject::Full { limit: 1 }));
-            assert_eq!(section("gate", None).await.unwrap_err(), full);
+            let door = gate("door").await.unwrap();
+            let full = Reject::Sections(sections::Reject::Full { limit: 1 });
+            let refused = gate("gate").await.unwrap_err();
+            assert_eq!(refused, Error::Rejected(Refused::Reject(full)));
             let guard = if is_in {
                 Some(timeout(PATIENCE, door.enter()).await.unwrap().unwrap())
             } else {
@@ -276,10 +272,8 @@ async fn a_section_that_cannot_be_opened_is_refused_and_a_gate_that_is_gone_is_r
                 None
             };
             drop(door);
-            // While the former entry lasts nobody gets in by the new gate.
-            let again = section("door", None).await.unwrap();
-            let taken = section("door", None).await.unwrap_err();
-            assert_eq!(taken, Refused::HasGate("door".parse().unwrap()));
+            // While the former entry lasts no user gets in by the new gate.
+            let again = gate("door").await.unwrap();
             if let Some(guard) = guard {
                 let enter = again.enter();
                 tokio::pin!(enter);
@@ -291,10 +285,34 @@ async fn a_section_that_cannot_be_opened_is_refused_and_a_gate_that_is_gone_is_r
             }
             drop(again);
             // Another one takes the only place.
-            let other = section("gate", None).await.unwrap();
+            let other = gate("gate").await.unwrap();
             if is_in {
                 drop(timeout(PATIENCE, other.enter()).await.unwrap().unwrap());
             }
         }
     }
+}
+
+/// A lock that waits for its node to join is free to be given up, and one of a node that has
+/// stopped says so.
+#[tokio::test]
+async fn a_lock_waits_for_the_mesh_and_ends_with_the_node() {
+    let bench = Bench::new(1);
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let node = Node::start(bench.setup(1, &[silent.local_addr().unwrap()], None)).await;
+    let name = "door".parse().unwrap();
+    let waits = timeout(Duration::from_millis(100), node.lock(name)).await;
+    assert!(waits.is_err());
+    let handle = (*node).clone();
+    let waits = tokio::spawn(async move { handle.lock(name).await.map(drop) });
+    tokio::task::yield_now().await;
+    node.kill().await;
+    let ended = timeout(PATIENCE, waits).await.unwrap().unwrap();
+    assert!(matches!(
+        ended,
+        Err(LockError::NotEntered(EnterError::Closed)
+            | LockError::Unavailable(Error::Closed | Error::Unanswered))
+    ));
+    let late = node.lock(name).await.unwrap_err();
+    assert_eq!(late, LockError::Unavailable(Error::Closed));
 }

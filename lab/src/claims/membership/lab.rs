@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
-use selvedge_core::{Choose, Delta, Machine, Member, NodeId, Ratio, Span, Time};
+use selvedge_core::{Choose, Delta, Machine, Ratio, Span, Time};
 use selvedge_membership::{
     ActiveFeedback, Command, Config, Event, Membership, PassiveFeedback, Selection,
 };
 use selvedge_sim::network::{Link, Network, PAPER_CLUSTERS, Relays, Topology, TopologyError};
 
 use super::mobility::Mobility;
+use super::nodes::{id, member, pick, set_distances};
 use crate::claims::{Experiment, Fault as Broken, Sample, Samples};
 
 /// The protocol period in the thesis' units, of which one is a millisecond here.
@@ -363,7 +364,7 @@ impl Setting {
             }
         }
         for node in 0..self.nodes {
-            tell_distances(&mut mesh, node, 0..self.nodes)?;
+            set_distances(&mut mesh, node, 0..self.nodes)?;
             let config = Box::new(self.config());
             mesh.command(node, Command::Configure(config))
                 .map_err(Broken::network)?;
@@ -438,41 +439,6 @@ fn fail(mesh: &mut Network<Membership>, victims: &[usize], seen: &mut Seen) -> R
     seen.spread = since_first(alive - 1);
     seen.half_spread = since_first((alive - 1) / 2);
     Ok(())
-}
-
-/// Tells `node` how far away the others are, in mm.
-pub(super) fn tell_distances(
-    mesh: &mut Network<Membership>,
-    node: usize,
-    others: impl IntoIterator<Item = usize>,
-) -> Result<(), Broken> {
-    for other in others.into_iter().filter(|&other| other != node) {
-        let distance = mesh.topology().distance(node, other).unwrap_or_default();
-        let distance = u32::try_from(distance).map_err(Broken::network)?.max(1);
-        let id = id(other);
-        mesh.command(node, Command::SetDistance { id, distance })
-            .map_err(Broken::network)?;
-    }
-    Ok(())
-}
-
-pub(in crate::claims) fn id(node: usize) -> NodeId {
-    NodeId(node as u64 + 1)
-}
-
-pub(in crate::claims) fn member(node: usize) -> Member {
-    Member::new(id(node).0, 1)
-}
-
-/// So many different nodes, all choices equally likely.
-pub(super) fn pick(rng: &mut ChaCha8Rng, nodes: usize, count: usize) -> Vec<usize> {
-    let mut all: Vec<usize> = (0..nodes).collect();
-    for place in 0..count.min(nodes) {
-        let other = place + rng.below((nodes - place) as u64) as usize;
-        all.swap(place, other);
-    }
-    all.truncate(count);
-    all
 }
 
 fn mean(times: &[u64]) -> Option<u64> {

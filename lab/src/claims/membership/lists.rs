@@ -3,7 +3,8 @@
 use selvedge_core::{Delta, Ratio, Span};
 use selvedge_membership::Event;
 
-use super::lab::{PERIOD, Placement, Setting, Variant, id};
+use super::lab::{PERIOD, Placement, Setting, Variant};
+use super::nodes::id;
 use crate::claims::Fault;
 
 pub(in crate::claims) const TENTHS: usize = 10;

@@ -5,7 +5,7 @@ use selvedge_core::Choose;
 use selvedge_membership::Membership;
 use selvedge_sim::network::{Network, Point, Topology};
 
-use super::lab::{pick, tell_distances};
+use super::nodes::{pick, set_distances};
 use crate::claims::Fault;
 
 /// Some nodes move at once (thesis, section 4.1.3).
@@ -15,7 +15,7 @@ pub(super) struct Mobility {
     pub(super) percent: usize,
     /// How far at most, in metres.
     pub(super) metres: u32,
-    /// Whether all nodes are told the new distances.
+    /// Whether all nodes get the new distances.
     pub(super) fresh: bool,
 }
 
@@ -54,7 +54,7 @@ impl Mobility {
                 }
                 if self.fresh {
                     for node in 0..nodes {
-                        tell_distances(mesh, node, 0..nodes)?;
+                        set_distances(mesh, node, 0..nodes)?;
                     }
                 }
                 return Ok(());

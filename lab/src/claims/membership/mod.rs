@@ -19,6 +19,7 @@ mod m10;
 mod m11;
 mod m12;
 mod mobility;
+mod nodes;
 pub(super) mod traces;
 
 use super::Claim;

@@ -5,8 +5,9 @@ use selvedge_core::{Member, Span, Time};
 use selvedge_membership::Event;
 use selvedge_sim::network::{MembershipTrace, Topology};
 
-pub(in crate::claims) use super::lab::{Losses, PERIOD, Placement, id, member};
+pub(in crate::claims) use super::lab::{Losses, PERIOD, Placement};
 use super::lab::{Setting, Variant};
+pub(in crate::claims) use super::nodes::{id, member};
 use crate::claims::Fault;
 
 /// A mesh that has settled under loss, and in which no node ever fails.

@@ -1,0 +1,88 @@
+//! What a node tells its application.
+
+use std::net::SocketAddr;
+
+use selvedge_camera::estimate;
+use selvedge_celect::Ballot;
+use selvedge_core::{Member, NodeId, Time};
+use selvedge_membership::Status;
+
+/// One event of one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// When, by the node's [`Clock`](crate::Clock).
+    pub at: Time,
+    /// Which node emitted it.
+    pub node: NodeId,
+    /// What happened.
+    pub event: NodeEvent,
+}
+
+/// What a node observes. What becomes of a lock is not among it: the lock's guard says that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NodeEvent {
+    /// Of membership.
+    Membership(selvedge_membership::Event),
+    /// Of the elections.
+    Election(selvedge_celect::Event),
+    /// Of the estimator, which counts the nodes.
+    Estimate(estimate::Event),
+    /// All sections have a higher bound on the number of nodes from now on.
+    Raised(u32),
+    /// Another process has this node's id. At most one event a minute, and in a sealed mesh alone:
+    /// in the clear such processes take later and later lives, and each is an
+    /// [`Identity`](selvedge_membership::Event::Identity).
+    Twin(Twin),
+}
+
+/// Another process has this node's id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Twin {
+    /// Its address, if that is known.
+    pub address: Option<SocketAddr>,
+    /// Whether it started later than this process, so that other nodes refuse this process. It may
+    /// also be a former life of this node whose clock was ahead.
+    pub is_later: bool,
+}
+
+/// One entry of a node's member list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberInfo {
+    /// The member.
+    pub member: Member,
+    /// Its state, as far as this node knows.
+    pub status: Status,
+    /// The address to which this node sends to reach it.
+    pub address: Option<SocketAddr>,
+}
+
+/// What a node publishes about itself after each change: read it with
+/// [`Handle::state`](crate::Handle::state).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeState {
+    /// The present life of the node. Another node that remembers a later one makes it change.
+    pub me: Member,
+    /// Whether it is in the mesh: it has joined, and has not left.
+    pub is_in: bool,
+    /// The member list, this node included.
+    pub members: std::sync::Arc<[MemberInfo]>,
+    /// The leader, perhaps this node, and its ballot.
+    pub leader: Option<(Member, Ballot)>,
+    /// Until when this node leads, by its clock.
+    pub leads_until: Option<Time>,
+}
+
+impl NodeState {
+    /// A node that has not joined.
+    pub(crate) fn new(me: Member) -> Self {
+        Self {
+            me,
+            is_in: false,
+            members: [].into(),
+            leader: None,
+            leads_until: None,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The host's end of the way to the application: what it asks, and what it reads.
+
+use selvedge::Mesh;
+use selvedge_core::shared::{Port, Request};
+use selvedge_core::{NodeId, Time};
+use selvedge_membership::Phase;
+
+use crate::directory::Directory;
+use crate::event::{MemberInfo, NodeEvent, NodeState, Observed};
+use crate::service::Node;
+
+/// Collects the events of a step, and publishes them with the state after it.
+#[derive(Debug)]
+pub(crate) struct Publisher {
+    port: Port<Node, NodeState>,
+    published: NodeState,
+    /// The directory's version when the list was made.
+    version: u64,
+    /// Whether the list is to be made anew.
+    is_stale: bool,
+    events: Vec<Observed>,
+}
+
+impl Publisher {
+    pub(crate) const fn new(port: Port<Node, NodeState>, published: NodeState) -> Self {
+        Self {
+            port,
+            published,
+            version: 0,
+            is_stale: true,
+            events: Vec::new(),
+        }
+    }
+
+    /// The next command. `None` when no handle is left.
+    pub(crate) async fn next(&mut self) -> Option<Request<Node>> {
+        self.port.recv().await.ok()
+    }
+
+    /// An event of this step.
+    pub(crate) fn push(&mut self, at: Time, node: NodeId, event: NodeEvent) {
+        self.is_stale |= matches!(event, NodeEvent::Membership(_));
+        self.events.push(Observed { at, node, event });
+    }
+
+    /// Publishes, if anything has changed. O(members) where the list or an address in it has, else
+    /// O(1).
+    pub(crate) fn publish(&mut self, mesh: &Mesh, directory: &Directory) {
+        let membership = mesh.membership();
+        let is_stale = self.is_stale || self.version != directory.version();
+        let mut state = NodeState {
+            me: membership.me(),
+            is_in: matches!(membership.phase(), Phase::Joined | Phase::Leaving),
+            members: std::sync::Arc::clone(&self.published.members),
+            leader: mesh.leader(),
+            leads_until: mesh.leads_until(),
+        };
+        if is_stale {
+            let members = membership.members().map(|view| MemberInfo {
+                member: view.member,
+                status: view.status,
+                address: directory.get(view.member.id),
+            });
+            state.members = members.collect();
+            (self.version, self.is_stale) = (directory.version(), false);
+        }
+        let standing = |it: &NodeState| (it.me, it.is_in, it.leader, it.leads_until);
+        let has_changed = is_stale || standing(&state) != standing(&self.published);
+        if has_changed || !self.events.is_empty() {
+            self.published = state.clone();
+            self.port.publish(state, self.events.drain(..));
+        }
+    }
+}
+
+impl Drop for Publisher {
+    /// A reader must not believe that a node leads that has stopped.
+    fn drop(&mut self) {
+        let mut last = self.published.clone();
+        (last.is_in, last.leader, last.leads_until) = (false, None, None);
+        self.port.publish(last, self.events.drain(..));
+    }
+}

@@ -1,0 +1,181 @@
+//! What a node needs to start.
+
+use std::net::SocketAddr;
+
+use selvedge::{Election, Exclusion};
+use selvedge_camera::sections;
+use selvedge_core::{Incarnation, NodeId, shared};
+use selvedge_membership::Config;
+use selvedge_seal::Seal;
+
+use crate::transport::Transport;
+use crate::{Clock, Seed, Udp};
+
+/// What a node needs to start: its id, where it listens, and what differs from the defaults.
+///
+/// | setting | unit, range | default |
+/// |---|---|---|
+/// | [`life`](Self::life) | a number that this id never had before | drawn from the system's clock |
+/// | [`transport`](Self::transport) | | [`Udp`] |
+/// | [`advertise`](Self::advertise) | 1 to [`LIMIT`](crate::address::LIMIT) addresses | the address at which it listens |
+/// | [`seeds`](Self::seeds) | up to 65,535 | none: it begins a mesh |
+/// | [`membership`](Self::membership) | see [`Config`] | [`Config::default`] |
+/// | [`locks`](Self::locks), [`exclusion`](Self::exclusion) | see [`Exclusion`] | no locks |
+/// | [`election`](Self::election) | see [`Election`] | no leader |
+/// | [`seal`](Self::seal) | | datagrams in the clear |
+/// | [`random_seed`](Self::random_seed) | any | the system's entropy |
+/// | [`clock`](Self::clock) | | one that starts with this setup |
+/// | [`limits`](Self::limits) | from 1 | 64 commands, 1,024 events |
+///
+/// ```
+/// use selvedge_core::NodeId;
+/// use selvedge_udp::Setup;
+///
+/// let setup = Setup::new(NodeId(7), "127.0.0.1:0".parse()?)
+///     .seeds(["192.0.2.1:7001".parse::<std::net::SocketAddr>()?])
+///     .locks(16);
+/// # drop(setup);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Setup {
+    pub(crate) id: NodeId,
+    pub(crate) life: Option<Incarnation>,
+    pub(crate) listen: SocketAddr,
+    pub(crate) transport: Box<dyn Transport>,
+    pub(crate) advertise: Vec<SocketAddr>,
+    pub(crate) seeds: Vec<Seed>,
+    pub(crate) config: Config,
+    pub(crate) exclusion: Option<Exclusion>,
+    pub(crate) election: Option<Election>,
+    pub(crate) seal: Option<Seal>,
+    pub(crate) random_seed: Option<u64>,
+    pub(crate) clock: Clock,
+    pub(crate) limits: shared::Limits,
+}
+
+impl Setup {
+    /// A node with the id `me`, up to [`MAX_NODE_ID`](crate::MAX_NODE_ID), that listens at `listen`.
+    /// No two nodes of a mesh may share an id.
+    ///
+    /// Port 0 lets the system choose one. `0.0.0.0` is each of this machine's addresses of IPv4,
+    /// `[::]` each of IPv4 and of IPv6.
+    #[must_use]
+    pub fn new(me: NodeId, listen: SocketAddr) -> Self {
+        let events = core::num::NonZeroUsize::MIN.saturating_add(1_023);
+        Self {
+            id: me,
+            life: None,
+            listen,
+            transport: Box::new(Udp::new()),
+            advertise: Vec::new(),
+            seeds: Vec::new(),
+            config: Config::default(),
+            exclusion: None,
+            election: None,
+            seal: None,
+            random_seed: None,
+            clock: Clock::start(),
+            limits: shared::Limits {
+                events,
+                ..shared::Limits::default()
+            },
+        }
+    }
+
+    /// The number of this life. Without it, [`new_life`](crate::new_life) gives one, for which the
+    /// start waits up to [`Incarnation::TICK`]. Where another node remembers a later life, this node
+    /// takes one after that.
+    #[must_use]
+    pub fn life(mut self, life: Incarnation) -> Self {
+        self.life = Some(life);
+        self
+    }
+
+    /// What carries the datagrams, for instance a socket that is bound already
+    /// ([`Udp::bound`]), or a transport with faults ([`Faulty`](crate::Faulty)).
+    #[must_use]
+    pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
+        self.transport = Box::new(transport);
+        self
+    }
+
+    /// The addresses at which other nodes reach this one, if that is not where it listens. Others
+    /// take those that they can send to. Several need a longer
+    /// [`metadata_limit`](Config::metadata_limit) than one.
+    #[must_use]
+    pub fn advertise(mut self, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
+        self.advertise = addresses.into_iter().collect();
+        self
+    }
+
+    /// The nodes through which it joins. Its own addresses are passed over, and so is a seed that
+    /// has no other.
+    #[must_use]
+    pub fn seeds(mut self, seeds: impl IntoIterator<Item: Into<Seed>>) -> Self {
+        self.seeds = seeds.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The settings of membership. The frame budget holds for all protocols, so the other settings'
+    /// budgets are lowered to it.
+    #[must_use]
+    pub fn membership(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Takes part in locks with the default settings, in a mesh of at most `nodes` lives at a time:
+    /// nodes that restart count twice meanwhile. In one mesh all nodes take part, or none.
+    #[must_use]
+    pub fn locks(self, nodes: u32) -> Self {
+        self.exclusion(Exclusion {
+            sections: sections::Config::new(nodes),
+            counting: None,
+        })
+    }
+
+    /// Takes part in locks. In one mesh all nodes do, or none: a node that is asked and cannot
+    /// answer holds up all others.
+    #[must_use]
+    pub fn exclusion(mut self, exclusion: Exclusion) -> Self {
+        self.exclusion = Some(exclusion);
+        self
+    }
+
+    /// Takes part in elections. In one mesh all nodes do, or none.
+    #[must_use]
+    pub fn election(mut self, election: Election) -> Self {
+        self.election = Some(election);
+        self
+    }
+
+    /// Seals all datagrams. That takes [`OVERHEAD`](selvedge_seal::OVERHEAD) bytes of the frame
+    /// budget.
+    #[must_use]
+    pub fn seal(mut self, seal: Seal) -> Self {
+        self.seal = Some(seal);
+        self
+    }
+
+    /// Draws the node's choices from this seed. For tests: an attacker that knows it foresees them.
+    #[must_use]
+    pub const fn random_seed(mut self, seed: u64) -> Self {
+        self.random_seed = Some(seed);
+        self
+    }
+
+    /// Uses this clock. Nodes of one process that share it can compare their times.
+    #[must_use]
+    pub const fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// How many commands may wait for the node, and how many events are kept for its subscribers.
+    #[must_use]
+    pub const fn limits(mut self, limits: shared::Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+}

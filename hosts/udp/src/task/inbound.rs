@@ -1,0 +1,120 @@
+//! What comes in: datagrams and time.
+
+use std::io;
+use std::net::SocketAddr;
+
+use selvedge::{FrameError, Message, decode, frame};
+use selvedge_core::wire::SEALED;
+use selvedge_core::{Input, Member};
+use selvedge_membership::KIND;
+use selvedge_seal::Unopened;
+
+use super::Task;
+use crate::notice::{self, Notice};
+use crate::sealing::count;
+
+/// How many datagrams that wait already are heard before a timer is obeyed.
+const BURST: usize = 64;
+
+impl Task {
+    pub(super) async fn expire(&mut self, buffer: &mut [u8]) {
+        // On a busy machine answers may lie in the socket for longer than a timer takes. They are
+        // heard before the silence is judged, but not for ever.
+        for _ in 0..BURST {
+            match self.socket.try_recv(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                received => self.receive(received, buffer).await,
+            }
+        }
+        let effects = &mut self.effects;
+        self.driver
+            .expire(self.clock.now(), &mut self.rng, |effect| {
+                effects.push(effect)
+            });
+        self.traffic
+            .refused_ticks
+            .raise_to(self.driver.refused_ticks());
+        self.carry_out(None).await;
+    }
+
+    pub(super) async fn receive(
+        &mut self,
+        received: io::Result<(usize, SocketAddr)>,
+        buffer: &[u8],
+    ) {
+        let Ok((len, source)) = received else {
+            // For instance that an earlier datagram had no receiver. Nothing can be done about it.
+            self.traffic.network_errors.add(1);
+            return;
+        };
+        self.traffic.received.add(1);
+        self.traffic.received_bytes.add(len as u64);
+        let bytes = buffer.get(..len).unwrap_or_default();
+        let now = self.clock.now();
+        // The kind stands in the same place whether the datagram is sealed or not.
+        let kind = bytes.get(1).copied();
+        let is_notice = |kind| kind == notice::KIND && self.sealing.is_some();
+        let kind = kind.filter(|&kind| self.driver.machine().serves(kind) || is_notice(kind));
+        let is_ours = kind.is_some();
+        let kind = kind.unwrap_or(KIND);
+        let (frame, sealer) = match &mut self.sealing {
+            None => (bytes, None),
+            Some(_) if len > self.budget => return self.traffic.oversize.add(1),
+            Some(_) if !is_ours && bytes.first() == Some(&SEALED) => {
+                return self.traffic.wrong_kind.add(1);
+            }
+            Some(sealing) => match sealing.open(kind, bytes, now) {
+                Ok(sealer) => (sealing.opened.as_slice(), Some(sealer)),
+                Err(Unopened::OldEpoch(sender)) => {
+                    self.traffic.old_epoch.add(1);
+                    return self.notify(sender, source).await;
+                }
+                Err(unopened) => return count(&self.traffic, unopened),
+            },
+        };
+        if kind == notice::KIND {
+            return match frame::decode::<Notice>(frame, self.frame_budget) {
+                Ok(it) if sealer == Some(it.from.id) => {
+                    self.on_notice(it.from.id, it.message, source).await;
+                }
+                Ok(_) => self.traffic.wrong_sender.add(1),
+                Err(_) => self.traffic.malformed.add(1),
+            };
+        }
+        match decode(kind, frame, self.frame_budget) {
+            Ok(envelope) if sealer.is_some_and(|sealer| sealer != envelope.from.id) => {
+                self.traffic.wrong_sender.add(1);
+            }
+            Ok(envelope) => self.deliver(envelope.from, envelope.message, source).await,
+            Err(FrameError::Oversize { .. }) => self.traffic.oversize.add(1),
+            Err(FrameError::Sealed) => self.traffic.sealed.add(1),
+            Err(FrameError::Version { .. }) => self.traffic.wrong_version.add(1),
+            Err(FrameError::Kind { .. }) => self.traffic.wrong_kind.add(1),
+            Err(FrameError::Malformed) => self.traffic.malformed.add(1),
+        }
+    }
+
+    async fn deliver(&mut self, from: Member, message: Message, source: SocketAddr) {
+        let effects = &mut self.effects;
+        let taken = self.driver.step(
+            self.clock.now(),
+            &mut self.rng,
+            Input::Message { from, message },
+            |effect| effects.push(effect),
+        );
+        match taken {
+            Ok(()) => {}
+            Err(reject) if reject.is_untimely() => return self.traffic.untimely.add(1),
+            Err(_) => return self.traffic.refused.add(1),
+        }
+        let machine = self.driver.machine().membership();
+        if machine
+            .member(from.id)
+            .is_some_and(|view| view.member == from)
+        {
+            self.directory
+                .hear(from, source, |id| machine.member(id).is_some());
+        }
+        self.carry_out(Some((from.id, source))).await;
+    }
+}

@@ -1,0 +1,153 @@
+//! What goes out: datagrams to other nodes, events to the application.
+
+use core::future::poll_fn;
+use std::net::SocketAddr;
+
+use selvedge::{Message, encode};
+use selvedge_core::{Delta, Effect, NodeId};
+use selvedge_membership::Event;
+
+use super::Task;
+use crate::event::NodeEvent;
+use crate::{Directory, MAX_NODE_ID, address};
+
+impl Task {
+    /// Carries out the effects of the last step, in order. An answer to the sender of a datagram
+    /// goes to where that came from, even if the sender is not on the list (yet).
+    pub(super) async fn carry_out(&mut self, sender: Option<(NodeId, SocketAddr)>) {
+        let mut effects = core::mem::take(&mut self.effects);
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Send { to, .. } if self.is_needless(to.id) => self.traffic.spared.add(1),
+                Effect::Send { to, message } => {
+                    let reply = sender.filter(|&(id, _)| id == to.id);
+                    let address = match reply {
+                        Some((_, source)) => Some(source),
+                        None => self.directory.next(to.id),
+                    };
+                    if let Some(seed) = Directory::seed(to.id)
+                        && self.lookups.asked(seed, self.clock.now())
+                    {
+                        self.traffic.lookups.add(1);
+                    }
+                    self.send(address, &message).await;
+                }
+                Effect::Multicast { message } => {
+                    let machine = self.driver.machine().membership();
+                    let me = machine.me().id;
+                    let others: Vec<_> = (machine.members())
+                        .map(|view| view.member.id)
+                        .filter(|&id| id != me)
+                        .map(|id| self.directory.next(id))
+                        .collect();
+                    for address in others {
+                        self.send(address, &message).await;
+                    }
+                }
+                Effect::Event(event) => self.on_event(event),
+            }
+        }
+        self.effects = effects;
+        self.publisher
+            .publish(self.driver.machine(), &self.directory);
+    }
+
+    fn on_event(&mut self, event: selvedge::Event) {
+        match event {
+            selvedge::Event::Membership(event) => {
+                self.on_membership(&event);
+                self.emit(NodeEvent::Membership(event));
+            }
+            selvedge::Event::Election(event) => self.emit(NodeEvent::Election(event)),
+            selvedge::Event::Sections(event) => self.gates.on_event(event),
+            selvedge::Event::Present(_) => self.gates.begin_anew(),
+            selvedge::Event::Estimate(event) => self.emit(NodeEvent::Estimate(event)),
+            selvedge::Event::Raised(upper) => self.emit(NodeEvent::Raised(upper)),
+        }
+    }
+
+    /// An event of membership concerns the host itself, too.
+    fn on_membership(&mut self, event: &Event) {
+        match event {
+            Event::Metadata(member) | Event::Membership(Delta::Joined(member)) => {
+                let machine = self.driver.machine().membership();
+                if let Some(metadata) = machine.metadata(member.id) {
+                    let mut addresses = address::from_metadata(metadata);
+                    addresses.retain(|&address| self.socket.reaches(address));
+                    self.directory
+                        .announce(*member, addresses, |id| machine.member(id).is_some());
+                }
+            }
+            Event::Left => {
+                self.progress.has_left = true;
+                self.progress.is_over = true;
+            }
+            // Another node knew a later life of a node that was in already.
+            Event::Identity(_) if self.progress.is_in => self.traffic.twins.add(1),
+            Event::Identity(_) => self.progress.is_in = true,
+            Event::Membership(_) | Event::Broadcast { .. } => {}
+        }
+    }
+
+    /// Whether this stands in for a seed that is here. The machine probes seeds now and then, to
+    /// find back to those who were lost, but not those that it lists as alive: it cannot know that
+    /// a stand-in is one of them. O(members), for stand-ins alone.
+    fn is_needless(&self, to: NodeId) -> bool {
+        if to <= MAX_NODE_ID {
+            return false;
+        }
+        let seeds = self.directory.all(to);
+        let machine = self.driver.machine().membership();
+        let mut others = machine
+            .members()
+            .filter(|it| it.member.id != machine.me().id);
+        others.any(|it| {
+            let addresses = self.directory.all(it.member.id);
+            it.status.is_live() && addresses.iter().any(|address| seeds.contains(address))
+        })
+    }
+
+    async fn send(&mut self, address: Option<SocketAddr>, message: &Message) {
+        let Some(address) = address else {
+            self.traffic.unknown_destination.add(1);
+            return;
+        };
+        let from = self.driver.machine().membership().me();
+        if encode(from, message, self.frame_budget, &mut self.frame).is_err() {
+            self.traffic.too_long.add(1);
+            return;
+        }
+        self.send_frame(message.kind(), address).await;
+    }
+
+    /// Sends the frame that was written.
+    pub(super) async fn send_frame(&mut self, kind: u8, address: SocketAddr) {
+        let datagram = match &mut self.sealing {
+            None => &self.frame,
+            Some(sealing) => {
+                let sealed = sealing
+                    .sealer
+                    .seal(kind, &self.frame, &mut sealing.datagram);
+                if sealed.is_err() {
+                    // After 2^64 datagrams; silence is safe, a nonce used twice is not.
+                    return;
+                }
+                &sealing.datagram
+            }
+        };
+        let socket = &mut self.socket;
+        match poll_fn(|cx| socket.poll_send(cx, datagram, address)).await {
+            Ok(len) => {
+                self.traffic.sent.add(1);
+                self.traffic.sent_bytes.add(len as u64);
+                self.traffic.longest.raise_to(len as u64);
+            }
+            Err(_) => self.traffic.network_errors.add(1),
+        }
+    }
+
+    pub(super) fn emit(&mut self, event: NodeEvent) {
+        let me = self.driver.machine().membership().me().id;
+        self.publisher.push(self.clock.now(), me, event);
+    }
+}
