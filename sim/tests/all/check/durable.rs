@@ -1,7 +1,9 @@
 //! Facts that are stored late, and crashes that lose them.
 
+use core::ops::ControlFlow;
+
 use selvedge_core::Member;
-use selvedge_sim::check::{Bounds, Model};
+use selvedge_sim::check::{Bounds, Limits, Model};
 
 use crate::facts::{Counter, Voter};
 
@@ -130,4 +132,17 @@ fn any_number_of_the_last_facts_is_lost() {
     }
     let found = model.verify();
     assert!(found.is_ok(), "{}", found.unwrap_err());
+}
+
+/// The second engine hashes what waits and what is stored by itself, and finds as many states.
+#[test]
+fn both_engines_agree_on_what_storage_does() {
+    for (is_rash, unstored) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+        let model = election(is_rash, 2).durable(unstored);
+        let mut go_on = |_| ControlFlow::Continue(());
+        let (reports, verdict) = model.check_both(&Limits::default(), &mut go_on);
+        let breaks = reports.iter().any(|it| it.outcome_name() == "breaks");
+        assert_eq!(breaks, is_rash);
+        println!("rash {is_rash}, unstored {unstored}: {}", verdict.unwrap());
+    }
 }
