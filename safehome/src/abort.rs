@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, NodeId};
 
 use crate::lineage::{Entry, Flight};
-use crate::machine::Work;
 use crate::run::Stage;
-use crate::{Event, Hub, Outcome, RoutineId, Timer, Undo, Value, Why};
+use crate::work::Task;
+use crate::{AbortReason, Event, Hub, Outcome, RoutineId, Timer, UndoStatus, Value};
 
 impl<V: Value> Hub<V> {
     /// The routine is to be undone, once its command on the way has an outcome (erratum H11).
-    pub(crate) fn abort(&mut self, id: RoutineId, why: Why, cx: &mut Context<'_, Self>) {
+    pub(crate) fn abort(&mut self, id: RoutineId, why: AbortReason, cx: &mut Context<'_, Self>) {
         if self.runs.get(&id).map(|run| run.stage) == Some(Stage::Waiting) {
             self.wait_no_longer(id);
         }
@@ -59,7 +59,7 @@ impl<V: Value> Hub<V> {
                 undo.push((at, outcome));
             }
             self.waiting.wake(at);
-            self.look(Work::Device(at));
+            self.work.enqueue(Task::Device(at));
         }
         cx.event(Event::Aborted {
             routine: id,
@@ -67,11 +67,16 @@ impl<V: Value> Hub<V> {
             undo,
         });
         self.settle(run.devices, cx);
-        self.look(Work::Queue);
+        self.work.enqueue(Task::Queue);
     }
 
     /// Takes the routine out of the order of one device; `None` if it never touched it.
-    fn take_out(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) -> Option<Undo> {
+    fn take_out(
+        &mut self,
+        id: RoutineId,
+        at: NodeId,
+        cx: &mut Context<'_, Self>,
+    ) -> Option<UndoStatus> {
         let device = self.devices.get_mut(&at)?;
         let place = device.position(id)?;
         let entry = device.lineage.remove(place);
@@ -96,31 +101,31 @@ impl<V: Value> Hub<V> {
             if core::mem::take(&mut device.is_announced) {
                 cx.event(Event::GivenUp(at));
             }
-            return Some(Undo::Impossible);
+            return Some(UndoStatus::Impossible);
         }
-        device.join_hands(place);
+        device.merge_manual(place);
         let may_have_changed = entry.doubtful || entry.wrote.is_some();
         if device.desired().is_none() && may_have_changed {
-            return Some(Undo::Impossible);
+            return Some(UndoStatus::Impossible);
         }
         if !device.needs_rollback() {
             if device.is_stuck && device.actual.as_ref() != device.desired() {
-                return Some(Undo::Stuck);
+                return Some(UndoStatus::Stuck);
             }
             // What it refused is not asked of it any more.
             (device.is_stuck, device.attempts) = (false, 0);
-            return Some(Undo::NotNeeded);
+            return Some(UndoStatus::NotNeeded);
         }
         device.is_announced = true;
         Some(if device.is_up && device.late.is_none() {
-            Undo::Begun
+            UndoStatus::Begun
         } else {
-            Undo::Pending
+            UndoStatus::Pending
         })
     }
 
     /// What was to be undone on a device is so without a rollback, or cannot be any more.
-    pub(crate) fn tell_the_end(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+    pub(crate) fn announce_end(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&id) else {
             return;
         };
@@ -176,7 +181,12 @@ impl<V: Value> Hub<V> {
         cx.arm(Timer::Timeout(id), timeout);
     }
 
-    pub(crate) fn rolled_back(&mut self, id: NodeId, outcome: Outcome, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_rolled_back(
+        &mut self,
+        id: NodeId,
+        outcome: Outcome,
+        cx: &mut Context<'_, Self>,
+    ) {
         let (limit, pause) = (self.config.undo_attempts, self.config.undo_retry);
         let Some(device) = self.devices.get_mut(&id) else {
             return;
@@ -214,7 +224,7 @@ impl<V: Value> Hub<V> {
 
     /// Who went before a waiting routine has taken too long. It is aborted between two commands
     /// (erratum H12).
-    pub(crate) fn lease_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_lease_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let (leniency, short) = (self.config.leniency, self.config.short);
         let Some(device) = self.devices.get(&id) else {
             return;
@@ -253,7 +263,7 @@ impl<V: Value> Hub<V> {
                 device.flight = None;
                 run.busy = None;
             }
-            self.abort(owner, Why::LeaseOver(id), cx);
+            self.abort(owner, AbortReason::LeaseOver(id), cx);
         }
     }
 }

@@ -128,7 +128,7 @@ pub enum Event<V> {
         /// Which one, from 0.
         step: u16,
         /// Why.
-        why: Skip,
+        why: SkipReason,
     },
     /// The routine is finished, with all its commands but those that were skipped.
     Committed(RoutineId),
@@ -137,16 +137,16 @@ pub enum Event<V> {
         /// Which one.
         routine: RoutineId,
         /// Why.
-        why: Why,
+        why: AbortReason,
     },
     /// The routine is out: what remains of it is said by device.
     Aborted {
         /// Which one.
         routine: RoutineId,
         /// Why.
-        why: Why,
+        why: AbortReason,
         /// What becomes of each device that it commanded, or whose state it asked for.
-        undo: Vec<(NodeId, Undo)>,
+        undo: Vec<(NodeId, UndoStatus)>,
     },
     /// A device is back in the state that it had without what was aborted or passed over: it was
     /// brought back, or came into that state otherwise, by hand or because another routine was
@@ -155,7 +155,7 @@ pub enum Event<V> {
     /// A device refused to be restored as often as was tried. It is left as it is, until it
     /// restarts or is changed by hand, or a routine's command to it is done.
     Stuck(NodeId),
-    /// What was [begun](Undo::Begun) or [pending](Undo::Pending) on this device is given up: nobody
+    /// What was [begun](UndoStatus::Begun) or [pending](UndoStatus::Pending) on this device is given up: nobody
     /// knows any more what to bring it back to, or it was [taken out](Command::Remove).
     GivenUp(NodeId),
     /// What is told next in the order that explains the end: routines one by one, and failures and
@@ -185,7 +185,7 @@ pub enum Placed<V> {
     /// A device's restart was noticed.
     Restarted(NodeId),
     /// A device was brought into a state by hand, by the undo handler of an aborted routine, or by
-    /// an aborted routine itself where that [cannot be undone](Undo::Impossible).
+    /// an aborted routine itself where that [cannot be undone](UndoStatus::Impossible).
     Set {
         /// Which device.
         device: NodeId,
@@ -197,7 +197,7 @@ pub enum Placed<V> {
 /// Why a command was passed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Skip {
+pub enum SkipReason {
     /// Its condition does not hold.
     Condition,
     /// This device is down: the one that it commands, or the one that its condition asks about.
@@ -213,11 +213,11 @@ pub enum Skip {
 /// Why a routine is aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Why {
+pub enum AbortReason {
     /// The application asked for it.
     Cancelled,
     /// A command that must succeed was not done.
-    Step(u16, Skip),
+    Step(u16, SkipReason),
     /// A device failed or restarted that the routine needed.
     Device(NodeId),
     /// It went before a routine that waits, and took longer than was planned.
@@ -227,7 +227,7 @@ pub enum Why {
 /// What becomes of a device that an aborted routine commanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Undo {
+pub enum UndoStatus {
     /// It was not changed, or a later routine has changed it since.
     NotNeeded,
     /// It is restored now. One of [`Event::Restored`], [`Event::Stuck`] and [`Event::GivenUp`]
@@ -338,7 +338,7 @@ pub enum Reject {
     UnknownMember(Delta),
 }
 
-impl Why {
+impl AbortReason {
     /// The device that is the cause, for an abort of this routine; `None` if it was cancelled.
     #[must_use]
     pub fn device<V>(self, routine: &Routine<V>) -> Option<NodeId> {
@@ -346,8 +346,10 @@ impl Why {
             Self::Cancelled => None,
             Self::Device(device)
             | Self::LeaseOver(device)
-            | Self::Step(_, Skip::Down(device) | Skip::StateUnknown(device)) => Some(device),
-            Self::Step(step, Skip::Condition | Skip::Refused | Skip::Unknown) => {
+            | Self::Step(_, SkipReason::Down(device) | SkipReason::StateUnknown(device)) => {
+                Some(device)
+            }
+            Self::Step(step, SkipReason::Condition | SkipReason::Refused | SkipReason::Unknown) => {
                 let step = routine.steps.get(usize::from(step));
                 step.map(|it| it.device)
             }

@@ -4,9 +4,9 @@ use selvedge_core::{Context, NodeId, Span};
 
 use crate::config::Visibility;
 use crate::lineage::{Entry, Flight, Owner};
-use crate::machine::Work;
 use crate::run::{Run, Stage};
-use crate::{Event, Hub, Outcome, Priority, RoutineId, Skip, Timer, Value, Why};
+use crate::work::Task;
+use crate::{AbortReason, Event, Hub, Outcome, Priority, RoutineId, SkipReason, Timer, Value};
 
 impl<V: Value> Hub<V> {
     pub(crate) fn is_weak(&self) -> bool {
@@ -60,7 +60,7 @@ impl<V: Value> Hub<V> {
     }
 
     /// What became of the command on its way to this device.
-    pub(crate) fn outcome(&mut self, id: NodeId, outcome: Outcome, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_outcome(&mut self, id: NodeId, outcome: Outcome, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&id) else {
             return;
         };
@@ -72,7 +72,7 @@ impl<V: Value> Hub<V> {
         match outcome {
             Outcome::Done => device.actual = Some(flight.value.clone()),
             // It was not the command that brought the device there.
-            Outcome::Refused if flight.is_said => self.observed(id, flight.value.clone(), cx),
+            Outcome::Refused if flight.is_said => self.on_observed(id, flight.value.clone(), cx),
             Outcome::Refused => {}
             Outcome::Unknown if self.rules.unknown_is_refused() => {}
             Outcome::Unknown => {
@@ -80,15 +80,15 @@ impl<V: Value> Hub<V> {
                 self.may_act_late(id, &flight, cx);
             }
         }
-        self.look(Work::Device(id));
+        self.work.enqueue(Task::Device(id));
         let Some(routine) = flight.routine else {
-            self.rolled_back(id, outcome, cx);
+            self.on_rolled_back(id, outcome, cx);
             return;
         };
         match outcome {
-            Outcome::Done => self.wrote(routine, id, flight.value, cx),
+            Outcome::Done => self.on_written(routine, id, flight.value, cx),
             Outcome::Refused => {}
-            Outcome::Unknown => self.doubt(routine, id),
+            Outcome::Unknown => self.on_unknown(routine, id),
         }
         let Some(run) = self.runs.get_mut(&routine) else {
             return;
@@ -108,7 +108,7 @@ impl<V: Value> Hub<V> {
             .and_then(|it| it.entry(routine))
             .is_some_and(is_revoked)
         {
-            self.abort(routine, Why::LeaseOver(id), cx);
+            self.abort(routine, AbortReason::LeaseOver(id), cx);
             return;
         }
         let hold = run.step().map_or(Span::ZERO, |step| step.hold);
@@ -121,15 +121,15 @@ impl<V: Value> Hub<V> {
                 cx.arm(Timer::Hold(id), hold);
                 return;
             }
-            Outcome::Done => self.step_done(routine, cx),
-            Outcome::Refused => self.fail(routine, Skip::Refused, cx),
-            Outcome::Unknown => self.fail(routine, Skip::Unknown, cx),
+            Outcome::Done => self.on_step_done(routine, cx),
+            Outcome::Refused => self.on_step_failed(routine, SkipReason::Refused, cx),
+            Outcome::Unknown => self.on_step_failed(routine, SkipReason::Unknown, cx),
         }
-        self.look(Work::Routine(routine));
+        self.work.enqueue(Task::Routine(routine));
     }
 
     /// A device is in the state into which a routine brought it.
-    fn wrote(&mut self, id: RoutineId, at: NodeId, value: V, cx: &mut Context<'_, Self>) {
+    fn on_written(&mut self, id: RoutineId, at: NodeId, value: V, cx: &mut Context<'_, Self>) {
         let undo = self.runs.get(&id).and_then(|run| run.step()?.undo.clone());
         let Some(device) = self.devices.get_mut(&at) else {
             return;
@@ -169,7 +169,7 @@ impl<V: Value> Hub<V> {
     /// Nobody knows whether a routine's command was done. If the routine is aborted now, it is undone
     /// as if it was (erratum H10): later, once the previous state is known, where it cannot be restored
     /// at once.
-    fn doubt(&mut self, id: RoutineId, at: NodeId) {
+    fn on_unknown(&mut self, id: RoutineId, at: NodeId) {
         if self.rules.unknown_is_refused() {
             return;
         }
@@ -193,33 +193,38 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    pub(crate) fn hold_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_hold_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let held = self.devices.get_mut(&id).and_then(|it| it.held.take());
         let Some(routine) = held else {
             return;
         };
         if let Some(run) = self.runs.get_mut(&routine) {
             run.busy = None;
-            self.step_done(routine, cx);
-            self.look(Work::Routine(routine));
+            self.on_step_done(routine, cx);
+            self.work.enqueue(Task::Routine(routine));
         }
-        self.look(Work::Device(id));
+        self.work.enqueue(Task::Device(id));
     }
 
     /// The routine's command was not done.
-    pub(crate) fn fail(&mut self, id: RoutineId, why: Skip, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_step_failed(
+        &mut self,
+        id: RoutineId,
+        why: SkipReason,
+        cx: &mut Context<'_, Self>,
+    ) {
         let Some(run) = self.runs.get(&id) else {
             return;
         };
         let is_must = run.step().is_some_and(|it| it.priority == Priority::Must);
         if is_must && !self.is_weak() {
-            self.abort(id, Why::Step(run.at, why), cx);
+            self.abort(id, AbortReason::Step(run.at, why), cx);
         } else {
             self.skip(id, why, cx);
         }
     }
 
-    pub(crate) fn skip(&mut self, id: RoutineId, why: Skip, cx: &mut Context<'_, Self>) {
+    pub(crate) fn skip(&mut self, id: RoutineId, why: SkipReason, cx: &mut Context<'_, Self>) {
         let Some(run) = self.runs.get(&id) else {
             return;
         };
@@ -229,7 +234,7 @@ impl<V: Value> Hub<V> {
             why,
         });
         if self.rules.skip_is_written()
-            && why != Skip::Condition
+            && why != SkipReason::Condition
             && let Some(step) = run.step()
             && let Some(device) = self.devices.get_mut(&step.device)
             && let Some(entry) = device.entry_mut(id)
@@ -238,6 +243,6 @@ impl<V: Value> Hub<V> {
             entry.wrote = Some(step.value.clone());
             device.actual = device.desired().cloned();
         }
-        self.step_done(id, cx);
+        self.on_step_done(id, cx);
     }
 }

@@ -3,9 +3,9 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use crate::{Catalogue, Reject, Routine, Skip, Why};
+use crate::{AbortReason, Catalogue, Reject, Routine, SkipReason};
 
-impl Why {
+impl AbortReason {
     /// Why this routine was aborted, with names, as in "the device was down at command 2, to
     /// "oven"". Commands are counted from 1, as people do. Of a condition that could not be asked,
     /// the device that it asks about is named.
@@ -17,22 +17,22 @@ impl Why {
                 let nth = u32::from(step) + 1;
                 let commanded = routine.steps.get(usize::from(step)).map(|it| it.device);
                 let skip = match skip {
-                    Skip::StateUnknown(asked) => {
+                    SkipReason::StateUnknown(asked) => {
                         let asked = catalogue.shown(asked);
                         return format!(
                             "the state of {asked}, which the condition of command {nth} asks about, was unknown"
                         );
                     }
-                    Skip::Down(down) if Some(down) != commanded => {
+                    SkipReason::Down(down) if Some(down) != commanded => {
                         let down = catalogue.shown(down);
                         return format!(
                             "{down}, which the condition of command {nth} asks about, was down"
                         );
                     }
-                    Skip::Down(_) => "the device was down",
-                    Skip::Condition => "its condition did not hold",
-                    Skip::Refused => "the device refused",
-                    Skip::Unknown => "the device gave no answer",
+                    SkipReason::Down(_) => "the device was down",
+                    SkipReason::Condition => "its condition did not hold",
+                    SkipReason::Refused => "the device refused",
+                    SkipReason::Unknown => "the device gave no answer",
                 };
                 let to = |device| format!(", to {}", catalogue.shown(device));
                 let device = commanded.map_or_else(String::new, to);
@@ -81,9 +81,9 @@ mod tests {
         let routine = Routine {
             steps: steps.into(),
         };
-        let why = Why::Device(oven).explain(&routine, &catalogue);
+        let why = AbortReason::Device(oven).explain(&routine, &catalogue);
         assert_eq!(why, "\"oven\" failed or restarted while it was needed");
-        let why = Why::Step(1, Skip::Down(oven)).explain(&routine, &catalogue);
+        let why = AbortReason::Step(1, SkipReason::Down(oven)).explain(&routine, &catalogue);
         assert_eq!(why, "the device was down at command 2, to \"oven\"");
         let (device, token) = (oven, 7);
         for reject in [

@@ -7,16 +7,16 @@ use selvedge_core::{Context, NodeId};
 
 use crate::config::Visibility;
 use crate::lineage::{Entry, Owner};
-use crate::machine::Work;
 use crate::run::{Run, Stage};
-use crate::{Hub, RoutineId, Timer, Value, Why};
+use crate::work::Task;
+use crate::{AbortReason, Hub, RoutineId, Timer, Value};
 
 /// How many failures and restarts of a device are kept in the order while somebody before them is
 /// unfinished.
 pub(crate) const KEPT: usize = 16;
 
 impl<V: Value> Hub<V> {
-    pub(crate) fn failed(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_failed(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         if let Some(device) = self.devices.get_mut(&id) {
             device.is_up = false;
         }
@@ -46,10 +46,10 @@ impl<V: Value> Hub<V> {
         };
         self.abort_all(&affected, id, cx);
         // Whoever waits for it finds it down.
-        self.look(Work::Device(id));
+        self.work.enqueue(Task::Device(id));
     }
 
-    pub(crate) fn restarted(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_restarted(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         if let Some(device) = self.devices.get_mut(&id) {
             device.is_up = true;
             device.is_stuck = false;
@@ -64,7 +64,7 @@ impl<V: Value> Hub<V> {
             Visibility::Weak | Visibility::PartitionedStrict | Visibility::Eventual => Vec::new(),
         };
         self.abort_all(&affected, id, cx);
-        self.look(Work::Device(id));
+        self.work.enqueue(Task::Device(id));
     }
 
     fn active(&self, is_affected: impl Fn(&Run<V>, RoutineId) -> bool) -> Vec<RoutineId> {
@@ -77,7 +77,7 @@ impl<V: Value> Hub<V> {
 
     fn abort_all(&mut self, routines: &[RoutineId], id: NodeId, cx: &mut Context<'_, Self>) {
         for &routine in routines {
-            self.abort(routine, Why::Device(id), cx);
+            self.abort(routine, AbortReason::Device(id), cx);
         }
     }
 

@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, NodeId};
 
 use crate::config::Visibility;
-use crate::machine::Work;
 use crate::run::{Run, Stage};
-use crate::{Event, Hub, Placed, RoutineId, Timer, Value, Why};
+use crate::work::Task;
+use crate::{AbortReason, Event, Hub, Placed, RoutineId, Timer, Value};
 
 impl<V: Value> Hub<V> {
     /// The routine goes on to its next command, and lets go of what it no longer needs.
-    pub(crate) fn step_done(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_step_done(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
         let releases = self.config.post_leases && self.config.visibility == Visibility::Eventual;
         let Some(run) = self.runs.get_mut(&id) else {
             return;
@@ -37,21 +37,21 @@ impl<V: Value> Hub<V> {
                 {
                     entry.released = true;
                     self.waiting.wake(at);
-                    self.look(Work::Device(at));
+                    self.work.enqueue(Task::Device(at));
                 }
                 continue;
             }
             if is_weak {
                 self.leave(id, at, cx);
             } else {
-                self.let_go(id, at, releases, cx);
+                self.release(id, at, releases, cx);
             }
         }
     }
 
     /// A device is no longer needed: it is free for the next one, if it may be. A place that was
     /// never touched is given up (erratum H9).
-    fn let_go(&mut self, id: RoutineId, at: NodeId, releases: bool, cx: &mut Context<'_, Self>) {
+    fn release(&mut self, id: RoutineId, at: NodeId, releases: bool, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&at) else {
             return;
         };
@@ -74,8 +74,8 @@ impl<V: Value> Hub<V> {
             return;
         }
         self.waiting.wake(at);
-        self.look(Work::Device(at));
-        self.look(Work::Queue);
+        self.work.enqueue(Task::Device(at));
+        self.work.enqueue(Task::Queue);
     }
 
     /// All commands are done.
@@ -91,7 +91,7 @@ impl<V: Value> Hub<V> {
                 entry.is_some_and(|it| it.touched)
             };
             if let Some(&down) = run.devices.iter().filter(touched).find(is_down) {
-                self.abort(id, Why::Device(down), cx);
+                self.abort(id, AbortReason::Device(down), cx);
                 return;
             }
         }
@@ -107,7 +107,7 @@ impl<V: Value> Hub<V> {
                     entry.released = true;
                 }
                 self.waiting.wake(at);
-                self.look(Work::Device(at));
+                self.work.enqueue(Task::Device(at));
             }
         }
         #[cfg(feature = "check")]
@@ -126,7 +126,7 @@ impl<V: Value> Hub<V> {
         }
         self.settle(devices, cx);
         self.join_committed();
-        self.look(Work::Queue);
+        self.work.enqueue(Task::Queue);
     }
 
     /// Commits as section 4.3 says: the routine's place is removed, and all before it (errata H2

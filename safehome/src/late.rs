@@ -8,6 +8,7 @@
 use selvedge_core::{Context, NodeId, Span};
 
 use crate::lineage::{Flight, Late};
+use crate::work::Task;
 use crate::{Event, Hub, LONGEST_LATENESS, Outcome, Reject, Timer, Value};
 
 impl<V: Value> Hub<V> {
@@ -45,7 +46,7 @@ impl<V: Value> Hub<V> {
     }
 
     /// Whether this is the outcome of a command that was taken to be unknown; then it is taken.
-    pub(crate) fn has_late_outcome(
+    pub(crate) fn on_late_outcome(
         &mut self,
         id: NodeId,
         token: u64,
@@ -66,12 +67,12 @@ impl<V: Value> Hub<V> {
             (device.is_stuck, device.attempts) = (false, 0);
         }
         cx.disarm(Timer::Late(id));
-        self.look(crate::machine::Work::Device(id));
+        self.work.enqueue(Task::Device(id));
         true
     }
 
     /// Nothing acts late any more.
-    pub(crate) fn late_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_late_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let timeout = self.timeout(id);
         let Some(device) = self.devices.get_mut(&id) else {
             return;
@@ -84,6 +85,6 @@ impl<V: Value> Hub<V> {
             });
             cx.arm(Timer::Timeout(id), timeout);
         }
-        self.look(crate::machine::Work::Device(id));
+        self.work.enqueue(Task::Device(id));
     }
 }

@@ -150,12 +150,15 @@ mod run;
 mod save;
 mod schedule;
 mod turn;
+mod work;
 
 pub use config::{Config, ConfigError, Scheduler, Visibility};
 pub use counters::Counters;
 pub use difference::{Difference, DifferenceError};
 pub use durable::{Damage, DurableEvent, DurableHub};
-pub use event::{Command, Event, Outcome, Placed, Reject, Skip, Timer, Undo, Why};
+pub use event::{
+    AbortReason, Command, Event, Outcome, Placed, Reject, SkipReason, Timer, UndoStatus,
+};
 pub use id::RoutineId;
 pub use machine::Hub;
 #[cfg(feature = "check")]

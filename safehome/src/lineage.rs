@@ -382,7 +382,7 @@ impl<V: Clone + Eq> Device<V> {
 
     /// Whoever stood in front of this place is gone. Of two changes by hand that meet there the
     /// second one is kept, lest there are more of them than of others.
-    pub(crate) fn join_hands(&mut self, at: usize) {
+    pub(crate) fn merge_manual(&mut self, at: usize) {
         let is_hand = |at| {
             let entry: Option<&Entry<V>> = self.lineage.get(at);
             entry.is_some_and(|it| it.owner == Owner::Hand)

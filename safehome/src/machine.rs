@@ -1,6 +1,6 @@
 //! The state, and where each input goes.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::BTreeMap;
 use alloc::vec;
 #[cfg(feature = "check")]
 use alloc::vec::Vec;
@@ -13,9 +13,10 @@ use crate::lineage::{Device, Owner};
 use crate::published::Rules;
 use crate::run::{Run, Stage};
 use crate::schedule::Waiting;
+use crate::work::{Task, Work};
 use crate::{
-    Command, Config, ConfigError, Counters, Event, Outcome, Reject, Routine, RoutineId, Step,
-    Timer, Value, Why,
+    AbortReason, Command, Config, ConfigError, Counters, Event, Outcome, Reject, Routine,
+    RoutineId, Step, Timer, Value,
 };
 
 /// The hub: it takes routines and decides which command goes to which device when.
@@ -33,20 +34,9 @@ pub struct Hub<V> {
     /// How many steps it has taken, also before it was restored: the number of its state.
     pub(crate) number: Untracked<u64>,
     pub(crate) waiting: Untracked<Waiting>,
-    /// What is to be looked at before the step is over; empty between steps.
-    pub(crate) work: Untracked<VecDeque<Work>>,
+    /// What is left to do before the step is over.
+    pub(crate) work: Untracked<Work>,
     pub(crate) counters: Untracked<Counters>,
-}
-
-/// What is to be looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Work {
-    /// Whose turn is it on this device?
-    Device(NodeId),
-    /// Can this routine go on?
-    Routine(RoutineId),
-    /// Can somebody who waits start?
-    Queue,
 }
 
 impl<V: Value> Hub<V> {
@@ -141,19 +131,13 @@ impl<V: Value> Hub<V> {
         timers.chain(waiting).collect()
     }
 
-    pub(crate) fn look(&mut self, work: Work) {
-        if !self.work.contains(&work) {
-            self.work.push_back(work);
-        }
-    }
-
     /// Goes on until nothing can be done without something from outside.
     fn pump(&mut self, cx: &mut Context<'_, Self>) {
-        while let Some(work) = self.work.pop_front() {
-            match work {
-                Work::Device(device) => self.serve(device, cx),
-                Work::Routine(routine) => self.advance(routine, cx),
-                Work::Queue => self.start_waiting(cx),
+        while let Some(task) = self.work.next() {
+            match task {
+                Task::Device(device) => self.serve(device, cx),
+                Task::Routine(routine) => self.advance(routine, cx),
+                Task::Queue => self.start_waiting(cx),
             }
         }
     }
@@ -172,7 +156,7 @@ impl<V: Value> Hub<V> {
             Command::Remove(device) => self.remove(device, cx)?,
             Command::Lateness { device, lateness } => self.set_lateness(device, lateness)?,
             Command::Submit(routine) => {
-                self.acceptable(&routine)?;
+                self.check_routine(&routine)?;
                 let limit = self.config.routine_limit;
                 let room = self.leave_at_most((limit as usize).saturating_sub(1));
                 room.map_err(|_| Reject::TooManyRoutines { limit })?;
@@ -182,7 +166,7 @@ impl<V: Value> Hub<V> {
                 let stage = self.runs.get(&routine).map(|run| run.stage);
                 match stage {
                     Some(Stage::Waiting | Stage::Placed | Stage::Running) => {
-                        self.abort(routine, Why::Cancelled, cx);
+                        self.abort(routine, AbortReason::Cancelled, cx);
                     }
                     Some(Stage::Aborting(_)) => {}
                     Some(Stage::Committed) | None => {
@@ -195,24 +179,24 @@ impl<V: Value> Hub<V> {
                 token,
                 outcome,
             } => {
-                if !self.has_late_outcome(device, token, outcome, cx) {
-                    self.expects(device, token)?;
-                    self.outcome(device, outcome, cx);
+                if !self.on_late_outcome(device, token, outcome, cx) {
+                    self.check_token(device, token)?;
+                    self.on_outcome(device, outcome, cx);
                 }
             }
             Command::Observed { device, state } => {
                 if !self.devices.contains(&device) {
                     return Err(Reject::UnknownDevice(device));
                 }
-                self.observed(device, state, cx);
+                self.on_observed(device, state, cx);
             }
             Command::Answered {
                 device,
                 token,
                 state,
             } => {
-                self.expects(device, token)?;
-                self.answered(device, state, cx);
+                self.check_token(device, token)?;
+                self.on_answered(device, state, cx);
             }
             Command::Resume => self.resume(cx),
         }
@@ -220,7 +204,7 @@ impl<V: Value> Hub<V> {
     }
 
     /// Whether this command is on its way to this device.
-    fn expects(&self, device: NodeId, token: u64) -> Result<(), Reject> {
+    fn check_token(&self, device: NodeId, token: u64) -> Result<(), Reject> {
         let known = self.devices.get(&device);
         let known = known.ok_or(Reject::UnknownDevice(device))?;
         if known.flight.as_ref().is_none_or(|it| it.token != token) {
@@ -246,7 +230,7 @@ impl<V: Value> Hub<V> {
         Ok(())
     }
 
-    fn acceptable(&self, routine: &Routine<V>) -> Result<(), Reject> {
+    fn check_routine(&self, routine: &Routine<V>) -> Result<(), Reject> {
         let (found, limit) = (routine.steps.len(), self.config.step_limit);
         if found == 0 {
             return Err(Reject::Empty);
@@ -295,23 +279,23 @@ impl<V: Value> Hub<V> {
                 device.life = Some(incarnation);
                 let was_up = device.is_up;
                 if was_up && is_new_life {
-                    self.failed(id, cx);
+                    self.on_failed(id, cx);
                 }
                 if !was_up || is_new_life {
-                    self.restarted(id, cx);
+                    self.on_restarted(id, cx);
                 }
             }
             Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_) => {
                 device.life = Some(incarnation);
                 if device.is_up {
-                    self.failed(id, cx);
+                    self.on_failed(id, cx);
                 }
             }
         }
         Ok(())
     }
 
-    fn tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {
+    fn on_tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {
         match timer {
             Timer::Timeout(device) => {
                 if self
@@ -320,24 +304,24 @@ impl<V: Value> Hub<V> {
                     .is_some_and(|it| it.flight.is_some())
                 {
                     self.counters.timeouts += 1;
-                    self.outcome(device, Outcome::Unknown, cx);
+                    self.on_outcome(device, Outcome::Unknown, cx);
                 }
             }
-            Timer::Hold(device) => self.hold_over(device, cx),
+            Timer::Hold(device) => self.on_hold_over(device, cx),
             Timer::Retry(device) => {
                 if let Some(it) = self.devices.get_mut(&device) {
                     it.rests = false;
-                    self.look(Work::Device(device));
+                    self.work.enqueue(Task::Device(device));
                 }
             }
-            Timer::Lease(device) => self.lease_over(device, cx),
-            Timer::Patience(routine) => self.is_late(routine),
-            Timer::Late(device) => self.late_over(device, cx),
+            Timer::Lease(device) => self.on_lease_over(device, cx),
+            Timer::Patience(routine) => self.on_patience_over(routine),
+            Timer::Late(device) => self.on_late_over(device, cx),
         }
     }
 
     /// Somebody changed the device by hand, or it reports what it was told to do.
-    pub(crate) fn observed(&mut self, device: NodeId, state: V, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_observed(&mut self, device: NodeId, state: V, cx: &mut Context<'_, Self>) {
         let is_weak = self.is_weak();
         let Some(it) = self.devices.get_mut(&device) else {
             return;
@@ -374,7 +358,7 @@ impl<V: Value> Hub<V> {
             it.happen(Owner::Hand, Some(state));
             self.settle(vec![device], cx);
         }
-        self.look(Work::Device(device));
+        self.work.enqueue(Task::Device(device));
     }
 }
 
@@ -394,7 +378,7 @@ impl<V: Value> Machine for Hub<V> {
             Input::Message { message, .. } => match message {},
             Input::Membership(delta) => self.learn(delta, cx)?,
             Input::Command(command) => self.command(command, cx)?,
-            Input::Tick(timer) => self.tick(timer, cx),
+            Input::Tick(timer) => self.on_tick(timer, cx),
         }
         self.pump(cx);
         *self.number += 1;

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, NodeId, Span};
 
 use crate::config::Visibility;
-use crate::machine::Work;
 use crate::run::{Run, Stage};
 use crate::schedule::is_just_in_time;
-use crate::{Event, Hub, Outcome, RoutineId, Skip, Timer, Value, Why};
+use crate::work::Task;
+use crate::{AbortReason, Event, Hub, Outcome, RoutineId, SkipReason, Timer, Value};
 
 impl<V: Value> Hub<V> {
     /// Timers are set again, and what was on its way is asked for.
@@ -45,11 +45,11 @@ impl<V: Value> Hub<V> {
                     clock = entry.end();
                 }
             }
-            self.look(Work::Device(id));
+            self.work.enqueue(Task::Device(id));
         }
         self.settle(devices, cx);
         self.admit_again(cx);
-        self.look(Work::Queue);
+        self.work.enqueue(Task::Queue);
     }
 
     /// Those who waited just in time get their places, if it is no longer for that: whoever comes
@@ -93,7 +93,7 @@ impl<V: Value> Hub<V> {
 
     /// The device was asked, and its command on the way is over: it was done if the device is in its
     /// state; if not it is issued again, unless nobody wants it any more.
-    pub(crate) fn answered(&mut self, id: NodeId, state: V, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_answered(&mut self, id: NodeId, state: V, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&id) else {
             return;
         };
@@ -105,17 +105,17 @@ impl<V: Value> Hub<V> {
         device.actual = Some(state);
         cx.disarm(Timer::Late(id));
         if is_done {
-            self.outcome(id, Outcome::Done, cx);
+            self.on_outcome(id, Outcome::Done, cx);
         } else if let Some(routine) = routine {
-            self.was_not_done(routine, id, cx);
+            self.on_not_done(routine, id, cx);
         } else {
             // What it is to bring back may be another state by now.
-            self.lands(id, cx);
+            self.clear_flight(id, cx);
         }
     }
 
     /// A routine's command to this device was on its way and was not done.
-    fn was_not_done(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) {
+    fn on_not_done(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) {
         let device = self.devices.get(&at);
         let is_revoked = device
             .and_then(|it| it.entry(id))
@@ -130,24 +130,24 @@ impl<V: Value> Hub<V> {
             return;
         }
         run.busy = None;
-        self.lands(at, cx);
+        self.clear_flight(at, cx);
         if is_over {
             self.undo(id, cx);
         } else if is_revoked {
-            self.abort(id, Why::LeaseOver(at), cx);
+            self.abort(id, AbortReason::LeaseOver(at), cx);
         } else {
-            self.fail(id, Skip::Down(at), cx);
-            self.look(Work::Routine(id));
+            self.on_step_failed(id, SkipReason::Down(at), cx);
+            self.work.enqueue(Task::Routine(id));
         }
     }
 
     /// Nothing is on its way to this device any more.
-    fn lands(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+    fn clear_flight(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         if let Some(device) = self.devices.get_mut(&id) {
             device.flight = None;
         }
         cx.disarm(Timer::Timeout(id));
-        self.look(Work::Device(id));
+        self.work.enqueue(Task::Device(id));
     }
 
     /// The command on its way to this device is sent again.

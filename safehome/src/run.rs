@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
 
-use crate::{Placed, Routine, Step, Why};
+use crate::{AbortReason, Placed, Routine, Step};
 
 /// A routine that the hub has taken.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +45,7 @@ pub(crate) enum Stage {
     /// A command of it was issued. Until then it may have read states and passed commands over.
     Running,
     /// Its command on the way is awaited, and then it is undone.
-    Aborting(Why),
+    Aborting(AbortReason),
     /// Done; somebody before it in the order is not.
     Committed,
 }

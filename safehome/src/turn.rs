@@ -4,9 +4,9 @@ use selvedge_core::{Context, NodeId};
 
 use crate::config::Visibility;
 use crate::lineage::{Device, Entry};
-use crate::machine::Work;
 use crate::run::Stage;
-use crate::{Hub, RoutineId, Skip, Timer, Value};
+use crate::work::Task;
+use crate::{Hub, RoutineId, SkipReason, Timer, Value};
 
 /// What keeps a command from being issued now.
 enum Turn {
@@ -31,7 +31,7 @@ impl<V: Value> Hub<V> {
             self.pass_on(id, cx);
         }
         if is_free && self.waiting.wake(id) {
-            self.look(Work::Queue);
+            self.work.enqueue(Task::Queue);
         }
     }
 
@@ -41,7 +41,7 @@ impl<V: Value> Hub<V> {
             return;
         };
         if !is_weak && device.is_announced {
-            self.tell_the_end(id, cx);
+            self.announce_end(id, cx);
         }
         let Some(device) = self.devices.get(&id) else {
             return;
@@ -54,7 +54,7 @@ impl<V: Value> Hub<V> {
             return;
         }
         if let Some(next) = device.head() {
-            self.look(Work::Routine(next));
+            self.work.enqueue(Task::Routine(next));
         }
     }
 
@@ -70,14 +70,14 @@ impl<V: Value> Hub<V> {
             };
             let device = step.device;
             if !run.tested && step.condition.is_some() {
-                match self.test(id, cx) {
+                match self.test_condition(id, cx) {
                     Some(Ok(true)) => {
                         if let Some(run) = self.runs.get_mut(&id) {
                             run.tested = true;
                         }
                     }
-                    Some(Ok(false)) => self.skip(id, Skip::Condition, cx),
-                    Some(Err(why)) => self.fail(id, why, cx),
+                    Some(Ok(false)) => self.skip(id, SkipReason::Condition, cx),
+                    Some(Err(why)) => self.on_step_failed(id, why, cx),
                     None => return,
                 }
                 continue;
@@ -91,7 +91,7 @@ impl<V: Value> Hub<V> {
                     return;
                 }
                 Turn::Wait => return,
-                Turn::Down => self.fail(id, Skip::Down(device), cx),
+                Turn::Down => self.on_step_failed(id, SkipReason::Down(device), cx),
             }
         }
     }
@@ -127,11 +127,15 @@ impl<V: Value> Hub<V> {
 
     /// Whether the condition of the next command holds; `None` while others come first (erratum
     /// H13: all before us on that device must be finished, lest we see what is undone later).
-    fn test(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) -> Option<Result<bool, Skip>> {
+    fn test_condition(
+        &mut self,
+        id: RoutineId,
+        cx: &mut Context<'_, Self>,
+    ) -> Option<Result<bool, SkipReason>> {
         let (is_weak, leniency) = (self.is_weak(), self.config.leniency);
         let condition = self.runs.get(&id)?.step()?.condition.clone()?;
         let device = self.devices.get(&condition.device)?;
-        let unknown = Skip::StateUnknown(condition.device);
+        let unknown = SkipReason::StateUnknown(condition.device);
         if is_weak {
             let state = device.actual.as_ref().ok_or(unknown);
             return Some(state.map(|it| condition.holds(it)));
@@ -144,7 +148,7 @@ impl<V: Value> Hub<V> {
             return None;
         }
         if !device.is_up {
-            return Some(Err(Skip::Down(condition.device)));
+            return Some(Err(SkipReason::Down(condition.device)));
         }
         let is_sent = device.flight.is_some() || device.late.is_some();
         if is_sent || device.needs_rollback() {

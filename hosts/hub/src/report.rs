@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use selvedge_core::{NodeId, Time};
 use selvedge_routine::State;
-use selvedge_safehome::{Counters, RoutineId, Why};
+use selvedge_safehome::{AbortReason, Counters, RoutineId};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -141,7 +141,7 @@ impl Report {
         }
         if report.why.is_empty() {
             let skipped = run.skipped.iter().map(|&(step, skip)| {
-                let why = Why::Step(step, skip).explain(&run.routine, catalogue);
+                let why = AbortReason::Step(step, skip).explain(&run.routine, catalogue);
                 format!("passed over: {why}")
             });
             report.why = skipped.collect::<Vec<_>>().join("; ");

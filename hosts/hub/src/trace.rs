@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use selvedge_core::{NodeId, Time};
 use selvedge_routine::State;
-use selvedge_safehome::{Routine, RoutineId, Skip, Visibility, Why};
+use selvedge_safehome::{AbortReason, Routine, RoutineId, SkipReason, Visibility};
 
 /// All that happened.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ pub struct Occurrence {
     /// When and how it ended.
     pub ended: Option<(Time, End)>,
     /// The commands that were passed over.
-    pub skipped: Vec<(u16, Skip)>,
+    pub skipped: Vec<(u16, SkipReason)>,
     /// The routine that hid a change of this one before this one was finished, and on which device.
     pub hidden: Option<(RoutineId, NodeId)>,
 }
@@ -48,7 +48,7 @@ pub enum End {
     /// All was done.
     Committed,
     /// Nothing of it remains.
-    Aborted(Why),
+    Aborted(AbortReason),
 }
 
 /// One command to a device, and how long the routine needed the device for it.

@@ -161,7 +161,7 @@ impl<V: Value> Dispatcher<V> {
                     stays
                 });
             }
-            Command::Trigger { name, trigger } => self.add(name, trigger, cx)?,
+            Command::Trigger { name, trigger } => self.add_trigger(name, trigger, cx)?,
             Command::Remove(id) => {
                 if self.triggers.remove(&id).is_none() {
                     return Err(Reject::UnknownTrigger(id));
@@ -178,13 +178,13 @@ impl<V: Value> Dispatcher<V> {
                     cause: Cause::Hand,
                 });
             }
-            Command::Clock(time) => self.set(time, cx),
-            Command::Observed { device, state } => self.observed(device, state, cx)?,
+            Command::Clock(time) => self.on_clock(time, cx),
+            Command::Observed { device, state } => self.on_observed(device, state, cx)?,
         }
         Ok(())
     }
 
-    fn add(
+    fn add_trigger(
         &mut self,
         name: String,
         trigger: Trigger<V>,
@@ -247,7 +247,7 @@ impl<V: Value> Dispatcher<V> {
     }
 
     /// The local clock was set.
-    fn set(&mut self, time: TimeOfDay, cx: &mut Context<'_, Self>) {
+    fn on_clock(&mut self, time: TimeOfDay, cx: &mut Context<'_, Self>) {
         let before = self.local(cx.now());
         let shown = u64::from(time.seconds()) * 1_000_000;
         self.clock = Some((cx.now(), time));
@@ -263,13 +263,13 @@ impl<V: Value> Dispatcher<V> {
             let due = self.triggers.get(&id).and_then(|it| it.due);
             if due.is_some_and(|it| it <= cx.now()) {
                 // Its timer, which was not ticked yet, is set anew.
-                self.time_has_come(id, cx);
+                self.on_time_of_day(id, cx);
             }
             if let Some(before) = before {
                 let forward = (shown + DAY - before) % DAY;
                 let passed = (u64::from(at.seconds()) * 1_000_000 + DAY - before) % DAY;
                 if forward <= CORRECTION.0 && passed > 0 && passed < forward {
-                    self.time_has_come(id, cx);
+                    self.on_time_of_day(id, cx);
                 }
             }
             self.arm(id, true, cx);
@@ -277,7 +277,7 @@ impl<V: Value> Dispatcher<V> {
     }
 
     /// A time of day runs its routine, but not twice because the clock was corrected.
-    fn time_has_come(&mut self, id: TriggerId, cx: &mut Context<'_, Self>) {
+    fn on_time_of_day(&mut self, id: TriggerId, cx: &mut Context<'_, Self>) {
         let Some(armed) = self.triggers.get_mut(&id) else {
             return;
         };
@@ -305,7 +305,7 @@ impl<V: Value> Dispatcher<V> {
         }
     }
 
-    fn observed(
+    fn on_observed(
         &mut self,
         device: NodeId,
         state: Option<V>,
@@ -341,9 +341,9 @@ impl<V: Value> Dispatcher<V> {
         Ok(())
     }
 
-    fn tick(&mut self, id: TriggerId, cx: &mut Context<'_, Self>) {
+    fn on_tick(&mut self, id: TriggerId, cx: &mut Context<'_, Self>) {
         match self.triggers.get(&id).map(|it| &it.trigger) {
-            Some(Trigger::At(_)) => self.time_has_come(id, cx),
+            Some(Trigger::At(_)) => self.on_time_of_day(id, cx),
             Some(Trigger::Every(_)) => self.fire(id, cx),
             Some(Trigger::When(_) | Trigger::Manual) | None => {}
         }
@@ -369,7 +369,7 @@ impl<V: Value> Machine for Dispatcher<V> {
             Input::Membership(_) => Ok(()),
             Input::Command(command) => self.command(command, cx),
             Input::Tick(id) => {
-                self.tick(id, cx);
+                self.on_tick(id, cx);
                 Ok(())
             }
         }

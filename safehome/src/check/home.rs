@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, NodeId, Span};
 
 use crate::{
-    Command, Config, Event, Hub, Outcome, Placed, Reject, RoutineId, Skip, Timer, Visibility,
+    Command, Config, Event, Hub, Outcome, Placed, Reject, RoutineId, SkipReason, Timer, Visibility,
 };
 
 use judge::is_harsh;
@@ -32,7 +32,7 @@ pub struct Home {
     echoes: bool,
     /// Commands may act after their outcomes came back unknown.
     lates: bool,
-    skipped: Vec<(RoutineId, u16, Skip)>,
+    skipped: Vec<(RoutineId, u16, SkipReason)>,
     /// The serial order that was told.
     order: Vec<Placed<u8>>,
     /// How many are committed or aborted.

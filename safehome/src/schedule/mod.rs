@@ -1,6 +1,7 @@
 //! Where a new routine goes in the order of the devices that it needs (section 5).
 
 mod order;
+mod place;
 mod timeline;
 mod waiting;
 
@@ -10,36 +11,17 @@ use selvedge_core::{Context, NodeId, Span, Time};
 
 use crate::config::{Scheduler, Visibility};
 use crate::lineage::{Device, Entry};
-use crate::machine::Work;
 use crate::published::Rules;
 use crate::run::{Run, Stage};
 use crate::schedule::order::Sides;
+use crate::schedule::place::{Need, Place};
+use crate::work::Task;
 use crate::{Config, Hub, RoutineId, Timer, Value};
 
 pub(crate) use crate::schedule::waiting::Waiting;
 
 /// No command is planned to begin later than this after its routine.
 const LATEST: Span = Span(u64::MAX / 2);
-
-/// A place in the order of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) device: NodeId,
-    /// In front of the entry with this number.
-    pub(crate) at: usize,
-    pub(crate) start: Time,
-    pub(crate) length: Span,
-    /// It is in front of somebody who has started.
-    pub(crate) leased: bool,
-}
-
-/// When a routine needs a device, counted from its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Need {
-    pub(crate) device: NodeId,
-    pub(crate) from: Span,
-    pub(crate) until: Span,
-}
 
 /// Why somebody who waits cannot start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +40,7 @@ impl<V: Value> Hub<V> {
                 if let Some(run) = self.runs.get_mut(&id) {
                     run.stage = Stage::Placed;
                 }
-                self.look(Work::Routine(id));
+                self.work.enqueue(Task::Routine(id));
             }
             (Visibility::Eventual, Scheduler::FirstCome) => {
                 let places = self.behind_all(&self.needs(id), cx.now());
@@ -83,7 +65,7 @@ impl<V: Value> Hub<V> {
 
     fn wait(&mut self, id: RoutineId) {
         self.queue(id);
-        self.look(Work::Queue);
+        self.work.enqueue(Task::Queue);
     }
 
     /// Somebody is among those who wait from now on, behind all others.
@@ -123,7 +105,7 @@ impl<V: Value> Hub<V> {
     }
 
     /// Somebody waits for longer than it should.
-    pub(crate) fn is_late(&mut self, id: RoutineId) {
+    pub(crate) fn on_patience_over(&mut self, id: RoutineId) {
         let Some(run) = self.runs.get_mut(&id) else {
             return;
         };
@@ -132,7 +114,7 @@ impl<V: Value> Hub<V> {
         if run.stage == Stage::Waiting && stays_first(&self.config, self.rules, run) {
             self.waiting.stays_first(id, &run.devices);
         }
-        self.look(Work::Queue);
+        self.work.enqueue(Task::Queue);
     }
 
     const fn is_one_by_one(&self) -> bool {
@@ -319,7 +301,7 @@ impl<V: Value> Hub<V> {
         if let Some(run) = self.runs.get_mut(&id) {
             run.stage = Stage::Placed;
         }
-        self.look(Work::Routine(id));
+        self.work.enqueue(Task::Routine(id));
     }
 
     /// A weak routine waits for a device while it needs it, and no longer.
@@ -341,7 +323,7 @@ impl<V: Value> Hub<V> {
             device.lineage.remove(place);
         }
         device.base = device.actual.clone();
-        self.look(Work::Device(at));
+        self.work.enqueue(Task::Device(at));
     }
 }
 
@@ -357,16 +339,4 @@ pub(crate) const fn is_just_in_time(config: &Config) -> bool {
         (config.visibility, config.scheduler),
         (Visibility::Eventual, Scheduler::JustInTime)
     )
-}
-
-impl Need {
-    fn place(self, at: usize, now: Time) -> Place {
-        Place {
-            device: self.device,
-            at,
-            start: now + self.from,
-            length: self.until - self.from,
-            leased: false,
-        }
-    }
 }

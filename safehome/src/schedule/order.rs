@@ -7,7 +7,7 @@ use selvedge_core::NodeId;
 
 use crate::lineage::{Device, Entry};
 use crate::run::{Run, Stage};
-use crate::schedule::Need;
+use crate::schedule::place::Need;
 use crate::{Hub, RoutineId, Value};
 
 /// Where a new routine may go on each device that it needs, by the places that it has chosen on

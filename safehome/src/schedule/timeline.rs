@@ -7,7 +7,7 @@ use selvedge_core::{Span, Time};
 
 use crate::lineage::{Device, Entry};
 use crate::schedule::order::{Room, Sides};
-use crate::schedule::{Need, Place};
+use crate::schedule::place::{Need, Place};
 use crate::{Hub, RoutineId, Value};
 
 /// Why there are no places.

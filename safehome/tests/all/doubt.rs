@@ -13,7 +13,7 @@ use crate::home;
 
 use home::{DELAY, Home, maybe, set};
 use selvedge_core::{NodeId, Span};
-use selvedge_safehome::{Command, Config, Event, Hub, Outcome, Placed, Reject, Step, Undo};
+use selvedge_safehome::{Command, Config, Event, Hub, Outcome, Placed, Reject, Step, UndoStatus};
 
 const SHUTTER: NodeId = NodeId(0);
 
@@ -27,7 +27,7 @@ fn home() -> Home {
     home
 }
 
-fn undone(home: &Home) -> Vec<(NodeId, Undo)> {
+fn undone(home: &Home) -> Vec<(NodeId, UndoStatus)> {
     let aborted = home.events.iter().find_map(|(_, event)| match event {
         Event::Aborted { undo, .. } => Some(undo.clone()),
         _ => None,
@@ -55,7 +55,7 @@ fn an_undo_handler_is_done_though_the_outcome_is_unknown() {
             ..set(0, 1)
         };
         without_an_answer(&mut home, vec![step]);
-        assert_eq!(undone(&home), [(SHUTTER, Undo::Begun)]);
+        assert_eq!(undone(&home), [(SHUTTER, UndoStatus::Begun)]);
         assert_eq!(home.states[0], 9);
         let (device, state) = (SHUTTER, Some(9));
         assert_eq!(home.order(), [Placed::Set { device, state }]);
@@ -84,7 +84,7 @@ fn an_undo_handler_of_a_command_that_may_fail_waits_for_an_abort() {
     home.flip(1);
     without_an_answer(&mut home, vec![step, set(0, 2), set(1, 1)]);
     assert_eq!(home.states[0], 2);
-    assert_eq!(undone(&home), [(SHUTTER, Undo::Impossible)]);
+    assert_eq!(undone(&home), [(SHUTTER, UndoStatus::Impossible)]);
 }
 
 /// It is due as well if the routine is cancelled while the outcome is awaited.
@@ -120,7 +120,7 @@ fn what_may_have_changed_and_cannot_be_restored_is_told() {
             home.flip(1);
         }
         without_an_answer(&mut home, steps);
-        assert_eq!(undone(&home), [(SHUTTER, Undo::Impossible)]);
+        assert_eq!(undone(&home), [(SHUTTER, UndoStatus::Impossible)]);
     }
     // A device that refuses is as it was.
     let mut home = home();
@@ -133,7 +133,7 @@ fn what_may_have_changed_and_cannot_be_restored_is_told() {
         outcome,
     });
     assert_eq!(told, Ok::<(), Reject>(()));
-    assert_eq!(undone(&home), [(SHUTTER, Undo::NotNeeded)]);
+    assert_eq!(undone(&home), [(SHUTTER, UndoStatus::NotNeeded)]);
 }
 
 /// What is in doubt is so after a restart of the hub, too.
@@ -151,5 +151,5 @@ fn a_doubt_is_saved() {
     home.hub = selvedge_core::Driver::new(hub);
     home.tell(Command::Resume).unwrap();
     home.rest();
-    assert_eq!(undone(&home)[1], (SHUTTER, Undo::Impossible));
+    assert_eq!(undone(&home)[1], (SHUTTER, UndoStatus::Impossible));
 }

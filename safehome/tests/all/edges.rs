@@ -14,7 +14,7 @@ use home::{Home, MODELS, at, if_it_is, long, maybe, set};
 use selvedge_core::{Delta, Member, NodeId, Span, Time};
 use selvedge_safehome::{
     Command, Comparison, Condition, Config, Event, Outcome, Placed, Reject, RoutineId, Scheduler,
-    Undo, Visibility,
+    UndoStatus, Visibility,
 };
 
 fn under(visibility: Visibility) -> Config {
@@ -110,7 +110,7 @@ fn what_could_not_be_undone_is_the_state_before_the_next_one() {
         Event::Aborted { undo, .. } => Some(undo.clone()),
         _ => None,
     });
-    assert_eq!(undo, Some(vec![(device, Undo::Impossible)]));
+    assert_eq!(undo, Some(vec![(device, UndoStatus::Impossible)]));
     home.submit(vec![set(0, 2), set(1, 2)]);
     home.rest();
     assert_eq!(home.states[0], 1, "the second one is undone");

@@ -14,7 +14,7 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use home::{Home, MODELS, at, if_it_is, long, set};
 use selvedge_core::{Choose, NodeId, Span};
-use selvedge_safehome::{Command, Config, Event, Outcome, Placed, Skip, Step, Why};
+use selvedge_safehome::{AbortReason, Command, Config, Event, Outcome, Placed, SkipReason, Step};
 use selvedge_sim::histories;
 
 /// A change by hand comes behind whoever has touched the device; so he does not see it.
@@ -112,7 +112,7 @@ fn a_report_of_what_is_on_its_way_is_no_hand() {
             home.by_hand(0, 1);
         }
         home.pass(at(5_000));
-        let why = Why::Step(0, Skip::Unknown);
+        let why = AbortReason::Step(0, SkipReason::Unknown);
         assert!(home.when(&Event::Aborting { routine, why }).is_some());
         home.is_mute[0] = false;
         home.lands(0, Outcome::Done);

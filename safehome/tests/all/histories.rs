@@ -20,7 +20,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{
     Command, Comparison, Condition, Config, Event, Hub, Outcome, Placed, Priority, Reject, Routine,
-    RoutineId, Scheduler, Skip, Step, Visibility,
+    RoutineId, Scheduler, SkipReason, Step, Visibility,
 };
 use selvedge_sim::histories;
 
@@ -69,7 +69,7 @@ struct Home {
     now: Time,
     things: Vec<Thing>,
     routines: BTreeMap<RoutineId, Routine<u8>>,
-    skipped: Vec<(RoutineId, u16, Skip)>,
+    skipped: Vec<(RoutineId, u16, SkipReason)>,
     order: Vec<RoutineId>,
     open: usize,
     pending: Option<Routine<u8>>,
@@ -369,8 +369,11 @@ fn run(seed: u64) -> Counts {
             if let Some(condition) = &step.condition {
                 let state = serial[condition.device.0 as usize];
                 let holds = condition.holds(&state);
-                let expected = skip != Some(Skip::Condition);
-                let failed = matches!(skip, Some(Skip::Down(_) | Skip::StateUnknown(_)));
+                let expected = skip != Some(SkipReason::Condition);
+                let failed = matches!(
+                    skip,
+                    Some(SkipReason::Down(_) | SkipReason::StateUnknown(_))
+                );
                 if holds != expected && !failed {
                     fail(&format!("{id:?} saw what it should not, step {nth}"), &home);
                 }

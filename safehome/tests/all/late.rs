@@ -13,8 +13,8 @@ use crate::home;
 use home::{Home, at, if_it_is, maybe, set};
 use selvedge_core::{Driver, NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Config, Event, Flaw, Hub, LONGEST_LATENESS, Outcome, Published, Reject, RestoreError,
-    Saved, Skip, Timer, Undo, Visibility, Why,
+    AbortReason, Command, Config, Event, Flaw, Hub, LONGEST_LATENESS, Outcome, Published, Reject,
+    RestoreError, Saved, SkipReason, Timer, UndoStatus, Visibility,
 };
 
 const LAMP: NodeId = NodeId(0);
@@ -63,8 +63,11 @@ fn nothing_is_sent_while_a_command_may_still_act() {
         Event::Aborted { why, undo, .. } => Some((*why, undo.clone())),
         _ => None,
     });
-    let undo = vec![(LAMP, Undo::Pending), (NodeId(1), Undo::Begun)];
-    assert_eq!(aborted, Some((Why::Step(1, Skip::Unknown), undo)));
+    let undo = vec![(LAMP, UndoStatus::Pending), (NodeId(1), UndoStatus::Begun)];
+    assert_eq!(
+        aborted,
+        Some((AbortReason::Step(1, SkipReason::Unknown), undo))
+    );
     assert_eq!(home.states[1], 0);
     let next = home.submit(vec![set(2, 5), set(0, 2)]);
     home.is_mute[0] = false;

@@ -13,7 +13,7 @@ use crate::home;
 use home::{Home, at, if_it_is, long, maybe, set};
 use selvedge_core::{Driver, NodeId, Span};
 use selvedge_safehome::{
-    Command, Config, Event, Hub, Outcome, RoutineId, Scheduler, Step, Timer, Why,
+    AbortReason, Command, Config, Event, Hub, Outcome, RoutineId, Scheduler, Step, Timer,
 };
 
 const SHARED: u64 = 0;
@@ -33,7 +33,7 @@ fn home(config: Config) -> (Home, RoutineId) {
 }
 
 fn is_revoked(home: &Home, id: RoutineId) -> bool {
-    let why = Why::LeaseOver(NodeId(SHARED));
+    let why = AbortReason::LeaseOver(NodeId(SHARED));
     let aborting = Event::Aborting { routine: id, why };
     home.events.iter().any(|it| it.1 == aborting)
 }
@@ -101,7 +101,7 @@ fn a_routine_is_aborted_once_and_for_one_reason() {
     home.pass(at(1_000));
     home.tell(Command::Cancel(lease)).unwrap();
     home.pass(at(120_000));
-    let reasons: Vec<Why> = home
+    let reasons: Vec<AbortReason> = home
         .events
         .iter()
         .filter_map(|(_, event)| match event {
@@ -113,7 +113,7 @@ fn a_routine_is_aborted_once_and_for_one_reason() {
             _ => None,
         })
         .collect();
-    assert_eq!(reasons, [Why::Cancelled, Why::Cancelled]);
+    assert_eq!(reasons, [AbortReason::Cancelled, AbortReason::Cancelled]);
 }
 
 /// The lease is over while its last command is on its way, and somebody waits: the device is given

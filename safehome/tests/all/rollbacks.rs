@@ -13,8 +13,8 @@ use crate::home;
 use home::{Home, if_it_is, long, maybe, set};
 use selvedge_core::{Driver, NodeId, Span, Time};
 use selvedge_safehome::{
-    Catalogue, Command, Config, Event, Hub, Outcome, Routine, RoutineId, Skip, Step, Timer, Undo,
-    Why,
+    AbortReason, Catalogue, Command, Config, Event, Hub, Outcome, Routine, RoutineId, SkipReason,
+    Step, Timer, UndoStatus,
 };
 
 const A: NodeId = NodeId(0);
@@ -178,7 +178,7 @@ fn a_condition_is_not_read_beside_a_rollback_that_is_due() {
         home.pass(home.now + Span::millis(500));
         home.lands(0, outcome);
         home.rest();
-        let (step, why) = (0, Skip::StateUnknown(A));
+        let (step, why) = (0, SkipReason::StateUnknown(A));
         let routine = asks;
         let skipped = Event::Skipped { routine, step, why };
         let is_skipped = home.events.iter().any(|it| it.1 == skipped);
@@ -233,7 +233,7 @@ fn a_condition_does_not_see_the_state_of_a_stuck_device() {
     for value in [0, 1] {
         let mut home = stuck();
         let routine = home.submit(vec![if_it_is(maybe(2, 1), A.0, value)]);
-        let (step, why) = (0, Skip::StateUnknown(A));
+        let (step, why) = (0, SkipReason::StateUnknown(A));
         let skipped = Event::Skipped { routine, step, why };
         assert!(home.events.iter().any(|it| it.1 == skipped));
     }
@@ -320,12 +320,12 @@ fn an_abort_tells_what_becomes_of_each_device() {
     home.by_hand(2, 7);
     home.tell(Command::Cancel(routine)).unwrap();
     let undo = vec![
-        (NodeId(3), Undo::Begun),
-        (NodeId(2), Undo::NotNeeded),
-        (NodeId(1), Undo::Pending),
-        (NodeId(0), Undo::Begun),
+        (NodeId(3), UndoStatus::Begun),
+        (NodeId(2), UndoStatus::NotNeeded),
+        (NodeId(1), UndoStatus::Pending),
+        (NodeId(0), UndoStatus::Begun),
     ];
-    let why = Why::Cancelled;
+    let why = AbortReason::Cancelled;
     let aborted = Event::Aborted { routine, why, undo };
     assert!(home.events.iter().any(|it| it.1 == aborted));
     home.rest();
@@ -355,7 +355,7 @@ fn a_failure_is_told_at_once_to_who_waits() {
     home.lands(0, Outcome::Refused);
     let waits = home.submit(vec![set(0, 5)]);
     home.flip(0);
-    let (routine, why) = (waits, Why::Step(0, Skip::Down(A)));
+    let (routine, why) = (waits, AbortReason::Step(0, SkipReason::Down(A)));
     let aborting = Event::Aborting { routine, why };
     assert!(home.events.iter().any(|it| it.1 == aborting));
 }
@@ -411,7 +411,7 @@ fn a_device_that_is_found_right_is_told() {
     assert_eq!(ends(&home), [Event::Restored(A)]);
 }
 
-fn undone_at_last(home: &Home) -> Vec<(NodeId, Undo)> {
+fn undone_at_last(home: &Home) -> Vec<(NodeId, UndoStatus)> {
     let aborted = home.events.iter().rev().find_map(|(_, event)| match event {
         Event::Aborted { undo, .. } => Some(undo.clone()),
         _ => None,
@@ -431,7 +431,7 @@ fn what_is_stuck_is_not_said_to_need_nothing() {
     assert!(is_stuck(&home));
     home.tell(Command::Cancel(first)).unwrap();
     assert_eq!(home.states[0], 2);
-    assert!(undone_at_last(&home).contains(&(A, Undo::Stuck)));
+    assert!(undone_at_last(&home).contains(&(A, UndoStatus::Stuck)));
     // When it moves again it is restored, which is told though it was stuck.
     home.is_mute[0] = false;
     home.flip(0);
@@ -448,7 +448,7 @@ fn what_was_stuck_and_is_right_by_now_needs_nothing() {
     home.lands(0, Outcome::Refused);
     assert!(is_stuck(&home));
     home.tell(Command::Cancel(first)).unwrap();
-    assert!(undone_at_last(&home).contains(&(A, Undo::NotNeeded)));
+    assert!(undone_at_last(&home).contains(&(A, UndoStatus::NotNeeded)));
     home.is_mute[0] = false;
     home.rest();
     let reads = home.submit(vec![if_it_is(set(2, 5), A.0, 0)]);
@@ -484,7 +484,7 @@ fn a_routine_that_wrote_over_what_nobody_knew_is_not_said_to_need_nothing() {
     home.tell(Command::Cancel(second)).unwrap();
     home.lands(0, Outcome::Unknown);
     home.tell(Command::Cancel(first)).unwrap();
-    assert!(undone_at_last(&home).contains(&(A, Undo::Impossible)));
+    assert!(undone_at_last(&home).contains(&(A, UndoStatus::Impossible)));
     home.rest();
     assert!(home.when(&Event::GivenUp(A)).is_some(), "what had begun");
 }

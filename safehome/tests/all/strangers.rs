@@ -21,7 +21,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{
     Command, Comparison, Condition, Config, Event, Hub, Outcome, Placed, Priority, Reject, Routine,
-    RoutineId, Scheduler, Step, Timer, Undo, Visibility,
+    RoutineId, Scheduler, Step, Timer, UndoStatus, Visibility,
 };
 use selvedge_sim::histories;
 
@@ -169,7 +169,7 @@ impl Home {
                 Event::Aborted { undo, .. } => {
                     self.open -= 1;
                     self.counts.aborted += 1;
-                    let is_impossible = |it: &&(NodeId, Undo)| it.1 == Undo::Impossible;
+                    let is_impossible = |it: &&(NodeId, UndoStatus)| it.1 == UndoStatus::Impossible;
                     self.counts.impossible += undo.iter().filter(is_impossible).count() as u64;
                 }
                 Event::Skipped { routine, step, .. } => self.skipped.push((routine, step)),

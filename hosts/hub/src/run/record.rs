@@ -2,7 +2,7 @@
 
 use selvedge_core::{Choose, NodeId, Span, Time};
 use selvedge_routine::State;
-use selvedge_safehome::{Event, Placed, RoutineId, Skip};
+use selvedge_safehome::{Event, Placed, RoutineId, SkipReason};
 
 use super::{Stage, Watch};
 use crate::trace::{Access, End, Happened, Occurrence, Restore};
@@ -177,7 +177,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         }
     }
 
-    fn skipped(&mut self, id: RoutineId, step: u16, why: Skip) {
+    fn skipped(&mut self, id: RoutineId, step: u16, why: SkipReason) {
         self.cut(id);
         let now = self.now;
         if let Some(run) = self.runs.get_mut(&id) {

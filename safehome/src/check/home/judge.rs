@@ -10,7 +10,9 @@ use super::super::patience::Impatient;
 use super::{Happening, Home, Tick};
 use crate::lineage::Owner;
 use crate::run::{Run, Stage};
-use crate::{Placed, Priority, Routine, RoutineId, Scheduler, Skip, Timer, Visibility, Why};
+use crate::{
+    AbortReason, Placed, Priority, Routine, RoutineId, Scheduler, SkipReason, Timer, Visibility,
+};
 
 impl Home {
     /// All has happened, and the hub has nothing more to do.
@@ -65,7 +67,7 @@ impl Home {
                 if let Some((device, value)) = step.only_if {
                     let holds = state(&serial, device) == value;
                     let is_wrong = if holds {
-                        why == Some(Skip::Condition)
+                        why == Some(SkipReason::Condition)
                     } else {
                         why.is_none()
                     };
@@ -190,9 +192,9 @@ pub(super) fn is_harsh(
     happenings: &[Happening],
     submitted: &[Option<RoutineId>],
     routine: RoutineId,
-    why: Why,
+    why: AbortReason,
 ) -> bool {
-    let Why::Device(device) = why else {
+    let AbortReason::Device(device) = why else {
         return false;
     };
     let which = submitted.iter().position(|it| *it == Some(routine));

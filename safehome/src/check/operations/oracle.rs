@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
 
-use crate::{Placed, Routine, RoutineId, Skip};
+use crate::{Placed, Routine, RoutineId, SkipReason};
 
 /// In which state all devices are at first.
 pub(super) const FIRST: u8 = 255;
@@ -30,7 +30,7 @@ pub(super) enum Link {
 pub(super) struct Witness {
     pub(super) routines: BTreeMap<RoutineId, Routine<u8>>,
     pub(super) committed: Vec<RoutineId>,
-    pub(super) skipped: BTreeMap<(RoutineId, u16), Skip>,
+    pub(super) skipped: BTreeMap<(RoutineId, u16), SkipReason>,
     /// The order that was told.
     pub(super) order: Vec<Placed<u8>>,
     /// What happened to each device.
@@ -92,11 +92,14 @@ impl Serial {
                 let state = self.states.get(at(condition.device));
                 let holds = state.is_some_and(|state| condition.holds(state));
                 let is_wrong = match skip {
-                    Some(Skip::Condition) => holds,
+                    Some(SkipReason::Condition) => holds,
                     None => !holds,
-                    Some(Skip::Down(_) | Skip::Refused | Skip::Unknown | Skip::StateUnknown(_)) => {
-                        false
-                    }
+                    Some(
+                        SkipReason::Down(_)
+                        | SkipReason::Refused
+                        | SkipReason::Unknown
+                        | SkipReason::StateUnknown(_),
+                    ) => false,
                 };
                 if is_wrong {
                     return Err(format!("{id:?} saw what it should not, command {nth}"));

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_core::{NodeId, Time};
 use selvedge_safehome::{
-    Outcome, Placed, Priority, Routine, RoutineId, Scheduler, Skip, Undo, Visibility, Why,
+    AbortReason, Outcome, Placed, Priority, Routine, RoutineId, Scheduler, SkipReason, UndoStatus,
+    Visibility,
 };
 
 use crate::promises::things::Thing;
@@ -14,14 +15,14 @@ use crate::promises::things::Thing;
 pub(crate) enum Fate {
     Open,
     Done,
-    Skipped(Skip),
+    Skipped(SkipReason),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Accepted,
     Started,
-    Aborting(Why),
+    Aborting(AbortReason),
     Aborted,
     Committed,
 }
@@ -166,11 +167,17 @@ impl Oracle {
         Ok(())
     }
 
-    pub(crate) fn skipped(&mut self, id: RoutineId, at: u16, why: Skip, things: &[Thing]) -> Found {
+    pub(crate) fn skipped(
+        &mut self,
+        id: RoutineId,
+        at: u16,
+        why: SkipReason,
+        things: &[Thing],
+    ) -> Found {
         self.is_true(id, at, why, things)?;
         let record = self.records.get_mut(&id).unwrap();
         let priority = record.routine.steps[usize::from(at)].priority;
-        let may_be = why == Skip::Condition || priority == Priority::BestEffort;
+        let may_be = why == SkipReason::Condition || priority == Priority::BestEffort;
         must(may_be, "a command that must succeed is passed over")?;
         record.fates[usize::from(at)] = Fate::Skipped(why);
         record.last = None;
@@ -178,7 +185,7 @@ impl Oracle {
     }
 
     /// Whether this is why the next command of the routine was not done.
-    fn is_true(&self, id: RoutineId, at: u16, why: Skip, things: &[Thing]) -> Found {
+    fn is_true(&self, id: RoutineId, at: u16, why: SkipReason, things: &[Thing]) -> Found {
         let record = &self.records[&id];
         must(
             usize::from(at) == record.at(),
@@ -188,20 +195,20 @@ impl Oracle {
         let asked = step.condition.as_ref().map(|it| it.device);
         let thing = |device: NodeId| things.iter().find(|it| it.id == device).unwrap();
         match why {
-            Skip::Condition => must(asked.is_some(), "it asks nothing"),
-            Skip::Down(device) => {
+            SkipReason::Condition => must(asked.is_some(), "it asks nothing"),
+            SkipReason::Down(device) => {
                 let is_its = device == step.device || asked == Some(device);
                 must(
                     is_its && !thing(device).is_told_up,
                     "that device is not down",
                 )
             }
-            Skip::Refused => must(record.last == Some(Outcome::Refused), "nobody refused it"),
-            Skip::Unknown => must(
+            SkipReason::Refused => must(record.last == Some(Outcome::Refused), "nobody refused it"),
+            SkipReason::Unknown => must(
                 record.last == Some(Outcome::Unknown),
                 "its outcome is known",
             ),
-            Skip::StateUnknown(device) => {
+            SkipReason::StateUnknown(device) => {
                 must(asked == Some(device), "it does not ask that")?;
                 let thing = thing(device);
                 must(!thing.is_known || thing.is_stuck, "that state is known")
@@ -209,21 +216,21 @@ impl Oracle {
         }
     }
 
-    pub(crate) fn aborting(&mut self, id: RoutineId, why: Why, things: &[Thing]) -> Found {
+    pub(crate) fn aborting(&mut self, id: RoutineId, why: AbortReason, things: &[Thing]) -> Found {
         let record = &self.records[&id];
         must(
             matches!(record.stage, Stage::Accepted | Stage::Started),
             "it is over",
         )?;
         match why {
-            Why::Cancelled => must(record.is_cancelled, "nobody cancelled it")?,
-            Why::Step(at, skip) => {
+            AbortReason::Cancelled => must(record.is_cancelled, "nobody cancelled it")?,
+            AbortReason::Step(at, skip) => {
                 self.is_true(id, at, skip, things)?;
                 let step = &record.routine.steps[record.at()];
                 must(step.priority == Priority::Must, "it need not be done")?;
-                must(skip != Skip::Condition, "that ends nothing")?;
+                must(skip != SkipReason::Condition, "that ends nothing")?;
             }
-            Why::Device(_) | Why::LeaseOver(_) => {}
+            AbortReason::Device(_) | AbortReason::LeaseOver(_) => {}
         }
         self.records.get_mut(&id).unwrap().stage = Stage::Aborting(why);
         Ok(())
@@ -232,8 +239,8 @@ impl Oracle {
     pub(crate) fn aborted(
         &mut self,
         id: RoutineId,
-        why: Why,
-        undo: &[(NodeId, Undo)],
+        why: AbortReason,
+        undo: &[(NodeId, UndoStatus)],
         things: &mut [Thing],
     ) -> Found {
         let record = self.records.get_mut(&id).unwrap();
@@ -245,13 +252,13 @@ impl Oracle {
         for (device, undo) in undo {
             let thing = things.iter_mut().find(|it| it.id == *device).unwrap();
             match undo {
-                Undo::NotNeeded => {}
-                Undo::Begun | Undo::Pending => {
+                UndoStatus::NotNeeded => {}
+                UndoStatus::Begun | UndoStatus::Pending => {
                     thing.is_begun = true;
                     thing.is_barred |= thing.open.is_none();
                 }
-                Undo::Stuck => must(thing.is_stuck, "it is not stuck")?,
-                Undo::Impossible => must(!thing.is_known, "the state before is known")?,
+                UndoStatus::Stuck => must(thing.is_stuck, "it is not stuck")?,
+                UndoStatus::Impossible => must(!thing.is_known, "the state before is known")?,
             }
         }
         Ok(())
@@ -352,7 +359,7 @@ fn follow(record: &Record, serial: &mut BTreeMap<NodeId, Option<u8>>, things: &[
         if let Some(condition) = condition.filter(|it| !stuck(it.device)) {
             let holds = serial[&condition.device].map(|it| condition.holds(&it));
             let was = match fate {
-                Fate::Skipped(Skip::Condition) => Some(false),
+                Fate::Skipped(SkipReason::Condition) => Some(false),
                 Fate::Done => Some(true),
                 Fate::Open | Fate::Skipped(_) => holds,
             };

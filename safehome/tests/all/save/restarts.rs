@@ -2,7 +2,8 @@
 
 use selvedge_core::{Delta, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Config, Event, Outcome, Priority, Routine, RoutineId, Skip, Step, Timer, Why,
+    AbortReason, Command, Config, Event, Outcome, Priority, Routine, RoutineId, SkipReason, Step,
+    Timer,
 };
 
 use crate::save::host::{A, B, Host, issues};
@@ -112,7 +113,7 @@ fn what_was_not_done_is_not_issued_again_to_a_device_that_is_down() {
     let skipped = Event::Skipped {
         routine: RoutineId(1),
         step: 0,
-        why: Skip::Down(A),
+        why: SkipReason::Down(A),
     };
     assert_eq!(events.first(), Some(&skipped), "{events:?}");
     let issued: Vec<NodeId> = issues(&events).iter().map(|it| it.0).collect();
@@ -165,7 +166,7 @@ fn a_lease_that_is_over_is_the_reason_though_the_command_was_not_done() {
         .unwrap();
     let aborting = Event::Aborting {
         routine: RoutineId(2),
-        why: Why::LeaseOver(B),
+        why: AbortReason::LeaseOver(B),
     };
     assert_eq!(events.first(), Some(&aborting), "{events:?}");
     assert_eq!(issues(&events).first().map(|it| it.1), Some(1));

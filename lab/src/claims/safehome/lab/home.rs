@@ -6,8 +6,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use chacha20::ChaCha8Rng;
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Config, Event, Hub, Outcome, Placed, Priority, Routine, RoutineId, Skip, Step, Undo,
-    Why,
+    AbortReason, Command, Config, Event, Hub, Outcome, Placed, Priority, Routine, RoutineId,
+    SkipReason, Step, UndoStatus,
 };
 
 use super::super::scenario::{Arrivals, Scenario};
@@ -354,7 +354,8 @@ impl Home {
                 }
                 Event::Committed(routine) => self.ended(routine, None)?,
                 Event::Aborted { routine, undo, why } => {
-                    self.job(routine)?.is_hit = !matches!(why, Why::Step(_, Skip::Down(_)));
+                    self.job(routine)?.is_hit =
+                        !matches!(why, AbortReason::Step(_, SkipReason::Down(_)));
                     self.ended(routine, Some(&undo))?;
                 }
                 Event::Ordered(Placed::Routine(routine)) => self.order.push(number(routine)),
@@ -389,13 +390,17 @@ impl Home {
         job.ok_or_else(|| Fault::Outcome(format!("{routine:?} was never submitted")))
     }
 
-    fn ended(&mut self, routine: RoutineId, undo: Option<&[(NodeId, Undo)]>) -> Result<(), Fault> {
+    fn ended(
+        &mut self,
+        routine: RoutineId,
+        undo: Option<&[(NodeId, UndoStatus)]>,
+    ) -> Result<(), Fault> {
         let now = self.now;
         let job = self.job(routine)?;
         job.ended = Some(now);
         job.committed = undo.is_none();
         let undo = undo.unwrap_or_default().iter();
-        job.restored = undo.filter(|it| it.1 != Undo::NotNeeded).count();
+        job.restored = undo.filter(|it| it.1 != UndoStatus::NotNeeded).count();
         if job.started.is_some() {
             self.now_run(self.running.saturating_sub(1));
         }

@@ -11,8 +11,8 @@ use super::super::super::patience::Impatient;
 use super::{Flying, World};
 use crate::run::Run;
 use crate::{
-    Command, DurableEvent, DurableHub, Event, Hub, Reject, RoutineId, Scheduler, Undo, Visibility,
-    Why,
+    AbortReason, Command, DurableEvent, DurableHub, Event, Hub, Reject, RoutineId, Scheduler,
+    UndoStatus, Visibility,
 };
 
 /// When the host stops.
@@ -170,10 +170,10 @@ impl World<'_> {
             };
             undo
         });
-        let told: Vec<&(NodeId, Undo)> = told.flatten().collect();
+        let told: Vec<&(NodeId, UndoStatus)> = told.flatten().collect();
         for &&(device, _) in &told {
             let mut of_device = told.iter().filter(|it| it.0 == device);
-            let is_left = of_device.all(|it| it.1 == Undo::NotNeeded);
+            let is_left = of_device.all(|it| it.1 == UndoStatus::NotNeeded);
             let it = self.hub.machine().hub().devices.get(&device);
             let is_wrong = it.is_some_and(|it| {
                 let desired = it.desired();
@@ -274,14 +274,15 @@ impl World<'_> {
     fn aborted(
         &mut self,
         routine: RoutineId,
-        why: Why,
-        undo: &[(NodeId, Undo)],
+        why: AbortReason,
+        undo: &[(NodeId, UndoStatus)],
     ) -> Result<(), String> {
         self.waits.remove(&routine);
-        let is_due = |it: &&(NodeId, Undo)| matches!(it.1, Undo::Begun | Undo::Pending);
+        let is_due =
+            |it: &&(NodeId, UndoStatus)| matches!(it.1, UndoStatus::Begun | UndoStatus::Pending);
         self.begun.extend(undo.iter().filter(is_due).map(|it| it.0));
         self.summary.aborted += 1;
-        self.summary.leases_over += u64::from(matches!(why, Why::LeaseOver(_)));
+        self.summary.leases_over += u64::from(matches!(why, AbortReason::LeaseOver(_)));
         let steps = self.witness.routines.get(&routine);
         let mut steps = steps.iter().flat_map(|it| &it.steps);
         self.handled |= steps.any(|it| it.undo.is_some());

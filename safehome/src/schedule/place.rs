@@ -1,0 +1,36 @@
+//! Places in the order of a device, and when a routine needs it.
+
+use selvedge_core::{NodeId, Span, Time};
+
+/// A place in the order of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) device: NodeId,
+    /// In front of the entry with this number.
+    pub(crate) at: usize,
+    pub(crate) start: Time,
+    pub(crate) length: Span,
+    /// It is in front of somebody who has started.
+    pub(crate) leased: bool,
+}
+
+/// When a routine needs a device, counted from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Need {
+    pub(crate) device: NodeId,
+    pub(crate) from: Span,
+    pub(crate) until: Span,
+}
+
+impl Need {
+    /// The place at this position, if the routine starts now.
+    pub(crate) fn place(self, at: usize, now: Time) -> Place {
+        Place {
+            device: self.device,
+            at,
+            start: now + self.from,
+            length: self.until - self.from,
+            leased: false,
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What is left to do in a step.
+
+use alloc::collections::VecDeque;
+
+use selvedge_core::NodeId;
+
+use crate::RoutineId;
+
+/// What is left to do before a step is over, each task once, in the order in which they came.
+/// Empty between steps, so it is no part of the state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Work(VecDeque<Task>);
+
+/// Something to do in this step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// Gives this device to the routine that comes next.
+    Device(NodeId),
+    /// Goes on with this routine, if it can.
+    Routine(RoutineId),
+    /// Starts the waiting routines that can start.
+    Queue,
+}
+
+impl Work {
+    /// Adds a task, unless it is there. O(tasks).
+    pub(crate) fn enqueue(&mut self, task: Task) {
+        if !self.0.contains(&task) {
+            self.0.push_back(task);
+        }
+    }
+
+    pub(crate) fn next(&mut self) -> Option<Task> {
+        self.0.pop_front()
+    }
+}
