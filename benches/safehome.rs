@@ -33,10 +33,7 @@ fn routine(commands: u64, devices: u64, rng: &mut ChaCha8Rng) -> Routine<u8> {
 
 /// A hub with so many routines of 1 to 10 commands that run or wait.
 fn hub(devices: u64, routines: u64, scheduler: Scheduler, rng: &mut ChaCha8Rng) -> Hub<u8> {
-    let config = Config {
-        scheduler,
-        ..Config::default()
-    };
+    let config = Config::default().with_scheduler(scheduler);
     let mut driver = Driver::new(Hub::new(config).expect("sound settings"));
     for device in (0..devices).map(NodeId) {
         let state = Some(0);

@@ -16,6 +16,7 @@ pub struct Catalogue {
 
 /// A name or an id is taken. Nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Taken {
     /// Another device has this name.
     #[error("the name {name:?} is that of device {by}: choose another")]

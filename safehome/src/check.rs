@@ -14,6 +14,8 @@ mod order;
 mod patience;
 mod sound;
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_sim::check::Scenario;
@@ -34,7 +36,12 @@ pub fn scenarios() -> Vec<Scenario> {
 
 /// A scenario under our rules.
 fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
-    Scenario::holds(name, states, move || setup.model())
+    Scenario::holds(full(name), states, move || setup.model())
+}
+
+/// The name in a list with scenarios of other crates.
+fn full(name: &str) -> String {
+    format!("safehome/{name}")
 }
 
 /// A scenario under rules that break a promise after so many steps.
@@ -50,5 +57,5 @@ fn breaks(
         only: Some(promise),
         ..setup
     };
-    Scenario::breaks(name, steps, move || setup.model())
+    Scenario::breaks(full(name), steps, move || setup.model())
 }

@@ -1,6 +1,7 @@
 //! What can be set, with units, ranges and where the values come from.
 
 use selvedge_core::Span;
+use selvedge_core::settings::{self, OutOfRange, Setting};
 use thiserror::Error;
 
 /// What users may see of routines that run at the same time (section 2.1).
@@ -40,6 +41,7 @@ pub enum Scheduler {
 /// The settings of a hub. Checked once, by [`Hub::new`](crate::Hub::new).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Config {
     /// Default [`Visibility::Eventual`].
     pub visibility: Visibility,
@@ -111,88 +113,71 @@ impl Default for Config {
 }
 
 impl Config {
+    selvedge_core::with_settings! {
+        with_visibility visibility: Visibility,
+        with_scheduler scheduler: Scheduler,
+        with_pre_leases pre_leases: bool,
+        with_post_leases post_leases: bool,
+        with_leniency leniency: u16,
+        with_patience patience: Span,
+        with_stretch stretch: u16,
+        with_search_limit search_limit: u16,
+        with_short short: Span,
+        with_timeout timeout: Span,
+        with_undo_attempts undo_attempts: u8,
+        with_undo_retry undo_retry: Span,
+        with_step_limit step_limit: u16,
+        with_routine_limit routine_limit: u32,
+        with_order_limit order_limit: u32,
+        with_device_limit device_limit: u32,
+    }
+
     /// Whether these settings can work.
     ///
     /// # Errors
     /// The first field that is out of its range.
     pub const fn check(&self) -> Result<(), ConfigError> {
-        if self.leniency < 100 {
-            return Err(ConfigError::Leniency(self.leniency));
+        let ranges = [
+            percent("leniency", self.leniency),
+            time("patience", self.patience),
+            percent("stretch", self.stretch),
+            some("search_limit", self.search_limit as u64),
+            time("short", self.short),
+            time("timeout", self.timeout),
+            some("undo_attempts", self.undo_attempts as u64),
+            time("undo_retry", self.undo_retry),
+            some("step_limit", self.step_limit as u64),
+            some("routine_limit", self.routine_limit as u64),
+            some("order_limit", self.order_limit as u64),
+            some("device_limit", self.device_limit as u64),
+        ];
+        match settings::check(&ranges) {
+            Ok(()) => Ok(()),
+            Err(outside) => Err(ConfigError::Range(outside)),
         }
-        if self.patience.0 == 0 {
-            return Err(ConfigError::Patience);
-        }
-        if self.stretch < 100 {
-            return Err(ConfigError::Stretch(self.stretch));
-        }
-        if self.search_limit == 0 {
-            return Err(ConfigError::SearchLimit);
-        }
-        if self.short.0 == 0 {
-            return Err(ConfigError::Short);
-        }
-        if self.timeout.0 == 0 {
-            return Err(ConfigError::Timeout);
-        }
-        if self.undo_attempts == 0 {
-            return Err(ConfigError::UndoAttempts);
-        }
-        if self.undo_retry.0 == 0 {
-            return Err(ConfigError::UndoRetry);
-        }
-        if self.step_limit == 0 {
-            return Err(ConfigError::StepLimit);
-        }
-        if self.routine_limit == 0 {
-            return Err(ConfigError::RoutineLimit);
-        }
-        if self.order_limit == 0 {
-            return Err(ConfigError::OrderLimit);
-        }
-        if self.device_limit == 0 {
-            return Err(ConfigError::DeviceLimit);
-        }
-        Ok(())
     }
 }
 
-/// Which setting cannot work.
+/// Why settings cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum ConfigError {
-    /// A lease would end before it is due.
-    #[error("leniency is {0}%: give at least 100")]
-    Leniency(u16),
-    /// Everyone would be first.
-    #[error("patience is 0: give a time above zero")]
-    Patience,
-    /// No plan would do.
-    #[error("stretch is {0}%: give at least 100")]
-    Stretch(u16),
-    /// No gap would be looked at.
-    #[error("search_limit is 0: give at least 1")]
-    SearchLimit,
-    /// Commands take time.
-    #[error("short is 0: give the time that a short command takes")]
-    Short,
-    /// No command would succeed.
-    #[error("timeout is 0: give a time longer than devices take to answer")]
-    Timeout,
-    /// Nothing would be undone.
-    #[error("undo_attempts is 0: give at least 1")]
-    UndoAttempts,
-    /// A rollback would be tried again at once.
-    #[error("undo_retry is 0: give a time above zero")]
-    UndoRetry,
-    /// No routine would be taken.
-    #[error("step_limit is 0: give at least 1")]
-    StepLimit,
-    /// No routine would be taken.
-    #[error("routine_limit is 0: give at least 1")]
-    RoutineLimit,
-    /// No routine would be taken behind a committed one.
-    #[error("order_limit is 0: give at least 1")]
-    OrderLimit,
-    /// No device would be taken.
-    #[error("device_limit is 0: give at least the number of devices")]
-    DeviceLimit,
+    /// A setting is outside its range.
+    #[error("{0}")]
+    Range(#[from] OutOfRange),
+}
+
+/// A length of time above zero.
+const fn time(name: &'static str, span: Span) -> Setting {
+    Setting::time(name, span, Span(1), Span(u64::MAX))
+}
+
+/// A number from 1 on.
+const fn some(name: &'static str, value: u64) -> Setting {
+    Setting::number(name, value, 1, u64::MAX)
+}
+
+/// A part of a hundred, from all of it on.
+const fn percent(name: &'static str, value: u16) -> Setting {
+    Setting::number(name, value as u64, 100, u64::MAX).counts("%")
 }

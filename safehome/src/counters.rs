@@ -3,6 +3,7 @@
 /// Counted since the beginning; nothing depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Counters {
     /// Commands whose outcome was not reported in time.
     pub timeouts: u64,

@@ -94,6 +94,7 @@ pub enum Outcome {
 
 /// What the application is told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Event<V> {
     /// The routine was taken.
     Accepted(RoutineId),
@@ -262,6 +263,7 @@ pub enum Timer {
 
 /// Why an input was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Reject {
     /// Nothing to do.
     #[error("the routine has no command: give it one")]

@@ -111,8 +111,8 @@ impl<V: Value> Hub<V> {
 
     /// What was counted.
     #[must_use]
-    pub fn counters(&self) -> Counters {
-        *self.counters
+    pub const fn counters(&self) -> &Counters {
+        &self.counters.0
     }
 
     /// The timers that may be armed.

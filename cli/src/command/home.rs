@@ -243,21 +243,19 @@ impl Home {
                 until: Time::ZERO + Span::secs(down.until),
             });
         }
-        let config = Config {
-            visibility: match self.model {
+        let config = Config::default()
+            .with_visibility(match self.model {
                 Model::Ev => Visibility::Eventual,
                 Model::Psv => Visibility::PartitionedStrict,
                 Model::Gsv => Visibility::GlobalStrict,
                 Model::Sgsv => Visibility::StrongGlobalStrict,
                 Model::Wv => Visibility::Weak,
-            },
-            scheduler: match self.scheduler {
+            })
+            .with_scheduler(match self.scheduler {
                 Order::Timeline => Scheduler::Timeline,
                 Order::Jit => Scheduler::JustInTime,
                 Order::Fcfs => Scheduler::FirstCome,
-            },
-            ..Config::default()
-        };
+            });
         Ok(Plan {
             home,
             arrivals,

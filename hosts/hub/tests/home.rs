@@ -185,10 +185,7 @@ fn plan(scenario: Scenario, visibility: Visibility, rng: &mut ChaCha12Rng) -> Pl
         arrivals: arrivals.draw(&home.routines, rng),
         home,
         outages: Vec::new(),
-        config: Config {
-            visibility,
-            ..Config::default()
-        },
+        config: Config::default().with_visibility(visibility),
         clock: None,
         length: Span::ZERO,
     }

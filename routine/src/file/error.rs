@@ -39,6 +39,7 @@ fn prefix(path: &str) -> String {
 
 /// What does not make sense.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// A name without a letter.
     #[error("the name is empty: give one")]

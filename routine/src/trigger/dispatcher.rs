@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
+use selvedge_core::settings::{self, OutOfRange, Setting};
 use selvedge_core::{BoundedMap, Context, Input, Machine, NodeId, Span, Time};
 use thiserror::Error;
 
@@ -18,6 +19,7 @@ const DAY: u64 = TimeOfDay::DAY as u64 * 1_000_000;
 /// The limits of a dispatcher. Checked once, by [`Dispatcher::new`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Config {
     /// How many routines the bank may have: from 1. Default 4,096.
     pub routine_limit: u32,
@@ -40,31 +42,42 @@ impl Default for Config {
     }
 }
 
-/// Which limit cannot work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
-#[error("{0} is 0: set it to 1 or more")]
-pub struct ConfigError(&'static str);
-
 impl Config {
+    selvedge_core::with_settings! {
+        with_routine_limit routine_limit: u32,
+        with_trigger_limit trigger_limit: u32,
+        with_clause_limit clause_limit: u16,
+        with_device_limit device_limit: u32,
+    }
+
     /// Whether these limits can work.
     ///
     /// # Errors
     /// The first field that is out of its range.
     pub const fn check(&self) -> Result<(), ConfigError> {
-        if self.routine_limit == 0 {
-            return Err(ConfigError("routine_limit"));
+        const fn some(name: &'static str, value: u64) -> Setting {
+            Setting::number(name, value, 1, u64::MAX)
         }
-        if self.trigger_limit == 0 {
-            return Err(ConfigError("trigger_limit"));
+        let ranges = [
+            some("routine_limit", self.routine_limit as u64),
+            some("trigger_limit", self.trigger_limit as u64),
+            some("clause_limit", self.clause_limit as u64),
+            some("device_limit", self.device_limit as u64),
+        ];
+        match settings::check(&ranges) {
+            Ok(()) => Ok(()),
+            Err(outside) => Err(ConfigError::Range(outside)),
         }
-        if self.clause_limit == 0 {
-            return Err(ConfigError("clause_limit"));
-        }
-        if self.device_limit == 0 {
-            return Err(ConfigError("device_limit"));
-        }
-        Ok(())
     }
+}
+
+/// Why limits cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A limit is outside its range.
+    #[error("{0}")]
+    Range(#[from] OutOfRange),
 }
 
 /// A bank of routines by name, and the triggers that make them run.

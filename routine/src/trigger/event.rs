@@ -76,6 +76,7 @@ pub enum Command<V> {
 
 /// What the host is told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Event<V> {
     /// The trigger has this id.
     Added(TriggerId),
@@ -102,6 +103,7 @@ pub enum Cause {
 
 /// Why an input was refused. Nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Reject {
     /// No such routine.
     #[error("there is no routine {0:?}: add it with Command::Routine first, or mend the name")]

@@ -95,7 +95,7 @@ impl Bench {
                     self.runs.push((self.now.0 / 1_000_000, name, cause));
                     self.submitted.push(routine);
                 }
-                Effect::Send { .. } | Effect::Multicast { .. } => panic!("it has no peers"),
+                other => panic!("a dispatcher has no peers and two events: {other:?}"),
             }
         }
     }
@@ -343,12 +343,13 @@ fn who_forgets_a_routine_forgets_its_triggers() {
 
 #[test]
 fn limits_are_kept_and_named() {
-    let mut bench = Bench::with(Config {
-        routine_limit: 1,
-        trigger_limit: 1,
-        clause_limit: 2,
-        device_limit: 1,
-    });
+    let mut bench = Bench::with(
+        Config::default()
+            .with_routine_limit(1)
+            .with_trigger_limit(1)
+            .with_clause_limit(2)
+            .with_device_limit(1),
+    );
     let (name, routine) = (String::from("s"), routine(1));
     let refused = bench.tell(Command::Routine { name, routine });
     assert_eq!(refused, Err(Reject::TooManyRoutines { limit: 1 }));
@@ -368,14 +369,11 @@ fn limits_are_kept_and_named() {
     let (device, state) = (NodeId(2), Some(1.into()));
     let refused = bench.tell(Command::Observed { device, state });
     assert_eq!(refused, Err(Reject::TooManyDevices { limit: 1 }));
-    let nothing = Config {
-        clause_limit: 0,
-        ..Config::default()
-    };
+    let nothing = Config::default().with_clause_limit(0);
     let refused = Dispatcher::<State>::new(nothing).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "clause_limit is 0: set it to 1 or more"
+        "clause_limit is 0: set it to at least 1"
     );
 }
 

@@ -7,7 +7,7 @@ use selvedge_sim::check::Scenario;
 
 use super::Happening::{Cancel, Fails, Restarts, Submit};
 use super::Promise::{Invariants, LastWins, OneCommand, Patience, Serializable, Spared};
-use super::{Algorithm1, Do, Happening, Promise, Search, Setup, Slot, breaks, holds};
+use super::{Algorithm1, Do, Happening, Promise, Search, Setup, Slot, breaks, full, holds};
 use crate::Scheduler::{FirstCome, JustInTime, Timeline};
 use crate::{Published, Scheduler};
 
@@ -362,7 +362,7 @@ fn searches() -> Vec<Scenario> {
     const ABC: &[Do] = &[Do::set(0, 3), Do::set(1, 3), Do::set(2, 3)];
     let printed = |name: &str, steps, rules, lineages: Vec<Vec<Slot>>, routine: Vec<_>, limit| {
         let model = move || Search::model(rules, lineages.clone(), routine.clone(), limit);
-        Scenario::breaks(name, steps, model)
+        Scenario::breaks(full(name), steps, model)
     };
     // Wherever the routine goes on device 0 before the other one, it would have to go before it on
     // device 1. Each of two commands has two gaps: that makes ten calls at most.

@@ -17,10 +17,7 @@ const A: NodeId = NodeId(0);
 
 /// A home whose first device refuses to be restored, and is asked so often.
 fn refusing(undo_attempts: u8) -> Home {
-    let config = Config {
-        undo_attempts,
-        ..Config::default()
-    };
+    let config = Config::default().with_undo_attempts(undo_attempts);
     let mut home = Home::new(config, 2);
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
     home.pass(at(1_000));
@@ -32,11 +29,9 @@ fn refusing(undo_attempts: u8) -> Home {
 
 #[test]
 fn a_hub_tells_its_settings() {
-    let config = Config {
-        visibility: Visibility::GlobalStrict,
-        undo_attempts: 3,
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_visibility(Visibility::GlobalStrict)
+        .with_undo_attempts(3);
     let home = Home::new(config, 1);
     assert_eq!(*home.hub.machine().config(), config);
 }

@@ -132,10 +132,7 @@ fn a_difference_without_a_step_tells_of_another_model() {
     home.submit(vec![set(0, 1)]);
     home.rest();
     let base = home.hub.machine().save();
-    let config = Config {
-        visibility: Visibility::GlobalStrict,
-        ..Config::default()
-    };
+    let config = Config::default().with_visibility(Visibility::GlobalStrict);
     let hub = Hub::restore(config, base.clone()).unwrap();
     let mut last = base.clone();
     let difference = hub.difference(&mut last);

@@ -18,10 +18,7 @@ use selvedge_safehome::{
 };
 
 fn under(visibility: Visibility) -> Config {
-    Config {
-        visibility,
-        ..Config::default()
-    }
+    Config::default().with_visibility(visibility)
 }
 
 /// Only who is unfinished, and each once, however often it is hidden.
@@ -146,10 +143,7 @@ fn failures_take_no_room() {
 #[test]
 fn a_routine_is_not_stretched_beyond_what_the_settings_allow() {
     let starts = |stretch| {
-        let config = Config {
-            stretch,
-            ..Config::default()
-        };
+        let config = Config::default().with_stretch(stretch);
         let mut home = Home::new(config, 3);
         home.submit(vec![long(1, 1, Span::secs(20))]);
         home.submit(vec![long(2, 1, Span::secs(15)), set(0, 1)]);
@@ -182,12 +176,10 @@ fn leases_can_be_forbidden() {
     };
     for scheduler in [Scheduler::JustInTime, Scheduler::Timeline] {
         for (pre_leases, post_leases) in [(true, true), (true, false), (false, true)] {
-            let config = Config {
-                scheduler,
-                pre_leases,
-                post_leases,
-                ..Config::default()
-            };
+            let config = Config::default()
+                .with_scheduler(scheduler)
+                .with_pre_leases(pre_leases)
+                .with_post_leases(post_leases);
             let after = first_to_change(0, config);
             assert_eq!(after, if post_leases { 2 } else { 1 }, "{config:?}");
             let before = first_to_change(2, config);

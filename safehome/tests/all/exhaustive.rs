@@ -122,11 +122,9 @@ fn three_by_three(number: usize, config: Config) -> bool {
 }
 
 fn strong(scheduler: Scheduler, visibility: Visibility) -> Config {
-    Config {
-        visibility,
-        scheduler,
-        ..Config::default()
-    }
+    Config::default()
+        .with_visibility(visibility)
+        .with_scheduler(scheduler)
 }
 
 /// Numbers spread over all homes.
@@ -155,19 +153,13 @@ fn all_small_homes_are_explained_first_come_first_served() {
 #[test]
 fn all_small_homes_are_explained_just_in_time() {
     // Leases last as long as they take: nobody is aborted.
-    let config = Config {
-        leniency: u16::MAX,
-        ..strong(Scheduler::JustInTime, Visibility::Eventual)
-    };
+    let config = strong(Scheduler::JustInTime, Visibility::Eventual).with_leniency(u16::MAX);
     all_are_explained(config);
 }
 
 #[test]
 fn all_small_homes_are_explained_with_a_timeline() {
-    let config = Config {
-        leniency: u16::MAX,
-        ..strong(Scheduler::Timeline, Visibility::Eventual)
-    };
+    let config = strong(Scheduler::Timeline, Visibility::Eventual).with_leniency(u16::MAX);
     all_are_explained(config);
 }
 
@@ -227,10 +219,7 @@ fn a_failure_at_any_moment_is_explained() {
             if visibility != Visibility::Eventual && scheduler != Scheduler::Timeline {
                 continue;
             }
-            let config = Config {
-                timeout: Span::millis(400),
-                ..strong(scheduler, visibility)
-            };
+            let config = strong(scheduler, visibility).with_timeout(Span::millis(400));
             for choice in 0..4 * 4 * 2 * 2 {
                 homes += failures(choice, config);
             }

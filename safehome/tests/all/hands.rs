@@ -212,11 +212,9 @@ fn hands_at_any_moment_leave_a_state_that_can_be_stored() {
     let mut undone = 0_u64;
     let homes = histories(0..500, |seed| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let config = Config {
-            visibility: MODELS[rng.below(5) as usize],
-            timeout: Span::millis(400),
-            ..Config::default()
-        };
+        let config = Config::default()
+            .with_visibility(MODELS[rng.below(5) as usize])
+            .with_timeout(Span::millis(400));
         let mut home = Home::new(config, 3);
         let mut routines = Vec::new();
         for _ in 0..60 {

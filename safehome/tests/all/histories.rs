@@ -144,6 +144,7 @@ impl Home {
                 | Event::Started(_)
                 | Event::Aborting { .. }
                 | Event::Ask { .. } => {}
+                other => panic!("unknown to the home: {other:?}"),
             }
         }
     }
@@ -267,15 +268,13 @@ impl Home {
 fn run(seed: u64) -> Counts {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (visibility, scheduler) = MODELS[rng.next_u32() as usize % MODELS.len()];
-    let config = Config {
-        visibility,
-        scheduler,
-        pre_leases: !rng.next_u32().is_multiple_of(8),
-        post_leases: !rng.next_u32().is_multiple_of(8),
-        timeout: Span::secs(1),
-        patience: Span::secs(10),
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_visibility(visibility)
+        .with_scheduler(scheduler)
+        .with_pre_leases(!rng.next_u32().is_multiple_of(8))
+        .with_post_leases(!rng.next_u32().is_multiple_of(8))
+        .with_timeout(Span::secs(1))
+        .with_patience(Span::secs(10));
     let things = 2 + (rng.next_u32() % 5) as usize;
     let mut home = Home {
         hub: Driver::new(Hub::new(config).unwrap()),

@@ -112,10 +112,7 @@ fn last_token(home: &Home) -> u64 {
 
 /// A rollback of the first device, of which nobody hears in time that it was done.
 fn restored_late(undo_attempts: u8) -> Home {
-    let config = Config {
-        undo_attempts,
-        ..Config::default()
-    };
+    let config = Config::default().with_undo_attempts(undo_attempts);
     let mut home = Home::new(config, 3);
     let (device, lateness) = (LAMP, LATENESS);
     home.tell(Command::Lateness { device, lateness }).unwrap();
@@ -166,10 +163,7 @@ fn attempts_count_from_a_rollback_that_was_done_late() {
 #[test]
 fn attempts_count_from_a_hand_that_moves_a_device_meanwhile() {
     for (state, is_stuck) in [(0, true), (9, false)] {
-        let config = Config {
-            undo_attempts: 3,
-            ..Config::default()
-        };
+        let config = Config::default().with_undo_attempts(3);
         let mut home = Home::new(config, 2);
         let (device, lateness) = (LAMP, LATENESS);
         home.tell(Command::Lateness { device, lateness }).unwrap();
@@ -232,10 +226,7 @@ fn restarted_with(home: &mut Home, config: Config) {
 /// A weak hub restores nothing that could be overtaken, and goes on at once.
 #[test]
 fn a_weak_hub_that_comes_back_does_not_wait() {
-    let config = Config {
-        visibility: Visibility::Weak,
-        ..Config::default()
-    };
+    let config = Config::default().with_visibility(Visibility::Weak);
     let mut home = Home::new(config, 1);
     let (device, lateness) = (LAMP, LONGEST_LATENESS);
     home.tell(Command::Lateness { device, lateness }).unwrap();

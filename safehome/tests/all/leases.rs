@@ -21,11 +21,7 @@ const MUTE: u64 = 4;
 
 /// A home in which a routine needs the shared device after 3.6 s, and a device never answers.
 fn home(config: Config) -> (Home, RoutineId) {
-    let config = Config {
-        leniency: 300,
-        timeout: Span::secs(60),
-        ..config
-    };
+    let config = config.with_leniency(300).with_timeout(Span::secs(60));
     let mut home = Home::new(config, 5);
     home.is_mute[MUTE as usize] = true;
     let source = home.submit(vec![long(1, 1, Span::millis(3_500)), set(SHARED, 1)]);
@@ -83,10 +79,7 @@ fn a_lease_that_a_condition_begins_ends() {
 
 #[test]
 fn a_lease_goes_back_after_the_last_access_also_without_post_leases() {
-    let (mut home, source) = home(Config {
-        post_leases: false,
-        ..Config::default()
-    });
+    let (mut home, source) = home(Config::default().with_post_leases(false));
     home.submit(vec![set(SHARED, 2), set(MUTE, 2)]);
     home.pass(at(4_000));
     assert!(home.committed(source).is_some());
@@ -120,10 +113,7 @@ fn a_routine_is_aborted_once_and_for_one_reason() {
 /// back anyway.
 #[test]
 fn a_lease_that_is_over_at_its_last_command_ends_nothing() {
-    let config = Config {
-        short: Span::millis(10),
-        ..Config::default()
-    };
+    let config = Config::default().with_short(Span::millis(10));
     let run = |last: Step<u8>| {
         let mut home = Home::new(config, 3);
         let source = home.submit(vec![long(1, 1, Span::millis(3_500)), set(SHARED, 1)]);
@@ -219,10 +209,7 @@ fn a_lease_that_is_over_issues_nothing_again_after_a_restart() {
 /// again without a moment passing.
 #[test]
 fn a_lease_takes_time() {
-    let (mut home, _) = home(Config {
-        scheduler: Scheduler::JustInTime,
-        ..Config::default()
-    });
+    let (mut home, _) = home(Config::default().with_scheduler(Scheduler::JustInTime));
     home.pass(at(100));
     home.flip(2);
     home.is_mute[SHARED as usize] = true;
@@ -239,10 +226,7 @@ fn a_lease_takes_time() {
 /// Whoever has it waits for a condition, and that is nobody who waits for the device.
 #[test]
 fn a_lease_that_nobody_awaits_goes_on() {
-    let config = Config {
-        stretch: u16::MAX,
-        ..Config::default()
-    };
+    let config = Config::default().with_stretch(u16::MAX);
     let mut home = Home::new(config, 3);
     home.submit(vec![long(1, 1, Span::secs(60)), set(SHARED, 1)]);
     home.submit(vec![long(2, 1, Span::secs(20))]);

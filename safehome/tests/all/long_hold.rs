@@ -205,10 +205,7 @@ fn a_difference_out_of_turn_is_refused() {
 #[test]
 fn committed_routines_that_can_be_one_take_one_place() {
     let limit = 64;
-    let config = Config {
-        routine_limit: limit,
-        ..Config::default()
-    };
+    let config = Config::default().with_routine_limit(limit);
     let mut home = held(config, 70);
     for nth in 2..41 {
         home.submit(vec![long(nth, 1, Span::secs(3_600))]);
@@ -253,10 +250,7 @@ fn a_stored_state_counts_those_that_can_be_one_as_one() {
     let stored = serde_json::to_value(&saved).unwrap();
     let stored = stored["runs"].as_array().unwrap().len();
     assert_eq!(stored, 70, "none are joined yet");
-    let with = |routine_limit| Config {
-        routine_limit,
-        ..Config::default()
-    };
+    let with = |routine_limit| Config::default().with_routine_limit(routine_limit);
     let full = Hub::restore(with(70), saved.clone()).unwrap();
     assert_eq!(full.save(), saved, "all have room");
     let (found, limit) = (41, 40);
@@ -290,10 +284,7 @@ fn a_stored_state_counts_those_that_can_be_one_as_one() {
 /// What waits for its place is bounded as well.
 #[test]
 fn no_more_wait_for_their_places_than_the_settings_allow() {
-    let config = Config {
-        order_limit: 3,
-        ..Config::default()
-    };
+    let config = Config::default().with_order_limit(3);
     let mut home = held(config, 3);
     for value in 2..5 {
         home.submit(vec![set(0, value)]);

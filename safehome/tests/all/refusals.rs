@@ -128,12 +128,10 @@ fn errors_name_routines_devices_and_commands_by_number() {
 /// As many as the settings say, and no more; and nothing has changed by then.
 #[test]
 fn no_more_is_taken_than_the_settings_allow() {
-    let config = Config {
-        step_limit: 2,
-        routine_limit: 2,
-        device_limit: 2,
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_step_limit(2)
+        .with_routine_limit(2)
+        .with_device_limit(2);
     let mut home = Home::new(config, 2);
     let device = NodeId(2);
     let state = Some(0);

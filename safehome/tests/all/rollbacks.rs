@@ -20,10 +20,7 @@ use selvedge_safehome::{
 const A: NodeId = NodeId(0);
 
 fn config(undo_attempts: u8) -> Config {
-    Config {
-        undo_attempts,
-        ..Config::default()
-    }
+    Config::default().with_undo_attempts(undo_attempts)
 }
 
 /// A home whose first device was brought into state 1 by a routine that is undone, so that it is to

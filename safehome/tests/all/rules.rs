@@ -26,10 +26,7 @@ fn home(devices: usize, config: Config, rules: &[Published]) -> Home {
 }
 
 fn scheduled(scheduler: Scheduler) -> Config {
-    Config {
-        scheduler,
-        ..Config::default()
-    }
+    Config::default().with_scheduler(scheduler)
 }
 
 /// R0 has B from 0 to 10 s and A from 10 to 20 s; R1 needs A for 5 s, then B for 5 s. Wherever it
@@ -102,10 +99,7 @@ fn h17_a_search_has_a_budget() {
     assert!(calls > 1_000_000, "{calls} calls");
 
     // Ours looks at so many gaps at most, whatever the load is.
-    let config = Config {
-        search_limit: 40,
-        ..scheduled(Scheduler::Timeline)
-    };
+    let config = scheduled(Scheduler::Timeline).with_search_limit(40);
     // Each has a device of its own besides, lest they keep their order anyway.
     let mut home = home(6 + 200, config, &[]);
     let mut before = 0;
@@ -131,10 +125,7 @@ fn h17_a_search_has_a_budget() {
 /// Two streams of routines, one on each device, half a second apart: the devices are never free at
 /// the same time. How long a routine waits that needs both.
 fn waits_behind_streams(rules: &[Published]) -> Option<Span> {
-    let config = Config {
-        patience: Span::secs(5),
-        ..scheduled(Scheduler::JustInTime)
-    };
+    let config = scheduled(Scheduler::JustInTime).with_patience(Span::secs(5));
     let mut home = home(2, config, rules);
     let mut both = None;
     for half in 0..200_u64 {
@@ -188,10 +179,7 @@ fn h20_failures_have_their_place_in_the_order_and_their_time() {
 fn h21_a_device_that_is_not_needed_may_fail() {
     for (rules, is_committed) in [(&[Published::AnyCommandAborts][..], false), (&[], true)] {
         for visibility in [Visibility::Eventual, Visibility::PartitionedStrict] {
-            let config = Config {
-                visibility,
-                ..Config::default()
-            };
+            let config = Config::default().with_visibility(visibility);
             let mut home = home(2, config, rules);
             let id = home.submit(vec![maybe(0, 1), planned(1, 1, 1_000), maybe(0, 2)]);
             home.wait(Span::millis(500));

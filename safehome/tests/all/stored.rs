@@ -108,10 +108,7 @@ fn another_model_waits_for_a_rollback_on_its_way() {
     let mut home = held();
     home.tell(Command::Cancel(ROUTINE)).unwrap();
     let asked = Visibility::GlobalStrict;
-    let config = Config {
-        visibility: asked,
-        ..Config::default()
-    };
+    let config = Config::default().with_visibility(asked);
     let restored = |home: &Home| Hub::restore(config, home.hub.machine().save()).err();
     let saved = Visibility::Eventual;
     let refused = Some(RestoreError::Visibility { saved, asked });
@@ -130,10 +127,7 @@ fn another_scheduler_goes_on_with_what_there_is() {
     ];
     for before in schedulers {
         for after in schedulers {
-            let config = |scheduler| Config {
-                scheduler,
-                ..Config::default()
-            };
+            let config = |scheduler| Config::default().with_scheduler(scheduler);
             let mut home = Home::new(config(before), 2);
             for value in 1..5 {
                 home.submit(vec![long(0, value, Span::secs(1)), set(1, value)]);
@@ -157,10 +151,7 @@ fn a_pending_rollback_rests_while_the_hub_is_weak() {
     home.pass(Time::ZERO + Span::secs(2));
     assert!(home.hub.machine().is_quiet());
     let go_on_as = |home: &mut Home, visibility| {
-        let config = Config {
-            visibility,
-            ..Config::default()
-        };
+        let config = Config::default().with_visibility(visibility);
         let hub = Hub::restore(config, home.hub.machine().save()).unwrap();
         home.hub = selvedge_core::Driver::new(hub);
         home.tell(Command::Resume).unwrap();

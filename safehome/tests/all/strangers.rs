@@ -82,16 +82,14 @@ impl Home {
     fn new(seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut below = |bound: u32| rng.next_u32() % bound;
-        let config = Config {
-            visibility: MODELS[below(6) as usize],
-            scheduler: SCHEDULERS[below(3) as usize],
-            pre_leases: below(4) > 0,
-            post_leases: below(4) > 0,
-            undo_attempts: 3,
-            patience: Span::secs(3),
-            short: Span::millis(1 + u64::from(below(200))),
-            ..Config::default()
-        };
+        let config = Config::default()
+            .with_visibility(MODELS[below(6) as usize])
+            .with_scheduler(SCHEDULERS[below(3) as usize])
+            .with_pre_leases(below(4) > 0)
+            .with_post_leases(below(4) > 0)
+            .with_undo_attempts(3)
+            .with_patience(Span::secs(3))
+            .with_short(Span::millis(1 + u64::from(below(200))));
         let thing = |_| Thing {
             state: 0,
             is_up: true,
@@ -177,6 +175,7 @@ impl Home {
                 Event::Restored(_) => self.counts.restored += 1,
                 Event::Stuck(_) | Event::GivenUp(_) => self.counts.stuck += 1,
                 Event::Started(_) | Event::Aborting { .. } | Event::Incongruent { .. } => {}
+                other => panic!("unknown to the home: {other:?}"),
             }
         }
     }

@@ -18,11 +18,9 @@ use selvedge_safehome::Visibility::{
 use selvedge_safehome::{Config, Event, Placed, RoutineId, Step, Visibility};
 
 fn home(visibility: Visibility, devices: usize) -> Home {
-    let config = Config {
-        visibility,
-        timeout: Span::secs(1),
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_visibility(visibility)
+        .with_timeout(Span::secs(1));
     Home::new(config, devices)
 }
 

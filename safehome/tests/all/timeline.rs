@@ -86,10 +86,7 @@ fn the_gaps_that_are_looked_at_are_counted() {
 #[test]
 fn what_leaves_no_room_on_a_later_device_is_seen_at_once() {
     for devices in [2, 4] {
-        let config = Config {
-            stretch: u16::MAX,
-            ..Config::default()
-        };
+        let config = Config::default().with_stretch(u16::MAX);
         let mut home = Home::new(config, devices as usize + 1);
         let (another, last, before) = (devices, devices - 1, devices - 2);
         // It has the last device, and leaves a gap of 10 s on the one before.
@@ -108,10 +105,7 @@ fn what_leaves_no_room_on_a_later_device_is_seen_at_once() {
 /// What was planned for a routine that has given the device back is over, whoever else is behind.
 #[test]
 fn who_comes_behind_all_is_planned_from_when_the_device_is_free() {
-    let config = Config {
-        search_limit: 1,
-        ..Config::default()
-    };
+    let config = Config::default().with_search_limit(1);
     let mut home = Home::new(config, 3);
     // One that keeps device 0 for 100 s, and is planned to keep it for that long from its last
     // command to it on; another command, so that it is unfinished when the next one comes.
@@ -140,10 +134,10 @@ fn models() -> impl Iterator<Item = Config> {
     ];
     let strong = MODELS.into_iter().filter(|it| *it != Visibility::Weak);
     strong.flat_map(move |visibility| {
-        eventual.map(|scheduler| Config {
-            visibility,
-            scheduler,
-            ..Config::default()
+        eventual.map(|scheduler| {
+            Config::default()
+                .with_visibility(visibility)
+                .with_scheduler(scheduler)
         })
     })
 }

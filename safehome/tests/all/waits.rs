@@ -22,10 +22,7 @@ const C: u64 = 2;
 const D: u64 = 3;
 
 fn just_in_time() -> Config {
-    Config {
-        scheduler: Scheduler::JustInTime,
-        ..Config::default()
-    }
+    Config::default().with_scheduler(Scheduler::JustInTime)
 }
 
 /// A routine holds B for 100 s; another one comes 1 s later, and then every 5 s one that uses A for
@@ -124,11 +121,9 @@ fn only_who_waits_just_in_time_loses_patience() {
         (Visibility::Eventual, Scheduler::Timeline),
         (Visibility::Eventual, Scheduler::FirstCome),
     ] {
-        let config = Config {
-            visibility,
-            scheduler,
-            ..Config::default()
-        };
+        let config = Config::default()
+            .with_visibility(visibility)
+            .with_scheduler(scheduler);
         let mut home = Home::new(config, 1);
         home.submit(vec![long(A, 1, Span::secs(100))]);
         let waits = home.submit(vec![set(A, 2)]);

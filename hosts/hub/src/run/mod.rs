@@ -88,7 +88,7 @@ pub fn run<C: Choose>(
     Ok(super::Report::new(
         plan,
         outcomes,
-        stage.hub.machine().counters(),
+        *stage.hub.machine().counters(),
     ))
 }
 

@@ -104,6 +104,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
                     it.hidden = Some((by, device));
                 }
             }
+            _ => debug_assert!(false, "an event that this host does not carry out"),
         }
     }
 

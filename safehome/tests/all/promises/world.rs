@@ -95,16 +95,14 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let config = Config {
-            visibility: MODELS[rng.below(6) as usize],
-            scheduler: SCHEDULERS[rng.below(3) as usize],
-            pre_leases: rng.below(4) > 0,
-            post_leases: rng.below(4) > 0,
-            patience: Span::millis([100, 2_000, 60_000][rng.below(3) as usize]),
-            timeout: Span::millis([500, 5_000][rng.below(2) as usize]),
-            undo_attempts: 1 + rng.below(3) as u8,
-            ..Config::default()
-        };
+        let config = Config::default()
+            .with_visibility(MODELS[rng.below(6) as usize])
+            .with_scheduler(SCHEDULERS[rng.below(3) as usize])
+            .with_pre_leases(rng.below(4) > 0)
+            .with_post_leases(rng.below(4) > 0)
+            .with_patience(Span::millis([100, 2_000, 60_000][rng.below(3) as usize]))
+            .with_timeout(Span::millis([500, 5_000][rng.below(2) as usize]))
+            .with_undo_attempts(1 + rng.below(3) as u8);
         let later = if rng.below(2) == 0 {
             config.scheduler
         } else {
@@ -463,6 +461,7 @@ impl World {
                 Ok(())
             }
             Event::Incongruent { .. } => Ok(()),
+            other => Err(format!("unknown to the home: {other:?}")),
         };
         self.judge(found);
     }

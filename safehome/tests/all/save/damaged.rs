@@ -59,10 +59,7 @@ fn a_damaged_state_is_refused_or_does_no_harm() {
                 Visibility::Weak,
             ];
             let mut hubs = visibilities.into_iter().filter_map(|visibility| {
-                let config = Config {
-                    visibility,
-                    ..Config::default()
-                };
+                let config = Config::default().with_visibility(visibility);
                 Hub::restore(config, saved.clone()).ok()
             });
             match hubs.next() {

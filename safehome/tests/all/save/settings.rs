@@ -16,10 +16,7 @@ fn settings_that_do_not_fit_are_refused() {
     assert_eq!(restore(config), Ok(()));
     let visibility = Visibility::Weak;
     assert_eq!(
-        restore(Config {
-            visibility,
-            ..config
-        }),
+        restore(config.with_visibility(visibility)),
         Err(RestoreError::Visibility {
             saved: Visibility::Eventual,
             asked: Visibility::Weak
@@ -27,18 +24,12 @@ fn settings_that_do_not_fit_are_refused() {
     );
     let device_limit = 1;
     assert_eq!(
-        restore(Config {
-            device_limit,
-            ..config
-        }),
+        restore(config.with_device_limit(device_limit)),
         Err(RestoreError::TooManyDevices { found: 2, limit: 1 })
     );
     let step_limit = 1;
     assert_eq!(
-        restore(Config {
-            step_limit,
-            ..config
-        }),
+        restore(config.with_step_limit(step_limit)),
         Err(RestoreError::TooLong {
             routine: RoutineId(1),
             found: 2,
@@ -58,10 +49,7 @@ fn settings_that_do_not_fit_are_refused() {
 #[test]
 fn who_waited_just_in_time_is_not_overtaken_under_another_scheduler() {
     for scheduler in [Scheduler::FirstCome, Scheduler::Timeline] {
-        let config = |scheduler| Config {
-            scheduler,
-            ..Config::default()
-        };
+        let config = |scheduler| Config::default().with_scheduler(scheduler);
         let mut host = Host::new(config(Scheduler::JustInTime));
         let events = host.submit(&[(A, 1)]);
         let token = issues(&events)[0].2;
@@ -90,10 +78,7 @@ fn who_waited_just_in_time_is_not_overtaken_under_another_scheduler() {
 /// A weak hub restores nothing, so what it leaves behind gives another model nothing to restore.
 #[test]
 fn a_change_by_hand_at_a_weak_hub_is_not_brought_back_under_another_model() {
-    let config = |visibility| Config {
-        visibility,
-        ..Config::default()
-    };
+    let config = |visibility| Config::default().with_visibility(visibility);
     let mut host = Host::new(config(Visibility::Weak));
     let mut issued = issues(&host.submit(&[(A, 1), (B, 1)]));
     issued.extend(issues(&host.submit(&[(A, 7)])));

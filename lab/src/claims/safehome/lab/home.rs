@@ -101,15 +101,13 @@ impl Home {
             stretch,
             ..
         } = setting.model;
-        let config = Config {
-            visibility,
-            scheduler,
-            pre_leases,
-            post_leases,
-            stretch,
-            short: ANSWER,
-            ..Config::default()
-        };
+        let config = Config::default()
+            .with_visibility(visibility)
+            .with_scheduler(scheduler)
+            .with_pre_leases(pre_leases)
+            .with_post_leases(post_leases)
+            .with_stretch(stretch)
+            .with_short(ANSWER);
         let hub = Hub::new(config).map_err(Fault::network)?;
         let mut home = Self {
             hub: Driver::new(hub),
@@ -368,6 +366,7 @@ impl Home {
                 | Event::GivenUp(_)
                 | Event::Ordered(_)
                 | Event::Incongruent { .. } => {}
+                other => return Err(Fault::Outcome(format!("unknown to the home: {other:?}"))),
             }
         }
         self.told = told;
