@@ -245,10 +245,7 @@ fn what_is_missing_or_damaged_is_not_taken() {
     assert!(hub.fold(&host.log[1]).is_err());
     assert_eq!(hub, before);
 
-    let config = Config {
-        device_limit: 2,
-        ..Config::default()
-    };
+    let config = Config::default().with_device_limit(2);
     let refused = DurableHub::recover(config, base, host.log.clone()).unwrap_err();
     let limit = 2;
     let found = 3;
