@@ -1,6 +1,7 @@
 //! What the application is told and may ask, and the errors.
 
-use selvedge_core::{Delta, Member, NodeId, Ratio};
+use selvedge_core::roster::OwnEnd;
+use selvedge_core::{Member, NodeId, Ratio};
 use thiserror::Error;
 
 #[cfg(feature = "estimate")]
@@ -193,8 +194,8 @@ pub enum Reject {
     #[error("the settings were not taken: {0}")]
     Config(#[from] ConfigError),
     /// The membership service says of this node itself that it is over.
-    #[error("{0:?} is about this node itself: tell it only of others")]
-    OwnMember(Delta),
+    #[error(transparent)]
+    OwnEnd(#[from] OwnEnd),
     /// A peer sent what no sound peer sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
     Misbehaviour(#[from] Misbehaviour),

@@ -1,34 +1,19 @@
 //! What the membership service says, and what follows from that.
 
+use selvedge_core::roster::Standing;
 use selvedge_core::{Context, Delta, Member, NodeId, Span};
 
-use crate::peers::Standing;
 use crate::{Attribute, Celect, Event, Reject, Timer};
 
 impl<A: Attribute> Celect<A> {
     pub(crate) fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let Some(delta) = self.peers.about_others(delta)? else {
+            return Ok(());
+        };
         let member = delta.member();
-        if member.id == self.me.id {
-            return match delta {
-                Delta::Left(_) | Delta::Confirmed(_) if member == self.me => {
-                    Err(Reject::OwnMember(delta))
-                }
-                Delta::Left(_)
-                | Delta::Confirmed(_)
-                | Delta::Joined(_)
-                | Delta::Suspected(_)
-                | Delta::Refuted(_)
-                | Delta::Failed(_) => Ok(()),
-            };
-        }
-        let standing = match delta {
-            Delta::Suspected(_) => {
-                self.peers.suspect(member);
-                return Ok(());
-            }
-            Delta::Joined(_) | Delta::Refuted(_) => Standing::Listed,
-            Delta::Failed(_) => Standing::Failed,
-            Delta::Left(_) | Delta::Confirmed(_) => Standing::Over,
+        let Some(standing) = Standing::after(delta) else {
+            self.peers.suspect(member);
+            return Ok(());
         };
         let was_listed = self.peers.is_listed(member);
         self.remember(member, standing);
@@ -48,14 +33,16 @@ impl<A: Attribute> Celect<A> {
         let is_refused = standing == Standing::Listed && !self.peers.has_place_for(member);
         let standing = if is_refused {
             self.counters.no_room += 1;
-            Standing::Known
+            Standing::Met
         } else {
             standing
         };
         if standing != Standing::Listed {
-            let leader = self.leader.map(|it| it.member.id);
-            if let Some(forgotten) = self.peers.make_room_for(member, leader) {
-                self.forget(forgotten);
+            let leader = self.leader.map(|it| it.member);
+            let forgotten = self.peers.make_room_for(member, leader);
+            debug_assert!(forgotten.is_ok(), "there is a node to spare");
+            if let Ok(Some(forgotten)) = forgotten {
+                self.forget(forgotten.id);
             }
         }
         let taken = self.peers.set(member, standing, &self.attribute);

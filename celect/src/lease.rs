@@ -267,7 +267,7 @@ impl<A: Attribute> Celect<A> {
         let leader = *leader;
         let followers = self.lease.iter().flat_map(Lease::followers);
         let unlisted = followers.filter(|&it| !self.peers.is_listed(it) && !self.peers.is_gone(it));
-        let listed = self.peers.by_rank().len() - 1;
+        let listed = self.peers.len();
         let room = (self.config.peer_limit as usize + 1).saturating_sub(listed);
         let unlisted: Vec<Member> = unlisted.take(room).collect();
         let is_sent = self.announce(leader, unlisted, cx);

@@ -14,7 +14,7 @@ impl<A: Attribute> Celect<A> {
             Command::Elect if self.run.is_some() => Err(Reject::AlreadyElecting),
             Command::Elect => {
                 let needed = self.needed();
-                if needed > 1 && self.peers.by_rank().len() < 2 && !self.rules.no_discovery() {
+                if needed > 1 && self.peers.len() == 0 && !self.rules.no_discovery() {
                     return Err(Reject::TooFew {
                         known: 1,
                         needed: u32::try_from(needed).unwrap_or(u32::MAX),

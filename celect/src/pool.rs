@@ -104,8 +104,8 @@ mod tests {
     use selvedge_core::{Choose, Outbox, Ratio, Time, Weights};
 
     use super::*;
-    use crate::peers::Standing;
     use crate::{Celect, Lowest};
+    use selvedge_core::roster::Standing;
 
     /// Gives the outcomes of one path through a tree of choices, and moves to the next one.
     #[derive(Default)]

@@ -198,7 +198,7 @@ pub(crate) fn first(list: &[Member], count: usize) -> &[Member] {
 mod tests {
     use super::*;
     use crate::Lowest;
-    use crate::peers::Standing;
+    use selvedge_core::roster::Standing;
 
     fn members(ids: &[u64]) -> Vec<Member> {
         ids.iter().map(|&id| Member::new(id, 0)).collect()

@@ -105,7 +105,7 @@ impl<A: Attribute> Celect<A> {
     #[cfg(feature = "check")]
     pub(crate) fn remains(&self) -> Self {
         let mut remains = self.clone();
-        remains.peers.clear();
+        remains.peers = Peers::new(self.config.peer_limit as usize, self.me);
         remains.epoch = 0;
         remains.leader = None;
         remains.run = None;

@@ -18,7 +18,7 @@ impl<A: Attribute> Celect<A> {
         };
         // A node that is alone can ask no other, whatever the floor: it may elect itself where c
         // says so.
-        let is_alone = self.peers.by_rank().len() < 2;
+        let is_alone = self.peers.len() == 0;
         let floor = if is_alone {
             estimation.floor.min(self.config.c)
         } else {
@@ -31,7 +31,7 @@ impl<A: Attribute> Celect<A> {
 
     /// No more others can be asked than there are, and f of them may be dead.
     fn most(&self) -> u16 {
-        let others = self.peers.by_rank().len().saturating_sub(1);
+        let others = self.peers.len();
         let others = u16::try_from(others).unwrap_or(u16::MAX);
         others.saturating_sub(self.config.f)
     }

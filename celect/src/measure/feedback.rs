@@ -77,7 +77,7 @@ impl<A: Attribute> Celect<A> {
             misses.add(report.answers, report.missing);
         }
         // An initiator's own list is not among the lists that it draws from, and may lack us too.
-        let others = u32::try_from(self.peers.iter().count()).unwrap_or(u32::MAX);
+        let others = u32::try_from(self.peers.len()).unwrap_or(u32::MAX);
         let upper = misses.largest_churn(others, estimation.miss);
         let bound = Bound {
             source: Source::Feedback,

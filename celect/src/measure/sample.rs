@@ -18,7 +18,7 @@ impl<A: Attribute> Celect<A> {
         if self.measured.sample.is_some() {
             return Err(Reject::AlreadyMeasuring);
         }
-        if self.peers.iter().next().is_none() {
+        if self.peers.len() == 0 {
             return Err(Reject::Alone);
         }
         self.begin_sample(estimation.sample, cx);
@@ -56,7 +56,7 @@ impl<A: Attribute> Celect<A> {
     pub(super) fn on_measure(&mut self, cx: &mut Context<'_, Self>) {
         if let (Some(estimation), Some(_)) = (self.config.estimation, self.leads()) {
             cx.arm(Timer::Measure, estimation.period);
-            if self.measured.sample.is_none() && self.peers.iter().next().is_some() {
+            if self.measured.sample.is_none() && self.peers.len() > 0 {
                 self.begin_sample(estimation.sample, cx);
             }
         }

@@ -1,5 +1,7 @@
 //! Who is asked and told at the limits of c and f, and what is passed over there.
 
+use selvedge_core::roster::OwnEnd;
+
 use super::*;
 
 /// To whom, and what, of what waits on the wire from this node.
@@ -84,7 +86,7 @@ fn only_the_end_of_this_very_life_is_refused() {
     let former = Member::new(1, u32::MAX);
     for end in [Delta::Left, Delta::Confirmed] {
         let own = end(member(1));
-        let refused = Err(Reject::OwnMember(own));
+        let refused = Err(Reject::OwnEnd(OwnEnd(own)));
         assert_eq!(mesh.step(1, Input::Membership(own)), refused);
         assert_eq!(mesh.step(1, Input::Membership(end(former))), Ok(()));
     }
