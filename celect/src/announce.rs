@@ -2,26 +2,27 @@
 //! than the leader does.
 
 use alloc::borrow::Cow;
-use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::iter;
 
-use selvedge_core::{Context, Incarnation, Member, NodeId};
+use selvedge_core::{Context, Member, NodeId, Pending};
 
 use crate::leadership::Leadership;
 use crate::message::{LEADER_MAX_LEN, Message, cut};
+use crate::sorted;
 use crate::{Attribute, Ballot, Celect, Timer};
 
 /// The nodes that this node tells, and the nodes that have not heard yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Announcement {
-    ballot: Ballot,
-    renewal: u32,
-    pub(crate) pending: BTreeSet<Member>,
-    /// How often LEADER was sent again.
-    tries: u8,
+    /// The ballot and the renewal that LEADER says, and how often it was sent again.
+    leader: Pending<(Ballot, u32)>,
+    /// The nodes that have not acknowledged it, in order. To look one up takes O(log n), and to take
+    /// it out moves those behind it.
+    pub(crate) awaited: Vec<Member>,
     /// LEADER was sent often enough. A node that has not heard is told when there is news of it.
     pub(crate) is_given_up: bool,
     /// The nodes that others need not tell, as far as they fit a frame.
@@ -36,9 +37,11 @@ impl<A: Attribute> Celect<A> {
         besides: impl IntoIterator<Item = Member>,
         cx: &mut Context<'_, Self>,
     ) -> bool {
-        let mut pending: BTreeSet<Member> = self.peers.iter().collect();
-        pending.extend(besides);
-        let is_sent = !pending.is_empty();
+        let mut awaited: Vec<Member> = self.peers.iter().collect();
+        for member in besides {
+            sorted::insert(&mut awaited, member);
+        }
+        let is_sent = !awaited.is_empty();
         if self.config.retries == 0 {
             cx.multicast(Message::Leader {
                 ballot: leader.ballot,
@@ -49,7 +52,7 @@ impl<A: Attribute> Celect<A> {
                 covered: Arc::default(),
             });
         } else {
-            self.begin_announcement(leader, pending, &[], cx);
+            self.begin_announcement(leader, awaited, &[], cx);
         }
         is_sent
     }
@@ -70,41 +73,42 @@ impl<A: Attribute> Celect<A> {
         let covered = if covered.is_sorted_by(|one, other| one < other) {
             Cow::Borrowed(covered)
         } else {
-            let covered: BTreeSet<Member> = covered.iter().copied().collect();
-            Cow::Owned(covered.into_iter().collect())
+            let mut in_order = Vec::new();
+            for &member in covered {
+                sorted::insert(&mut in_order, member);
+            }
+            Cow::Owned(in_order)
         };
         let mut others = covered.iter().peekable();
-        let pending = self.peers.iter().filter(|it| {
+        let awaited = self.peers.iter().filter(|it| {
             while others.next_if(|&covered| covered < it).is_some() {}
             others.peek() != Some(&it) && *it != from && *it != leader.member
         });
-        let pending = pending.collect();
-        self.begin_announcement(leader, pending, &covered, cx);
+        let awaited = awaited.collect();
+        self.begin_announcement(leader, awaited, &covered, cx);
     }
 
-    /// Tells `pending`. Others tell the nodes in `covered`, which are in order.
+    /// Tells `awaited`, which are in order. Others tell the nodes in `covered`, which are in order.
     fn begin_announcement(
         &mut self,
         leader: Leadership,
-        pending: BTreeSet<Member>,
+        awaited: Vec<Member>,
         covered: &[Member],
         cx: &mut Context<'_, Self>,
     ) {
-        if pending.is_empty() {
+        if awaited.is_empty() {
             self.end_announcement(cx);
             return;
         }
         let mut room = self.config.list_room(LEADER_MAX_LEN);
-        let all = union(pending.iter().copied(), covered.iter().copied());
+        let all = union(awaited.iter().copied(), covered.iter().copied());
         let announcement = Announcement {
-            ballot: leader.ballot,
-            renewal: leader.renewal,
+            leader: Pending::new((leader.ballot, leader.renewal)),
             covered: cut(all, &mut room),
-            pending,
-            tries: 0,
+            awaited,
             is_given_up: false,
         };
-        for &member in &announcement.pending {
+        for &member in &announcement.awaited {
             cx.send(member, announcement.message(leader));
         }
         self.announcement = Some(announcement);
@@ -144,9 +148,9 @@ impl<A: Attribute> Celect<A> {
         match &mut self.announcement {
             Some(announcement) => {
                 // Others that wait must not wait longer for each newcomer.
-                let is_armed = !announcement.pending.is_empty() && !announcement.is_given_up;
-                announcement.pending.insert(member);
-                announcement.tries = 0;
+                let is_armed = !announcement.is_given_up;
+                sorted::insert(&mut announcement.awaited, member);
+                announcement.leader.renew();
                 announcement.is_given_up = false;
                 cx.send(member, announcement.message(leader));
                 if !is_armed {
@@ -154,9 +158,9 @@ impl<A: Attribute> Celect<A> {
                 }
             }
             None => {
-                let covered: BTreeSet<Member> = self.peers.iter().chain([self.me]).collect();
-                let covered: Vec<Member> = covered.into_iter().collect();
-                self.begin_announcement(leader, BTreeSet::from([member]), &covered, cx);
+                let mut covered: Vec<Member> = self.peers.iter().collect();
+                sorted::insert(&mut covered, self.me);
+                self.begin_announcement(leader, vec![member], &covered, cx);
             }
         }
     }
@@ -167,13 +171,13 @@ impl<A: Attribute> Celect<A> {
         let Some(announcement) = &mut self.announcement else {
             return;
         };
-        if !announcement.pending.contains(&member) {
-            return;
+        if announcement.awaited.binary_search(&member).is_err() {
+            return; // It has acknowledged.
         }
         if announcement.is_given_up {
             self.announce_to(member, cx);
         } else {
-            announcement.tries = 0;
+            announcement.leader.renew();
         }
     }
 
@@ -215,10 +219,10 @@ impl<A: Attribute> Celect<A> {
     ) {
         let mut was_awaited = false;
         if let Some(announcement) = &mut self.announcement
-            && (announcement.ballot, announcement.renewal) == (ballot, renewal)
+            && announcement.leader.is_answered_by(&(ballot, renewal))
         {
-            was_awaited = announcement.pending.remove(&from);
-            if announcement.pending.is_empty() {
+            was_awaited = sorted::remove(&mut announcement.awaited, &from);
+            if announcement.awaited.is_empty() {
                 self.announcement = None;
             }
         }
@@ -234,34 +238,30 @@ impl<A: Attribute> Celect<A> {
         let Some(announcement) = &mut self.announcement else {
             return;
         };
-        let life = |life| Member {
-            id,
-            incarnation: Incarnation(life),
-        };
-        let lives = || life(0)..=life(u32::MAX);
-        let is_gone = |it: &&Member| self.peers.is_gone(**it);
-        while let Some(&gone) = announcement.pending.range(lives()).find(is_gone) {
-            announcement.pending.remove(&gone);
+        let awaited = &mut announcement.awaited;
+        let mut at = awaited.partition_point(|it| it.id < id);
+        while let Some(&member) = awaited.get(at).filter(|it| it.id == id) {
+            if self.peers.is_gone(member) {
+                awaited.remove(at);
+            } else {
+                at += 1;
+            }
         }
-        if announcement.pending.is_empty() {
+        if awaited.is_empty() {
             self.end_announcement(cx);
         }
     }
 
     pub(crate) fn on_resend(&mut self, cx: &mut Context<'_, Self>) {
         let (Some(announcement), Some(leader)) = (&mut self.announcement, self.leader) else {
-            return;
+            return; // The last acknowledgement leaves the timer armed.
         };
-        if announcement.pending.is_empty() {
-            return;
-        }
-        if announcement.tries >= self.config.retries {
-            self.counters.unheard += announcement.pending.len() as u64;
+        if !announcement.leader.again(self.config.retries) {
+            self.counters.unheard += announcement.awaited.len() as u64;
             announcement.is_given_up = true;
             return;
         }
-        announcement.tries += 1;
-        for &member in &announcement.pending {
+        for &member in &announcement.awaited {
             cx.send(member, announcement.message(leader));
         }
         cx.arm(Timer::Resend, self.config.resend);
@@ -270,10 +270,11 @@ impl<A: Attribute> Celect<A> {
 
 impl Announcement {
     fn message(&self, leader: Leadership) -> Message {
+        let &(ballot, renewal) = self.leader.question();
         Message::Leader {
-            ballot: self.ballot,
+            ballot,
             leader: leader.member,
-            renewal: self.renewal,
+            renewal,
             lease: leader.lease,
             gone: leader.lost,
             covered: self.covered.clone(),

@@ -1,6 +1,6 @@
 //! The node that this node's election appoints, and what becomes of it.
 
-use selvedge_core::{Context, Member, Span};
+use selvedge_core::{Context, Member, Pending, Span};
 
 use crate::message::Message;
 use crate::run::{Appointee, Run};
@@ -46,8 +46,7 @@ impl<A: Attribute> Celect<A> {
         let ballot = run.last;
         run.named = Some(Appointee {
             member,
-            ballot,
-            attempts: 1,
+            appointment: Pending::new(ballot),
             leads: member == self.me,
         });
         if member == self.me {
@@ -80,7 +79,7 @@ impl<A: Attribute> Celect<A> {
     /// A node leads by this ballot.
     pub(crate) fn confirm(&mut self, ballot: Ballot) {
         if let Some(named) = self.run.as_mut().and_then(|run| run.named.as_mut()) {
-            named.leads |= named.ballot == ballot;
+            named.leads |= named.appointment.is_answered_by(&ballot);
         }
     }
 
@@ -95,7 +94,7 @@ impl<A: Attribute> Celect<A> {
         };
         if let Some(run) = self.run.take() {
             cx.disarm(Timer::Answer);
-            let Appointee { member, ballot, .. } = named;
+            let (member, ballot) = (named.member, *named.appointment.question());
             let (c, miss) = run.tolerates;
             // What was forgotten meanwhile was of another leader, or is too old.
             let miss = miss.filter(|_| self.has_bound());
@@ -135,9 +134,9 @@ impl<A: Attribute> Celect<A> {
             self.round(cx);
             return;
         };
-        let (member, ballot) = (named.member, named.ballot);
-        if named.attempts < self.config.attempts || self.rules.retries_the_dead() {
-            named.attempts = named.attempts.saturating_add(1).min(self.config.attempts);
+        let (member, ballot) = (named.member, *named.appointment.question());
+        let repeats = self.config.attempts.saturating_sub(1);
+        if named.appointment.again(repeats) || self.rules.retries_the_dead() {
             let life = member.incarnation.0;
             cx.send(member, Message::Appoint { ballot, life });
             return;

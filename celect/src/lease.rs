@@ -33,11 +33,9 @@
 //! Renewals are sent every third of T, so at most three of those before the latest are not over:
 //! that bounds the timers. A leader that has as many on their way when the next is due has ended.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use selvedge_core::{Context, Incarnation, Member, NodeId, Span, Time, Untracked};
-use smallvec::SmallVec;
+use selvedge_core::{BoundedMap, Context, Incarnation, Member, NodeId, Span, Time, Untracked};
 
 use crate::leadership::Leadership;
 use crate::{Attribute, Ballot, Celect, Event, Timer};
@@ -46,14 +44,14 @@ use crate::{Attribute, Ballot, Celect, Event, Timer};
 const ON_THE_WAY: usize = 4;
 
 /// The renewals of this node's own lease.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Lease {
     /// Renewals with an armed expiry, in order. Enough nodes have acknowledged the first one, or it
     /// is the announcement.
-    sent: SmallVec<[Sent; ON_THE_WAY]>,
+    sent: Vec<Sent>,
     /// The last renewal that each node has acknowledged. A node that flaps, or restarts, counts as
     /// one.
-    acknowledged: BTreeMap<NodeId, (Incarnation, u32)>,
+    acknowledged: BoundedMap<NodeId, (Incarnation, u32)>,
     /// Until when enough nodes follow. The timers decide; this is for the host.
     until: Untracked<Option<Time>>,
 }
@@ -77,6 +75,15 @@ impl Sent {
 }
 
 impl Lease {
+    /// Nothing was sent. As many followers count as nodes may be remembered, and the initiator.
+    const fn new(peer_limit: usize, until: Untracked<Option<Time>>) -> Self {
+        Self {
+            sent: Vec::new(),
+            acknowledged: BoundedMap::new(peer_limit.saturating_mul(2).saturating_add(3)),
+            until,
+        }
+    }
+
     /// How many renewals are on their way, and how many nodes acknowledged one of them.
     #[cfg(feature = "check")]
     pub(crate) fn sizes(&self) -> (usize, usize) {
@@ -107,8 +114,11 @@ impl Lease {
         let before = before.and_then(|&(_, it)| self.position(it));
         let first = before.map_or(0, |it| it + 1);
         if first <= at {
-            self.acknowledged
-                .insert(from.id, (from.incarnation, renewal));
+            let acknowledged = (from.incarnation, renewal);
+            let taken = self.acknowledged.insert(from.id, acknowledged);
+            debug_assert!(taken.is_ok(), "{from} is told and not remembered");
+            // What is not remembered must not count, as it might count twice.
+            taken.ok()?;
             let heard = self.sent.iter_mut().take(at + 1).skip(first);
             heard.for_each(|it| it.heard += 1);
         }
@@ -149,7 +159,7 @@ impl Lease {
         let sent = &self.sent;
         let is_sent = |renewal: u32| sent.iter().any(|it| it.renewal == renewal);
         self.acknowledged
-            .retain(|_, &mut (_, renewal)| is_sent(renewal));
+            .retain(|_, (_, renewal)| is_sent(*renewal));
     }
 
     /// The nodes that acknowledged a renewal that is not over.
@@ -180,16 +190,16 @@ impl<A: Attribute> Celect<A> {
 
     /// We lead by a new ballot, and say so now.
     pub(crate) fn begin_lease(&mut self, is_sent: bool, cx: &mut Context<'_, Self>) {
-        let before = self.lease.take().unwrap_or_default();
-        before.disarm(cx);
+        let before = self.lease.take();
+        if let Some(before) = &before {
+            before.disarm(cx);
+        }
         if self.config.lease.is_none() {
             return;
         }
-        self.lease = Some(Lease {
-            // The followers by an earlier ballot still follow us.
-            until: before.until,
-            ..Lease::default()
-        });
+        // The followers by an earlier ballot still follow us.
+        let until = before.map(|it| it.until).unwrap_or_default();
+        self.lease = Some(Lease::new(self.config.peer_limit as usize, until));
         self.send_renewal(0, is_sent, cx);
         // A node that knows no other node needs no acknowledgement.
         self.settle_lease(usize::MAX, cx);
@@ -357,7 +367,7 @@ mod tests {
     /// Ids come and go within one renewal.
     #[test]
     fn who_is_forgotten_takes_no_memory_and_counts_once() {
-        let mut lease = Lease::default();
+        let mut lease = Lease::new(3, Untracked(None));
         lease.sent.extend([sent(0), sent(1)]);
         let heard = |it: &Lease| -> Vec<usize> { it.sent.iter().map(|it| it.heard).collect() };
         let [one, two, three] = [1, 2, 3].map(|id| Member::new(id, 0));

@@ -171,6 +171,7 @@ mod published;
 mod query;
 mod response;
 mod run;
+mod sorted;
 mod state;
 #[cfg(not(feature = "estimate"))]
 mod unmeasured;

@@ -1,20 +1,20 @@
 //! The nodes that may be asked, without a list of all: what is not in the pool is few.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, Machine, Member};
-use smallvec::SmallVec;
 
-use crate::Attribute;
 use crate::peers::Peers;
+use crate::{Attribute, sorted};
 
 /// The members of our list without a few, and a few nodes that are not on it.
 #[derive(Debug)]
 pub(crate) struct Pool<'a> {
     by_rank: &'a [Member],
     /// The places in it of the nodes that are not in the pool, in order.
-    gaps: SmallVec<[usize; 4]>,
-    more: SmallVec<[Member; 4]>,
+    gaps: Vec<usize>,
+    more: Vec<Member>,
 }
 
 impl<'a> Pool<'a> {
@@ -26,13 +26,13 @@ impl<'a> Pool<'a> {
         met: &[Member],
         without: impl Iterator<Item = Member> + Clone,
     ) -> Self {
-        let mut gaps: SmallVec<[usize; 4]> = without
+        let mut gaps = vec![peers.owner_at()];
+        for gap in without
             .clone()
             .filter_map(|it| peers.place(it, attribute).ok())
-            .chain([peers.owner_at()])
-            .collect();
-        gaps.sort_unstable();
-        gaps.dedup();
+        {
+            sorted::insert(&mut gaps, gap);
+        }
         let more = met.iter().copied().filter(|&it| {
             !peers.is_listed(it) && !peers.is_gone(it) && !without.clone().any(|other| other == it)
         });
@@ -47,7 +47,7 @@ impl<'a> Pool<'a> {
     pub(crate) fn of(members: &[Member]) -> Self {
         Self {
             by_rank: &[],
-            gaps: SmallVec::new(),
+            gaps: Vec::new(),
             more: members.into(),
         }
     }
@@ -73,8 +73,10 @@ impl<'a> Pool<'a> {
                 Err(at) => chosen.insert(at, drawn),
             }
         }
-        let mut members: Vec<Member> = chosen.iter().filter_map(|&nth| self.nth(nth)).collect();
-        members.sort_unstable();
+        let mut members = Vec::with_capacity(chosen.len());
+        for member in chosen.iter().filter_map(|&nth| self.nth(nth)) {
+            sorted::insert(&mut members, member);
+        }
         members
     }
 

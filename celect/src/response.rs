@@ -6,7 +6,8 @@ use selvedge_core::{Context, Member, Rank};
 
 use crate::attribute::key;
 use crate::pool::Pool;
-use crate::run::{first, insert_sorted};
+use crate::run::first;
+use crate::sorted;
 use crate::{Attribute, Ballot, Celect};
 
 impl<A: Attribute> Celect<A> {
@@ -52,7 +53,7 @@ impl<A: Attribute> Celect<A> {
         }
         // Two lives of a node have one list.
         run.answered.retain(|it| it.id != from.id);
-        insert_sorted(&mut run.answered, from);
+        sorted::insert(&mut run.answered, from);
         let y = run.y.into();
         if !known.is_empty() {
             self.meet(first(known, wanted), cx);
@@ -77,8 +78,8 @@ impl<A: Attribute> Celect<A> {
                 || run.exclude.contains(&member)
                 || run.met.contains(&member);
             if run.met.len() < wanted && !is_met {
-                insert_sorted(&mut run.met, member);
-                insert_sorted(&mut new, member);
+                sorted::insert(&mut run.met, member);
+                sorted::insert(&mut new, member);
             }
         }
         if new.is_empty() {
@@ -131,10 +132,10 @@ impl<A: Attribute> Celect<A> {
             }
             run.candidates
                 .retain(|&(_, other)| !member.supersedes(other));
-            insert_sorted(&mut run.candidates, key(&self.attribute, member));
+            sorted::insert(&mut run.candidates, key(&self.attribute, member));
         }
         for &member in unhealthy {
-            insert_sorted(&mut run.unhealthy, member);
+            sorted::insert(&mut run.unhealthy, member);
         }
         if !prefers {
             // Only the lowest candidate matters.

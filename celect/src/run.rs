@@ -3,10 +3,11 @@
 use alloc::vec::Vec;
 
 use selvedge_core::wire::MEMBER_MAX_LEN;
-use selvedge_core::{Member, NodeId, Rank, Ratio};
+use selvedge_core::{Member, NodeId, Pending, Rank, Ratio};
 
 use crate::message::{ASKED_MAX_LEN, Members, NAMES_MIN, cut};
 use crate::peers::Peers;
+use crate::sorted;
 use crate::{Ballot, Config};
 
 /// An election of this node.
@@ -51,8 +52,8 @@ pub(crate) struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Appointee {
     pub(crate) member: Member,
-    pub(crate) ballot: Ballot,
-    pub(crate) attempts: u8,
+    /// The ballot of the appointment that is not answered, or was answered last.
+    pub(crate) appointment: Pending<Ballot>,
     /// Whether the node said that it leads.
     pub(crate) leads: bool,
 }
@@ -126,7 +127,7 @@ impl Run {
         asked.retain(|it| {
             it.id != member.id || !peers.is_over(*it) || answered.binary_search(it).is_ok()
         });
-        insert_sorted(asked, member);
+        sorted::insert(asked, member);
     }
 
     /// `node` is forgotten, and its answer is not waited for any more.
@@ -178,13 +179,6 @@ impl Run {
 pub(crate) fn named(exclude: impl Iterator<Item = Member>, config: &Config) -> Members {
     let mut room = config.list_room(ASKED_MAX_LEN);
     cut(exclude.take(config.exclude_limit.into()), &mut room)
-}
-
-/// Puts `new` into a sorted list, once.
-pub(crate) fn insert_sorted<T: Ord>(list: &mut Vec<T>, new: T) {
-    if let Err(at) = list.binary_search(&new) {
-        list.insert(at, new);
-    }
 }
 
 /// No sound initiator excludes more nodes.

@@ -4,7 +4,7 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Context, Full, Member, NodeId};
+use selvedge_core::{Context, Full, Member, NodeId, Pending};
 
 use super::state::{Asked, Bound, Sample};
 use crate::estimate::Tally;
@@ -77,7 +77,7 @@ impl<A: Attribute> Celect<A> {
             self.counters.stale += 1;
             return;
         };
-        let is_expected = |it: &Asked| it.member == sender && it.next == from;
+        let is_expected = |it: &Asked| it.member == sender && it.part.is_answered_by(&from);
         let Some(nth) = sample.asked.iter().position(is_expected) else {
             self.counters.stale += 1;
             return;
@@ -92,12 +92,11 @@ impl<A: Attribute> Celect<A> {
             return;
         }
         asked.list.extend_from_slice(members);
-        asked.attempts = 1;
         asked.heard = true;
         let behind = members.last().and_then(|it| it.id.0.checked_add(1));
         if let (true, Some(next)) = (more, behind) {
-            asked.next = NodeId(next);
-            let from = asked.next;
+            let from = NodeId(next);
+            asked.part.ask(from);
             cx.send(sender, Message::SampleQuery { run, from });
             return;
         }
@@ -113,7 +112,7 @@ impl<A: Attribute> Celect<A> {
 
     /// Parts are overdue.
     pub(super) fn on_lists_overdue(&mut self, cx: &mut Context<'_, Self>) {
-        let attempts = self.config.attempts;
+        let repeats = self.config.attempts.saturating_sub(1);
         let Some(sample) = &mut self.measured.sample else {
             return;
         };
@@ -123,11 +122,10 @@ impl<A: Attribute> Celect<A> {
             if core::mem::take(&mut asked.heard) {
                 return true;
             }
-            if asked.attempts >= attempts {
+            if !asked.part.again(repeats) {
                 return false;
             }
-            asked.attempts += 1;
-            let from = asked.next;
+            let from = *asked.part.question();
             cx.send(asked.member, Message::SampleQuery { run, from });
             true
         });
@@ -151,9 +149,8 @@ impl<A: Attribute> Celect<A> {
             cx.send(member, Message::SampleQuery { run, from });
             sample.asked.push(Asked {
                 member,
-                next: from,
+                part: Pending::new(from),
                 list: Vec::new(),
-                attempts: 1,
                 // The timer may tick at any moment.
                 heard: true,
             });

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{BoundedQueue, Member, NodeId, Ratio};
+use selvedge_core::{BoundedQueue, Member, NodeId, Pending, Ratio};
 
 use crate::estimate::Tally;
 use crate::{Ballot, Config, Source};
@@ -77,11 +77,9 @@ pub(super) struct Sample {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Asked {
     pub(super) member: Member,
-    /// The id with which the next part begins.
-    pub(super) next: NodeId,
+    /// The id with which the part begins that is asked for.
+    pub(super) part: Pending<NodeId>,
     pub(super) list: Vec<Member>,
-    /// How often that part was asked for.
-    pub(super) attempts: u8,
     /// Whether a part came since the timer ticked.
     pub(super) heard: bool,
 }

@@ -24,7 +24,7 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
     let told = machine
         .announcement
         .as_ref()
-        .map_or(0, |it| it.pending.len());
+        .map_or(0, |it| it.awaited.len());
     // The one who appointed us may not be on our list.
     check(&[
         ("listed", machine.members().count(), peers),

@@ -1,0 +1,92 @@
+//! What was asked and is not answered.
+
+/// A question that is not answered, and how often it was asked again.
+///
+/// The question tells an answer to it from an answer to an earlier one: a ballot, the place where
+/// the next part of a list begins, the number of a renewal. Who is asked, and when an answer is
+/// overdue, is the protocol's: it arms one timer for all that it asked, and asks
+/// [`again`](Self::again) when that ticks.
+///
+/// ```
+/// use selvedge_core::Pending;
+///
+/// let mut part = Pending::new(0_u64);
+/// // Nothing came. It is asked once more, and then given up.
+/// assert!(part.again(1));
+/// assert!(!part.again(1));
+/// // The first part comes all the same, and the next one is asked for.
+/// assert!(part.is_answered_by(&0));
+/// part.ask(700);
+/// assert!(!part.is_answered_by(&0), "it came twice");
+/// assert!(part.again(1));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pending<T> {
+    question: T,
+    repeats: u8,
+}
+
+impl<T> Pending<T> {
+    /// Asked for the first time.
+    #[must_use]
+    pub const fn new(question: T) -> Self {
+        Self {
+            question,
+            repeats: 0,
+        }
+    }
+
+    /// Asks another question in place of this one, for the first time.
+    pub fn ask(&mut self, question: T) {
+        *self = Self::new(question);
+    }
+
+    /// Whether to ask again what is overdue: no more than `limit` times. Counts that.
+    pub const fn again(&mut self, limit: u8) -> bool {
+        let may = self.repeats < limit;
+        if may {
+            self.repeats += 1;
+        }
+        may
+    }
+
+    /// There was a sign of life: the question may be asked again as often as at first.
+    pub const fn renew(&mut self) {
+        self.repeats = 0;
+    }
+
+    /// What was asked.
+    #[must_use]
+    pub const fn question(&self) -> &T {
+        &self.question
+    }
+}
+
+impl<T: PartialEq> Pending<T> {
+    /// Whether an answer to `question` answers this, and not an earlier question.
+    #[must_use]
+    pub fn is_answered_by(&self, question: &T) -> bool {
+        self.question == *question
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_asked_as_often_as_it_may_be_and_a_sign_of_life_renews_it() {
+        for limit in [0, 1, 3, u8::MAX] {
+            let mut pending = Pending::new(());
+            for round in 0..2 {
+                for nth in 0..limit {
+                    assert!(pending.again(limit), "round {round}, {nth} of {limit}");
+                }
+                assert!(!pending.again(limit));
+                assert!(!pending.again(limit), "it stays given up");
+                pending.renew();
+            }
+            assert_eq!(pending, Pending::new(()));
+        }
+    }
+}
