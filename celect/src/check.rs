@@ -1,12 +1,12 @@
 //! The promises as properties, and the scenarios that check them.
 //!
-//! One list, [`scenarios`], is run by this crate's tests, by `selvedge check`, and by whoever
-//! composes elections with other machines. Each scenario explores every order of messages, ticks,
-//! losses, crashes and deltas within its bounds, and every choice of those who are asked. Where the
+//! This crate's tests, `selvedge check`, and programs that compose elections with other machines
+//! run one list, [`scenarios`]. Each scenario explores every order of messages, ticks, losses,
+//! crashes and deltas within its bounds, and every choice of the nodes that are asked. Where the
 //! thesis' rule breaks a promise, the scenario comes twice under one name: with the published
 //! rules, which must break, and with ours, which must hold.
 //!
-//! Timeouts are longer than any delivery in all of them but where it is said. Where `retries` is 0
+//! Timeouts are longer than any delivery, unless a scenario says otherwise. Where `retries` is 0
 //! the host's multicast is reliable, as the thesis assumes. The lowest id leads.
 
 mod errata;
@@ -14,6 +14,8 @@ pub mod operations;
 mod setup;
 mod sound;
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_sim::check::Scenario;
@@ -33,7 +35,7 @@ pub fn scenarios() -> Vec<Scenario> {
 
 /// A scenario under our rules.
 fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
-    Scenario::holds(name, states, move || setup.model())
+    Scenario::holds(full(name), states, move || setup.model())
 }
 
 /// A scenario under rules that break a promise after so many steps.
@@ -49,5 +51,10 @@ fn breaks(
         only: Some(promise),
         ..setup
     };
-    Scenario::breaks(name, steps, move || setup.model())
+    Scenario::breaks(full(name), steps, move || setup.model())
+}
+
+/// The name in a list with scenarios of other crates.
+fn full(name: &str) -> String {
+    format!("celect/{name}")
 }

@@ -37,6 +37,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{BoundedMap, Context, Incarnation, Member, NodeId, Span, Time, Untracked};
 
+use crate::config::MILLION;
 use crate::leadership::Leadership;
 use crate::{Attribute, Ballot, Celect, Event, Timer};
 
@@ -226,8 +227,10 @@ impl<A: Attribute> Celect<A> {
 
     /// How long a leader leads by its own clock: `drift` less than by its followers' clocks.
     fn term(&self, lease: Span) -> Span {
-        let slower = u128::from(lease.0) * u128::from(self.config.drift) / 1_000_000;
-        Span(lease.0 - u64::try_from(slower).unwrap_or(lease.0))
+        let (drift, million) = (u64::from(self.config.drift), u64::from(MILLION));
+        // In two parts, so that 64 bits are enough.
+        let slower = lease.0 / million * drift + lease.0 % million * drift / million;
+        Span(lease.0.saturating_sub(slower))
     }
 
     /// A node has heard this renewal of ours.

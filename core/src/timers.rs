@@ -5,8 +5,8 @@ mod heap;
 use self::heap::Heap;
 use crate::Time;
 
-/// Armed timers, at most one a tag. Every operation takes O(log n); timers that are due at one
-/// moment come out in the order in which they were armed.
+/// Armed timers, at most one a tag. Every operation takes O(log n), and moves the places of tags that
+/// lie behind; timers that are due at one moment come out in the order in which they were armed.
 ///
 /// Most machines have a few timers armed. These are kept in an array, which is scanned faster than
 /// any tree. Timers that find no room there are kept in a heap.

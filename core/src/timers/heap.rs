@@ -1,6 +1,5 @@
 //! A heap of timers from which any timer can be taken out, not only the first.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::Armed;
@@ -11,7 +10,9 @@ use super::Armed;
 pub(super) struct Heap<T> {
     /// Each item comes out before its two children, at twice its number plus 1 and plus 2.
     items: Vec<Item<T>>,
-    slots: BTreeMap<T, usize>,
+    /// The slot of each tag, by tag. A tree would not move what lies behind, and takes 2 KB of flash
+    /// for each type of tag.
+    slots: Vec<(T, usize)>,
     /// For each slot, the number of the item that has it.
     places: Vec<usize>,
     /// Slots that no item has.
@@ -28,7 +29,7 @@ impl<T: Copy + Ord> Heap<T> {
     pub(super) const fn new() -> Self {
         Self {
             items: Vec::new(),
-            slots: BTreeMap::new(),
+            slots: Vec::new(),
             places: Vec::new(),
             free: Vec::new(),
         }
@@ -40,8 +41,8 @@ impl<T: Copy + Ord> Heap<T> {
 
     /// All, in order of their tags.
     pub(super) fn by_tag(&self) -> impl Iterator<Item = &Armed<T>> {
-        let item = |slot: &usize| self.items.get(*self.places.get(*slot)?);
-        self.slots.values().filter_map(item).map(|it| &it.timer)
+        let item = |&(_, slot): &(T, usize)| self.items.get(*self.places.get(slot)?);
+        self.slots.iter().filter_map(item).map(|it| &it.timer)
     }
 
     /// The one that comes out first.
@@ -56,16 +57,21 @@ impl<T: Copy + Ord> Heap<T> {
             self.places.push(at);
             self.places.len() - 1
         });
-        self.slots.insert(timer.tag, slot);
+        let place = self.find(timer.tag);
+        debug_assert!(place.is_err(), "a tag is armed once");
+        if let Err(place) = place {
+            self.slots.insert(place, (timer.tag, slot));
+        }
         self.items.push(Item { timer, slot });
         self.rise(at);
     }
 
     /// Takes a timer out, if it is there.
     pub(super) fn remove(&mut self, tag: T) {
-        let Some(slot) = self.slots.remove(&tag) else {
-            return;
+        let Ok(place) = self.find(tag) else {
+            return; // It is not armed.
         };
+        let (_, slot) = self.slots.remove(place);
         self.free.push(slot);
         if let Some(&at) = self.places.get(slot)
             && at < self.items.len()
@@ -74,6 +80,11 @@ impl<T: Copy + Ord> Heap<T> {
             self.sink(at);
             self.rise(at);
         }
+    }
+
+    /// Where a tag is among the slots, or belongs.
+    fn find(&self, tag: T) -> Result<usize, usize> {
+        self.slots.binary_search_by(|(other, _)| other.cmp(&tag))
     }
 
     /// The item with this number goes forward past those that come out after it.

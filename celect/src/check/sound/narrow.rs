@@ -1,0 +1,100 @@
+//! What only narrow settings show.
+
+use alloc::vec::Vec;
+
+use selvedge_sim::check::{Bounds, Scenario};
+
+use super::{JOINS, SECOND, TWO, crashes, measured};
+use crate::Command::{self, Elect};
+use crate::check::{Lists, Promise, Setup, holds};
+
+pub(super) fn narrow() -> Vec<Scenario> {
+    let mut all = unheard();
+    all.extend(little_room());
+    all
+}
+
+/// Nobody is told, and only time mends it.
+fn unheard() -> Vec<Scenario> {
+    let four = Setup {
+        lists: Lists::Given(&[&[], &[], &[1, 2, 4], &[3]]),
+        commands: &[&[], &[], &[], &[Elect]],
+        ends: &[1, 2],
+        early: true,
+        witnesses: &[],
+        bounds: crashes(2),
+        ..Setup::full(4, 1, 0)
+    };
+    alloc::vec![
+        holds(
+            "4 nodes, a list names two dead ones whom the initiator never knew",
+            128,
+            four
+        ),
+        holds(
+            "3 nodes, one that joins later and that the leader does not know",
+            205,
+            Setup {
+                lists: Lists::Given(&[&[2], &[1], &[1, 2]]),
+                commands: SECOND,
+                deltas: JOINS,
+                retries: 1,
+                bounds: Bounds {
+                    drops: 1,
+                    ..Setup::CALM
+                },
+                only: Some(Promise::Liveness),
+                ..Setup::full(3, 1, 0)
+            }
+        ),
+        holds(
+            "3 nodes, two initiators, one crashes before anybody leads, and nobody is told",
+            3_440,
+            Setup {
+                commands: TWO,
+                ends: &[1],
+                early: true,
+                witnesses: &[],
+                patience: true,
+                bounds: crashes(1),
+                ..Setup::full(3, 1, 1)
+            }
+        ),
+    ]
+}
+
+/// Few places on a list, and short frames.
+fn little_room() -> Vec<Scenario> {
+    alloc::vec![
+        holds(
+            "3 nodes, each has room for one other, a loss",
+            125,
+            Setup {
+                commands: &[&[], &[], &[Elect]],
+                peers: 1,
+                retries: 1,
+                bounds: Bounds {
+                    drops: 1,
+                    ..Setup::CALM
+                },
+                ..Setup::full(3, 1, 0)
+            }
+        ),
+        holds(
+            "3 nodes, c is measured by lists in parts of one, a loss and a message twice",
+            383,
+            Setup {
+                // Each short member fits alone.
+                frame: 45,
+                led_by: Some(1),
+                only: Some(Promise::Measured),
+                bounds: Bounds {
+                    drops: 1,
+                    duplicates: 1,
+                    ..Setup::CALM
+                },
+                ..measured(&[&[Command::Measure]], 1)
+            }
+        ),
+    ]
+}
