@@ -318,12 +318,10 @@ mod tests {
         let SocketAddr::V4(address) = socket.local_addr().unwrap() else {
             panic!("127.0.0.1 is an address of IPv4");
         };
-        let config = Config {
-            period: Span::millis(200),
-            jitter: Span::millis(20),
-            probe_timeout: Span::millis(60),
-            ..Config::default()
-        };
+        let config = Config::default()
+            .with_period(Span::millis(200))
+            .with_jitter(Span::millis(20))
+            .with_probe_timeout(Span::millis(60));
         let (node, host) = start(socket, config).unwrap();
         let seeds = seeds.iter().map(|seed| to_id(seed.address)).collect();
         node.blocking_submit(Command::Join { seeds }).unwrap();

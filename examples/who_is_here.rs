@@ -287,12 +287,10 @@ mod tests {
         let http = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let (http_address, udp_address) = (http.local_addr().unwrap(), udp.local_addr().unwrap());
-        let config = Config {
-            period: Span::millis(200),
-            jitter: Span::millis(20),
-            probe_timeout: Span::millis(60),
-            ..Config::default()
-        };
+        let config = Config::default()
+            .with_period(Span::millis(200))
+            .with_jitter(Span::millis(20))
+            .with_probe_timeout(Span::millis(60));
         let seeds = seeds
             .iter()
             .map(|seed| to_id(seed.to_string().parse().unwrap()))

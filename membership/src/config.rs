@@ -1,6 +1,7 @@
 //! The settings, with their units, ranges and sources.
 
-use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
+use selvedge_core::settings::{self, OutOfRange, Setting};
+use selvedge_core::wire::Room;
 use selvedge_core::{Ratio, Span};
 use thiserror::Error;
 
@@ -13,8 +14,17 @@ use crate::message::{BODY_MAX_LEN, BROADCAST_MAX_LEN, PAYLOAD_MAX_LEN, RECORD_MA
 /// mesh may differ in everything but should share `period`, `suspicion` and `frame_budget`. No node
 /// may have a lower `metadata_limit` or `broadcast_len` than the length of what another node sets
 /// or sends: it refuses every frame that carries it. Raise the limits on all nodes first.
+///
+/// ```
+/// use selvedge_core::Span;
+/// use selvedge_membership::Config;
+///
+/// let config = Config::default().with_period(Span::secs(2)).with_relays(1);
+/// assert_eq!(config.relays, 1);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Config {
     /// The protocol period: one probe is sent in each. Above `probe_timeout`. Default 1 s
     /// (thesis, section 4.1.1: 20 units).
@@ -259,26 +269,58 @@ impl Config {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    selvedge_core::with_settings! {
+        with_period period: Span,
+        with_jitter jitter: Span,
+        with_probe_timeout probe_timeout: Span,
+        with_relays relays: u8,
+        with_selection selection: Selection,
+        with_suppress_probes suppress_probes: bool,
+        with_exponent exponent: u8,
+        with_unit_distance unit_distance: u32,
+        with_default_distance default_distance: u32,
+        with_neighbour_distance neighbour_distance: u32,
+        with_suspicion suspicion: SuspicionLength,
+        with_publish_after publish_after: u8,
+        with_retransmit_factor retransmit_factor: u8,
+        with_active active: Option<ActiveFeedback>,
+        with_passive passive: Option<PassiveFeedback>,
+        with_stretch_limit stretch_limit: u8,
+        with_sync_after sync_after: u8,
+        with_reconnect_every reconnect_every: u16,
+        with_farewell_periods farewell_periods: u16,
+        with_frame_budget frame_budget: u16,
+        with_metadata_limit metadata_limit: u16,
+        with_member_limit member_limit: u32,
+        with_hearsay_limit hearsay_limit: u16,
+        with_gossip_limit gossip_limit: u16,
+        with_broadcast_len broadcast_len: u16,
+        with_broadcast_limit broadcast_limit: u16,
+        with_tombstone_limit tombstone_limit: u16,
+        with_tombstone_periods tombstone_periods: u16,
+        with_health_limit health_limit: u8,
+    }
+
+    /// Whether a node works with these settings.
+    ///
+    /// # Errors
+    /// The first setting that does not work, alone or beside another.
+    pub fn check(&self) -> Result<(), ConfigError> {
         if self.probe_timeout == Span::ZERO || self.probe_timeout >= self.period {
             return Err(ConfigError::ProbeTimeout {
                 probe_timeout: self.probe_timeout,
                 period: self.period,
             });
         }
-        let in_range = |name, value: u64, low: u64, high: u64| {
-            if (low..=high).contains(&value) {
-                Ok(())
-            } else {
-                Err(ConfigError::Range {
-                    name,
-                    value,
-                    low,
-                    high,
-                })
-            }
-        };
-        let (suspicion, most) = match self.suspicion {
+        settings::check(&self.ranges())?;
+        self.check_tombstones()
+    }
+
+    /// The numbers that have a range of their own.
+    fn ranges(&self) -> [Setting; 20] {
+        const MOST_16: u64 = u16::MAX as u64;
+        const MOST_32: u64 = u32::MAX as u64;
+        let (suspicion, longest) = match self.suspicion {
             SuspicionLength::Fixed(periods) => (periods, u16::MAX),
             // ceil(ln) is below 64.
             SuspicionLength::PerLog(factor) => (factor, u16::MAX / 64),
@@ -291,68 +333,38 @@ impl Config {
             .active
             .map_or((1, 1), |active| (active.smoothing, active.timeout));
         let passive = self.passive.map_or(1, |passive| passive.timeout);
-        in_range("jitter", self.jitter.0, 0, self.period.0)?;
-        in_range("relays", self.relays.into(), 0, 16)?;
-        in_range("exponent", self.exponent.into(), 0, 8)?;
-        in_range(
-            "unit_distance",
-            self.unit_distance.into(),
-            1,
-            u32::MAX.into(),
-        )?;
-        in_range(
-            "default_distance",
-            self.default_distance.into(),
-            1,
-            u32::MAX.into(),
-        )?;
-        in_range("suspicion", suspicion.into(), 1, most.into())?;
-        in_range("selection.every", every.into(), 1, u16::MAX.into())?;
-        in_range("active.smoothing", smoothing.into(), 1, u8::MAX.into())?;
-        in_range("active.timeout", active.into(), 1, 1 << 14)?;
-        in_range("passive.timeout", passive.into(), 1, (1 << 15) - 1)?;
-        in_range("publish_after", self.publish_after.into(), 1, 2)?;
-        in_range("retransmit_factor", self.retransmit_factor.into(), 1, 32)?;
-        in_range(
-            "farewell_periods",
-            self.farewell_periods.into(),
-            1,
-            u16::MAX.into(),
-        )?;
-        in_range(
-            "frame_budget",
-            self.frame_budget.into(),
-            96,
-            u16::MAX.into(),
-        )?;
-        in_range(
-            "metadata_limit",
-            self.metadata_limit.into(),
-            0,
-            self.longest_behind(RECORD_MAX_LEN),
-        )?;
-        in_range(
-            "broadcast_len",
-            self.broadcast_len.into(),
-            0,
-            self.longest_behind(BROADCAST_MAX_LEN),
-        )?;
-        in_range("member_limit", self.member_limit.into(), 2, 1 << 24)?;
-        in_range("gossip_limit", self.gossip_limit.into(), 1, u16::MAX.into())?;
-        in_range(
-            "tombstone_limit",
-            self.tombstone_limit.into(),
-            1,
-            u16::MAX.into(),
-        )?;
-        // Ages are compared around the wrap of the count of periods.
-        in_range(
-            "tombstone_periods",
-            self.tombstone_periods.into(),
-            0,
-            (1 << 15) - 1,
-        )?;
-        self.check_tombstones()
+        let metadata = self.longest_behind(RECORD_MAX_LEN);
+        let broadcast = self.longest_behind(BROADCAST_MAX_LEN);
+        let number =
+            |name, value: u32, least, most| Setting::number(name, value.into(), least, most);
+        [
+            Setting::time("jitter", self.jitter, Span::ZERO, self.period),
+            number("relays", self.relays.into(), 0, 16),
+            number("exponent", self.exponent.into(), 0, 8),
+            number("unit_distance", self.unit_distance, 1, MOST_32),
+            number("default_distance", self.default_distance, 1, MOST_32),
+            number("suspicion", suspicion.into(), 1, longest.into()),
+            number("selection.every", every.into(), 1, MOST_16),
+            number("active.smoothing", smoothing.into(), 1, u8::MAX.into()),
+            number("active.timeout", active.into(), 1, 1 << 14),
+            number("passive.timeout", passive.into(), 1, (1 << 15) - 1),
+            number("publish_after", self.publish_after.into(), 1, 2),
+            number("retransmit_factor", self.retransmit_factor.into(), 1, 32),
+            number("farewell_periods", self.farewell_periods.into(), 1, MOST_16),
+            number("frame_budget", self.frame_budget.into(), 96, MOST_16).counts("bytes"),
+            number("metadata_limit", self.metadata_limit.into(), 0, metadata).counts("bytes"),
+            number("broadcast_len", self.broadcast_len.into(), 0, broadcast).counts("bytes"),
+            number("member_limit", self.member_limit, 2, 1 << 24),
+            number("gossip_limit", self.gossip_limit.into(), 1, MOST_16),
+            number("tombstone_limit", self.tombstone_limit.into(), 1, MOST_16),
+            // Ages are compared around the wrap of the count of periods.
+            number(
+                "tombstone_periods",
+                self.tombstone_periods.into(),
+                0,
+                (1 << 15) - 1,
+            ),
+        ]
     }
 
     /// Whether the limits of the dead agree with the others.
@@ -376,16 +388,15 @@ impl Config {
     /// What remains of a frame for the variable part of one record or one broadcast, given the
     /// longest that its fixed part can be.
     fn longest_behind(&self, fixed: usize) -> u64 {
-        // Header, sender, the longest body and both list lengths.
-        let fixed = HEADER_LEN + MEMBER_MAX_LEN + BODY_MAX_LEN + 4 + fixed;
-        u64::from(self.frame_budget)
-            .saturating_sub(fixed as u64)
-            .min(PAYLOAD_MAX_LEN)
+        // The longest body and both list lengths.
+        let room = Room::new(self.frame_budget, BODY_MAX_LEN + 4 + fixed);
+        PAYLOAD_MAX_LEN.min(room.left() as u64)
     }
 }
 
 /// Settings that cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The direct probe must end inside its period.
     #[error(
@@ -418,15 +429,6 @@ pub enum ConfigError {
         suspicion: u16,
     },
     /// A number is outside its range.
-    #[error("{name} is {value}: set it to at least {low} and at most {high}")]
-    Range {
-        /// Which setting.
-        name: &'static str,
-        /// What was asked.
-        value: u64,
-        /// The least that works.
-        low: u64,
-        /// The most that works.
-        high: u64,
-    },
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
 }

@@ -48,6 +48,7 @@ pub enum Command {
 
 /// What the application is told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Event {
     /// The identity of this node from now on. It comes when the node is in, and again if the node
     /// has to take a later incarnation because another node remembers one; hosts with stable
@@ -83,6 +84,7 @@ pub enum Timer {
 
 /// Why an input was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Reject {
     /// The node takes no part in a mesh.
     #[error("this node is in no mesh: give the command Join first")]
@@ -135,6 +137,7 @@ pub enum Reject {
 
 /// What a peer did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Misbehaviour {
     /// Two nodes have one id, or a frame of this node came back.
     #[error("node {0} has this node's id: give every node its own")]

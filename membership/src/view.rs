@@ -83,6 +83,7 @@ impl<'a> MemberView<'a> {
 /// What happened so far. Counters never go back, and are no part of the protocol's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Counters {
     /// Probes begun.
     pub probes: u64,

@@ -231,6 +231,8 @@ impl Mesh {
                 membership::Event::Membership(delta) => self.learn(delta, cx),
                 membership::Event::Left => self.present = None,
                 membership::Event::Metadata(_) | membership::Event::Broadcast { .. } => {}
+                // The application has it; no other machine needs it.
+                _ => {}
             }
         }
         self.told.0 = told;

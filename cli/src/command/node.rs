@@ -144,15 +144,14 @@ impl Node {
             seeds.push(Seed::named(name).await.map_err(failure)?);
         }
         let period = Span::millis(self.period);
-        let config = Config {
-            period,
-            jitter: Span(period.0 / 10),
-            probe_timeout: Span(period.0 * 3 / 10),
-            suspicion: self
-                .suspicion
-                .map_or(Config::default().suspicion, SuspicionLength::Fixed),
-            ..Config::default()
-        };
+        let config = Config::default()
+            .with_period(period)
+            .with_jitter(Span(period.0 / 10))
+            .with_probe_timeout(Span(period.0 * 3 / 10))
+            .with_suspicion(
+                self.suspicion
+                    .map_or(Config::default().suspicion, SuspicionLength::Fixed),
+            );
         let mut setup = Setup::new(id, self.listen)
             .advertise(self.advertise.iter().copied())
             .seeds(seeds)

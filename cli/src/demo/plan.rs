@@ -165,14 +165,12 @@ impl Plan {
 /// last 2 instead of 3 ceil(ln(N + 1)) periods, so that detecting, cutting and healing fit, and
 /// the dead are asked every other period, so that healing can be watched.
 fn settings(period: Span) -> Config {
-    Config {
-        period,
-        jitter: Span(period.0 / 10),
-        probe_timeout: Span(period.0 * 3 / 10),
-        suspicion: SuspicionLength::PerLog(2),
-        reconnect_every: 2,
-        ..Config::default()
-    }
+    Config::default()
+        .with_period(period)
+        .with_jitter(Span(period.0 / 10))
+        .with_probe_timeout(Span(period.0 * 3 / 10))
+        .with_suspicion(SuspicionLength::PerLog(2))
+        .with_reconnect_every(2)
 }
 
 /// Answers take well below a millisecond, and as long as a busy machine lets a process wait; one of

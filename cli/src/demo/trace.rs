@@ -152,7 +152,9 @@ impl Views {
                     note(list, *delta);
                 }
             }
+            // Nothing else changes which nodes are up, or a list.
             Event::Identity(_) | Event::Metadata(_) | Event::Broadcast { .. } => {}
+            _ => {}
         }
     }
 

@@ -12,11 +12,12 @@
 use crate::ring;
 
 use ring::{Ring, plain};
+use selvedge_core::settings::{OutOfRange, Setting};
 use selvedge_core::wire::frame_len;
 use selvedge_core::{Delta, Full, Input, Member, NodeId, Span};
 use selvedge_membership::{
-    Age, Body, Broadcast, Claim, Command, Config, ConfigError, Event, Key, Membership, Message,
-    Metadata, Misbehaviour, Record, Reject, Status, SuspicionLength, Timer,
+    Age, Body, Broadcast, Claim, Command, ConfigError, Event, Key, Membership, Message, Metadata,
+    Misbehaviour, Record, Reject, Status, SuspicionLength, Timer,
 };
 
 fn from_one(message: Message) -> Input<Membership> {
@@ -37,14 +38,7 @@ fn alive(id: u64) -> Record {
 
 #[test]
 fn invented_members_fill_the_list_and_no_more() {
-    let mut ring = Ring::joined(
-        2,
-        &Config {
-            member_limit: 50,
-            tombstone_limit: 49,
-            ..plain()
-        },
-    );
+    let mut ring = Ring::joined(2, &plain().with_member_limit(50).with_tombstone_limit(49));
     for flood in 0..1_000_u64 {
         let mut message = Message::bare(Body::Ack { origin: None });
         message
@@ -99,10 +93,10 @@ fn what_is_as_long_as_its_limit_is_taken() {
 
 #[test]
 fn a_list_grows_when_its_limit_is_raised() {
-    let config = |member_limit| Config {
-        member_limit,
-        tombstone_limit: 4,
-        ..plain()
+    let config = |member_limit| {
+        plain()
+            .with_member_limit(member_limit)
+            .with_tombstone_limit(4)
     };
     let mut ring = Ring::joined(2, &config(5));
     let tell = |ring: &mut Ring| {
@@ -119,12 +113,10 @@ fn a_list_grows_when_its_limit_is_raised() {
 
 #[test]
 fn the_dead_are_forgotten_by_number_and_by_time() {
-    let config = Config {
-        tombstone_limit: 3,
-        tombstone_periods: 20,
-        suspicion: SuspicionLength::Fixed(1),
-        ..plain()
-    };
+    let config = plain()
+        .with_tombstone_limit(3)
+        .with_tombstone_periods(20)
+        .with_suspicion(SuspicionLength::Fixed(1));
     let mut ring = Ring::joined(2, &config);
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.extend((10..20).map(alive));
@@ -157,10 +149,7 @@ fn the_dead_are_forgotten_by_number_and_by_time() {
 
 #[test]
 fn an_update_goes_out_so_often_and_no_more() {
-    let config = Config {
-        retransmit_factor: 2,
-        ..plain()
-    };
+    let config = plain().with_retransmit_factor(2);
     let mut ring = Ring::joined(2, &config);
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.push(Record {
@@ -259,13 +248,7 @@ fn metadata_spreads_and_changes() {
 
 #[test]
 fn health_counts_stop_at_their_limit() {
-    let mut ring = Ring::joined(
-        3,
-        &Config {
-            health_limit: 2,
-            ..plain()
-        },
-    );
+    let mut ring = Ring::joined(3, &plain().with_health_limit(2));
     let victim = Member::new(2, 7);
     for revision in 0..5 {
         let mut message = Message::bare(Body::Ack { origin: None });
@@ -290,13 +273,7 @@ fn health_counts_stop_at_their_limit() {
 /// Every refusal, and that it leaves everything as it was (the driver checks that besides).
 #[test]
 fn refusals_say_why_and_change_nothing() {
-    let mut ring = Ring::joined(
-        2,
-        &Config {
-            broadcast_limit: 1,
-            ..plain()
-        },
-    );
+    let mut ring = Ring::joined(2, &plain().with_broadcast_limit(1));
     let long = Metadata(vec![0; 33].into());
     let cases: Vec<(Command, Reject)> = vec![
         (Command::Join { seeds: vec![] }, Reject::AlreadyJoined),
@@ -345,22 +322,11 @@ fn refusals_say_why_and_change_nothing() {
             Reject::UnknownMember(NodeId(1)),
         ),
         (
-            Command::Configure(Box::new(Config {
-                relays: 17,
-                ..plain()
-            })),
-            Reject::Config(ConfigError::Range {
-                name: "relays",
-                value: 17,
-                low: 0,
-                high: 16,
-            }),
+            Command::Configure(Box::new(plain().with_relays(17))),
+            Reject::Config(OutOfRange(Setting::number("relays", 17, 0, 16)).into()),
         ),
         (
-            Command::Configure(Box::new(Config {
-                probe_timeout: Span::secs(1),
-                ..plain()
-            })),
+            Command::Configure(Box::new(plain().with_probe_timeout(Span::secs(1)))),
             Reject::Config(ConfigError::ProbeTimeout {
                 probe_timeout: Span::secs(1),
                 period: Span::secs(1),
@@ -486,11 +452,9 @@ fn settings_change_while_running() {
         selvedge_membership::Selection::TimeBounded,
         selvedge_membership::Selection::BoundedMix { every: 3 },
     ] {
-        let config = Config {
-            period: Span::millis(500),
-            selection,
-            ..plain()
-        };
+        let config = plain()
+            .with_period(Span::millis(500))
+            .with_selection(selection);
         ring.command(2, Command::Configure(Box::new(config)))
             .unwrap();
         let before = ring.nodes[2].machine().counters().probes;
@@ -506,14 +470,7 @@ fn settings_change_while_running() {
 
 #[test]
 fn queues_give_up_the_oldest_and_count_it() {
-    let mut ring = Ring::joined(
-        2,
-        &Config {
-            gossip_limit: 3,
-            broadcast_limit: 2,
-            ..plain()
-        },
-    );
+    let mut ring = Ring::joined(2, &plain().with_gossip_limit(3).with_broadcast_limit(2));
     let before = ring.nodes[0].machine().counters().updates_dropped;
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.extend((10..20).map(alive));
@@ -538,12 +495,10 @@ fn queues_give_up_the_oldest_and_count_it() {
 
 #[test]
 fn missed_probes_are_counted_up_to_the_limit() {
-    let config = Config {
-        health_limit: 2,
-        suspicion: SuspicionLength::Fixed(100),
-        publish_after: 2,
-        ..plain()
-    };
+    let config = plain()
+        .with_health_limit(2)
+        .with_suspicion(SuspicionLength::Fixed(100))
+        .with_publish_after(2);
     let mut ring = Ring::joined(2, &config);
     // Each probe is lost, and the second question is answered.
     for _ in 0..6 {

@@ -12,6 +12,7 @@
 use crate::ring;
 
 use ring::{Ring, plain};
+use selvedge_core::settings::OutOfRange;
 use selvedge_core::wire::frame_len;
 use selvedge_core::{Driver, Input, Member, NodeId};
 use selvedge_membership::{
@@ -21,14 +22,12 @@ use selvedge_membership::{
 
 /// The longest metadata, or the longest broadcast, that a budget allows.
 fn longest(frame_budget: u16) -> u16 {
-    let config = Config {
-        frame_budget,
-        metadata_limit: u16::MAX,
-        broadcast_len: 0,
-        ..plain()
-    };
+    let config = plain()
+        .with_frame_budget(frame_budget)
+        .with_metadata_limit(u16::MAX)
+        .with_broadcast_len(0);
     match Membership::new(Member::new(0, 7), config) {
-        Err(ConfigError::Range { high, .. }) => high.try_into().unwrap(),
+        Err(ConfigError::Range(OutOfRange(limit))) => limit.most.try_into().unwrap(),
         other => panic!("{other:?}"),
     }
 }
@@ -36,12 +35,10 @@ fn longest(frame_budget: u16) -> u16 {
 /// All that a budget allows.
 fn widest(frame_budget: u16) -> Config {
     let longest = longest(frame_budget);
-    Config {
-        frame_budget,
-        metadata_limit: longest,
-        broadcast_len: longest,
-        ..plain()
-    }
+    plain()
+        .with_frame_budget(frame_budget)
+        .with_metadata_limit(longest)
+        .with_broadcast_len(longest)
 }
 
 fn bytes(len: u16) -> Metadata {
@@ -195,10 +192,7 @@ fn what_fits_no_frame_any_more_holds_up_no_news() {
 /// Eight times as many broadcasts as may wait are remembered, whatever the limit was before.
 #[test]
 fn broadcasts_arrive_once_after_the_limit_was_raised() {
-    let none = Config {
-        broadcast_limit: 0,
-        ..plain()
-    };
+    let none = plain().with_broadcast_limit(0);
     let mut ring = Ring::joined(2, &none);
     ring.command(0, Command::Configure(Box::new(plain())))
         .unwrap();

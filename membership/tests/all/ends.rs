@@ -14,7 +14,7 @@ use chacha20::rand_core::SeedableRng as _;
 use lone::{Lone, pings, quiet};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Time};
 use selvedge_membership::{
-    Age, Body, Claim, Command, Config, Event, Membership, Message, Metadata, Record, Reject, Status,
+    Age, Body, Claim, Command, Event, Membership, Message, Metadata, Record, Reject, Status,
 };
 
 fn told(lone: &Lone) -> Vec<Delta> {
@@ -155,10 +155,7 @@ fn a_good_bye_that_was_missed_is_asked_for() {
 /// Whoever is to be waited for was named by others, who may lie.
 #[test]
 fn no_more_are_asked_after_in_a_period_than_others_may_tell_of() {
-    let config = Config {
-        hearsay_limit: 2,
-        ..quiet()
-    };
+    let config = quiet().with_hearsay_limit(2);
     let mut lone = Lone::new(config, &[1]);
     lone.period(None);
     lone.effects.clear();
@@ -224,10 +221,7 @@ fn a_later_life_than_the_listed_one_is_confirmed() {
 /// It is told in any case, and takes the place of nobody that left before.
 #[test]
 fn whom_an_operator_confirms_is_told_also_where_there_is_no_room() {
-    let config = Config {
-        tombstone_limit: 1,
-        ..quiet()
-    };
+    let config = quiet().with_tombstone_limit(1);
     let mut lone = Lone::new(config, &[1]);
     let [first, second] = [8, 9].map(|id| Member::new(id, 0));
     lone.command(Command::Confirm(first));

@@ -12,21 +12,13 @@ use crate::lone;
 use lone::{Lone, pings, quiet, says_that_it_lives};
 use proptest::prelude::*;
 use selvedge_core::{Effect, Member, NodeId, Ratio};
-use selvedge_membership::{
-    Body, Command, Config, Event, Membership, Message, PassiveFeedback, Phase,
-};
+use selvedge_membership::{Body, Command, Event, Membership, Message, PassiveFeedback, Phase};
 
 /// Distances whose inverses are to each other as 43, 30, 17 and 10.
 const WORKED: [u32; 4] = [510, 731, 1_290, 2_193];
 
 fn worked_example() -> Lone {
-    Lone::new(
-        Config {
-            exponent: 1,
-            ..quiet()
-        },
-        &WORKED,
-    )
+    Lone::new(quiet().with_exponent(1), &WORKED)
 }
 
 fn rounded(shares: &[f64]) -> Vec<u32> {
@@ -62,11 +54,7 @@ fn a_boost_is_permanent() {
 
 #[test]
 fn without_active_feedback_reports_are_not_heeded() {
-    let config = Config {
-        active: None,
-        exponent: 1,
-        ..quiet()
-    };
+    let config = quiet().with_active(None).with_exponent(1);
     let mut lone = Lone::new(config, &WORKED);
     lone.hear(Member::new(5, 0), Message::bare(Body::Unlucky));
     lone.period(None);
@@ -80,7 +68,9 @@ proptest! {
         reports in proptest::collection::vec(0_usize..12, 1..8),
         exponent in 0_u8..6,
     ) {
-        let mut lone = Lone::new(Config { exponent, unit_distance: 10, ..quiet() }, &distances);
+        let mut lone = Lone::new(quiet()
+.with_exponent(exponent)
+.with_unit_distance(10), &distances);
         let total = lone.driver.machine().member(NodeId(2)).unwrap().share().1;
         for report in reports {
             let id = 2 + (report % distances.len()) as u64;
@@ -100,10 +90,7 @@ proptest! {
 
 #[test]
 fn who_is_never_probed_reports_to_its_neighbours_alone() {
-    let config = Config {
-        neighbour_distance: 2,
-        ..quiet()
-    };
+    let config = quiet().with_neighbour_distance(2);
     let mut lone = Lone::new(config, &[1, 2, 3, 9]);
     for _ in 0..40 {
         lone.period(None);
@@ -160,15 +147,13 @@ fn who_comes_back_counts_its_probes_anew() {
 }
 
 fn passive(lone_distance: u32) -> Lone {
-    let config = Config {
-        passive: Some(PassiveFeedback {
+    let config = quiet()
+        .with_passive(Some(PassiveFeedback {
             chance: Ratio::ALWAYS,
             timeout: 5,
-        }),
-        selection: selvedge_membership::Selection::Plain,
-        exponent: 5,
-        ..quiet()
-    };
+        }))
+        .with_selection(selvedge_membership::Selection::Plain)
+        .with_exponent(5);
     Lone::new(config, &[1, 1, lone_distance])
 }
 
@@ -186,10 +171,7 @@ fn a_silent_member_is_probed_however_far_it_is() {
 #[test]
 fn without_passive_feedback_the_far_are_left_alone() {
     let mut lone = passive(1_000);
-    let config = Config {
-        passive: None,
-        ..lone.driver.machine().config().clone()
-    };
+    let config = lone.driver.machine().config().clone().with_passive(None);
     lone.command(Command::Configure(Box::new(config)));
     for _ in 0..30 {
         lone.period(None);

@@ -11,9 +11,7 @@ use crate::lone;
 
 use lone::{Lone, pings, quiet};
 use selvedge_core::{Effect, Member, NodeId};
-use selvedge_membership::{
-    Age, Body, Claim, Command, Config, Counters, Message, Metadata, Record, Status,
-};
+use selvedge_membership::{Age, Body, Claim, Command, Counters, Message, Metadata, Record, Status};
 
 /// How far ahead a number may be told without its being taken for a lie.
 const LEAP: u32 = 1 << 20;
@@ -36,10 +34,7 @@ fn left() -> Claim {
 
 /// Node 1 with neighbours 2 to 9, each of whom may tell eight things in a period.
 fn node() -> Lone {
-    let config = Config {
-        hearsay_limit: 8,
-        ..quiet()
-    };
+    let config = quiet().with_hearsay_limit(8);
     Lone::new(config, &[1; 8])
 }
 

@@ -65,10 +65,7 @@ fn a_cluster_under_loss_keeps_all_its_members() {
         };
         let mut network = Network::new(seed, Topology::full_mesh(49).unwrap(), link).unwrap();
         network.set_identity(Membership::me);
-        let config = Config {
-            publish_after: 1,
-            ..Config::default()
-        };
+        let config = Config::default().with_publish_after(1);
         for id in 0..49 {
             let me = Member::new(id, 1);
             let node = network

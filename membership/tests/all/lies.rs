@@ -26,10 +26,7 @@ const ALLOWANCE: usize = 8;
 
 /// Members that trusted each other until now.
 fn mesh(nodes: u64, config: &Config) -> Ring {
-    let trusting = Config {
-        hearsay_limit: 0,
-        ..config.clone()
-    };
+    let trusting = config.clone().with_hearsay_limit(0);
     let mut ring = Ring::joined(nodes, &trusting);
     for node in 0..ring.nodes.len() {
         let config = Box::new(config.clone());
@@ -39,12 +36,10 @@ fn mesh(nodes: u64, config: &Config) -> Ring {
 }
 
 fn settings() -> Config {
-    Config {
-        sync_after: 4,
-        reconnect_every: 5,
-        hearsay_limit: ALLOWANCE as u16,
-        ..plain()
-    }
+    plain()
+        .with_sync_after(4)
+        .with_reconnect_every(5)
+        .with_hearsay_limit(ALLOWANCE as u16)
 }
 
 fn record(id: u64, incarnation: u32, revision: u32, claim: Claim) -> Record {
@@ -140,10 +135,7 @@ fn that_all_have_left_is_believed_of_two() {
 fn that_the_failed_have_left_is_believed_of_few() {
     let mut ring = mesh(NODES, &settings());
     let configure = |ring: &mut Ring, hearsay_limit| {
-        let config = Config {
-            hearsay_limit,
-            ..settings()
-        };
+        let config = settings().with_hearsay_limit(hearsay_limit);
         let command = Command::Configure(Box::new(config));
         ring.command(0, command).unwrap();
     };
@@ -361,10 +353,7 @@ fn a_newcomer_learns_a_long_list_from_its_seed_at_once() {
 /// Halves that have forgotten each other: all of the other half is news.
 #[test]
 fn halves_that_forgot_each_other_become_one_list() {
-    let config = Config {
-        tombstone_periods: 40,
-        ..settings()
-    };
+    let config = settings().with_tombstone_periods(40);
     let mut ring = mesh(200, &config);
     let cut = |from: Member, to: NodeId, _: &Message| (from.id.0 < 100) == (to.0 < 100);
     ring.periods(100, cut);

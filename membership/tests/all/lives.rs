@@ -14,7 +14,7 @@ use crate::ring;
 use ring::{Ring, plain};
 use selvedge_core::{Delta, Driver, Incarnation, Input, Member, NodeId};
 use selvedge_membership::{
-    Age, Body, Claim, Command, Config, Event, Membership, Message, Metadata, Phase, Record, Status,
+    Age, Body, Claim, Command, Event, Membership, Message, Metadata, Phase, Record, Status,
     SuspicionLength,
 };
 
@@ -152,13 +152,7 @@ fn a_failed_member_that_lives_comes_back_as_the_same() {
 
 #[test]
 fn a_suspicion_is_not_told_when_the_second_question_is_answered() {
-    let mut ring = Ring::joined(
-        4,
-        &Config {
-            publish_after: 2,
-            ..plain()
-        },
-    );
+    let mut ring = Ring::joined(4, &plain().with_publish_after(2));
     // Node 3's answers are lost until it was doubted once.
     let is_lost = |from: Member, message: &Message| {
         from.id == NodeId(3) && matches!(message.body, Body::Ack { .. } | Body::RelayedAck { .. })
@@ -343,11 +337,7 @@ fn a_joining_node_that_is_probed_asks_the_prober_to_let_it_in() {
 
 #[test]
 fn a_lone_node_finds_its_seed_again_and_halves_find_together() {
-    let config = Config {
-        reconnect_every: 2,
-        sync_after: 1,
-        ..plain()
-    };
+    let config = plain().with_reconnect_every(2).with_sync_after(1);
     let mut ring = Ring::joined(6, &config);
     let cut = |from: Member, to: NodeId, _: &Message| (from.id.0 < 3) == (to.0 < 3);
     ring.periods(60, cut);
@@ -364,13 +354,11 @@ fn a_lone_node_finds_its_seed_again_and_halves_find_together() {
 /// One half has forgotten its dead, so the others are news to it.
 #[test]
 fn halves_find_together_when_one_has_forgotten_the_other() {
-    let config = Config {
-        reconnect_every: 2,
-        sync_after: 1,
-        tombstone_periods: 10,
-        suspicion: SuspicionLength::Fixed(2),
-        ..plain()
-    };
+    let config = plain()
+        .with_reconnect_every(2)
+        .with_sync_after(1)
+        .with_tombstone_periods(10)
+        .with_suspicion(SuspicionLength::Fixed(2));
     let mut ring = Ring::joined(4, &config);
     let cut = |from: Member, to: NodeId, _: &Message| (from.id.0 < 2) == (to.0 < 2);
     ring.periods(40, cut);

@@ -191,10 +191,7 @@ fn comes_back_without_seeds(metadata: &str, config: &Config) -> (Member, u64) {
 #[test]
 fn metadata_of_a_life_under_a_used_number_ends_as_the_node_says() {
     for sync_after in [0, 1, 4] {
-        let config = Config {
-            sync_after,
-            ..plain()
-        };
+        let config = plain().with_sync_after(sync_after);
         let me = Member::new(1, 7);
         // Its own word is the larger: all take it. It is the smaller: the node is told of the
         // other one, and raises its revision.

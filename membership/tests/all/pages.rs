@@ -42,12 +42,10 @@ fn rest(message: &Message) -> Option<Key> {
 
 #[test]
 fn a_page_that_does_not_come_is_asked_for_again() {
-    let config = Config {
-        frame_budget: 127,
-        metadata_limit: 0,
-        broadcast_len: 0,
-        ..plain()
-    };
+    let config = plain()
+        .with_frame_budget(127)
+        .with_metadata_limit(0)
+        .with_broadcast_len(0);
     let mut ring = Ring::new(2, &config);
     ring.command(0, Command::Join { seeds: vec![] }).unwrap();
     tell_of(&mut ring, 60);

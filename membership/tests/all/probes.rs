@@ -15,7 +15,7 @@ use lone::{Lone, pings, quiet};
 use ring::{Ring, plain};
 use selvedge_core::{Delta, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_membership::{
-    Age, Body, Claim, Command, Config, Digest, Message, Metadata, Record, SuspicionLength,
+    Age, Body, Claim, Command, Digest, Message, Metadata, Record, SuspicionLength,
 };
 
 fn says(member: Member, revision: u32, claim: Claim) -> Message {
@@ -43,14 +43,12 @@ fn next_period(lone: &mut Lone) -> u64 {
 /// Its network may be what is slow.
 #[test]
 fn whoever_gets_no_answers_or_is_suspected_waits_longer_up_to_the_limit() {
-    let config = Config {
-        jitter: Span::ZERO,
-        relays: 0,
-        stretch_limit: 2,
-        suspicion: SuspicionLength::Fixed(1_000),
-        publish_after: 1,
-        ..quiet()
-    };
+    let config = quiet()
+        .with_jitter(Span::ZERO)
+        .with_relays(0)
+        .with_stretch_limit(2)
+        .with_suspicion(SuspicionLength::Fixed(1_000))
+        .with_publish_after(1);
     let mut lone = Lone::new(config.clone(), &[1; 9]);
     let lengths: Vec<u64> = (0..5).map(|_| next_period(&mut lone)).collect();
     assert_eq!(lengths, [1, 2, 3, 3, 3], "the first ends with no probe");
@@ -75,12 +73,12 @@ fn whoever_gets_no_answers_or_is_suspected_waits_longer_up_to_the_limit() {
 /// When relays are asked: never in a mesh without any, and later where answers are slow.
 #[test]
 fn relays_are_asked_when_the_answer_is_overdue() {
-    let config = |relays| Config {
-        jitter: Span::ZERO,
-        relays,
-        probe_timeout: Span::millis(300),
-        suspicion: SuspicionLength::Fixed(1_000),
-        ..quiet()
+    let config = |relays| {
+        quiet()
+            .with_jitter(Span::ZERO)
+            .with_relays(relays)
+            .with_probe_timeout(Span::millis(300))
+            .with_suspicion(SuspicionLength::Fixed(1_000))
     };
     let wait = |relays, stretch: u32| {
         let mut lone = Lone::new(config(relays), &[1; 9]);
@@ -155,11 +153,9 @@ fn an_answer_is_passed_on_to_the_one_that_asked() {
 #[test]
 fn a_doubt_and_its_suspicion_last_as_long_as_a_suspicion_alone() {
     for (publish_after, periods) in [(1, 1), (1, 3), (2, 1), (2, 2), (2, 4)] {
-        let config = Config {
-            suspicion: SuspicionLength::Fixed(periods),
-            publish_after,
-            ..plain()
-        };
+        let config = plain()
+            .with_suspicion(SuspicionLength::Fixed(periods))
+            .with_publish_after(publish_after);
         let mut ring = Ring::joined(2, &config);
         let victim = Member::new(1, 7);
         let is_doubted = |ring: &Ring| {
@@ -279,11 +275,9 @@ fn reconnects(lone: &Lone) -> u64 {
 /// The dead are asked now and then. Whoever knows nobody asks in every period.
 #[test]
 fn the_dead_are_probed_every_so_many_periods_and_by_a_lone_node_in_each() {
-    let config = Config {
-        reconnect_every: 5,
-        suspicion: SuspicionLength::Fixed(1_000),
-        ..quiet()
-    };
+    let config = quiet()
+        .with_reconnect_every(5)
+        .with_suspicion(SuspicionLength::Fixed(1_000));
     let failed = || Claim::Failed(Metadata::default(), Age::default());
     let mut lone = Lone::new(config, &[1, 1]);
     let (living, dead) = (Member::new(2, 0), Member::new(3, 0));

@@ -16,11 +16,9 @@ use selvedge_core::{Effect, Member, NodeId};
 use selvedge_membership::{Body, Claim, Config, Digest, Message, Metadata, Record, Selection};
 
 fn suppressing() -> Config {
-    Config {
-        suppress_probes: true,
-        selection: Selection::BoundedMix { every: 1 },
-        ..quiet()
-    }
+    quiet()
+        .with_suppress_probes(true)
+        .with_selection(Selection::BoundedMix { every: 1 })
 }
 
 fn ping() -> Message {
@@ -91,7 +89,8 @@ proptest! {
         pingers in proptest::collection::vec(0_u64..12, 40),
     ) {
         let selection = Selection::BoundedMix { every };
-        let mut lone = calm(Config { selection, ..suppressing() }, members);
+        let mut lone = calm(suppressing()
+.with_selection(selection), members);
         let bound = members as usize * usize::from(every);
         // One period more: what was heard in the one before counts.
         let mut known = vec![0; members as usize];
@@ -152,10 +151,7 @@ fn news_travel_and_doubts_are_settled_all_the_same() {
 /// missed something, agree, and yet hear from a third one that they differ.
 #[test]
 fn agreement_with_a_neighbour_does_not_hide_a_difference() {
-    let config = Config {
-        sync_after: 4,
-        ..quiet()
-    };
+    let config = quiet().with_sync_after(4);
     let mut lone = calm(config, 3);
     lone.period(None);
     let mine = shown_digest(&lone);

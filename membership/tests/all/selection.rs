@@ -13,7 +13,7 @@ use lone::{Lone, pings, quiet};
 use proptest::prelude::*;
 use selvedge_core::{Effect, Member, NodeId};
 use selvedge_membership::{
-    Age, Body, Claim, Command, Config, Message, Metadata, PassiveFeedback, Record, Selection,
+    Age, Body, Claim, Command, Message, Metadata, PassiveFeedback, Record, Selection,
 };
 
 /// How often each of the members 2, 3 and so on is the target, in so many periods.
@@ -33,11 +33,9 @@ fn targets(lone: &mut Lone, members: usize, periods: usize) -> Vec<usize> {
 fn draws_follow_the_inverse_power_of_the_distance() {
     let distances = [1_u32, 2, 3, 5];
     for exponent in 0..=5 {
-        let config = Config {
-            exponent,
-            selection: Selection::Plain,
-            ..quiet()
-        };
+        let config = quiet()
+            .with_exponent(exponent)
+            .with_selection(Selection::Plain);
         let mut lone = Lone::new(config, &distances);
         let periods = 20_000;
         let counts = targets(&mut lone, 4, periods);
@@ -59,10 +57,7 @@ fn draws_follow_the_inverse_power_of_the_distance() {
 
 #[test]
 fn whose_distance_nobody_told_is_drawn_as_at_the_default_distance() {
-    let config = Config {
-        default_distance: 3,
-        ..quiet()
-    };
+    let config = quiet().with_default_distance(3);
     let mut lone = Lone::new(config, &[3]);
     lone.hear(Member::new(3, 0), lone::says_that_it_lives(3));
     assert_eq!(lone.shares(2), [0.5, 0.5]);
@@ -71,11 +66,9 @@ fn whose_distance_nobody_told_is_drawn_as_at_the_default_distance() {
 /// A bag holds each weight; a draw takes off the smallest. Weights 8, 4, 1, 1 make 14 draws.
 #[test]
 fn a_bag_is_emptied_in_proportion_and_filled_again() {
-    let config = Config {
-        exponent: 1,
-        selection: Selection::TimeBounded,
-        ..quiet()
-    };
+    let config = quiet()
+        .with_exponent(1)
+        .with_selection(Selection::TimeBounded);
     let mut lone = Lone::new(config, &[1, 2, 8, 8]);
     for _ in 0..20 {
         assert_eq!(targets(&mut lone, 4, 14), [8, 4, 1, 1]);
@@ -85,10 +78,7 @@ fn a_bag_is_emptied_in_proportion_and_filled_again() {
 /// And not only in the next bag, which may be thousands of draws away.
 #[test]
 fn who_comes_back_is_in_the_bag_again() {
-    let config = Config {
-        selection: Selection::TimeBounded,
-        ..quiet()
-    };
+    let config = quiet().with_selection(Selection::TimeBounded);
     let mut lone = Lone::new(config, &[1, 1, 100]);
     assert_eq!(targets(&mut lone, 3, 10).iter().sum::<usize>(), 10);
     let claims = [
@@ -126,7 +116,10 @@ proptest! {
     ) {
         let passive = is_passive.then(PassiveFeedback::default);
         let selection = Selection::BoundedMix { every };
-        let mut lone = Lone::new(Config { selection, exponent, passive, ..quiet() }, &distances);
+        let mut lone = Lone::new(quiet()
+.with_selection(selection)
+.with_exponent(exponent)
+.with_passive(passive), &distances);
         let bound = distances.len() * usize::from(every);
         for _ in 0..3 {
             let counts = targets(&mut lone, distances.len(), bound);
@@ -159,13 +152,7 @@ fn the_dead_are_not_probed() {
 /// Relays are drawn when an answer is late: none twice, not the target, not the node itself.
 #[test]
 fn relays_are_distinct_and_others() {
-    let mut lone = Lone::new(
-        Config {
-            relays: 4,
-            ..quiet()
-        },
-        &[1, 2, 3, 4, 5, 6],
-    );
+    let mut lone = Lone::new(quiet().with_relays(4), &[1, 2, 3, 4, 5, 6]);
     lone.effects.clear();
     // Before the first of them is declared failed.
     for _ in 0..14 {

@@ -54,11 +54,7 @@ fn dead(ring: &Ring, node: usize) -> usize {
 /// Without the rule a newcomer waits until a tombstone's time is over.
 #[test]
 fn a_newcomer_is_let_in_where_the_dead_fill_the_list() {
-    let config = Config {
-        member_limit: 32,
-        tombstone_limit: 31,
-        ..plain()
-    };
+    let config = plain().with_member_limit(32).with_tombstone_limit(31);
     let mut ring = Ring::joined(10, &config);
     // 22 that came and died, the first of them with a good-bye.
     tell(&mut ring, (100..122).map(alive));
@@ -95,11 +91,7 @@ fn a_newcomer_is_let_in_where_the_dead_fill_the_list() {
 /// The sender of a message may itself be the tombstone that gives way to a member it tells of.
 #[test]
 fn a_dead_sender_that_gives_way_is_answered_as_itself() {
-    let config = Config {
-        member_limit: 5,
-        tombstone_limit: 4,
-        ..plain()
-    };
+    let config = plain().with_member_limit(5).with_tombstone_limit(4);
     let mut ring = Ring::joined(2, &config);
     tell(&mut ring, (20..23).map(alive));
     tell(&mut ring, (20..23).map(failed));
@@ -128,11 +120,7 @@ fn a_dead_sender_that_gives_way_is_answered_as_itself() {
 /// left pushes out one that failed.
 #[test]
 fn the_dead_that_are_told_of_take_the_room_that_there_is() {
-    let config = Config {
-        tombstone_limit: 2,
-        tombstone_periods: 40,
-        ..plain()
-    };
+    let config = plain().with_tombstone_limit(2).with_tombstone_periods(40);
     let mut ring = Ring::joined(2, &config);
     let old = |id, age| record(id, Claim::Failed(Metadata::default(), Age(age)));
     tell(
@@ -152,10 +140,7 @@ fn the_dead_that_are_told_of_take_the_room_that_there_is() {
 /// Nothing is forgotten for somebody who may not come back either.
 #[test]
 fn who_left_gives_way_to_nobody_that_is_dead() {
-    let config = Config {
-        tombstone_limit: 2,
-        ..plain()
-    };
+    let config = plain().with_tombstone_limit(2);
     let mut ring = Ring::joined(2, &config);
     tell(&mut ring, [left(20), left(21), left(22), failed(23)]);
     let listed = [20, 21, 22, 23].map(|id| ring.status(0, id));
@@ -167,11 +152,9 @@ fn who_left_gives_way_to_nobody_that_is_dead() {
 /// Where the dead are remembered for ever, how long they are dead is nothing.
 #[test]
 fn the_dead_that_are_never_forgotten_are_learned_of_and_have_no_age() {
-    let config = Config {
-        tombstone_periods: 0,
-        passive: Some(selvedge_membership::PassiveFeedback::default()),
-        ..plain()
-    };
+    let config = plain()
+        .with_tombstone_periods(0)
+        .with_passive(Some(selvedge_membership::PassiveFeedback::default()));
     let mut ring = Ring::joined(2, &config);
     tell(&mut ring, [failed(20), record(21, Claim::Left(Age(9)))]);
     assert_eq!(ring.status(0, 20), Some(Status::Failed));
@@ -199,10 +182,7 @@ fn the_dead_that_are_never_forgotten_are_learned_of_and_have_no_age() {
 /// However long ago it was: news of its life may still be on their way.
 #[test]
 fn who_was_taken_for_live_is_remembered_for_half_the_time() {
-    let config = Config {
-        tombstone_periods: 40,
-        ..plain()
-    };
+    let config = plain().with_tombstone_periods(40);
     let mut ring = Ring::joined(2, &config);
     let nobody = |_: Member, _: NodeId, message: &Message| message.records.is_empty();
     tell(&mut ring, [alive(20)]);
@@ -218,13 +198,11 @@ fn who_was_taken_for_live_is_remembered_for_half_the_time() {
 /// tombstones for; somebody had left before, and a list from then is heard of.
 #[test]
 fn a_partition_does_not_bring_back_who_left() {
-    let config = Config {
-        suspicion: SuspicionLength::Fixed(1),
-        hearsay_limit: 0,
-        sync_after: 0,
-        reconnect_every: 0,
-        ..Config::radio()
-    };
+    let config = Config::radio()
+        .with_suspicion(SuspicionLength::Fixed(1))
+        .with_hearsay_limit(0)
+        .with_sync_after(0)
+        .with_reconnect_every(0);
     let mut ring = Ring::joined(2, &config);
     for first in (100..350).step_by(10) {
         tell(&mut ring, (first..first + 10).map(alive));
@@ -251,13 +229,11 @@ fn a_partition_does_not_bring_back_who_left() {
 #[test]
 fn the_dead_are_forgotten_under_churn() {
     const PERIODS: u64 = 100;
-    let config = Config {
-        tombstone_periods: PERIODS as u16,
-        suspicion: SuspicionLength::Fixed(3),
-        sync_after: 4,
-        reconnect_every: 5,
-        ..plain()
-    };
+    let config = plain()
+        .with_tombstone_periods(PERIODS as u16)
+        .with_suspicion(SuspicionLength::Fixed(3))
+        .with_sync_after(4)
+        .with_reconnect_every(5);
     let mut ring = Ring::joined(24, &config);
     tell(&mut ring, (1_000..1_150).map(failed));
     ring.periods(10, |_, _, _| true);
@@ -290,11 +266,9 @@ fn the_dead_are_forgotten_under_churn() {
 #[test]
 fn limits_that_contradict_each_other_are_refused() {
     let refused = |config: Config| Membership::new(Member::new(1, 0), config).err();
-    let more_dead_than_members = Config {
-        member_limit: 32,
-        tombstone_limit: 32,
-        ..Config::default()
-    };
+    let more_dead_than_members = Config::default()
+        .with_member_limit(32)
+        .with_tombstone_limit(32);
     assert_eq!(
         refused(more_dead_than_members),
         Some(ConfigError::TombstoneLimit {
@@ -302,10 +276,7 @@ fn limits_that_contradict_each_other_are_refused() {
             member_limit: 32,
         })
     );
-    let forgotten_while_suspect = Config {
-        tombstone_periods: 27,
-        ..Config::default()
-    };
+    let forgotten_while_suspect = Config::default().with_tombstone_periods(27);
     assert_eq!(
         refused(forgotten_while_suspect),
         Some(ConfigError::TombstonePeriods {
@@ -313,12 +284,10 @@ fn limits_that_contradict_each_other_are_refused() {
             suspicion: 27,
         })
     );
-    let sound = Config {
-        member_limit: 32,
-        tombstone_limit: 31,
-        tombstone_periods: 13,
-        ..Config::default()
-    };
+    let sound = Config::default()
+        .with_member_limit(32)
+        .with_tombstone_limit(31)
+        .with_tombstone_periods(13);
     assert_eq!(
         refused(sound),
         None,

@@ -26,12 +26,10 @@ pub(crate) fn settled(nodes: usize, seed: u64) -> Network<Host<Membership>> {
     let mut network = Network::new(seed, 0);
     // Few copies of updates while all join, lists that fit a frame, and unlimited hearsay: joining
     // is not measured.
-    let joining = Config {
-        retransmit_factor: 1,
-        frame_budget: u16::MAX,
-        hearsay_limit: 0,
-        ..Config::default()
-    };
+    let joining = Config::default()
+.with_retransmit_factor(1)
+.with_frame_budget(u16::MAX)
+.with_hearsay_limit(0);
     for node in 0..nodes {
         let machine = Membership::new(member(node), joining.clone());
         let machine = machine.expect("settings that work");

@@ -139,12 +139,9 @@ impl Plan {
         network.set_identity(Membership::me);
         network.record_membership(|event| match event {
             Event::Membership(delta) => Some(*delta),
-            Event::Identity(_) | Event::Metadata(_) | Event::Broadcast { .. } | Event::Left => None,
+            _ => None,
         });
-        let config = Config {
-            publish_after: 1 + rng.below(2) as u8,
-            ..Config::default()
-        };
+        let config = Config::default().with_publish_after(1 + rng.below(2) as u8);
         let machine = |me| Membership::new(me, config.clone()).unwrap();
         let nodes = self.topology.len();
         let join = |node| {
@@ -182,10 +179,7 @@ impl Plan {
             .drain_events()
             .filter_map(|(at, node, event)| match event {
                 Event::Identity(me) => Some((at, node, me)),
-                Event::Membership(_)
-                | Event::Metadata(_)
-                | Event::Broadcast { .. }
-                | Event::Left => None,
+                _ => None,
             })
             .collect();
         self.lives = begun.len() as u32;

@@ -114,12 +114,10 @@ struct Others {
 impl Others {
     async fn join(address: SocketAddr) -> Self {
         let mut nodes = Vec::new();
-        let config = Config {
-            period: Span::millis(100),
-            jitter: Span::millis(10),
-            probe_timeout: Span::millis(30),
-            ..Config::default()
-        };
+        let config = Config::default()
+            .with_period(Span::millis(100))
+            .with_jitter(Span::millis(10))
+            .with_probe_timeout(Span::millis(30));
         for id in 1..=4 {
             let setup = Setup::new(NodeId(id), "127.0.0.1:0".parse().unwrap())
                 .life(Incarnation(0))

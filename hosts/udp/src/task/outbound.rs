@@ -86,6 +86,8 @@ impl Task {
             Event::Identity(_) if self.progress.is_in => self.traffic.twins.add(1),
             Event::Identity(_) => self.progress.is_in = true,
             Event::Membership(_) | Event::Broadcast { .. } => {}
+            // It may concern the application, which has it already.
+            _ => {}
         }
     }
 

@@ -19,12 +19,10 @@ pub(crate) struct Node {
 }
 
 pub(crate) fn config() -> Config {
-    Config {
-        period: Span::millis(200),
-        jitter: Span::millis(20),
-        probe_timeout: Span::millis(60),
-        ..Config::default()
-    }
+    Config::default()
+        .with_period(Span::millis(200))
+        .with_jitter(Span::millis(20))
+        .with_probe_timeout(Span::millis(60))
 }
 
 /// In the clear, without locks and elections.

@@ -15,12 +15,10 @@ const GROUP: &str = "clocks";
 const ME: NodeId = NodeId(2);
 
 fn setup(id: NodeId, keyring: &Keyring, seeds: &[SocketAddr]) -> Setup {
-    let config = Config {
-        period: Span::millis(100),
-        jitter: Span::millis(10),
-        probe_timeout: Span::millis(30),
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_period(Span::millis(100))
+        .with_jitter(Span::millis(10))
+        .with_probe_timeout(Span::millis(30));
     bench::setup(id.0, seeds)
         .membership(config)
         .seal(Seal::new(keyring.clone(), GROUP))

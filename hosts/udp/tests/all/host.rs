@@ -117,10 +117,7 @@ async fn what_cannot_work_is_refused_at_the_start() {
     assert!(matches!(many, HostError::TooManyAddresses { .. }));
     let v6 = refused(setup(1, &["[::1]:7001".parse().unwrap()])).await;
     assert!(matches!(v6, HostError::Family { .. }));
-    let slow = Config {
-        probe_timeout: config().period,
-        ..config()
-    };
+    let slow = config().with_probe_timeout(config().period);
     let settings = refused(setup(1, &[]).membership(slow)).await;
     assert!(matches!(settings, HostError::Config(_)));
     let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();

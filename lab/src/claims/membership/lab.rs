@@ -254,23 +254,23 @@ impl Setting {
         let every = self.variant.every();
         let is_lean = self.variant == Variant::Lean;
         let ours = Config::default();
-        Config {
-            exponent: self.exponent,
-            unit_distance: UNIT_DISTANCE,
-            neighbour_distance: RANGE,
-            selection: every.map_or(Selection::Plain, |every| Selection::BoundedMix { every }),
-            suppress_probes: is_lean,
-            publish_after: if is_lean { ours.publish_after } else { 1 },
-            stretch_limit: if is_lean { ours.stretch_limit } else { 0 },
-            active,
-            passive,
-            member_limit: u32::try_from(self.nodes)
-                .unwrap_or(u32::MAX)
-                .max(ours.member_limit),
+        Config::thesis()
+            .with_exponent(self.exponent)
+            .with_unit_distance(UNIT_DISTANCE)
+            .with_neighbour_distance(RANGE)
+            .with_selection(every.map_or(Selection::Plain, |every| Selection::BoundedMix { every }))
+            .with_suppress_probes(is_lean)
+            .with_publish_after(if is_lean { ours.publish_after } else { 1 })
+            .with_stretch_limit(if is_lean { ours.stretch_limit } else { 0 })
+            .with_active(active)
+            .with_passive(passive)
+            .with_member_limit(
+                u32::try_from(self.nodes)
+                    .unwrap_or(u32::MAX)
+                    .max(ours.member_limit),
+            )
             // The list of a large mesh fits one frame: fetching it is not measured.
-            frame_budget: u16::MAX,
-            ..Config::thesis()
-        }
+            .with_frame_budget(u16::MAX)
     }
 
     pub(super) fn topology(&self, seed: u64) -> Result<Topology, TopologyError> {
@@ -340,10 +340,7 @@ impl Setting {
         for node in 0..self.nodes {
             let me = member(node);
             // Few copies of updates while all join: they need not be quick, and are many.
-            let config = Config {
-                retransmit_factor: 1,
-                ..self.config()
-            };
+            let config = self.config().with_retransmit_factor(1);
             let machine = Membership::new(me, config).map_err(Broken::network)?;
             mesh.add(me, machine).map_err(Broken::network)?;
         }

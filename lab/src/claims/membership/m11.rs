@@ -39,13 +39,11 @@ fn example() -> Result<Sample, Fault> {
     // With m = 1 a weight is one over the distance: all distances whole, all weights in proportion.
     let product: u32 = BEFORE.iter().product();
     let distances = BEFORE.map(|weight| product / weight);
-    let config = Config {
-        exponent: 1,
-        unit_distance: distances.first().copied().unwrap_or(1),
-        neighbour_distance: product,
-        passive: None,
-        ..Config::thesis()
-    };
+    let config = Config::thesis()
+        .with_exponent(1)
+        .with_unit_distance(distances.first().copied().unwrap_or(1))
+        .with_neighbour_distance(product)
+        .with_passive(None);
     let machine = Membership::new(Member::new(5, 0), config).map_err(Fault::network)?;
     let mut driver = Driver::new(machine);
     let mut rng = ChaCha8Rng::seed_from_u64(1);

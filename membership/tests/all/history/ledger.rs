@@ -60,7 +60,7 @@ impl Ledger {
                 self.present_since[node].get_or_insert(at);
             }
             Event::Membership(delta) => self.delta(at, node, *delta),
-            Event::Metadata(_) | Event::Broadcast { .. } | Event::Left => {}
+            _ => {}
         }
     }
 

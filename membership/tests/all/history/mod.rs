@@ -46,13 +46,11 @@ impl History {
         } else {
             Config::default()
         };
-        let config = Config {
-            period: PERIOD,
-            selection,
-            exponent: rng.below(4) as u8,
-            publish_after: 1 + rng.below(2) as u8,
-            ..base
-        };
+        let config = base
+            .with_period(PERIOD)
+            .with_selection(selection)
+            .with_exponent(rng.below(4) as u8)
+            .with_publish_after(1 + rng.below(2) as u8);
         let link = Link {
             min_delay: Span::millis(1),
             max_delay: Span::millis(50),

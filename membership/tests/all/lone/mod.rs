@@ -127,13 +127,11 @@ pub(crate) fn pings(effects: &[Effect<Membership>]) -> Vec<Member> {
 
 /// No chance, no other traffic: what is left is what the test is about.
 pub(crate) fn quiet() -> Config {
-    Config {
-        passive: None,
-        suppress_probes: false,
-        reconnect_every: 0,
+    Config::default()
+        .with_passive(None)
+        .with_suppress_probes(false)
+        .with_reconnect_every(0)
         // A test says what is heard, and means it.
-        hearsay_limit: 0,
-        sync_after: 0,
-        ..Config::default()
-    }
+        .with_hearsay_limit(0)
+        .with_sync_after(0)
 }

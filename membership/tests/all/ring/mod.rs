@@ -16,20 +16,18 @@ pub(crate) struct Ring {
 
 /// Nothing by chance, and nothing that a test did not ask for.
 pub(crate) fn plain() -> Config {
-    Config {
-        jitter: Span::ZERO,
-        active: None,
-        passive: None,
-        suppress_probes: false,
-        stretch_limit: 0,
-        sync_after: 0,
-        reconnect_every: 0,
+    Config::default()
+        .with_jitter(Span::ZERO)
+        .with_active(None)
+        .with_passive(None)
+        .with_suppress_probes(false)
+        .with_stretch_limit(0)
+        .with_sync_after(0)
+        .with_reconnect_every(0)
         // A test says what is heard, and means it.
-        hearsay_limit: 0,
-        publish_after: 1,
-        selection: selvedge_membership::Selection::BoundedMix { every: 1 },
-        ..Config::default()
-    }
+        .with_hearsay_limit(0)
+        .with_publish_after(1)
+        .with_selection(selvedge_membership::Selection::BoundedMix { every: 1 })
 }
 
 #[allow(dead_code, reason = "each test file uses a part")]

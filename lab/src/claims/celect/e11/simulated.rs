@@ -43,13 +43,11 @@ pub struct Simulated {
 /// A node of `setting`, as `selvedge node` makes it.
 fn node(me: Member, setting: &Setting) -> Result<Mesh, Fault> {
     let period = setting.period;
-    let config = membership::Config {
-        period,
-        jitter: Span(period.0 / 10),
-        probe_timeout: Span(period.0 * 3 / 10),
-        suspicion: setting.suspicion(),
-        ..membership::Config::default()
-    };
+    let config = membership::Config::default()
+        .with_period(period)
+        .with_jitter(Span(period.0 / 10))
+        .with_probe_timeout(Span(period.0 * 3 / 10))
+        .with_suspicion(setting.suspicion());
     let mut election = Election::paced(period, 2, 1);
     election.config.lease = setting.lease;
     Mesh::new(me, config, None, Some(election)).map_err(Fault::network)
