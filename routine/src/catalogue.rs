@@ -23,7 +23,7 @@ pub enum Taken {
     Name {
         /// The name.
         name: String,
-        /// Who has it.
+        /// The device that has it.
         by: NodeId,
     },
     /// The device has another name.

@@ -40,7 +40,7 @@ pub struct Step<V> {
     pub condition: Option<Condition<V>>,
 }
 
-/// What becomes of a routine one of whose commands fails (section 2.2).
+/// What becomes of a routine when this command fails (section 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]

@@ -16,6 +16,7 @@ impl<V: Value> Hub<V> {
             self.wait_no_longer(id);
         }
         let Some(run) = self.runs.get_mut(&id) else {
+            debug_assert!(false, "the routine is unfinished");
             return;
         };
         if matches!(run.stage, Stage::Aborting(_)) {
@@ -44,9 +45,11 @@ impl<V: Value> Hub<V> {
     /// Takes the routine out of the order; what it wrote last on a device is rolled back.
     pub(crate) fn undo(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
         let Some(run) = self.runs.remove(&id) else {
+            debug_assert!(false, "the routine is unfinished");
             return;
         };
         let Stage::Aborting(why) = run.stage else {
+            debug_assert!(false, "only an aborting routine is undone");
             return;
         };
         cx.disarm(Timer::Patience(id));
@@ -96,7 +99,7 @@ impl<V: Value> Hub<V> {
             device.set_by_hand(place, entry.undo);
         }
         if device.desired().is_none() && device.actual != device.base {
-            // Nobody knows what was before; so it stays as it is.
+            // The state before is unknown, so the device stays as it is.
             device.set_by_hand(place, device.actual.clone());
             if core::mem::take(&mut device.is_announced) {
                 cx.event(Event::GivenUp(at));
@@ -127,6 +130,7 @@ impl<V: Value> Hub<V> {
     /// What was to be undone on a device is so without a rollback, or cannot be any more.
     pub(crate) fn announce_end(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&id) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         let end = match device.desired() {
@@ -159,9 +163,11 @@ impl<V: Value> Hub<V> {
     pub(crate) fn roll_back(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let timeout = self.config.timeout;
         let Some(device) = self.devices.get_mut(&id) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         let Some(value) = device.desired().cloned() else {
+            // Published rules roll back to a target though no state is known.
             return;
         };
         #[cfg(feature = "check")]
@@ -189,6 +195,7 @@ impl<V: Value> Hub<V> {
     ) {
         let (limit, pause) = (self.config.undo_attempts, self.config.undo_retry);
         let Some(device) = self.devices.get_mut(&id) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         if outcome == Outcome::Done {
@@ -222,14 +229,16 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Who went before a waiting routine has taken too long. It is aborted between two commands
-    /// (erratum H12).
+    /// A routine that went before a waiting one has taken too long. It is aborted between two
+    /// commands (erratum H12).
     pub(crate) fn on_lease_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let (leniency, short) = (self.config.leniency, self.config.short);
         let Some(device) = self.devices.get(&id) else {
+            // A stray tick.
             return;
         };
         let Some(place) = device.lineage.iter().position(Entry::is_lease) else {
+            // A stray tick: the lease is over.
             return;
         };
         let behind = device.lineage.iter().skip(place + 1);
@@ -244,9 +253,11 @@ impl<V: Value> Hub<V> {
             .get_mut(&id)
             .and_then(|it| it.lineage.get_mut(place))
         else {
+            debug_assert!(false, "the place was found above");
             return;
         };
         let Some(owner) = entry.routine() else {
+            debug_assert!(false, "only routines have leases");
             return;
         };
         if !is_awaited {

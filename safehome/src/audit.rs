@@ -10,7 +10,7 @@ use crate::lineage::{Device, Entry, Owner};
 use crate::run::{Run, Stage};
 use crate::{Flaw, Hub, LONGEST_LATENESS, Placed, RestoreError, RoutineId, Step, Value};
 
-/// Routines, commands and steps are numbered from 1 on; nobody gets as far as this.
+/// Routines, commands and steps are numbered from 1 on; no hub gets as far as this.
 const LAST_NUMBER: u64 = 1 << 63;
 
 impl<V: Value> Hub<V> {
@@ -68,7 +68,7 @@ impl<V: Value> Hub<V> {
     fn sound_run(&self, id: RoutineId, run: &Run<V>) -> Result<(), Flaw> {
         let must = |holds: bool, flaw| if holds { Ok(()) } else { Err(flaw) };
         must(id.0 > 0 && id <= self.last, Flaw::Misplaced)?;
-        // Nobody needs the commands of a committed one.
+        // The commands of a committed routine are not needed.
         let is_committed = run.stage == Stage::Committed;
         must(run.routine.steps.is_empty() == is_committed, Flaw::Step)?;
         let in_no_time = |it: &Step<V>| it.timeout == Some(Span::ZERO);
@@ -88,7 +88,7 @@ impl<V: Value> Hub<V> {
                 return Ok(());
             }
             Stage::Committed => {
-                // Nobody would take it out.
+                // Else nothing would take it out.
                 let is_left = places.any(|at| self.place_of(id, *at).is_some());
                 return must(is_left && run.busy.is_none(), Flaw::Stage);
             }

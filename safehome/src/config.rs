@@ -82,8 +82,9 @@ pub struct Config {
     /// count as one where these are the same. Default 4,096.
     pub routine_limit: u32,
     /// How many committed routines, failures and changes by hand may wait for their place in the
-    /// order, because somebody before them is unfinished: from 1. Each takes some 16 bytes and its
-    /// state. Default 65,536: a day of routines behind one command that takes a day, one each 1.3 s.
+    /// order, because a routine before them is unfinished: from 1. Each takes some 16 bytes and its
+    /// state. Default 65,536: a day of routines behind one command that takes a day, one each 1.3
+    /// s.
     pub order_limit: u32,
     /// How many devices there may be: from 1. Default 4,096.
     pub device_limit: u32,

@@ -18,16 +18,16 @@ pub enum Command<V> {
         /// Its state.
         state: Option<V>,
     },
-    /// There is no such device any more, and nobody needs it. What it was to be brought back to when
-    /// it is up again is given up. Its id may be used again.
+    /// There is no such device any more, and no routine needs it. What it was to be brought back to
+    /// when it is up again is given up. Its id may be used again.
     Remove(NodeId),
     /// For how long a command to this device may still act after its outcome came back unknown, as
     /// one does that a broker kept for a device that was away: from 0, which is the default, to
-    /// [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). Until that time is over nobody takes the
+    /// [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). Until that time is over no routine takes the
     /// device's state for known: nothing is sent to it, conditions wait, and what it reports or
     /// answers does not count. Holds for outcomes from now on, and for what a hub that
-    /// [resumes](Self::Resume) finds on its way. A [weak](crate::Visibility::Weak) hub, which restores
-    /// nothing, waits for neither.
+    /// [resumes](Self::Resume) finds on its way. A [weak](crate::Visibility::Weak) hub, which
+    /// restores nothing, waits for neither.
     Lateness {
         /// Which one.
         device: NodeId,
@@ -49,7 +49,7 @@ pub enum Command<V> {
         /// What became of it.
         outcome: Outcome,
     },
-    /// The device says that it is in this state: somebody changed it by hand. A command on its way
+    /// The device says that it is in this state: a person changed it by hand. A command on its way
     /// counts as coming after that. The state that a command on its way asks for is no change by
     /// hand, unless the command is refused: the device reports what it was told to do. Nor is the
     /// state that the device is known to be in.
@@ -87,7 +87,7 @@ pub enum Outcome {
     Done,
     /// The device is in the state that it was in before, and will not change.
     Refused,
-    /// Nobody knows: it may have happened, and will not happen later than the device's
+    /// Unknown: it may have happened, and will not happen later than the device's
     /// [lateness](Command::Lateness) from now.
     Unknown,
 }
@@ -108,7 +108,7 @@ pub enum Event<V> {
         token: u64,
         /// The state.
         value: V,
-        /// For whom; `None` to restore the state after an abort.
+        /// For which routine; `None` to restore the state after an abort.
         routine: Option<RoutineId>,
     },
     /// Ask the device for its state, and report it as [`Answered`](Command::Answered) once the
@@ -124,7 +124,7 @@ pub enum Event<V> {
     },
     /// A command of a routine was passed over. The routine goes on.
     Skipped {
-        /// Whose.
+        /// The routine of the command.
         routine: RoutineId,
         /// Which one, from 0.
         step: u16,
@@ -146,7 +146,7 @@ pub enum Event<V> {
         routine: RoutineId,
         /// Why.
         why: AbortReason,
-        /// What becomes of each device that it commanded, or whose state it asked for.
+        /// What becomes of each device that it commanded, or asked for its state.
         undo: Vec<(NodeId, UndoStatus)>,
     },
     /// A device is back in the state that it had without what was aborted or passed over: it was
@@ -156,21 +156,21 @@ pub enum Event<V> {
     /// A device refused to be restored as often as was tried. It is left as it is, until it
     /// restarts or is changed by hand, or a routine's command to it is done.
     Stuck(NodeId),
-    /// What was [begun](UndoStatus::Begun) or [pending](UndoStatus::Pending) on this device is given up: nobody
-    /// knows any more what to bring it back to, or it was [taken out](Command::Remove).
+    /// What was [begun](UndoStatus::Begun) or [pending](UndoStatus::Pending) on this device is given
+    /// up: the state to bring it back to is unknown now, or it was [taken out](Command::Remove).
     GivenUp(NodeId),
     /// What is told next in the order that explains the end: routines one by one, and failures and
     /// restarts of devices. It is final.
     Ordered(Placed<V>),
     /// Another routine changed a device that this unfinished one had changed (section 7.1:
     /// temporary incongruence). Told once a routine; under [`Weak`](crate::Visibility::Weak) not at
-    /// all, for there nobody keeps who changed what.
+    /// all, for there the hub does not keep which routine changed what.
     Incongruent {
-        /// Whose change is hidden.
+        /// The routine with the change that is hidden.
         routine: RoutineId,
         /// The device.
         device: NodeId,
-        /// By whom.
+        /// The routine that hides it.
         by: RoutineId,
     },
 }
@@ -239,7 +239,7 @@ pub enum UndoStatus {
     /// It should be restored, and has refused to be ([`Event::Stuck`]): it is left as it is until it
     /// moves again.
     Stuck,
-    /// It was changed, or may have been, and nobody knows in which state it was: it stays as it is.
+    /// It was changed, or may have been, and the state before is unknown: it stays as it is.
     Impossible,
 }
 
@@ -288,9 +288,9 @@ pub enum Reject {
     /// A device that is there.
     #[error("device {0} is known already: report its state with Command::Observed")]
     KnownDevice(NodeId),
-    /// A device that somebody needs still.
+    /// A routine still needs the device, or it is to be restored.
     #[error(
-        "device {0} is in use, or is to be restored: wait until those who need it are finished"
+        "device {0} is in use, or is to be restored: wait until the routines that need it are finished"
     )]
     DeviceInUse(NodeId),
     /// No room for a routine. To find that takes as long as to join committed ones: O(e u), with e the
@@ -322,7 +322,7 @@ pub enum Reject {
         /// The token.
         token: u64,
     },
-    /// A device whose state would not be known for longer than that.
+    /// The device's state would be unknown for longer than the limit.
     #[error(
         "commands to device {device} would act late for {lateness:?}: give at most {LONGEST_LATENESS:?}, and let commands expire"
     )]
@@ -335,8 +335,8 @@ pub enum Reject {
     /// The settings cannot work.
     #[error("the settings were not taken: {0}")]
     Config(#[from] ConfigError),
-    /// News of somebody who is no device of this hub.
-    #[error("the news is of device {}, which is not at the hub: tell of it with Command::Device first", .0.member().id)]
+    /// The delta is about a member that is no device of this hub.
+    #[error("the delta is about device {}, which is not at the hub: tell of it with Command::Device first", .0.member().id)]
     UnknownMember(Delta),
 }
 

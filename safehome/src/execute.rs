@@ -17,9 +17,11 @@ impl<V: Value> Hub<V> {
     pub(crate) fn issue(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) {
         let usual = self.config.timeout;
         let Some(run) = self.runs.get_mut(&id) else {
+            debug_assert!(false, "the routine is unfinished");
             return;
         };
         let Some(step) = run.routine.steps.get(usize::from(run.at)) else {
+            debug_assert!(false, "the routine has a next command");
             return;
         };
         let (value, timeout) = (step.value.clone(), step.timeout.unwrap_or(usual));
@@ -33,6 +35,7 @@ impl<V: Value> Hub<V> {
         let token = self.token;
         let leniency = self.config.leniency;
         let Some(device) = self.devices.get_mut(&at) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         device.flight = Some(Flight::new(token, value.clone(), Some(id)));
@@ -62,9 +65,11 @@ impl<V: Value> Hub<V> {
     /// What became of the command on its way to this device.
     pub(crate) fn on_outcome(&mut self, id: NodeId, outcome: Outcome, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&id) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         let Some(flight) = device.flight.take() else {
+            debug_assert!(false, "the token was that of a command on its way");
             return;
         };
         cx.disarm(Timer::Timeout(id));
@@ -91,6 +96,7 @@ impl<V: Value> Hub<V> {
             Outcome::Unknown => self.on_unknown(routine, id),
         }
         let Some(run) = self.runs.get_mut(&routine) else {
+            debug_assert!(false, "a command on its way keeps its routine");
             return;
         };
         run.busy = None;
@@ -101,7 +107,7 @@ impl<V: Value> Hub<V> {
         let device = self.devices.get(&id);
         let holds = run.step().is_some_and(|step| step.hold > Span::ZERO);
         let goes_on = outcome == Outcome::Done && holds;
-        // Who is done with it gives it back anyway.
+        // A routine that is done with the device gives it back anyway.
         let is_needed = || goes_on || run.routine.needs(id, usize::from(run.at) + 1);
         let is_revoked = |it: &Entry<V>| it.revoked && is_needed();
         if device
@@ -132,11 +138,13 @@ impl<V: Value> Hub<V> {
     fn on_written(&mut self, id: RoutineId, at: NodeId, value: V, cx: &mut Context<'_, Self>) {
         let undo = self.runs.get(&id).and_then(|run| run.step()?.undo.clone());
         let Some(device) = self.devices.get_mut(&at) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         device.attempts = 0;
         device.is_stuck = false;
         let Some(place) = device.position(id) else {
+            // Published rules may have taken its place.
             return;
         };
         if let Some(entry) = device.lineage.get_mut(place) {
@@ -166,22 +174,25 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Nobody knows whether a routine's command was done. If the routine is aborted now, it is undone
-    /// as if it was (erratum H10): later, once the previous state is known, where it cannot be restored
-    /// at once.
+    /// It is unknown whether a routine's command was done. If the routine is aborted now, it is
+    /// undone as if it was (erratum H10): later, once the previous state is known, where it cannot
+    /// be restored at once.
     fn on_unknown(&mut self, id: RoutineId, at: NodeId) {
         if self.rules.unknown_is_refused() {
             return;
         }
         let Some(run) = self.runs.get(&id) else {
+            debug_assert!(false, "the routine is unfinished");
             return;
         };
         let Some(step) = run.step() else {
+            debug_assert!(false, "the command on its way is the next one");
             return;
         };
         let is_aborting = matches!(run.stage, Stage::Aborting(_));
         let is_aborted = is_aborting || step.priority == Priority::Must;
         let Some(device) = self.devices.get_mut(&at) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         let stays = device.desired().is_none();
@@ -196,6 +207,7 @@ impl<V: Value> Hub<V> {
     pub(crate) fn on_hold_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let held = self.devices.get_mut(&id).and_then(|it| it.held.take());
         let Some(routine) = held else {
+            // A stray tick.
             return;
         };
         if let Some(run) = self.runs.get_mut(&routine) {
@@ -214,6 +226,7 @@ impl<V: Value> Hub<V> {
         cx: &mut Context<'_, Self>,
     ) {
         let Some(run) = self.runs.get(&id) else {
+            debug_assert!(false, "the routine is unfinished");
             return;
         };
         let is_must = run.step().is_some_and(|it| it.priority == Priority::Must);
@@ -226,6 +239,7 @@ impl<V: Value> Hub<V> {
 
     pub(crate) fn skip(&mut self, id: RoutineId, why: SkipReason, cx: &mut Context<'_, Self>) {
         let Some(run) = self.runs.get(&id) else {
+            debug_assert!(false, "the routine is unfinished");
             return;
         };
         cx.event(Event::Skipped {

@@ -11,8 +11,8 @@ use crate::run::{Run, Stage};
 use crate::work::Task;
 use crate::{AbortReason, Hub, RoutineId, Timer, Value};
 
-/// How many failures and restarts of a device are kept in the order while somebody before them is
-/// unfinished.
+/// How many failures and restarts of a device are kept in the order while a routine before them
+/// is unfinished.
 pub(crate) const KEPT: usize = 16;
 
 impl<V: Value> Hub<V> {
@@ -31,7 +31,8 @@ impl<V: Value> Hub<V> {
                     let entry = self.devices.get(&id).and_then(|it| it.entry(routine));
                     entry.is_some_and(|it: &Entry<V>| it.touched)
                 };
-                // Who has asked about it has its answer, and finds it down if it asks again.
+                // A routine that has asked about it has its answer, and finds it down if it asks
+                // again.
                 let is_eventual = self.config.visibility == Visibility::Eventual;
                 self.active(|run, routine| {
                     let must = if is_eventual {
@@ -45,7 +46,7 @@ impl<V: Value> Hub<V> {
             }
         };
         self.abort_all(&affected, id, cx);
-        // Whoever waits for it finds it down.
+        // A routine that waits for it finds it down.
         self.work.enqueue(Task::Device(id));
     }
 
@@ -84,6 +85,7 @@ impl<V: Value> Hub<V> {
     /// A failure or a restart has its place in the order: behind all that have touched the device.
     fn note(&mut self, id: NodeId, owner: Owner, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&id) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         let is_event = |it: &Entry<V>| matches!(it.owner, Owner::Failed | Owner::Restarted);

@@ -14,9 +14,11 @@ impl<V: Value> Hub<V> {
     pub(crate) fn on_step_done(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
         let releases = self.config.post_leases && self.config.visibility == Visibility::Eventual;
         let Some(run) = self.runs.get_mut(&id) else {
+            debug_assert!(false, "the routine is unfinished");
             return;
         };
         let Some(step) = run.step() else {
+            debug_assert!(false, "the step that is done is there");
             return;
         };
         let needed: [Option<NodeId>; 2] = {
@@ -27,6 +29,7 @@ impl<V: Value> Hub<V> {
         run.tested = false;
         for at in needed.into_iter().flatten() {
             let Some(run) = self.runs.get(&id) else {
+                debug_assert!(false, "the routine is unfinished");
                 return;
             };
             let is_weak = self.is_weak();
@@ -53,22 +56,25 @@ impl<V: Value> Hub<V> {
     /// never touched is given up (erratum H9).
     fn release(&mut self, id: RoutineId, at: NodeId, releases: bool, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&at) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         let Some(place) = device.position(id) else {
+            // The step asked about the device that it commanded, and it was given up.
             return;
         };
         let Some(entry) = device.lineage.get_mut(place) else {
+            debug_assert!(false, "the place was found above");
             return;
         };
-        // A lease that has not begun ends nobody else's.
+        // A lease that has not begun ends no other lease.
         if entry.is_lease() {
             cx.disarm(Timer::Lease(at));
         }
         if !entry.touched {
             device.lineage.remove(place);
         } else if releases || entry.leased {
-            // A pre-lease goes back to whom it was taken from (section 4.1).
+            // A pre-lease goes back to the routine that it was taken from (section 4.1).
             entry.released = true;
         } else {
             return;
@@ -81,6 +87,7 @@ impl<V: Value> Hub<V> {
     /// All commands are done.
     pub(crate) fn finish(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
         let Some(run) = self.runs.get(&id) else {
+            debug_assert!(false, "the routine is unfinished");
             return;
         };
         if self.config.visibility == Visibility::PartitionedStrict {
@@ -137,12 +144,14 @@ impl<V: Value> Hub<V> {
             return;
         }
         let Some(run) = self.runs.get(&id) else {
+            debug_assert!(false, "the routine is unfinished");
             return;
         };
         for &at in devices {
             let mut steps = run.routine.steps.iter().rev();
             let last = steps.find(|step| step.device == at);
             let Some(device) = self.devices.get_mut(&at) else {
+                debug_assert!(false, "the device is at the hub");
                 continue;
             };
             if let Some(place) = device.position(id) {
@@ -161,14 +170,16 @@ impl<V: Value> Hub<V> {
     }
 
     /// What comes first in the order of a device and is finished becomes its base: a committed
-    /// routine only when it comes first everywhere, so nobody unfinished is before it (errata H2
+    /// routine only when it comes first everywhere, so no unfinished one is before it (errata H2
     /// to H4).
     pub(crate) fn settle(&mut self, mut stack: Vec<NodeId>, cx: &mut Context<'_, Self>) {
         while let Some(at) = stack.pop() {
             let Some(device) = self.devices.get_mut(&at) else {
+                debug_assert!(false, "the device is at the hub");
                 continue;
             };
             let Some(first) = device.lineage.first() else {
+                // All of its lineage is settled.
                 continue;
             };
             if let Some(happened) = first.happening(at) {
@@ -181,9 +192,11 @@ impl<V: Value> Hub<V> {
                 continue;
             }
             let Some(id) = first.routine() else {
+                debug_assert!(false, "what did not happen to the device is a routine");
                 continue;
             };
             let Some(run) = self.runs.get(&id) else {
+                debug_assert!(false, "a place keeps its routine");
                 continue;
             };
             let is_first = |at: &NodeId| self.place_of(id, *at).is_none_or(|place| place == 0);
@@ -191,6 +204,7 @@ impl<V: Value> Hub<V> {
                 continue;
             }
             let Some(run) = self.runs.remove(&id) else {
+                debug_assert!(false, "the routine was found above");
                 continue;
             };
             if run.order.is_empty() {

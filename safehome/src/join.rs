@@ -1,11 +1,11 @@
 //! Committed routines that wait for the same unfinished ones become one.
 //!
-//! A committed routine keeps its places while somebody unfinished is before it (errata H2 to H4). Of
-//! those that have the same unfinished ones before them, by way of any others, nobody unfinished is
-//! between two: it would be before the second one and not before the first. So they can stand in the
-//! order as one, on all their devices, and no ring comes of it. Nor does a later routine get another
-//! place: it comes behind all that have touched a device, and what must not be behind it are the
-//! unfinished ones, which are the same.
+//! A committed routine keeps its places while an unfinished one is before it (errata H2 to H4). Of
+//! those that have the same unfinished ones before them, by way of any others, no unfinished one is
+//! between two: it would be before the second one and not before the first. So they can stand in
+//! the order as one, on all their devices, and no ring comes of it. Nor does a later routine get
+//! another place: it comes behind all that have touched a device, and what must not be behind it
+//! are the unfinished ones, which are the same.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
@@ -103,12 +103,14 @@ impl<V: Value> Hub<V> {
     fn join(&mut self, group: &[RoutineId]) {
         let stands_for = |id: &&RoutineId| self.runs.get(id).map(|run| run.order.len());
         let Some(&kept) = group.iter().rev().max_by_key(stands_for) else {
+            debug_assert!(false, "a group has routines");
             return;
         };
         let mut order = Vec::new();
         let mut places: BTreeMap<NodeId, RoutineId> = BTreeMap::new();
         for &id in group {
             let Some(run) = self.runs.remove(&id) else {
+                debug_assert!(false, "the group is of routines of this hub");
                 continue;
             };
             for at in run.devices {
@@ -166,7 +168,7 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Who comes right behind each routine on some device.
+    /// The routines that come right behind each routine on some device.
     fn neighbours(&self) -> BTreeMap<RoutineId, Vec<RoutineId>> {
         let mut behind: BTreeMap<RoutineId, Vec<RoutineId>> = BTreeMap::new();
         for (_, device) in self.devices.iter() {
@@ -208,7 +210,7 @@ impl<V: Clone + Eq> Device<V> {
         for entry in self.lineage.drain(first..second) {
             debug_assert!(
                 entry.routine().is_none_or(|it| it == before),
-                "somebody is between"
+                "another routine is between"
             );
             order.extend(entry.happening(at));
             wrote = entry.wrote.or(wrote);

@@ -32,6 +32,7 @@ impl<V: Value> Hub<V> {
     ) {
         let is_over = self.is_weak() || self.rules.unknown_is_over();
         let Some(device) = self.devices.get_mut(&id).filter(|_| !is_over) else {
+            // No command acts late under these rules.
             return;
         };
         let span = device.lateness;
@@ -54,11 +55,13 @@ impl<V: Value> Hub<V> {
         cx: &mut Context<'_, Self>,
     ) -> bool {
         let Some(device) = self.devices.get_mut(&id) else {
+            // `check_token` refuses it.
             return false;
         };
         let is_certain = outcome != Outcome::Unknown;
         let is_its = |late: &mut Late<V>| is_certain && late.token == token;
         let Some(late) = device.late.take_if(is_its) else {
+            // It is no late outcome.
             return false;
         };
         if outcome == Outcome::Done {
@@ -75,6 +78,7 @@ impl<V: Value> Hub<V> {
     pub(crate) fn on_late_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let timeout = self.timeout(id);
         let Some(device) = self.devices.get_mut(&id) else {
+            // A stray tick.
             return;
         };
         device.late = None;

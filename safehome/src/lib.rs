@@ -29,7 +29,7 @@
 //!
 //! What is *not* promised:
 //!
-//! - What somebody sees meanwhile: under `Eventual` a later routine may change what an earlier one
+//! - What people see meanwhile: under `Eventual` a later routine may change what an earlier one
 //!   has just done. [`Event::Incongruent`] says so.
 //! - Anything under [`Visibility::Weak`], which is there for comparison.
 //! - That an undone command leaves no trace in the world: an alarm that has rung has rung.
@@ -115,8 +115,8 @@
 //!
 //! `serde` for routines, settings and [`Saved`]; `std`; `arbitrary`; `check` for the promises as
 //! properties of the model checker and the published rules that break them. Routine files, triggers
-//! and the states of files are in `selvedge-routine`, the types of which that stand in this crate's
-//! signatures are here, too.
+//! and the states of files are in `selvedge-routine`; those of its types that stand in signatures of
+//! this crate are re-exported.
 
 #![no_std]
 #![forbid(unsafe_code)]

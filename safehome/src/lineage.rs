@@ -1,4 +1,4 @@
-//! A device, and who changes it in which order.
+//! A device, and what changes it in which order.
 
 use alloc::vec::Vec;
 
@@ -13,11 +13,11 @@ pub(crate) struct Device<V> {
     pub(crate) is_up: bool,
     /// Its life, if the membership service spoke of it.
     pub(crate) life: Option<Incarnation>,
-    /// The state behind all that is finished and final; `None` if nobody knows.
+    /// The state behind all that is finished and final; `None` if it is unknown.
     pub(crate) base: Option<V>,
-    /// The state that it is in; `None` if nobody knows.
+    /// The state that it is in; `None` if it is unknown.
     pub(crate) actual: Option<V>,
-    /// Who changes it after that, in the serial order.
+    /// What changes it after that, in the serial order.
     pub(crate) lineage: Vec<Entry<V>>,
     pub(crate) flight: Option<Flight<V>>,
     /// For how long a command may still act after its outcome came back unknown.
@@ -25,7 +25,7 @@ pub(crate) struct Device<V> {
     /// A command that came back unknown and may still act. Until then nothing is sent to the
     /// device, and its state is unknown.
     pub(crate) late: Option<Late<V>>,
-    /// The routine whose long command is being done.
+    /// The routine with the long command that is being done.
     pub(crate) held: Option<RoutineId>,
     /// How often a rollback failed since it was last done.
     pub(crate) attempts: u8,
@@ -53,7 +53,7 @@ const fn no_target<V>() -> Option<V> {
 pub(crate) struct Flight<V> {
     pub(crate) token: u64,
     pub(crate) value: V,
-    /// For whom; `None` for a rollback.
+    /// For which routine; `None` for a rollback.
     pub(crate) routine: Option<RoutineId>,
     /// The device has said that it is in this state. The command brought it there or, if it is
     /// refused, a hand did.
@@ -71,7 +71,7 @@ impl<V> Flight<V> {
     }
 }
 
-/// A command whose outcome is unknown, and that may still act.
+/// A command with an unknown outcome that may still act.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Late<V> {
@@ -81,20 +81,20 @@ pub(crate) struct Late<V> {
     pub(crate) span: Span,
 }
 
-/// The place of somebody in the order of a device.
+/// A place in the order of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Entry<V> {
     pub(crate) owner: Owner,
     /// A command to the device was issued, or its state was asked for: the place is fixed.
     pub(crate) touched: bool,
-    /// The device is free for whoever comes next.
+    /// The device is free for the next routine.
     pub(crate) released: bool,
     /// The last state into which the owner brought it.
     pub(crate) wrote: Option<V>,
     /// What undoes that, if it is not the state before.
     pub(crate) undo: Option<V>,
-    /// A command of the owner had no known outcome, and nobody knew what it was before.
+    /// A command of the owner had no known outcome, and the state before was unknown.
     pub(crate) doubtful: bool,
     /// Whether it went before a routine that had started.
     pub(crate) leased: bool,
@@ -106,7 +106,7 @@ pub(crate) struct Entry<V> {
     pub(crate) length: Span,
 }
 
-/// Who has a place in the order of a device.
+/// What has a place in the order of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Owner {
@@ -251,7 +251,7 @@ impl<V: Clone + Eq> Device<V> {
         }
     }
 
-    /// Without those who change it.
+    /// Without what changes it.
     pub(crate) fn without_lineage(&self) -> Self {
         Self {
             is_up: self.is_up,
@@ -324,19 +324,19 @@ impl<V: Clone + Eq> Device<V> {
         entries.find(|entry| entry.routine() == Some(routine))
     }
 
-    /// The place before which nobody can go: behind all that have touched it.
+    /// The place before which no routine can go: behind all that have touched it.
     pub(crate) fn first_free(&self) -> usize {
         let touched = self.lineage.iter().rposition(|entry| entry.touched);
         touched.map_or(0, |at| at + 1)
     }
 
-    /// Whose turn it is.
+    /// The routine that has its turn.
     pub(crate) fn head(&self) -> Option<RoutineId> {
         let mut entries = self.lineage.iter();
         entries.find(|entry| !entry.released)?.routine()
     }
 
-    /// Whether whoever comes next can use it at once: nobody has it, and it is not to be restored
+    /// Whether the next routine can use it at once: no routine has it, and it is not to be restored
     /// before. Commands to one that is down fail at once.
     pub(crate) fn is_free(&self) -> bool {
         let mut entries = self.lineage.iter();
@@ -346,7 +346,7 @@ impl<V: Clone + Eq> Device<V> {
         !is_used && !is_restored
     }
 
-    /// The state that it should be in: that of the last in the order who changed it (figure 8).
+    /// The state that it should be in: that of the last in the order that changed it (figure 8).
     pub(crate) fn desired(&self) -> Option<&V> {
         let mut written = self.lineage.iter().rev().filter_map(|it| it.wrote.as_ref());
         written.next().or(self.base.as_ref())
@@ -380,7 +380,7 @@ impl<V: Clone + Eq> Device<V> {
         }
     }
 
-    /// Whoever stood in front of this place is gone. Of two changes by hand that meet there the
+    /// What stood in front of this place is gone. Of two changes by hand that meet there the
     /// second one is kept, lest there are more of them than of others.
     pub(crate) fn merge_manual(&mut self, at: usize) {
         let is_hand = |at| {

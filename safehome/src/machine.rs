@@ -25,7 +25,7 @@ pub struct Hub<V> {
     pub(crate) config: Config,
     pub(crate) rules: Rules,
     pub(crate) devices: Devices<V>,
-    /// Those that are unfinished, or committed with somebody unfinished before them.
+    /// Those that are unfinished, or committed with an unfinished one before them.
     pub(crate) runs: BTreeMap<RoutineId, Run<V>>,
     /// The last that was taken.
     pub(crate) last: RoutineId,
@@ -92,8 +92,9 @@ impl<V: Value> Hub<V> {
         self.devices.get(&device).is_some_and(|it| it.is_up)
     }
 
-    /// Whether nothing is on its way and nobody waits for a live device: all routines are finished
-    /// and all rollbacks done, but those of devices that are down or [stuck](Event::Stuck).
+    /// Whether nothing is on its way and no routine waits for a live device: all routines are
+    /// finished and all rollbacks done, but those of devices that are down or
+    /// [stuck](Event::Stuck).
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         let is_at_rest = |it: &Device<V>| {
@@ -217,7 +218,7 @@ impl<V: Value> Hub<V> {
         let device = self.devices.get(&id).ok_or(Reject::UnknownDevice(id))?;
         let is_sent = device.flight.is_some() || device.late.is_some();
         let is_busy = is_sent || !device.lineage.is_empty();
-        // Whoever takes out one that is down says that it does not come back.
+        // A host that takes out a device that is down says that it does not come back.
         let is_due = !self.is_weak() && device.is_up && device.needs_rollback();
         if is_busy || is_due || self.runs.values().any(|run| run.devices.contains(&id)) {
             return Err(Reject::DeviceInUse(id));
@@ -320,10 +321,11 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Somebody changed the device by hand, or it reports what it was told to do.
+    /// A person changed the device by hand, or it reports what it was told to do.
     pub(crate) fn on_observed(&mut self, device: NodeId, state: V, cx: &mut Context<'_, Self>) {
         let is_weak = self.is_weak();
         let Some(it) = self.devices.get_mut(&device) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         if let Some(flight) = &mut it.flight {

@@ -7,8 +7,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Published {
-    /// Only who shares a device with a new routine is looked at when it is placed (Algorithm 1,
-    /// line 12; erratum H1).
+    /// Only routines that share a device with a new one are looked at when it is placed (Algorithm
+    /// 1, line 12; erratum H1).
     DirectOrder,
     /// A routine's rollback begins though its command is on its way (section 4.3; erratum H11).
     DrainsNothing,
@@ -24,7 +24,7 @@ pub enum Published {
     /// With that, one that was left out of the order of a device commits its state all the same
     /// (section 4.3; erratum H4).
     CommitsCompacted,
-    /// Who may use a device is taken to have changed it (section 4.3; erratum H5).
+    /// A routine that may use a device is taken to have changed it (section 4.3; erratum H5).
     TouchedIsWritten,
     /// What a device that is down should be brought back to is forgotten (erratum H7).
     ForgetsRollback,
@@ -41,7 +41,7 @@ pub enum Published {
     ReleasesBetween,
     /// A routine ends with a device that it could do without (section 3, rule 4; erratum H21).
     AnyCommandAborts,
-    /// Who has waited for too long is the first to be tried, and others still start where it waits
+    /// A routine that has waited for too long is tried first, and others still start where it waits
     /// (section 5; erratum H18).
     LateIsMerelyFirst,
     /// A routine goes into the first gap that is long enough, also before one that sets the same

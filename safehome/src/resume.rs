@@ -52,8 +52,8 @@ impl<V: Value> Hub<V> {
         self.work.enqueue(Task::Queue);
     }
 
-    /// Those who waited just in time get their places, if it is no longer for that: whoever comes
-    /// now comes behind them.
+    /// Routines that waited just in time get their places, if the scheduler is another one now:
+    /// later routines come behind them.
     fn admit_again(&mut self, cx: &mut Context<'_, Self>) {
         if self.config.visibility != Visibility::Eventual || is_just_in_time(&self.config) {
             return;
@@ -69,18 +69,20 @@ impl<V: Value> Hub<V> {
     /// What was on its way when the hub stopped is asked for, once the answer is certain.
     pub(crate) fn ask(&self, id: NodeId, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get(&id) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         if let Some(late) = &device.late {
             cx.arm(Timer::Late(id), late.span);
         }
         let Some(flight) = &device.flight else {
+            // Nothing was on its way.
             return;
         };
         let timeout = self.timeout(id);
         let is_over = self.is_weak() || self.rules.unknown_is_over();
         if device.lateness > Span::ZERO && !is_over {
-            // Nobody knows when it was sent: perhaps just now.
+            // It is unknown when it was sent: perhaps just now.
             cx.arm(Timer::Late(id), timeout + device.lateness);
             return;
         }
@@ -91,13 +93,15 @@ impl<V: Value> Hub<V> {
         cx.arm(Timer::Timeout(id), timeout);
     }
 
-    /// The device was asked, and its command on the way is over: it was done if the device is in its
-    /// state; if not it is issued again, unless nobody wants it any more.
+    /// The device was asked, and its command on the way is over: it was done if the device is in
+    /// its state; if not it is issued again, unless it is not wanted any more.
     pub(crate) fn on_answered(&mut self, id: NodeId, state: V, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&id) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         let Some(flight) = &device.flight else {
+            debug_assert!(false, "the token was that of a command on its way");
             return;
         };
         let is_done = flight.value == state;
@@ -122,6 +126,7 @@ impl<V: Value> Hub<V> {
             .is_some_and(|it| it.revoked);
         let is_down = !self.is_up(at);
         let Some(run) = self.runs.get_mut(&id) else {
+            debug_assert!(false, "a command on its way keeps its routine");
             return;
         };
         let is_over = matches!(run.stage, Stage::Aborting(_));
@@ -155,9 +160,11 @@ impl<V: Value> Hub<V> {
         self.token += 1;
         let token = self.token;
         let Some(device) = self.devices.get_mut(&id) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         let Some(flight) = &mut device.flight else {
+            debug_assert!(false, "a command is on its way");
             return;
         };
         flight.token = token;

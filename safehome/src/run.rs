@@ -46,7 +46,7 @@ pub(crate) enum Stage {
     Running,
     /// Its command on the way is awaited, and then it is undone.
     Aborting(AbortReason),
-    /// Done; somebody before it in the order is not.
+    /// Done; a routine before it in the order is not.
     Committed,
 }
 
@@ -78,13 +78,13 @@ impl<V> Run<V> {
         }
     }
 
-    /// Whether both set the same devices, and neither asks for a state: whoever submits the second
-    /// one wants what it says, so they keep their order.
+    /// Whether both set the same devices, and neither asks for a state: the second one is
+    /// submitted to have the last word, so they keep their order.
     pub(crate) fn keeps_order_with(&self, other: &Self) -> bool {
         !self.sets.is_empty() && self.sets == other.sets
     }
 
-    /// One that is committed and has places on these devices, by id. Nobody needs its commands.
+    /// One that is committed and has places on these devices, by id. Its commands are not needed.
     pub(crate) const fn committed(devices: Vec<NodeId>, order: Vec<Placed<V>>) -> Self {
         Self {
             routine: Routine { steps: Vec::new() },
@@ -100,7 +100,7 @@ impl<V> Run<V> {
         }
     }
 
-    /// Without its commands, those for whom it stands, and what follows from these.
+    /// Without its commands, the routines for which it stands, and what follows from these.
     pub(crate) const fn without_lists(&self) -> Self {
         Self {
             routine: Routine { steps: Vec::new() },

@@ -1,4 +1,4 @@
-//! Whose turn it is: devices go from one to the next, and routines go on when they may.
+//! Turns: devices go from one routine to the next, and routines go on when they may.
 
 use selvedge_core::{Context, NodeId};
 
@@ -19,12 +19,13 @@ enum Turn {
 }
 
 impl<V: Value> Hub<V> {
-    /// Gives the device to whoever comes next; restores it before that if need be.
+    /// Gives the device to the next routine; restores it before that if need be.
     pub(crate) fn serve(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get(&id) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
-        // Also under another scheduler than the one under which somebody began to wait.
+        // Also under another scheduler than the one under which a routine began to wait.
         let is_eventual = self.config.visibility == Visibility::Eventual;
         let is_free = is_eventual && self.waiting.is_awaited(id) && device.is_free();
         if device.flight.is_none() && device.held.is_none() {
@@ -38,12 +39,14 @@ impl<V: Value> Hub<V> {
     fn pass_on(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let is_weak = self.is_weak();
         let Some(device) = self.devices.get(&id) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         if !is_weak && device.is_announced {
             self.announce_end(id, cx);
         }
         let Some(device) = self.devices.get(&id) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         let waits = device.head().and_then(|it| self.runs.get(&it));
@@ -99,6 +102,7 @@ impl<V: Value> Hub<V> {
     fn turn(&mut self, id: RoutineId, device: NodeId) -> Turn {
         let (is_weak, rules) = (self.is_weak(), self.rules);
         let Some(device) = self.devices.get_mut(&device) else {
+            debug_assert!(false, "the device is at the hub");
             return Turn::Down;
         };
         if rules.releases_between()
@@ -166,7 +170,7 @@ impl<V: Value> Hub<V> {
         Some(outcome)
     }
 
-    /// Whether somebody in front of this place may still be undone.
+    /// Whether a routine in front of this place may still be undone.
     pub(crate) fn is_open_before(&self, device: &Device<V>, at: usize) -> bool {
         let before = device.lineage.get(..at).unwrap_or_default();
         let is_open = |it: &Entry<V>| {

@@ -17,7 +17,7 @@ impl Home {
         Self::read_with(bytes, Catalogue::new())
     }
 
-    /// Reads a file for a home whose devices are known: they keep their ids, and need not be
+    /// Reads a file for a home with known devices: they keep their ids, and need not be
     /// declared again.
     ///
     /// # Errors

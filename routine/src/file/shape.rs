@@ -133,7 +133,7 @@ pub(super) struct TriggerShape {
 }
 
 /// Serde's derives read a list as a struct with its fields in order, too. Here that would be a
-/// second form of the format that nobody knows of, so these ask for keys. With `remote`, what serde
+/// second, undocumented form of the format, so these ask for keys. With `remote`, what serde
 /// derives is a function of the type.
 macro_rules! keyed {
     ($($shape:ty: $what:literal)*) => {

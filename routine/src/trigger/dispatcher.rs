@@ -308,7 +308,7 @@ impl<V: Value> Dispatcher<V> {
         let Some(armed) = self.triggers.get(&id) else {
             return;
         };
-        // Who forgets a routine forgets its triggers, so it is there.
+        // Forgetting a routine forgets its triggers, so it is there.
         if let Some(routine) = self.routines.get(&armed.name) {
             cx.event(Event::Submit {
                 name: armed.name.clone(),

@@ -23,7 +23,7 @@ pub(crate) use crate::schedule::waiting::Waiting;
 /// No command is planned to begin later than this after its routine.
 const LATEST: Span = Span(u64::MAX / 2);
 
-/// Why somebody who waits cannot start.
+/// Why a waiting routine cannot start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unready {
     /// Others use this device, or come first there: nothing else matters until that changes.
@@ -68,7 +68,7 @@ impl<V: Value> Hub<V> {
         self.work.enqueue(Task::Queue);
     }
 
-    /// Somebody is among those who wait from now on, behind all others.
+    /// A routine waits from now on, behind all others.
     pub(crate) fn queue(&mut self, id: RoutineId) {
         let is_for_devices = !self.is_one_by_one();
         if let Some(run) = self.runs.get(&id) {
@@ -79,8 +79,8 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Whether those who wait are as the routines say, and nobody sleeps who could start: so what is
-    /// kept of them decides nothing that does not follow from the routines. Holds between steps.
+    /// Whether the waiting are as the routines say, and no routine sleeps that could start: so what
+    /// is kept of them decides nothing that does not follow from the routines. Holds between steps.
     #[cfg(feature = "check")]
     pub(crate) fn waits_as_routines_say(&self) -> bool {
         let mut expected = Waiting::default();
@@ -95,6 +95,7 @@ impl<V: Value> Hub<V> {
 
     pub(crate) fn wait_no_longer(&mut self, id: RoutineId) {
         let Some(run) = self.runs.get(&id) else {
+            debug_assert!(false, "the routine is unfinished");
             return;
         };
         self.waiting.leave(id, &run.devices);
@@ -104,9 +105,10 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Somebody waits for longer than it should.
+    /// A routine has waited for [`Config::patience`].
     pub(crate) fn on_patience_over(&mut self, id: RoutineId) {
         let Some(run) = self.runs.get_mut(&id) else {
+            // A stray tick.
             return;
         };
         run.late = true;
@@ -124,12 +126,12 @@ impl<V: Value> Hub<V> {
         )
     }
 
-    /// Those who wait start, if there is a place for them.
+    /// Waiting routines start, if there is a place for them.
     ///
-    /// Looks at those for whom something may have changed since they were last looked at: takes
-    /// O(k (log n + q)) for each, with k the devices that it needs, n all who wait and q the most who
-    /// wait for or have a place on one of them, and what it takes to place those whose devices are
-    /// free. Where one routine runs at a time it takes O(n).
+    /// Looks at those for which something may have changed since they were last looked at: takes
+    /// O(k (log n + q)) for each, with k the devices that it needs, n all that wait and q the most
+    /// that wait for or have a place on one of them, and what it takes to place those whose devices
+    /// are free. Where one routine runs at a time it takes O(n).
     pub(crate) fn start_waiting(&mut self, cx: &mut Context<'_, Self>) {
         let is_one_by_one = self.is_one_by_one();
         let mut last = RoutineId(0);
@@ -142,15 +144,18 @@ impl<V: Value> Hub<V> {
                 Ok(places) => {
                     self.wait_no_longer(id);
                     self.put(id, &places);
-                    // Before others are looked at: what it does not use yet they would get first, so
-                    // that those who wait for one device would run in reverse.
+                    // Before others are looked at: what it does not use yet they would get first,
+                    // so that those that wait for one device would run in reverse.
                     self.advance(id, cx);
                 }
                 Err(Unready::Taken(at)) => self.waiting.sleep(id, at),
                 Err(Unready::NoRoom) => {}
             }
         }
-        debug_assert!(self.all_wait_in_vain(cx.now()), "who could start sleeps");
+        debug_assert!(
+            self.all_wait_in_vain(cx.now()),
+            "a routine sleeps that could start"
+        );
     }
 
     fn all_wait_in_vain(&self, now: Time) -> bool {
@@ -158,7 +163,7 @@ impl<V: Value> Hub<V> {
         runs.all(|(&id, run)| run.stage != Stage::Waiting || self.place_now(id, now).is_err())
     }
 
-    /// The places of somebody who waits, if it can start.
+    /// The places of a waiting routine, if it can start.
     fn place_now(&self, id: RoutineId, now: Time) -> Result<Vec<Place>, Unready> {
         let run = self.runs.get(&id).ok_or(Unready::NoRoom)?;
         match self.config.visibility {
@@ -175,7 +180,7 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Whether nobody who must not be overtaken waits for one of its devices.
+    /// Whether no routine that must not be overtaken waits for one of its devices.
     fn is_next(&self, id: RoutineId, run: &Run<V>) -> Result<(), Unready> {
         let mut devices = run.devices.iter();
         let taken = devices.find(|&&at| !self.waiting.is_next(id, at));
@@ -192,7 +197,7 @@ impl<V: Value> Hub<V> {
     /// Places where the routine can start at once, perhaps before some that have not touched a
     /// common device.
     fn just_in_time(&self, id: RoutineId, run: &Run<V>, now: Time) -> Result<Vec<Place>, Unready> {
-        // Most of those who wait are not looked at any further.
+        // Most of the waiting are not looked at any further.
         self.are_free(run, Device::is_free)?;
         self.is_next(id, run)?;
         self.can_ask(run)?;
@@ -214,7 +219,7 @@ impl<V: Value> Hub<V> {
         self.in_front(id, now).ok_or(Unready::NoRoom)
     }
 
-    /// Whether the state that it asks for first is settled: all who have changed it are committed.
+    /// Whether the state that it asks for first is settled: all that have changed it are committed.
     /// Until then it cannot start, and others with the same question would get places in front.
     fn can_ask(&self, run: &Run<V>) -> Result<(), Unready> {
         let condition = run.step().and_then(|it| it.condition.as_ref());
@@ -227,7 +232,7 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Places right behind those who have touched the devices, if they agree with one order.
+    /// Places right behind those that have touched the devices, if they agree with one order.
     fn in_front(&self, id: RoutineId, now: Time) -> Option<Vec<Place>> {
         let needs = self.needs(id);
         let mut sides = Sides::new(self, self.runs.get(&id)?, &needs);
@@ -266,6 +271,7 @@ impl<V: Value> Hub<V> {
     /// last command (erratum H14).
     pub(crate) fn needs(&self, id: RoutineId) -> Vec<Need> {
         let Some(run) = self.runs.get(&id) else {
+            debug_assert!(false, "the routine is unfinished");
             return Vec::new();
         };
         let mut needs: Vec<Need> = Vec::with_capacity(run.devices.len());
@@ -317,6 +323,7 @@ impl<V: Value> Hub<V> {
     /// A weak routine no longer needs a device.
     pub(crate) fn leave(&mut self, id: RoutineId, at: NodeId, _: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&at) else {
+            debug_assert!(false, "the device is at the hub");
             return;
         };
         if let Some(place) = device.position(id) {
@@ -327,13 +334,13 @@ impl<V: Value> Hub<V> {
     }
 }
 
-/// Whether somebody who waits must not be overtaken. Under JiT it must have waited for too long
+/// Whether a waiting routine must not be overtaken. Under JiT it must have waited for too long
 /// (erratum H18).
 pub(crate) fn stays_first<V>(config: &Config, rules: Rules, run: &Run<V>) -> bool {
     !is_just_in_time(config) || run.late && !rules.late_is_merely_first()
 }
 
-/// Whether those who wait may be overtaken, and lose patience.
+/// Whether waiting routines may be overtaken, and lose patience.
 pub(crate) const fn is_just_in_time(config: &Config) -> bool {
     matches!(
         (config.visibility, config.scheduler),

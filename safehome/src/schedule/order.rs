@@ -13,21 +13,21 @@ use crate::{Hub, RoutineId, Value};
 /// Where a new routine may go on each device that it needs, by the places that it has chosen on
 /// others.
 ///
-/// Whoever comes before somebody before it comes before it, by way of any others (erratum H1:
-/// looking at direct neighbours alone is not enough). So in the order of each device those before
-/// are in front, those after are behind, and the new routine may go anywhere between. Those that are
-/// committed count as long as somebody before them is unfinished (errata H2, H3).
+/// What comes before a routine before it comes before it, by way of any others (erratum H1: looking
+/// at direct neighbours alone is not enough). So in the order of each device those before are in
+/// front, those after are behind, and the new routine may go anywhere between. Those that are
+/// committed count as long as a routine before them is unfinished (errata H2, H3).
 ///
 /// How far a routine reaches on these devices is found once, when it is first a neighbour that may
-/// limit something: that takes O(d + (n + e) k) for all, with d the devices, n the live routines, e their
-/// entries and k the devices needed, and O(n) where nobody limits anything. A choice takes O(k), and
-/// to take it back costs nothing.
+/// limit something: that takes O(d + (n + e) k) for all, with d the devices, n the live routines, e
+/// their entries and k the devices needed, and O(n) where no routine limits anything. A choice
+/// takes O(k), and to take it back costs nothing.
 pub(crate) struct Sides<'a, V> {
     hub: &'a Hub<V>,
     needs: &'a [Need],
-    /// All live routines, by id: who waits for a place has none.
+    /// All live routines, by id: one that waits for a place has none.
     live: Vec<Live<'a, V>>,
-    /// This and what follows, but the rooms, is empty until somebody may limit something.
+    /// This and what follows, but the rooms, is empty until a routine may limit something.
     links: Vec<Link>,
     after: Reach,
     before: Reach,
@@ -38,14 +38,14 @@ pub(crate) struct Sides<'a, V> {
 struct Live<'a, V> {
     id: RoutineId,
     run: &'a Run<V>,
-    /// The last link to somebody on this side.
+    /// The last link to a routine on this side.
     before: Option<usize>,
     after: Option<usize>,
 }
 
 /// Two live routines that are neighbours on a device.
 struct Link {
-    /// Those on this side, and the former link of the other one to somebody there.
+    /// Those on this side, and the former link of the other one to a routine there.
     before: (usize, Option<usize>),
     after: (usize, Option<usize>),
 }
@@ -71,7 +71,7 @@ struct Reach {
     /// For each live routine a row, with a cell for each device needed: the number of entries in
     /// front of the new routine's last place there, or its first, that it leaves.
     rows: Vec<u32>,
-    /// Whose neighbours are to be looked at; and whose are known when these are.
+    /// Routines with neighbours to be looked at; and those with neighbours that are known then.
     stack: Vec<(usize, bool)>,
 }
 
@@ -112,7 +112,7 @@ impl<'a, V: Value> Sides<'a, V> {
         self.lay_out();
     }
 
-    /// Links neighbours, and notes who has a place on a device that is needed.
+    /// Links neighbours, and notes which routines have a place on a device that is needed.
     fn lay_out(&mut self) {
         let (hub, width) = (self.hub, self.needs.len());
         let is_direct = hub.rules.direct_order();
@@ -173,7 +173,7 @@ impl<'a, V: Value> Sides<'a, V> {
             .lineage
             .split_at_checked(at)
             .unwrap_or((&device.lineage, &[]));
-        // Where nobody is, and where it goes behind all anyway, others limit nothing.
+        // Where no routine is, and where it goes behind all anyway, others limit nothing.
         let firsts = self.rooms.iter().take(width).skip(number + 1);
         let rooms = self.rooms.iter().skip((number + 1) * width + number + 1);
         let mut both = firsts.zip(rooms);
@@ -200,14 +200,14 @@ impl<'a, V: Value> Sides<'a, V> {
         later.copied().all(|room| room.first <= room.last)
     }
 
-    /// Whether somebody who has started comes behind this place.
+    /// Whether a routine that has started comes behind this place.
     pub(crate) fn leases(&self, device: &Device<V>, at: usize) -> bool {
         let behind = device.lineage.iter().skip(at).filter_map(Entry::routine);
         let mut behind = behind.filter_map(|it| self.live.get(self.index(it)?));
         behind.any(|it| it.run.stage == Stage::Running)
     }
 
-    /// Leaves room on this side of somebody only.
+    /// Leaves room on this side of one routine only.
     fn narrow(&mut self, choices: usize, id: RoutineId, side: Side) {
         self.begin();
         let Some(at) = self.index(id) else {
@@ -251,7 +251,7 @@ impl<V: Value> Hub<V> {
         let lineage = lineage.unwrap_or_default();
         let must_stay = |run: &Run<V>| match run.stage {
             Stage::Waiting | Stage::Placed => run.late,
-            // It waits for this one: nobody goes in front (erratum H18).
+            // It waits for this one: no routine goes in front (erratum H18).
             Stage::Running => !self.config.pre_leases || run.late || run.waits_for(id),
             Stage::Aborting(_) | Stage::Committed => true,
         };
@@ -323,7 +323,7 @@ impl Reach {
         }
     }
 
-    /// Who reaches another one reaches as far as that one.
+    /// A routine that reaches another one reaches as far as that one.
     fn take_in(&mut self, at: usize, beyond: usize, width: usize) {
         let (low, high) = (at.min(beyond) * width, at.max(beyond) * width);
         let Some((first, second)) = self.rows.split_at_mut_checked(high) else {

@@ -10,7 +10,7 @@ pub(crate) struct Place {
     pub(crate) at: usize,
     pub(crate) start: Time,
     pub(crate) length: Span,
-    /// It is in front of somebody who has started.
+    /// It is in front of a routine that has started.
     pub(crate) leased: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Who waits for a place, and who of them is to be looked at.
+//! The routines that wait for a place, and which of them are to be looked at.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -8,17 +8,17 @@ use selvedge_core::NodeId;
 
 use crate::RoutineId;
 
-/// Those who wait for a place. It follows from the routines: whoever is not known to wait in vain
-/// is looked at, so that after a restart all are.
+/// The routines that wait for a place. It follows from the routines: one that is not known to wait
+/// in vain is looked at, so that after a restart all are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
-    /// Who is looked at when somebody may start.
+    /// The routines that are looked at when one may start.
     awake: BTreeSet<RoutineId>,
-    /// Who needs a device, in order.
+    /// The routines that need a device, in order.
     queues: BTreeMap<NodeId, Vec<Waiter>>,
 }
 
-/// Somebody who needs a device.
+/// A waiting routine that needs a device.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     id: RoutineId,
@@ -29,7 +29,7 @@ struct Waiter {
 }
 
 impl Waiting {
-    /// Somebody waits from now on, behind all others.
+    /// A routine waits from now on, behind all others.
     pub(crate) fn join(&mut self, id: RoutineId, devices: &[NodeId], stays_first: bool) {
         self.awake.insert(id);
         let waiter = Waiter {
@@ -42,7 +42,7 @@ impl Waiting {
         }
     }
 
-    /// From now on somebody who waits must not be overtaken.
+    /// From now on a waiting routine must not be overtaken.
     pub(crate) fn stays_first(&mut self, id: RoutineId, devices: &[NodeId]) {
         for at in devices {
             let queue = self.queues.get_mut(at).into_iter().flatten();
@@ -52,7 +52,7 @@ impl Waiting {
         }
     }
 
-    /// Somebody waits no longer.
+    /// A routine waits no longer.
     pub(crate) fn leave(&mut self, id: RoutineId, devices: &[NodeId]) {
         self.awake.remove(&id);
         for &at in devices {
@@ -65,8 +65,8 @@ impl Waiting {
         }
     }
 
-    /// Something has changed on a device: those who sleep there are looked at again, but for those
-    /// behind somebody who must not be overtaken. Returns whether there are any.
+    /// Something has changed on a device: those that sleep there are looked at again, but for those
+    /// behind one that must not be overtaken. Returns whether there are any.
     pub(crate) fn wake(&mut self, at: NodeId) -> bool {
         let mut is_any = false;
         for waiter in self.queues.get_mut(&at).into_iter().flatten() {
@@ -96,7 +96,7 @@ impl Waiting {
     }
 
     /// Whether the same wait for the same devices in the same order, be they looked at or not; and
-    /// whoever is not looked at sleeps somewhere.
+    /// one that is not looked at sleeps somewhere.
     #[cfg(feature = "check")]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let kept = |it: &Waiter| (it.id, it.stays_first);
@@ -118,13 +118,13 @@ impl Waiting {
                 .all(|&id| self.awake.contains(&id) != sleeps(id))
     }
 
-    /// Who is to be looked at after this one.
+    /// The routine that is to be looked at after this one.
     pub(crate) fn after(&self, id: RoutineId) -> Option<RoutineId> {
         let behind = (Bound::Excluded(id), Bound::Unbounded);
         self.awake.range(behind).next().copied()
     }
 
-    /// Whether nobody who must not be overtaken waits for a device and came before this one.
+    /// Whether no routine that must not be overtaken waits for a device and came before this one.
     pub(crate) fn is_next(&self, id: RoutineId, at: NodeId) -> bool {
         let queue = self.queues.get(&at).into_iter().flatten();
         let mut before = queue.take_while(|it| it.id < id);

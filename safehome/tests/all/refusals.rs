@@ -114,7 +114,7 @@ fn errors_name_routines_devices_and_commands_by_number() {
         (too_long.to_string(), "routine 7 has 9 commands"),
         (
             Reject::UnknownMember(news).to_string(),
-            "the news is of device 5, which",
+            "the delta is about device 5, which",
         ),
         (
             Reject::NoTime(1).to_string(),
