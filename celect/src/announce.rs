@@ -135,7 +135,7 @@ impl<A: Attribute> Celect<A> {
     fn announce_to(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let is_present = |it: &Leadership| !it.lost && !self.peers.is_gone(it.member);
         let Some(leader) = self.leader.filter(is_present) else {
-            return;
+            return; // No node leads, as far as is known.
         };
         if leader.member == member || self.config.retries == 0 {
             return;
@@ -169,7 +169,7 @@ impl<A: Attribute> Celect<A> {
     /// others wait for is not put off.
     pub(crate) fn prolong_announcement(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let Some(announcement) = &mut self.announcement else {
-            return;
+            return; // All have acknowledged.
         };
         if announcement.awaited.binary_search(&member).is_err() {
             return; // It has acknowledged.
@@ -236,7 +236,7 @@ impl<A: Attribute> Celect<A> {
     /// Lives of the node `id` that are gone need not hear.
     pub(crate) fn drop_from_announcement(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let Some(announcement) = &mut self.announcement else {
-            return;
+            return; // All have acknowledged.
         };
         let awaited = &mut announcement.awaited;
         let mut at = awaited.partition_point(|it| it.id < id);

@@ -11,7 +11,7 @@ impl<A: Attribute> Celect<A> {
     pub(crate) fn evaluate(&mut self, cx: &mut Context<'_, Self>) {
         let (needed, protocol) = (self.needed(), self.config.protocol);
         let Some(run) = &mut self.run else {
-            return;
+            return; // This node runs no election.
         };
         let enough = run.answers() >= needed;
         let is_spoken_for =
@@ -40,6 +40,7 @@ impl<A: Attribute> Celect<A> {
 
     fn appoint(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let Some(run) = &mut self.run else {
+            debug_assert!(false, "a run appoints");
             return;
         };
         run.last = run.last.next();
@@ -90,7 +91,7 @@ impl<A: Attribute> Celect<A> {
             run.named.filter(|named| is_done && named.leads)
         });
         let Some(named) = named else {
-            return;
+            return; // The run goes on, or there is none.
         };
         if let Some(run) = self.run.take() {
             cx.disarm(Timer::Answer);
@@ -120,7 +121,7 @@ impl<A: Attribute> Celect<A> {
         let needed = self.needed();
         let wait = self.wait();
         let Some(run) = &mut self.run else {
-            return;
+            return; // The answers were enough, and the run is over.
         };
         cx.arm(Timer::Answer, wait);
         if run.answers() < needed {
@@ -148,6 +149,7 @@ impl<A: Attribute> Celect<A> {
         let needed = self.needed();
         let (wanted, lean) = self.wanted();
         let Some(run) = &mut self.run else {
+            debug_assert!(false, "a run asks");
             return;
         };
         run.forget_silent(&self.peers, self.config.attempts);
@@ -194,6 +196,7 @@ impl<A: Attribute> Celect<A> {
     /// The node that we appointed is dead, as far as can be told: asks again without it.
     pub(crate) fn pass_over(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let Some(run) = &mut self.run else {
+            debug_assert!(false, "a run passes over");
             return;
         };
         while !run.exclude.is_empty() && !run.has_room(member, &self.config) {

@@ -186,6 +186,7 @@ impl<A: Attribute> Celect<A> {
     /// A leader that failed before we heard of it will not be declared failed again.
     fn recheck_failed(&mut self, from: Member, cx: &mut Context<'_, Self>) {
         let Some(leader) = self.leader else {
+            debug_assert!(false, "a leader was adopted in this step");
             return;
         };
         if !self.is_credible(from, leader.member) {

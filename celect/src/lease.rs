@@ -209,7 +209,7 @@ impl<A: Attribute> Celect<A> {
     /// Takes note of the renewal that is sent now.
     fn send_renewal(&mut self, renewal: u32, is_sent: bool, cx: &mut Context<'_, Self>) {
         let Some(span) = self.config.lease else {
-            return;
+            return; // Without a lease nothing is renewed.
         };
         let term = self.term(span);
         if let Some(lease) = &mut self.lease {
@@ -274,7 +274,7 @@ impl<A: Attribute> Celect<A> {
             lease.tidy();
         }
         let Some(leader) = &mut self.leader else {
-            return;
+            return; // A stray tick.
         };
         leader.renewal = leader.renewal.wrapping_add(1);
         let leader = *leader;
@@ -300,7 +300,7 @@ impl<A: Attribute> Celect<A> {
     pub(crate) fn on_lease_over(&mut self, cx: &mut Context<'_, Self>) {
         let follows = |it: &&mut Leadership| !it.lost && it.member != self.me;
         let Some(leader) = self.leader.as_mut().filter(follows) else {
-            return;
+            return; // It is lost already, or this node leads.
         };
         leader.lost = true;
         let event = Event::LeaseOver {
@@ -326,7 +326,7 @@ impl<A: Attribute> Celect<A> {
     /// Our lease is over.
     fn end(&mut self, cx: &mut Context<'_, Self>) {
         let Some(ballot) = self.leads() else {
-            return;
+            return; // It has ended already.
         };
         if let Some(leader) = &mut self.leader {
             leader.lost = true;

@@ -133,9 +133,17 @@
 //!
 //! # Features
 //!
-//! `serde` for messages, settings and counters (hosts need it for the wire); `std`; `arbitrary`;
-//! `check` for the promises as properties of the model checker and the published rules that break
-//! them.
+//! | feature | what it adds |
+//! |---|---|
+//! | `estimate` (on by default) | the estimation of c, with floats: [`estimate`], `Config::estimation`. Without it a node still gives its list to nodes that measure, and elects with [`Config::c`] |
+//! | `sha256` (on by default) | ranks by SHA-256, the default of [`Lowest`]; without it give [`SipSortition`](selvedge_core::SipSortition), or an [`Attribute`] of your own |
+//! | `serde` | encoding of messages, settings and counters; hosts need it for the wire |
+//! | `arbitrary` | arbitrary values for fuzzing |
+//! | `check` | the promises as properties of the model checker, and the published rules that break them |
+//! | `std` | std in `selvedge-core` |
+//!
+//! On a Cortex-M4F a device's program with elections alone takes 47 KB of flash, the encoding of
+//! frames and the allocator included, and 66 KB with `estimate` (`no_std/flash`), ranked by SipHash.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -40,6 +40,7 @@ impl<A: Attribute> Celect<A> {
         }
         let (wanted, lean) = self.wanted();
         let Some(run) = &mut self.run else {
+            debug_assert!(false, "a run has rounds");
             return;
         };
         run.asked.clear();
@@ -70,6 +71,7 @@ impl<A: Attribute> Celect<A> {
     /// Our own list is an answer.
     pub(crate) fn answer_ourselves(&mut self, cx: &mut Context<'_, Self>) {
         let Some(run) = &self.run else {
+            debug_assert!(false, "a run asks this node too");
             return;
         };
         let (candidates, unhealthy, _) = self.answer(run.x, run.y, &run.exclude);
@@ -118,6 +120,7 @@ impl<A: Attribute> Celect<A> {
     pub(crate) fn ask(&mut self, members: &[Member], cx: &mut Context<'_, Self>) {
         let (wanted, _) = self.wanted();
         let Some(run) = &mut self.run else {
+            debug_assert!(false, "a run asks");
             return;
         };
         let want = if run.wants {

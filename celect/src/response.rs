@@ -43,6 +43,7 @@ impl<A: Attribute> Celect<A> {
             return;
         }
         let Some(run) = &mut self.run else {
+            debug_assert!(false, "the run went on a moment ago");
             return;
         };
         let x = usize::from(run.x).saturating_add(run.unnamed);
@@ -67,6 +68,7 @@ impl<A: Attribute> Celect<A> {
         let (wanted, _) = self.wanted();
         let (me, peers) = (self.me, &self.peers);
         let Some(run) = &mut self.run else {
+            debug_assert!(false, "a run meets others");
             return;
         };
         let mut new = Vec::new();
@@ -119,6 +121,7 @@ impl<A: Attribute> Celect<A> {
         // A sender that names a former life has not heard of the present one.
         let present = |it: Member| self.peers.latest(it);
         let Some(run) = &mut self.run else {
+            debug_assert!(false, "a run has answers");
             return;
         };
         let before = run.candidates.first().copied();

@@ -39,6 +39,7 @@ impl<A: Attribute> Celect<A> {
     /// Rests on another bound from now on.
     pub(super) fn rest_on(&mut self, bound: Bound, cx: &mut Context<'_, Self>) {
         let Some(estimation) = self.config.estimation else {
+            debug_assert!(false, "a node that does not measure has no bound");
             return;
         };
         let before = self.tolerates();
@@ -102,7 +103,7 @@ impl<A: Attribute> Celect<A> {
         cx: &mut Context<'_, Self>,
     ) {
         let Some(ballot) = self.leads() else {
-            return;
+            return; // Only a leader tells others.
         };
         let number = match self.measured.told {
             Some((told, number)) if told == ballot => number.saturating_add(1),

@@ -47,7 +47,7 @@ impl<A: Attribute> Celect<A> {
         cx: &mut Context<'_, Self>,
     ) {
         let Some(estimation) = self.config.estimation else {
-            return;
+            return; // This node does not measure.
         };
         let tolerance = &mut self.measured;
         let same = |it: &Report| it.ballot == ballot;

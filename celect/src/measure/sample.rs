@@ -83,6 +83,7 @@ impl<A: Attribute> Celect<A> {
             return;
         };
         let Some(asked) = sample.asked.get_mut(nth) else {
+            debug_assert!(false, "the position was found a moment ago");
             return;
         };
         if asked.list.len().saturating_add(members.len()) > limit.saturating_add(1) {
@@ -114,7 +115,7 @@ impl<A: Attribute> Celect<A> {
     pub(super) fn on_lists_overdue(&mut self, cx: &mut Context<'_, Self>) {
         let repeats = self.config.attempts.saturating_sub(1);
         let Some(sample) = &mut self.measured.sample else {
-            return;
+            return; // A stray tick.
         };
         let run = sample.run;
         let before = sample.asked.len();
@@ -139,6 +140,7 @@ impl<A: Attribute> Celect<A> {
     fn sample_more(&mut self, cx: &mut Context<'_, Self>) {
         let at_once = self.config.estimation.map_or(1, |it| it.at_once);
         let Some(sample) = &mut self.measured.sample else {
+            debug_assert!(false, "a sample asks");
             return;
         };
         let (run, from) = (sample.run, NodeId(0));
@@ -173,6 +175,7 @@ impl<A: Attribute> Celect<A> {
 
     fn conclude_sample(&mut self, cx: &mut Context<'_, Self>) {
         let (Some(sample), Some(estimation)) = (self.end_sample(cx), self.config.estimation) else {
+            debug_assert!(false, "a sample is concluded once");
             return;
         };
         let miss = estimation.miss;
