@@ -54,8 +54,7 @@ type Mesh = Handle<Membership, Vec<Line>>;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let usage =
-        "say where to serve, where to meet, and whom to join: who_is_here HTTP UDP [SEED..]";
+    let usage = "say where to serve, where to meet, and through which nodes to join: who_is_here HTTP UDP [SEED..]";
     let mut addresses = std::env::args().skip(1);
     let http = TcpListener::bind(addresses.next().ok_or(usage)?).await?;
     let udp = UdpSocket::bind(addresses.next().ok_or(usage)?).await?;
@@ -369,7 +368,7 @@ mod tests {
 
         let done = second.ask("PUT /metadata", "kitchen").await;
         assert_eq!(done, (200, "done\n".into()));
-        // Whoever has the outcome, or saw the event, reads a list that reflects it.
+        // A caller that has the outcome, or saw the event, reads a list that reflects it.
         let own = second.line(second.udp).await.unwrap();
         assert_eq!(own["metadata"], "kitchen");
         wait_for(&mut events, "Metadata(").await;

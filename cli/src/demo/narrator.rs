@@ -20,7 +20,7 @@ pub struct Narrator<W> {
     awaited: Vec<Awaited>,
     progress: Option<(usize, usize)>,
     phase: Phase,
-    /// Whom all follow, or each side of a cut, as it was told.
+    /// The leader that all follow, or each side of a cut, as it was said.
     led: [Option<Ballot>; 2],
     leaderless: Option<Leaderless>,
 }
@@ -92,7 +92,7 @@ impl<W: Write> Narrator<W> {
         }
     }
 
-    /// Says whom all follow, or each side of a cut, when that has changed.
+    /// Says which leader all follow, or each side of a cut, when that has changed.
     fn follow(&mut self, plan: &Plan, views: &Views, leaders: &Leaders, at: Time) {
         let is_cut = self.phase == Phase::Cut;
         let everybody = views.up().count() as u64 == plan.nodes;
@@ -104,7 +104,7 @@ impl<W: Write> Narrator<W> {
         } else {
             &[(0, "all")]
         };
-        for &(side, who) in sides {
+        for &(side, name) in sides {
             let is_there = |node: NodeId| plan.is_cut_off(node.0) == (side == 1);
             let followed = leaders.agreed(views, |node| !is_cut || is_there(node));
             let Some((leader, ballot)) = followed else {
@@ -115,7 +115,7 @@ impl<W: Write> Narrator<W> {
                 continue;
             };
             *told = Some(ballot);
-            let mut line = format!("{who} follow node {}", leader.id);
+            let mut line = format!("{name} follow node {}", leader.id);
             if let Some(lost) = self.leaderless.take() {
                 let between = |from: Time, to: Time| seconds(Time::ZERO + to.since(from));
                 let detected = lost.detected.unwrap_or(at);

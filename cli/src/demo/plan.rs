@@ -1,4 +1,4 @@
-//! Who does what and when, and how long everything may take.
+//! Which node does what and when, and how long everything may take.
 //!
 //! The bounds follow from the settings alone. Where chance decides (which member is probed next,
 //! which packet gets lost) a bound leaves out what happens less than once in a million times.
@@ -19,7 +19,7 @@ pub const LOSS: Ratio = Ratio::new(5, 100);
 /// What is less likely than this counts as impossible.
 const RISK: f64 = 1e-6;
 /// Within so many periods news reaches everyone: it rides on 3 ceil(ln(N + 1)) messages of
-/// everyone who has it, and whom it misses all the same finds another digest on its probes.
+/// every node that has it, and a node that it misses all the same finds another digest on its probes.
 const SPREAD_PERIODS: u64 = 15;
 
 /// The whole course of a demo.
@@ -33,13 +33,13 @@ pub struct Plan {
     pub sections: sections::Config,
     /// How every node takes part in elections.
     pub election: Election,
-    /// Who crashes, both at once. The first one is the lowest of all, and so leads.
+    /// The nodes that crash, both at once. The first one is the lowest of all, and so leads.
     pub crashing: [u64; 2],
-    /// Who says good-bye.
+    /// The node that leaves.
     pub leaving: u64,
-    /// Who restarts and remembers nothing.
+    /// The node that restarts and remembers nothing.
     pub restarting: u64,
-    /// Who is cut off.
+    /// The nodes that are cut off.
     pub cut_off: Vec<u64>,
     /// When.
     pub times: Times,
@@ -175,8 +175,8 @@ fn settings(period: Span) -> Config {
 
 /// Answers take well below a millisecond, and as long as a busy machine lets a process wait; one of
 /// them in ten gets lost on its way there or back. A request stays open over a restart, hence one
-/// life more than there are nodes. Nobody is passed over: who crashed is certainly dead when an
-/// operator says so, and who is cut off comes back.
+/// life more than there are nodes. No node is passed over: one that crashed is certainly dead when
+/// an operator says so, and one that is cut off comes back.
 const fn turns(nodes: u64, period: Span) -> sections::Config {
     sections::Config::with(selvedge_camera::Config {
         resend: Span(period.0 / 4),
@@ -320,7 +320,7 @@ impl Bounds {
 }
 
 /// When leaders come. An election asks, appoints and tells, each as often as it takes until one
-/// answer arrives; whom nobody knows to be dead is appointed in vain before all are asked anew.
+/// answer arrives; a dead node that no other knows to be dead is appointed in vain before all are asked anew.
 fn leading(election: &Election, asks: u64, join: &Bound, heal: &Bound) -> [Bound; 3] {
     let celect::Config {
         timeout,
@@ -357,7 +357,7 @@ fn leading(election: &Election, asks: u64, join: &Bound, heal: &Bound) -> [Bound
     [elect, reelect, one_leader]
 }
 
-/// The longest wait is one that begins with the crash of somebody who had the file: until all know
+/// The longest wait is one that begins with the crash of the node that had the file: until all know
 /// of it and an operator has confirmed it, and then, should the cut have come meanwhile, until it
 /// heals, all lists are right, and all others had a turn, each with a message lost.
 fn wait(

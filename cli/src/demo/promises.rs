@@ -72,7 +72,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Promise> {
     table
 }
 
-/// When who learned what.
+/// When which node learned what.
 #[derive(Debug, Default)]
 struct Facts {
     complete: Option<Time>,
@@ -83,7 +83,7 @@ struct Facts {
     back: Option<Time>,
     healed: Option<Time>,
     right_since: Option<Time>,
-    /// Who learned when that a life is over (crash), gone (leave) or here (restart).
+    /// Which node learned when that a life is over (crash), gone (leave) or here (restart).
     ends: BTreeMap<NodeId, BTreeMap<NodeId, Time>>,
     farewells: BTreeMap<NodeId, Time>,
     returns: BTreeMap<NodeId, Time>,
@@ -91,7 +91,7 @@ struct Facts {
     leaders: Leaders,
     /// When all followed one for the first time.
     led: Option<Time>,
-    /// Whom all followed when the leader was to crash.
+    /// The leader that all followed when the leader was to crash.
     before_crash: Option<(Member, Ballot)>,
     /// When all followed another one, after its failure was declared.
     led_again: Option<Time>,
@@ -488,7 +488,7 @@ fn timed(
     }
 }
 
-/// The time until the last of those that stay up learned something. Who is cut off meanwhile has
+/// The time until the last of those that stay up learned something. A node that is cut off meanwhile has
 /// until the lists are right again, and does not count for the figure.
 fn spread(
     id: &str,

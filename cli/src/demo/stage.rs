@@ -178,7 +178,7 @@ impl Stage {
         self.desk.turns()
     }
 
-    /// An operator, who knows that this life is over, confirms that to every node: a node that is cut
+    /// An operator knows that this life is over, and confirms that to every node: a node that is cut
     /// off just then would hear of it from no other. Says whether one took that in.
     pub async fn confirm(&self, member: Member) -> bool {
         let mut is_taken = false;

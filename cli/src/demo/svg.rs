@@ -67,7 +67,7 @@ impl Scale {
     }
 }
 
-/// Which node is in which row: those to whom much happens stand together.
+/// Which node is in which row: those with many events stand together.
 struct Rows(Vec<u64>);
 
 impl Rows {
@@ -211,7 +211,7 @@ fn row(svg: &mut String, plan: &Plan, node: u64, top: f64, history: &[Stretch], 
     svg.push_str("</g>\n");
 }
 
-/// Who led, by its own word.
+/// Which node led, by its own word.
 fn reigns(svg: &mut String, outcome: &Outcome, rows: &Rows, scale: Scale) {
     let mut leaders = Leaders::default();
     outcome.trace.iter().for_each(|mark| leaders.apply(mark));

@@ -82,7 +82,7 @@ pub struct Views {
     up: BTreeMap<NodeId, Option<Member>>,
     lists: BTreeMap<NodeId, BTreeMap<NodeId, (Member, Belief)>>,
     departing: BTreeSet<NodeId>,
-    /// Whose lists are right: kept, for it is asked after every event.
+    /// The nodes with a right list: kept, for it is asked after every event.
     right: BTreeSet<NodeId>,
 }
 
@@ -203,7 +203,7 @@ impl Views {
         self.lists.get(&observer)?.get(&subject).copied()
     }
 
-    /// Whom `observer` lists as alive or suspect, itself not included.
+    /// The nodes that `observer` lists as alive or suspect, itself not included.
     #[must_use]
     pub fn live_list(&self, observer: NodeId) -> BTreeMap<NodeId, Member> {
         let list = self.lists.get(&observer);

@@ -1,4 +1,4 @@
-//! What one file says about those who wrote it in turns, and what they said about waiting.
+//! What one file says about the nodes that wrote it in turns, and what they said about waiting.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use selvedge_core::{Member, NodeId, Span, Time};
 /// One write: a line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// Who wrote.
+    /// The node that wrote.
     pub node: NodeId,
     /// With which token.
     pub token: Token,
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!((turns.overlaps(&down), turns.falls()), (0, 0));
         assert_eq!(turns.missing(3..=5, Time(10)), 1);
         assert_eq!(turns.missing(3..=5, Time(21)), 2);
-        // Who crashes later was still writing; who never crashed breaks off for no reason.
+        // A node that crashes later was still writing; one that never crashed breaks off for no reason.
         let late = BTreeMap::from([(NodeId(4), Time(41))]);
         assert_eq!(turns.overlaps(&late), 1);
         assert_eq!(turns.overlaps(&BTreeMap::new()), 1);

@@ -69,7 +69,7 @@ impl<M: Service> Commands<M> {
     }
 
     /// Takes the oldest command; without any, keeps `waker` for the next one. Without a waker
-    /// whoever waits goes on waiting.
+    /// the port goes on waiting.
     fn pop(&self, waker: Option<Waker>) -> Poll<Result<Request<M>, Closed>> {
         let mut state = lock(&self.state);
         if let Some(request) = state.queue.pop_front() {

@@ -38,7 +38,7 @@ impl<M: Service, S> Handle<M, S> {
     /// room get it in no certain order.
     ///
     /// Dropped while it waits for room, the future has submitted nothing. Dropped later, the command
-    /// is carried out all the same, see [`Outcome`].
+    /// is carried out all the same, see [`Outcome`](super::Outcome).
     ///
     /// # Errors
     /// When the machine refuses it, or the host closes or does not answer.

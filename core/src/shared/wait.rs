@@ -33,7 +33,7 @@ impl Waiters {
         self.wakers.remove(&place.0?)
     }
 
-    /// Takes out all wakers, to be woken. Whoever goes on waiting registers again. O(1).
+    /// Takes out all wakers, to be woken. A task that goes on waiting registers again. O(1).
     pub(super) fn take(&mut self) -> Woken {
         Woken(mem::take(&mut self.wakers))
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use selvedge_core::{BoundedMap, Incarnation, Member, NodeId};
 
-/// Ids from here on stand in for seeds, whose true ids are not known yet.
+/// Ids from here on stand in for seeds: their true ids are not known yet.
 const FIRST_STAND_IN: u64 = u64::MAX - 0xFFFF;
 
 /// The largest id that a node may have; those above stand in for seeds.
@@ -19,10 +19,10 @@ const PATIENCE: u8 = 2;
 /// Only members on the machine's list are worth an entry: the caller asks the machine first, so a
 /// stranger cannot grow the directory. What a member says about itself (its metadata) counts more
 /// than where a datagram seems to come from, and a later life more than an earlier one. Without
-/// sealed datagrams this is plausibility, not proof: who can forge a member's datagrams can move
+/// sealed datagrams this is plausibility, not proof: an attacker that forges a member's datagrams can move
 /// its entry.
 ///
-/// Who has several addresses is written to at the one that it was last heard from, and at each in
+/// A member with several addresses is sent to at the one that it was last heard from, and at each in
 /// turn while nothing is heard of it. A seed is asked at each in turn.
 #[derive(Clone, Debug)]
 pub struct Directory {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// Counters of one host, shared between its task and whoever watches it.
+        /// Counters of one host, shared between its task and its readers.
         #[derive(Debug, Default)]
         pub struct Traffic {
             $($(#[$doc])* pub $name: Counter,)*
@@ -74,7 +74,7 @@ counters! {
     wrong_sender,
     /// Datagrams dropped: their sender has started anew since.
     old_epoch,
-    /// Datagrams dropped: they came again, or so late that nobody knows whether they did.
+    /// Datagrams dropped: they came again, or so late that this cannot be told.
     replayed,
     /// Datagrams dropped: their sender sends more than it may.
     above_rate,
@@ -90,7 +90,7 @@ counters! {
     refused,
     /// Messages that came before the node was in, or after it left.
     untimely,
-    /// Messages not sent: nobody knows where the receiver is.
+    /// Messages not sent: the receiver's address is not known.
     unknown_destination,
     /// Probes of a seed not sent: it is a member by now, and as such on the list.
     spared,
@@ -100,9 +100,9 @@ counters! {
     too_long,
     /// Sends and receives that the operating system refused.
     network_errors,
-    /// Notices sent: to a process that nobody hears any more, as its node has started anew since.
+    /// Notices sent: to a process that is refused, as its node has started anew since.
     notices,
-    /// Signs of another process with this node's id: notices, and later lives that somebody knew.
+    /// Signs of another process with this node's id: notices, and later lives that another node knew.
     twins,
     /// Ticks that the machine refused, which is its defect.
     refused_ticks,

@@ -20,7 +20,7 @@ use crate::command::Failure;
 /// For how long a node that ends waits for somebody to read its last lines.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Tells what a node is told, a line each, and keeps count of who is here. It never waits for the
+/// Writes what a node observes, a line each, and counts the nodes that are here. It never waits for the
 /// reader: what that does not read in time is dropped, and said.
 pub(super) struct Log {
     form: Form,
@@ -109,7 +109,7 @@ impl Form {
 }
 
 impl Log {
-    /// A log on the standard output, and who is told should that be closed.
+    /// A log on the standard output, and a receiver that hears when that is closed.
     pub(super) fn start(
         clock: Clock,
         json: bool,
@@ -244,7 +244,7 @@ impl Log {
         self.form.colour.bad(&text)
     }
 
-    /// Nothing where one is over that never was here: who joins hears of the dead as well.
+    /// Nothing where one is over that never was here: a node that joins hears of the dead as well.
     fn delta(&mut self, delta: Delta) -> Option<(&'static str, Line)> {
         let member = delta.member();
         let is_news = match delta {
@@ -284,14 +284,14 @@ impl Log {
     )]
     fn election(&self, event: celect::Event, me: NodeId) -> (&'static str, Line) {
         use celect::Event as It;
-        let who = |member: Member| {
+        let name = |member: Member| {
             if member.id == me {
                 "this node".to_owned()
             } else {
                 format!("node {}", member.id)
             }
         };
-        let (name, node, ballot, text) = match event {
+        let (kind, node, ballot, text) = match event {
             It::Electing(ballot) => {
                 let text = format!("there is no leader: election {}", ballot.epoch);
                 ("electing", None, Some(ballot), text)
@@ -309,7 +309,7 @@ impl Log {
                 ("too-few", None, Some(ballot), self.form.colour.bad(&text))
             }
             It::Elected { leader, ballot } => {
-                let text = format!("{} leads", who(leader));
+                let text = format!("{} leads", name(leader));
                 (
                     "elected",
                     Some(leader),
@@ -331,7 +331,7 @@ impl Log {
                 )
             }
             It::Regained { leader, ballot } => {
-                let text = format!("{} leads all the same", who(leader));
+                let text = format!("{} leads all the same", name(leader));
                 (
                     "regained",
                     Some(leader),
@@ -380,6 +380,6 @@ impl Log {
         };
         let mut line = Line::new(text);
         (line.node, line.ballot) = (node.map(|it| it.id), ballot);
-        (name, line)
+        (kind, line)
     }
 }

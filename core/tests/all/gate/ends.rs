@@ -279,3 +279,40 @@ fn errors_say_what_to_do() {
         "Released was reported, and the node is Entering: report what came of a wish, once"
     );
 }
+
+/// A keeper whose gates are all gone makes another one, and its users queue behind the guard that
+/// is still there.
+#[test]
+fn a_keeper_makes_another_gate_when_all_are_gone() {
+    let (gate, mut keeper) = channel(2, 0);
+    let guard = inside(&gate, &mut keeper, 7);
+    drop(gate);
+    assert!(keeper.is_deserted());
+    let again = keeper.gate();
+    assert!(!keeper.is_deserted());
+    let mut next = entering(&again);
+    assert!(poll(next.as_mut()).is_pending());
+    drop(guard);
+    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Exit)));
+    keeper.released().unwrap();
+    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
+    keeper.entered(8).unwrap();
+    let Poll::Ready(Ok(guard)) = poll(next.as_mut()) else {
+        panic!("it is the next user's turn");
+    };
+    assert_eq!(guard.token(), 8);
+    // Two gates are two: the keeper goes on when one of them is gone.
+    let third = keeper.gate();
+    drop((again, next, guard));
+    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Exit)));
+    keeper.released().unwrap();
+    assert_eq!(keeper.try_recv(), Ok(None));
+    drop(third);
+    assert_eq!(keeper.try_recv(), Err(Closed));
+    // One of a closed keeper is closed.
+    keeper.close();
+    assert_eq!(
+        keeper.gate().try_enter().unwrap_err(),
+        TryEnterError::Closed
+    );
+}

@@ -92,7 +92,7 @@ impl Task {
     }
 
     /// Whether this stands in for a seed that is here. The machine probes seeds now and then, to
-    /// find back to those who were lost, but not those that it lists as alive: it cannot know that
+    /// find back to those that were lost, but not those that it lists as alive: it cannot know that
     /// a stand-in is one of them. O(members), for stand-ins alone.
     fn is_needless(&self, to: NodeId) -> bool {
         if to <= MAX_NODE_ID {
