@@ -1,4 +1,4 @@
-//! What may be asked, what is told, timers, errors.
+//! Commands, events, timers, errors.
 
 use selvedge_camera::sections::Name;
 use selvedge_camera::{estimate, sections};
@@ -7,7 +7,7 @@ use selvedge_core::Member;
 use selvedge_membership as membership;
 use thiserror::Error;
 
-/// What may be asked.
+/// What the application may ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// Of membership.
@@ -21,8 +21,9 @@ pub enum Command {
     Election(celect::Command),
 }
 
-/// What is told.
+/// What the application hears.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Event {
     /// By membership.
     Membership(membership::Event),
@@ -58,6 +59,7 @@ pub enum Timer {
 
 /// Why an input was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Reject {
     /// By membership.
     #[error(transparent)]
@@ -83,13 +85,13 @@ pub enum Reject {
     /// Others would take a good-bye for the end of what is held.
     #[error("this node waits for the section {0:?} or is inside: give Exit or Cancel first")]
     InUse(Name),
-    /// Others take the life for over already, so they let somebody else in.
+    /// Others take the life for over already, so they let another node in.
     #[error("this node says good-bye: wait until it has left, and join again to enter {0:?}")]
     Leaving(Name),
 }
 
 impl Reject {
-    /// Whether a message came before the node was in, or after it left: nobody's fault.
+    /// Whether a message came before the node was in, or after it left: no peer's fault.
     #[must_use]
     pub const fn is_untimely(&self) -> bool {
         matches!(

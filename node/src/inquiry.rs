@@ -20,10 +20,10 @@ enum Absent {
 }
 
 impl Mesh {
-    /// Whoever a section waits for, or gave its OK, may be gone. Where membership has it as over, it
-    /// told that before the section forgot the node, and met it once more: all such ends are told
-    /// again. Else membership may have missed its end, or never have heard of it at all: it is asked
-    /// to find out. Of one of them at a time, when the section itself asks again.
+    /// A node that a section waits for, or gave its OK, may be gone. If membership has it as over,
+    /// the section has forgotten that and met the node once more: all such ends are repeated. Else
+    /// membership may have missed its end, or never have heard of it: it is asked to find out, of
+    /// one node at a time, when the section itself asks again.
     pub(super) fn inquire(
         &mut self,
         sections::Timer { section, timer }: sections::Timer,
@@ -40,7 +40,7 @@ impl Mesh {
             })
             .collect();
         for end in ends {
-            self.tell_sections(end, cx);
+            self.repeat_to_sections(end, cx);
         }
         let doubtful = || self.absent(section);
         let chosen = match doubtful().count() {
@@ -51,20 +51,20 @@ impl Mesh {
             return;
         };
         if absent == Absent::Failed {
-            self.tell_sections(Delta::Failed(member), cx);
+            self.repeat_to_sections(Delta::Failed(member), cx);
         }
         // While it says good-bye it refuses.
         let inquire = Input::Command(Command::Inquire(member));
         let _asked = self.ask_membership(inquire, cx).is_ok();
     }
 
-    /// What membership has told already, and a section may have forgotten.
-    fn tell_sections(&mut self, delta: Delta, cx: &mut Context<'_, Self>) {
+    /// A delta that the sections have heard already, and a section may have forgotten.
+    fn repeat_to_sections(&mut self, delta: Delta, cx: &mut Context<'_, Self>) {
         // They refuse only what is said about this node itself, which is not among those met.
         let _taken = self.ask_sections(Input::Membership(delta), cx).is_ok();
     }
 
-    /// Whom this section waits for, or gave its OK, and is not here.
+    /// The nodes that this section waits for, or gave its OK, and that are not here.
     fn absent(&self, section: Name) -> impl Iterator<Item = (Member, Absent)> + '_ {
         let camera = self.sections().and_then(|it| it.get(section));
         let met = camera

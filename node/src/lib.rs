@@ -1,5 +1,5 @@
 //! One node of a mesh as one machine: membership, and beside it the sections of Camera, the
-//! estimator and elections, which learn from it who is here.
+//! estimator and elections, which learn from it which members are here.
 //!
 //! ```text
 //!                     ┌───────────────────────────── Mesh ─┐
@@ -13,8 +13,8 @@
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | sections, estimator and elections hear every delta, in order, and first of all who is on the list already | |
-//! | membership is asked after whoever a section waits for, or gave its OK, and of which it says neither that it is here nor that it is over ([`Inquire`](selvedge_membership::Command::Inquire)); what it says of the end of others among these is told to the sections again | one inquiry at a time, each [`resend`](selvedge_camera::Config::resend) while a section waits, and each [`refresh`](selvedge_camera::Config::refresh) |
+//! | sections, estimator and elections hear every delta, in order, and first of all which members are on the list already | |
+//! | membership is asked after each node that a section waits for, or gave its OK, if membership has it neither as live nor as over ([`Inquire`](selvedge_membership::Command::Inquire)); the sections hear again of the ends that it has of such nodes | one inquiry at a time, each [`resend`](selvedge_camera::Config::resend) while a section waits, and each [`refresh`](selvedge_camera::Config::refresh) |
 //! | they belong to one life: when membership takes a later one they begin anew ([`Event::Present`]), and what was held is lost | |
 //! | a node does not say good-bye while it waits for a section or is inside, and does not enter afterwards | it is asked to by [`Command::Membership`] |
 //! | estimates raise the bound of all sections and never lower it | [`Counting`] |
@@ -84,13 +84,16 @@
 
 extern crate alloc;
 
+mod config;
 mod event;
 pub mod frame;
 mod inquiry;
 mod machine;
 mod message;
+mod present;
 
+pub use config::{ConfigError, Counting, Election, Exclusion};
 pub use event::{Command, Event, Reject, Timer};
 pub use frame::FrameError;
-pub use machine::{ConfigError, Counting, Election, Exclusion, Mesh};
+pub use machine::Mesh;
 pub use message::{Message, decode, encode};

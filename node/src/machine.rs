@@ -1,92 +1,16 @@
 //! The machines inside, and what goes from one to another.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use selvedge_camera::estimate::{self, Estimator};
 use selvedge_camera::sections::{self, Name, Sections};
-use selvedge_celect::{self as celect, Ballot, Celect, Lowest};
-use selvedge_core::{
-    Context, Delta, Input, Machine, Member, Nested, Sha256Sortition, Span, Time, Untracked,
-};
+use selvedge_celect::{self as celect, Ballot, Celect};
+use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, Span, Time, Untracked};
 use selvedge_membership::{self as membership, Membership, Phase, Status};
-use thiserror::Error;
 
-use crate::{Command, Event, Message, Reject, Timer};
-
-/// How a node takes part in mutual exclusion.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Exclusion {
-    /// The settings of all sections. Its bound must not be too low from the beginning.
-    pub sections: sections::Config,
-    /// Whether and how nodes are counted. `None`: the bound is as it was given, until somebody
-    /// changes it.
-    pub counting: Option<Counting>,
-}
-
-/// How the number of nodes is estimated, for the bound of all sections.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Counting {
-    /// The settings of the estimator.
-    pub config: estimate::Config,
-    /// Between two estimates: above the time that one takes. Zero for none but those that are asked
-    /// for.
-    pub every: Span,
-    /// How many more lives may be present than there are nodes: those that restart at the same
-    /// time.
-    pub spare: u32,
-}
-
-/// How a node takes part in elections.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Election {
-    /// The settings of an election. While fewer than [`c`](celect::Config::c) others are on the list
-    /// it is as many as these: of n live nodes none is missing from more than n - 1 lists, and a
-    /// node that is alone leads itself.
-    pub config: celect::Config,
-    /// Which draw: in one mesh all have the same. Others give other leaders.
-    pub label: Box<[u8]>,
-    /// How long a node that is in the mesh may hear of no leader before it begins an election by
-    /// itself, as often as that happens; up to twice as long, by chance, so that not all begin at
-    /// once. Longer than the list takes to fill after a start, and than an election: a node that
-    /// begins too soon is elected by a minority, and soon deposed. Zero: only when it is asked, and
-    /// when a leader is lost.
-    pub patience: Span,
-}
-
-impl Election {
-    /// For a mesh whose membership has this period, where round trips are as short as its probes
-    /// take them to be: 3 tenths of a period, and half a second at most.
-    #[must_use]
-    pub fn paced(period: Span, c: u16, f: u16) -> Self {
-        let defaults = celect::Config::new(c, f);
-        let round_trip = Span(period.0 / 10 * 3);
-        Self {
-            config: defaults
-                .with_timeout(defaults.timeout.min(round_trip))
-                .with_resend(defaults.resend.min(round_trip)),
-            label: (*b"leader").into(),
-            patience: period * 5,
-        }
-    }
-}
-
-/// Settings that cannot work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum ConfigError {
-    /// Those of membership.
-    #[error(transparent)]
-    Membership(#[from] membership::ConfigError),
-    /// Those of the sections.
-    #[error("sections: {0}")]
-    Sections(#[from] sections::ConfigError),
-    /// Those of the estimator.
-    #[error("estimator: {0}")]
-    Estimate(#[from] estimate::ConfigError),
-    /// Those of the elections.
-    #[error("elections: {0}")]
-    Election(#[from] celect::ConfigError),
-}
+use crate::config::{Counting, Election, Exclusion};
+use crate::present::Present;
+use crate::{Command, ConfigError, Event, Message, Reject, Timer};
 
 /// Into how many beginnings a wait for a leader is spread.
 const SLOTS: u64 = 16;
@@ -98,19 +22,8 @@ pub struct Mesh {
     exclusion: Option<Exclusion>,
     election: Option<Election>,
     present: Option<Present>,
-    /// What membership told in this step; empty between steps.
-    told: Untracked<Vec<membership::Event>>,
-}
-
-/// What belongs to one life.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Present {
-    me: Member,
-    sections: Option<Nested<Sections>>,
-    estimator: Option<Nested<Estimator>>,
-    celect: Option<Nested<Celect>>,
-    /// Whether it is waiting for a leader.
-    waits: bool,
+    /// The events of membership in this step; empty between steps.
+    events: Untracked<Vec<membership::Event>>,
 }
 
 impl Mesh {
@@ -125,14 +38,14 @@ impl Mesh {
         exclusion: Option<Exclusion>,
         election: Option<Election>,
     ) -> Result<Self, ConfigError> {
-        // Made again and again later, when nobody could be told what is wrong.
+        // They are made again in each life, and then no caller would hear what is wrong.
         Present::new(me, exclusion.as_ref(), election.as_ref())?;
         Ok(Self {
             membership: Nested::new(Membership::new(me, config)?),
             exclusion,
             election,
             present: None,
-            told: Untracked(Vec::new()),
+            events: Untracked(Vec::new()),
         })
     }
 
@@ -156,8 +69,8 @@ impl Mesh {
         present.celect.as_ref().map(Nested::machine)
     }
 
-    /// Who leads, perhaps this node, and by which ballot; `None` when nobody does, as far as it
-    /// knows.
+    /// The leader, perhaps this node, and its ballot; `None` when there is none, as far as this
+    /// node knows.
     #[must_use]
     pub fn leader(&self) -> Option<(Member, Ballot)> {
         self.celect()?.leader()
@@ -213,19 +126,19 @@ impl Mesh {
         input: Input<Membership>,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
-        let told = &mut self.told.0;
+        let events = &mut self.events.0;
         self.membership.step(
             cx,
             input,
             Message::Membership,
             Timer::Membership,
             |event, cx| {
-                told.push(event.clone());
+                events.push(event.clone());
                 cx.event(Event::Membership(event));
             },
         )?;
-        let mut told = core::mem::take(&mut self.told.0);
-        for event in told.drain(..) {
+        let mut events = core::mem::take(&mut self.events.0);
+        for event in events.drain(..) {
             match event {
                 membership::Event::Identity(me) => self.appear(me, cx),
                 membership::Event::Membership(delta) => self.learn(delta, cx),
@@ -235,7 +148,7 @@ impl Mesh {
                 _ => {}
             }
         }
-        self.told.0 = told;
+        self.events.0 = events;
         Ok(())
     }
 
@@ -289,8 +202,8 @@ impl Mesh {
         let missing = self.missing();
         let sections = self.present.as_mut().and_then(|it| it.sections.as_mut());
         let sections = sections.ok_or(missing)?;
-        let told = |event, cx: &mut Context<'_, Self>| cx.event(Event::Sections(event));
-        Ok(sections.step(cx, input, Message::Sections, Timer::Sections, told)?)
+        let emit = |event, cx: &mut Context<'_, Self>| cx.event(Event::Sections(event));
+        Ok(sections.step(cx, input, Message::Sections, Timer::Sections, emit)?)
     }
 
     fn ask_estimator(
@@ -302,15 +215,15 @@ impl Mesh {
         let estimator = self.present.as_mut().and_then(|it| it.estimator.as_mut());
         let estimator = estimator.ok_or(missing)?;
         let mut estimated = None;
-        let told = |event, cx: &mut Context<'_, Self>| {
+        let emit = |event, cx: &mut Context<'_, Self>| {
             if let estimate::Event::Estimated { upper, .. } = event {
                 estimated = Some(upper);
             }
             cx.event(Event::Estimate(event));
         };
-        estimator.step(cx, input, Message::Estimate, Timer::Estimate, told)?;
+        estimator.step(cx, input, Message::Estimate, Timer::Estimate, emit)?;
         if let Some(nodes) = estimated {
-            self.raise(nodes, cx);
+            self.raise_bound(nodes, cx);
         }
         Ok(())
     }
@@ -326,8 +239,8 @@ impl Mesh {
         };
         let celect = self.present.as_mut().and_then(|it| it.celect.as_mut());
         let celect = celect.ok_or(missing)?;
-        let told = |event, cx: &mut Context<'_, Self>| cx.event(Event::Election(event));
-        celect.step(cx, input, Message::Election, Timer::Election, told)?;
+        let emit = |event, cx: &mut Context<'_, Self>| cx.event(Event::Election(event));
+        celect.step(cx, input, Message::Election, Timer::Election, emit)?;
         self.look_for_leader(cx);
         Ok(())
     }
@@ -354,10 +267,10 @@ impl Mesh {
         let Some(present) = &mut self.present else {
             return;
         };
-        if patience == Span::ZERO || present.waits == is_missing {
+        if patience == Span::ZERO || present.is_leaderless == is_missing {
             return;
         }
-        present.waits = is_missing;
+        present.is_leaderless = is_missing;
         if is_missing {
             let slot = cx.below(SLOTS);
             let spread = Span(patience.0.saturating_mul(slot) / SLOTS);
@@ -369,7 +282,7 @@ impl Mesh {
 
     /// There may be so many nodes. The bound is never lowered: nodes behind a partition are not
     /// counted.
-    fn raise(&mut self, nodes: u32, cx: &mut Context<'_, Self>) {
+    fn raise_bound(&mut self, nodes: u32, cx: &mut Context<'_, Self>) {
         let spare = self.counting().map_or(0, |counting| counting.spare);
         let upper = nodes.saturating_add(spare);
         let bound = |it: &Sections| it.config().section.upper;
@@ -444,7 +357,23 @@ impl Mesh {
         }
     }
 
-    fn tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+    fn receive(
+        &mut self,
+        from: Member,
+        message: Message,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        match message {
+            Message::Membership(message) => {
+                self.ask_membership(Input::Message { from, message }, cx)
+            }
+            Message::Sections(message) => self.ask_sections(Input::Message { from, message }, cx),
+            Message::Estimate(message) => self.ask_estimator(Input::Message { from, message }, cx),
+            Message::Election(message) => self.ask_celect(Input::Message { from, message }, cx),
+        }
+    }
+
+    fn on_tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         // Timers of a former life tick on.
         let of_this_life = |taken: Result<(), Reject>| match taken {
             Err(Reject::NotPresent | Reject::Estimate(estimate::Reject::UnexpectedTick(_))) => {
@@ -464,14 +393,14 @@ impl Mesh {
                 if let Some(counting) = self.counting() {
                     cx.arm(Timer::Count, counting.every);
                 }
-                // One is under way, or nobody is there: next time.
+                // One is under way, or no other node is there: next time.
                 let _begun = self.command(Command::Estimate, cx).is_ok();
                 Ok(())
             }
             Timer::Election(timer) => of_this_life(self.ask_celect(Input::Tick(timer), cx)),
             Timer::Leaderless => {
                 if let Some(present) = &mut self.present {
-                    present.waits = false;
+                    present.is_leaderless = false;
                 }
                 // Or one is under way.
                 let elect = Input::Command(celect::Command::Elect);
@@ -480,36 +409,6 @@ impl Mesh {
                 Ok(())
             }
         }
-    }
-}
-
-impl Present {
-    fn new(
-        me: Member,
-        exclusion: Option<&Exclusion>,
-        election: Option<&Election>,
-    ) -> Result<Self, ConfigError> {
-        let mut present = Self {
-            me,
-            sections: None,
-            estimator: None,
-            celect: None,
-            waits: false,
-        };
-        if let Some(exclusion) = exclusion {
-            let sections = Sections::new(me, exclusion.sections)?;
-            present.sections = Some(Nested::new(sections));
-            if let Some(counting) = &exclusion.counting {
-                let estimator = Estimator::new(me, counting.config.clone())?;
-                present.estimator = Some(Nested::new(estimator));
-            }
-        }
-        if let Some(election) = election {
-            let by_hash = Lowest::new(Sha256Sortition, &election.label);
-            let celect = Celect::new(me, election.config, by_hash)?;
-            present.celect = Some(Nested::new(celect));
-        }
-        Ok(present)
     }
 }
 
@@ -522,19 +421,8 @@ impl Machine for Mesh {
 
     fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         match input {
-            Input::Message { from, message } => match message {
-                Message::Membership(message) => {
-                    self.ask_membership(Input::Message { from, message }, cx)
-                }
-                Message::Sections(message) => {
-                    self.ask_sections(Input::Message { from, message }, cx)
-                }
-                Message::Estimate(message) => {
-                    self.ask_estimator(Input::Message { from, message }, cx)
-                }
-                Message::Election(message) => self.ask_celect(Input::Message { from, message }, cx),
-            },
-            Input::Tick(timer) => self.tick(timer, cx),
+            Input::Message { from, message } => self.receive(from, message, cx),
+            Input::Tick(timer) => self.on_tick(timer, cx),
             Input::Membership(delta) => self.ask_membership(Input::Membership(delta), cx),
             Input::Command(command) => self.command(command, cx),
         }

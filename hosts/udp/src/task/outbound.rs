@@ -63,6 +63,7 @@ impl Task {
             selvedge::Event::Present(_) => self.gates.begin_anew(),
             selvedge::Event::Estimate(event) => self.emit(NodeEvent::Estimate(event)),
             selvedge::Event::Raised(upper) => self.emit(NodeEvent::Raised(upper)),
+            event => debug_assert!(false, "the host has no place for {event:?}"),
         }
     }
 

@@ -223,6 +223,8 @@ fn crash(mesh: &mut Network<Mesh>, setting: &Setting, life: u32) -> Result<Takeo
             | Event::Estimate(_)
             | Event::Present(_)
             | Event::Raised(_) => {}
+            // Nothing else is measured.
+            _ => {}
         }
     }
     let elected = elected.unwrap_or(end);

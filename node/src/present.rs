@@ -1,0 +1,49 @@
+//! The machines beside membership, in one life.
+
+use selvedge_camera::estimate::Estimator;
+use selvedge_camera::sections::Sections;
+use selvedge_celect::{Celect, Lowest};
+use selvedge_core::{Member, Nested, Sha256Sortition};
+
+use crate::{ConfigError, Election, Exclusion};
+
+/// What belongs to one life. Each machine has the incarnation of `me`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Present {
+    pub(crate) me: Member,
+    pub(crate) sections: Option<Nested<Sections>>,
+    pub(crate) estimator: Option<Nested<Estimator>>,
+    pub(crate) celect: Option<Nested<Celect>>,
+    /// Whether the node is waiting for a leader: its timer is armed.
+    pub(crate) is_leaderless: bool,
+}
+
+impl Present {
+    pub(crate) fn new(
+        me: Member,
+        exclusion: Option<&Exclusion>,
+        election: Option<&Election>,
+    ) -> Result<Self, ConfigError> {
+        let mut present = Self {
+            me,
+            sections: None,
+            estimator: None,
+            celect: None,
+            is_leaderless: false,
+        };
+        if let Some(exclusion) = exclusion {
+            let sections = Sections::new(me, exclusion.sections)?;
+            present.sections = Some(Nested::new(sections));
+            if let Some(counting) = &exclusion.counting {
+                let estimator = Estimator::new(me, counting.config.clone())?;
+                present.estimator = Some(Nested::new(estimator));
+            }
+        }
+        if let Some(election) = election {
+            let by_hash = Lowest::new(Sha256Sortition, &election.label);
+            let celect = Celect::new(me, election.config, by_hash)?;
+            present.celect = Some(Nested::new(celect));
+        }
+        Ok(present)
+    }
+}
