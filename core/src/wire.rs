@@ -44,7 +44,7 @@ pub trait Message {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Envelope<T> {
-    /// Who sent it, in which life.
+    /// The sender, in its present life.
     pub from: Member,
     /// What it says.
     pub message: T,

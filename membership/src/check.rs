@@ -1,7 +1,7 @@
 //! The promises as properties, and the scenarios that check them.
 //!
-//! One list, [`scenarios`], is run by this crate's tests, by `selvedge check`, and by whoever
-//! composes membership with other machines. Each scenario explores every order of messages, ticks,
+//! One list, [`scenarios`], is run by this crate's tests, by `selvedge check`, and by crates
+//! that compose membership with other machines. Each scenario explores every order of messages, ticks,
 //! losses, crashes and restarts within its bounds, and every draw of a target or relay.
 //!
 //! The settings are the tightest that keep the number of states finite ([`tight`]): no jitter, one

@@ -7,7 +7,7 @@ use selvedge_core::{Incarnation, Member, NodeId, serial_newer};
 /// A move of an incarnation by more than this is a leap.
 pub(crate) const LEAP: u32 = 1 << 20;
 
-/// How far a member moves its incarnation at once, to give way to a life that somebody tells of.
+/// How far a member moves its incarnation at once, to give way to a life that another node names.
 /// Every list that has the former life can follow, whatever was told: it compares within 2^31.
 const MOST: u32 = 1 << 30;
 
@@ -38,8 +38,8 @@ impl OwnLife {
         self.leaping = self.leaping.saturating_sub(1);
     }
 
-    /// Goes on above a life that somebody tells of: where `once` a period, because what is told may
-    /// be wrong, and far ahead only when our last leap has reached all members, which takes
+    /// Goes on above a life that another node names: where `once` a period, because the node may be
+    /// wrong, and far ahead only when our last leap has reached all members, which takes
     /// `spread` periods. Returns whether it did.
     pub(crate) fn give_way(&mut self, life: Incarnation, once: bool, spread: u16) -> bool {
         let is_leap = life.0.wrapping_sub(self.member.incarnation.0) > LEAP;

@@ -17,7 +17,7 @@ pub enum Published {
     /// A member does not answer what is said about it under an older number than its own (SWIM,
     /// section 4.2: such a message is overridden).
     OldClaimIsIgnored,
-    /// Whoever asks is let in under the number that it brings, known or not.
+    /// A node that asks is let in under the number that it brings, known or not.
     FormerLifeIsWelcome,
     /// The average interval of incoming probes moves only when a probe comes in (thesis, section
     /// 3.2.1, as printed).

@@ -75,7 +75,7 @@ impl Membership {
         self.announce(self.own.id());
     }
 
-    /// Goes on above a life that somebody tells of: once a period, because what is told may be
+    /// Goes on above a life that another node names: once a period, because the node may be
     /// wrong, and far ahead only when our last leap has reached all members.
     fn give_way(&mut self, life: Incarnation, cx: &mut Context<'_, Self>) {
         let once = self.config.hearsay_limit > 0;

@@ -18,7 +18,7 @@ pub(crate) struct SelfMonitor {
     quiet: u16,
 }
 
-/// Nodes whose UNLUCKY reports wait for the end of a period, each once.
+/// Senders of UNLUCKY reports that wait for the end of a period, each once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Reports(BoundedQueue<NodeId>);
 

@@ -34,7 +34,7 @@ impl Membership {
         }
     }
 
-    /// The member whose turn it is, in a period that is for turns.
+    /// The member that is next in turn, in a period that is for turns.
     fn take_turn(&mut self) -> Option<usize> {
         let Selection::BoundedMix { every } = self.config.selection else {
             return None;

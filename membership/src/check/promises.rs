@@ -95,7 +95,7 @@ fn truth(mesh: &Mesh) -> impl Iterator<Item = Member> {
     those_here(mesh).map(Membership::me)
 }
 
-/// Nobody lists a life that is over.
+/// No node lists a life that is over.
 fn the_dead_are_gone(mesh: &Mesh) -> bool {
     mesh.machines().all(|machine| {
         let mut live = machine.members().filter(|view| view.status.is_live());

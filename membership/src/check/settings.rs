@@ -76,7 +76,7 @@ impl Start {
         }
     }
 
-    /// Two nodes. One that comes back has the number of its former life, asks nobody to let it in,
+    /// Two nodes. One that comes back has the number of its former life, asks no node to let it in,
     /// and says something else of itself: what loses where both are compared.
     pub(super) fn unnoticed(bounds: Bounds) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl Membership {
             self.arm_period(cx);
             return Ok(());
         }
-        // Everybody's seed is the first node; its own is the second.
+        // The seed of all nodes is the first one; its own is the second.
         let seed = NodeId(u64::from(self.own.id() == NodeId(0)));
         self.join(Vec::from_iter(seeded.then_some(seed)), cx)
     }
@@ -162,7 +162,7 @@ pub fn mesh(start: &Start) -> Model<Membership, Witness> {
                 .unwrap_or_else(|| remains.clone())
         })
         .show(show)
-        // A number is not used twice, and not gone back behind, while someone remembers it.
+        // A number is not used twice, and not gone back behind, while a node remembers it.
         .crash_when(move |mesh, node| comeback > 0 || is_remembered(mesh, node))
         // A crashed node's list is of no use to anyone.
         .remains({
@@ -175,7 +175,7 @@ pub fn mesh(start: &Start) -> Model<Membership, Witness> {
         })
 }
 
-/// One line: who it is, and whom it lists as what, with revisions.
+/// One line: which node it is, and which members it lists as what, with revisions.
 fn show(machine: &Membership) -> String {
     let mut line = format!("{:?} {:?}:", machine.me(), machine.phase());
     for slot in machine.list.all() {

@@ -8,7 +8,7 @@ use selvedge_sim::check::Observer;
 
 use crate::{Event, Membership};
 
-/// Remembers who used which identity, and what each node was told.
+/// Remembers which node used which identity, and what each node's application heard.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Witness {
     /// By node: under which identities its lives so far took part, the present one last.

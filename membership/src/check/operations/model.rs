@@ -42,7 +42,7 @@ impl Told {
         let Member { id, incarnation } = delta.member();
         let listed = self.live.get(&id).copied();
         let is_fitting = match delta {
-            // Who was declared failed and comes back may be told as either.
+            // A member that was declared failed and comes back may be reported as either.
             Delta::Joined(_) => listed.is_none(),
             Delta::Refuted(_) => listed.is_none_or(|listed| listed == incarnation),
             Delta::Suspected(_) => listed == Some(incarnation),
