@@ -236,9 +236,10 @@ impl<T> Barrier<T> {
     }
 
     /// All facts up to `mark` are safe: lets out what waited for them, in order. A mark that is
-    /// older than another one changes nothing.
+    /// older than another one changes nothing. A fact that no [`write`](Self::write) handed out is
+    /// not stored, whatever the mark says: after [`last`](Self::last), such facts wait on.
     pub fn stored(&mut self, mark: Mark, mut out: impl FnMut(T)) {
-        debug_assert!(mark.0 <= self.written, "a mark of another barrier");
+        debug_assert!(mark.0 <= self.pushed, "a mark of another barrier");
         let safe = mark.0.min(self.written);
         while let Some(item) = self.waiting.pop_front() {
             if item.is_fact && self.stored >= safe {

@@ -202,7 +202,8 @@ pub enum Tally {
 #[error("the vote came from a node that is no elector: count it, or learn of the new electorate")]
 pub struct NoElector;
 
-/// One vote of each elector. At most as many are kept as there are electors.
+/// One vote of each elector. At most as many are kept as there are electors, as long as these do not
+/// change; after a change [`retain_electors`](Self::retain_electors) makes it so again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Votes<K, V> {
     /// In order of voters.
@@ -275,7 +276,8 @@ impl<K: Ord, V> Votes<K, V> {
         self.cast.get(at).map(|(_, vote)| vote)
     }
 
-    /// Drops the votes of nodes that are electors no more. They do not count in any case.
+    /// Drops the votes of nodes that are electors no more. They do not count, but a node that becomes
+    /// an elector again has its vote back while it is kept, and votes anew once it is dropped.
     pub fn retain_electors(&mut self, all: &Electorate<K>) {
         self.cast.retain(|(voter, _)| all.contains(voter));
     }

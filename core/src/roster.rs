@@ -163,8 +163,8 @@ impl<T: Default> Roster<T> {
     /// node, if it has just come to its end.
     ///
     /// # Errors
-    /// [`Full`] when the node is new and there is [no room](Self::make_room_for) for it. Nothing
-    /// changed.
+    /// [`Full`] when there is [no room](Self::make_room_for): the node is new, or its former life
+    /// stands on a list that has its own room. Nothing changed.
     pub fn meet(&mut self, member: Member) -> Result<Option<Member>, Full> {
         let former = match self.latest(member.id) {
             Some((known, _)) if !member.supersedes(known) => return Ok(None),
@@ -233,7 +233,8 @@ impl<T> Roster<T> {
     /// Makes sure that a node can be remembered, beside the list where that has its own room. Where
     /// there is no room, this forgets a node that is neither listed nor `needed`, in the order that
     /// [`shared`](Self::shared) or [`split`](Self::split) says. Returns the latest life of that
-    /// node. O(n log n) where a node is forgotten.
+    /// node. A life of this node, and one that is over, need no room. O(n log n) where a node is
+    /// forgotten.
     ///
     /// # Errors
     /// [`Full`] when all are listed or needed.
@@ -242,7 +243,7 @@ impl<T> Roster<T> {
         member: Member,
         needed: impl Fn(Member) -> bool,
     ) -> Result<Option<Member>, Full> {
-        if self.is_over(member) || self.has_room_for(member, Standing::Met) {
+        if self.is_past(member) || self.has_room_for(member, Standing::Met) {
             return Ok(None);
         }
         let leaves = self.in_order().find(|&it| !needed(it));

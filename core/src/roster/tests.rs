@@ -78,6 +78,34 @@ fn a_full_list_refuses_strangers_and_still_learns() {
     assert!(roster.listed().eq([Member::new(5, 0), Member::new(9, 1)]));
 }
 
+/// A peer may send under the id and the life of this node.
+#[test]
+fn no_node_is_forgotten_for_a_life_of_this_node() {
+    for mut roster in [Roster::<()>::shared(ME, 1), Roster::split(ME, 0, 1)] {
+        let known = Member::new(1, 0);
+        roster.meet(known).unwrap();
+        for own in [ME, Member::new(0, 6), Member::new(0, 8)] {
+            assert_eq!(roster.make_room_for(own, |_| false), Ok(None));
+            assert_eq!(roster.make_room_for(own, |_| true), Ok(None));
+        }
+        assert!(roster.iter().eq([(known, Standing::Met)]));
+    }
+}
+
+#[test]
+fn a_later_life_of_a_listed_node_needs_room_beside_a_list_with_its_own() {
+    let [former, later] = [Member::new(1, 0), Member::new(1, 1)];
+    let mut roster = Roster::<()>::split(ME, 1, 1);
+    roster.learn(Joined(former), |_| false).unwrap();
+    roster.meet(Member::new(2, 0)).unwrap();
+    assert_eq!(roster.meet(later), Err(Full { limit: 1 }));
+    assert!(roster.is_listed(former));
+    let forgotten = roster.make_room_for(later, |_| false);
+    assert_eq!(forgotten, Ok(Some(Member::new(2, 0))));
+    assert_eq!(roster.meet(later), Ok(Some(former)));
+    assert!(roster.is_over(former));
+}
+
 #[test]
 fn the_end_of_the_present_life_alone_is_refused() {
     let roster = Roster::<()>::shared(ME, 3);
@@ -167,8 +195,7 @@ impl Model {
 
     /// The forgotten life; `Err` where there is no room.
     fn make_room(&mut self, member: Member, needed: NodeId) -> Result<Option<Member>, ()> {
-        let is_over = member != ME && self.is_past(member);
-        if is_over || self.has_room(member, Standing::Met) {
+        if self.is_past(member) || self.has_room(member, Standing::Met) {
             return Ok(None);
         }
         let all = self.in_order().into_iter();
@@ -224,7 +251,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Lives 0 to 3 of nodes 0 to 12. Node 1 is needed; node 0 is this node.
+    /// Lives 0 to 3 of nodes 1 to 12, and former lives and the present one of this node. Node 1 is
+    /// needed.
     #[test]
     fn a_roster_does_as_a_list_that_is_gone_through(
         is_split: bool,
@@ -240,7 +268,8 @@ proptest! {
         };
         let mut model = Model { known: Vec::new(), is_split, places, apart };
         for (step, id, life) in steps {
-            let member = Member::new(id, life);
+            let is_me = (id, life) == (ME.id.0, 3);
+            let member = if is_me { ME } else { Member::new(id, life) };
             let before = roster.clone();
             let is_needed = |it: Member| it.id == needed;
             let is_refused = match step {

@@ -322,3 +322,22 @@ fn a_write_that_failed_is_handed_out_again() {
     host.barrier.stored(late.1, |_| panic!("it is out"));
     assert_eq!((out, host.barrier.waiting()), (2, 0));
 }
+
+/// The mark of the last fact is ahead of storage until that fact is written.
+#[test]
+fn a_fact_that_storage_was_never_handed_is_not_stored() {
+    let mut barrier = Barrier::new(9);
+    let mut out = Vec::new();
+    barrier.push_fact(1);
+    barrier.stored(barrier.last(), |it| out.push(it));
+    assert_eq!(barrier.unstored(), 1);
+    let written = barrier.write(|_| ());
+    barrier.push_fact(2);
+    assert!(written.is_some() && written != Some(barrier.last()));
+    barrier.stored(barrier.last(), |it| out.push(it));
+    assert_eq!((barrier.unstored(), barrier.waiting()), (1, 1));
+    let mut handed = Vec::new();
+    let written = barrier.write(|it| handed.push(*it)).unwrap();
+    barrier.stored(written, |it| out.push(it));
+    assert_eq!((handed, out), (vec![2], vec![1, 2]));
+}
