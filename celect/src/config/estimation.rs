@@ -17,7 +17,7 @@ pub struct Estimation {
     /// How many of them are asked at a time: from 1. So many lists are in memory. Default 4.
     pub at_once: u8,
     /// How long a leader waits between samples: above zero. Default 60 s. Its first sample begins a
-    /// [`Config::timeout`] after it was elected.
+    /// [`Config::timeout`](crate::Config::timeout) after it was elected.
     pub period: Span,
     /// How many runs are reported before they give an estimate: 1 to 256. Default 20. The step that
     /// takes the last report costs as [`largest_churn`](crate::estimate::Misses::largest_churn)
@@ -32,7 +32,7 @@ pub struct Estimation {
     /// election. Default 1.
     pub margin: u16,
     /// The least c to elect with: from 0. Default 1. A node that knows no other node takes no more
-    /// than [`Config::c`], so that a host can let it elect itself.
+    /// than [`Config::c`](crate::Config::c), so that a host can let it elect itself.
     pub floor: u16,
     /// The largest c to elect with, from `floor`. c is also kept to N - 1 - f, with as many nodes
     /// as are known. Default 65,535. An election with a c that was cut short is told of without a
@@ -42,8 +42,8 @@ pub struct Estimation {
     /// rises at once and falls slowly.
     pub window: u8,
     /// How long a measured c serves, by a node's own clock, before the node falls back on
-    /// [`Config::c`]: above zero. Should be several times `period`, because what is told may be
-    /// lost. Default 5 min.
+    /// [`Config::c`](crate::Config::c): above zero. Should be several times `period`, because what
+    /// is told may be lost. Default 5 min.
     pub valid: Span,
 }
 
