@@ -3,7 +3,8 @@
 use selvedge_core::quorum::Quorum;
 use selvedge_core::{Context, Member};
 
-use crate::machine::{Camera, Inside, Released, Stage};
+use crate::granted::Released;
+use crate::state::{Camera, Inside, Stage};
 use crate::waiting::{Answer, Asked, Waiting};
 use crate::{Event, Message, Refusal, Timer, Token};
 
@@ -14,7 +15,7 @@ impl Camera {
             return;
         };
         let (oks, below) = if waiting.slow {
-            match self.trees.get(&self.me).filter(|tree| tree.is_whole()) {
+            match self.forest.get(self.me).filter(|tree| tree.is_whole()) {
                 Some(tree) => (tree.oks() as usize, tree.floor),
                 None => return,
             }
@@ -41,7 +42,7 @@ impl Camera {
             return;
         }
         let Token { number, by: holder } = waiting.token;
-        let floor = self.floor.max(waiting.floor).max(below);
+        let floor = self.tokens.floor().max(waiting.floor).max(below);
         let token = if floor < waiting.token || self.rules.number_is_token() {
             waiting.token
         } else {
@@ -68,8 +69,7 @@ impl Camera {
             self.keep_permissions();
         }
         self.stage = Stage::Inside(inside);
-        self.last = token.number;
-        self.seen = self.seen.max(token.number);
+        self.issued.enter(token.number);
         cx.disarm(Timer::Resend);
         for member in passed {
             cx.event(Event::PassedOver(member));
@@ -142,18 +142,15 @@ impl Camera {
         let is_over = |(member, _): &(Member, Asked)| self.peers.is_over(*member);
         let asked: alloc::vec::Vec<(Member, Asked)> =
             old.iter().filter(|it| !is_over(it)).collect();
-        let highest = self.seen.max(floor.number).max(self.issued);
-        let number = highest.saturating_add(1);
-        let up_to = number.saturating_add(self.config.slack.into());
+        let number = self.issued.next(floor.number);
         let holder = self.me;
         let token = Token { number, by: holder };
         let limit = (self.config.peer_limit as usize).saturating_mul(2);
-        let mut waiting = Waiting::new(token, up_to, limit);
+        self.issued.begin(number, self.config.slack);
+        let mut waiting = Waiting::new(token, self.issued.kept_to(), limit);
         waiting.raise(floor);
         let is_slow = old.slow;
         waiting.slow = is_slow;
-        self.issued = number;
-        self.kept_to = up_to;
         self.kept.retain(|_, ()| false);
         self.stage = Stage::Waiting(waiting);
         for (member, asked) in asked {
@@ -166,7 +163,7 @@ impl Camera {
                 // The request may not have reached that node.
                 let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
             } else {
-                self.doubt(member, cx);
+                self.recheck_failed(member, cx);
             }
         }
         cx.arm(Timer::Resend, self.config.resend);
@@ -174,7 +171,7 @@ impl Camera {
             self.grant_deferred(|theirs| theirs < token, cx);
         }
         if is_slow {
-            self.plant(1, cx);
+            self.start_tree(1, cx);
         } else {
             self.try_enter(cx);
         }
@@ -191,7 +188,7 @@ impl Camera {
 
     /// Tells all that our requests up to `number`, which is the latest, are over.
     pub(crate) fn release(&mut self, number: u64, cx: &mut Context<'_, Self>) {
-        self.over = self.kept_to;
+        self.issued.end_all();
         let message = self.end_of(number);
         if self.config.multicast {
             cx.multicast(message);
@@ -200,13 +197,13 @@ impl Camera {
                 cx.send(member, message.clone());
             }
         }
-        let over = self.over;
-        self.fell(self.me, Released { number, over }, self.last, cx);
+        let over = self.issued.over();
+        self.prune(self.me, Released { number, over }, self.issued.last(), cx);
     }
 
     /// Says that our requests up to this number are over.
     pub(crate) const fn end_of(&self, number: u64) -> Message {
-        let (last, over) = (self.last, self.over);
+        let (last, over) = (self.issued.last(), self.issued.over());
         Message::Release { number, last, over }
     }
 }

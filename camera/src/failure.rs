@@ -2,21 +2,22 @@
 
 use selvedge_core::{Context, Member};
 
-use crate::machine::{Camera, Grant, Stage};
+use crate::granted::Grant;
+use crate::state::{Camera, Stage};
 use crate::waiting::{Answer, Asked};
 use crate::{Event, Message, Rival, Timer, Token};
 
 impl Camera {
     /// A member was declared failed, which may be true.
-    pub(crate) fn has_failed(&mut self, member: Member, cx: &mut Context<'_, Self>) {
-        self.lost(member, cx);
+    pub(crate) fn on_failed(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        self.on_lost(member, cx);
         if self.rules.failure_forgets() {
-            self.grants.remove(&member);
+            self.granted.take_back(member);
         }
         if self.rules.failure_forgets_deferred() {
-            self.deferred.remove(&member);
+            self.granted.stop_deferring(member);
         }
-        if self.doubt(member, cx) {
+        if self.recheck_failed(member, cx) {
             self.try_enter(cx);
         }
     }
@@ -24,7 +25,7 @@ impl Camera {
     /// A member that was declared failed is not awaited, unless it may be inside: then its takeover
     /// time begins. Membership says it once, so this is checked again wherever a member is awaited
     /// anew. Returns whether it is awaited no longer.
-    pub(crate) fn doubt(&mut self, member: Member, cx: &mut Context<'_, Self>) -> bool {
+    pub(crate) fn recheck_failed(&mut self, member: Member, cx: &mut Context<'_, Self>) -> bool {
         let ends_wait = self.rules.failure_ends_wait();
         let is_failed = self.peers.is_failed(member);
         let Stage::Waiting(waiting) = &mut self.stage else {
@@ -44,7 +45,7 @@ impl Camera {
                 return false;
             };
             let holder = member;
-            if self.used < (Token { number, by: holder }) {
+            if self.tokens.used() < (Token { number, by: holder }) {
                 cx.arm(Timer::Takeover(member), takeover);
                 return false;
             }
@@ -75,11 +76,11 @@ impl Camera {
     }
 
     /// A member is on the list, perhaps again.
-    pub(crate) fn is_back(&mut self, member: Member, cx: &mut Context<'_, Self>) {
-        self.tell_if_passed(member, cx);
-        if self.floor.number > 0 {
+    pub(crate) fn on_returned(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        self.send_fence_if_passed(member, cx);
+        if self.tokens.floor().number > 0 {
             // What a newcomer does not know it cannot pass on when all others are gone.
-            let token = self.floor;
+            let token = self.tokens.floor();
             cx.send(member, Message::Floor { token });
         }
         match &mut self.stage {
@@ -96,7 +97,7 @@ impl Camera {
             }
             Stage::Inside(inside) => {
                 // It may not have heard that we are inside.
-                if self.config.takeover.is_some() && self.grants.contains(&member) {
+                if self.config.takeover.is_some() && self.granted.grant(member).is_some() {
                     let token = inside.token;
                     cx.send(member, Message::Fence { token });
                 }
@@ -106,7 +107,7 @@ impl Camera {
     }
 
     /// Nothing is awaited from a life that is over.
-    pub(crate) fn no_longer_awaited(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+    pub(crate) fn stop_awaiting(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         cx.disarm(Timer::Takeover(member));
         let Stage::Waiting(waiting) = &mut self.stage else {
             return;
@@ -160,7 +161,7 @@ impl Camera {
         } else {
             let rival = None;
             let _is_there = waiting.set(member, Asked { rival, ..asked }).is_ok();
-            self.doubt(member, cx);
+            self.recheck_failed(member, cx);
         }
         cx.disarm(Timer::Takeover(member));
         self.try_enter(cx);
@@ -176,27 +177,25 @@ impl Camera {
             inside.fenced = true;
             cx.event(Event::Fenced(token));
         }
-        self.was_used(token);
+        self.note_used(token);
     }
 
     /// A node, perhaps this one, entered with this token.
-    pub(crate) fn was_used(&mut self, token: Token) {
-        self.floor = self.floor.max(token);
-        if self.config.takeover.is_some() {
-            self.used = self.used.max(token);
-        }
+    pub(crate) fn note_used(&mut self, token: Token) {
+        let has_takeover = self.config.takeover.is_some();
+        self.tokens.note_used(token, has_takeover);
     }
 
     /// A node that has our OK was passed over if a token was used that is higher than any it may
     /// have. The node that passed it over may have told it in vain and be gone, so every node that
     /// knows tells it.
-    pub(crate) fn tell_if_passed(&self, member: Member, cx: &mut Context<'_, Self>) {
-        let (token, holder) = (self.used, member);
+    pub(crate) fn send_fence_if_passed(&self, member: Member, cx: &mut Context<'_, Self>) {
+        let (token, holder) = (self.tokens.used(), member);
         let is_passed = |grant: &Grant| {
             let number = grant.up_to;
             token > Token { number, by: holder }
         };
-        if token.by != member && self.grants.get(&member).is_some_and(is_passed) {
+        if token.by != member && self.granted.grant(member).as_ref().is_some_and(is_passed) {
             cx.send(member, Message::Fence { token });
         }
     }

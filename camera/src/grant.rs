@@ -3,10 +3,11 @@
 use alloc::vec::Vec;
 
 use selvedge_core::roster::Standing;
-use selvedge_core::{BoundedMap, Context, Member};
+use selvedge_core::{Context, Member};
 
-use crate::machine::{Camera, Grant, Released, Stage};
+use crate::granted::{Grant, Grants, Released};
 use crate::message::{OK_MAX_LEN, Rivals};
+use crate::state::{Camera, Stage};
 use crate::{Message, Request, Rival, Timer, Token};
 
 /// What a wish to enter gets.
@@ -24,14 +25,14 @@ pub(crate) enum Verdict {
 
 impl Camera {
     /// A node wants to enter.
-    pub(crate) fn asked(
+    pub(crate) fn on_request(
         &mut self,
         from: Member,
         request: Request,
         after: Option<Member>,
         cx: &mut Context<'_, Self>,
     ) {
-        let verdict = self.judge(from, request, cx);
+        let verdict = self.learn_wish(from, request, cx);
         if verdict == Verdict::Over {
             self.counters.0.stale += 1;
             return;
@@ -39,7 +40,7 @@ impl Camera {
         if self.rules.request_lists() && !self.peers.is_failed(from) {
             self.note(|it| it.peers.set(from, Standing::Listed));
         }
-        if let Some(tree) = self.trees.get_mut(&from) {
+        if let Some(tree) = self.forest.get_mut(from) {
             tree.direct = true;
         }
         match verdict {
@@ -49,7 +50,7 @@ impl Camera {
             Verdict::Grant => self.grant(from, request, None, cx),
             Verdict::Wait => {
                 let number = request.number;
-                let before = self.deferred.get(&from).map(|old| old.number);
+                let before = self.granted.deferred_number(from);
                 if before == Some(number) {
                     cx.send(from, Message::Wait { number });
                 }
@@ -58,61 +59,64 @@ impl Camera {
         }
     }
 
-    /// What a wish to enter gets from us, whichever way it came here.
-    pub(crate) fn judge(
+    /// Learns what a wish to enter says, whichever way it came here, and says what it gets from us.
+    pub(crate) fn learn_wish(
         &mut self,
         from: Member,
         request: Request,
         cx: &mut Context<'_, Self>,
     ) -> Verdict {
-        self.seen = self.seen.max(request.number);
-        self.used(from, request.last, cx);
         let number = request.number;
-        let released = self.released.get(&from).map_or(0, |it| it.number);
-        let granted = self.grants.get(&from).map(|grant| grant.number);
-        if released >= number || granted > Some(number) {
+        self.issued.hear(number);
+        self.on_used(from, request.last, cx);
+        if self.is_outdated(from, number) {
             return Verdict::Over;
         }
-        if self
-            .trees
-            .get(&from)
-            .is_some_and(|it| it.id.number < number)
-        {
-            self.trees.remove(&from);
+        let tree = self.forest.get(from);
+        if tree.is_some_and(|it| it.id.number < number) {
+            self.forest.remove(from);
         }
         let rival = Rival {
             member: from,
             up_to: request.up_to,
         };
-        self.mind(rival, cx);
+        self.note_rival(rival, cx);
+        self.verdict(from, number)
+    }
+
+    /// Whether this request of a node is over: it said so, or a later one has our OK.
+    fn is_outdated(&self, from: Member, number: u64) -> bool {
+        let granted = self.granted.grant(from).map(|grant| grant.number);
+        self.granted.released(from).number >= number || granted > Some(number)
+    }
+
+    /// What the request with this number gets from us.
+    fn verdict(&self, from: Member, number: u64) -> Verdict {
+        if self.is_outdated(from, number) {
+            return Verdict::Over;
+        }
+        let granted = self.granted.grant(from).map(|grant| grant.number);
         if granted == Some(number) {
             return Verdict::Granted;
         }
-        let holder = from;
-        let token = Token { number, by: holder };
-        let defer = match &self.stage {
-            Stage::Idle => false,
-            Stage::Waiting(waiting) => token > waiting.token,
-            Stage::Inside(_) => true,
+        let token = Token { number, by: from };
+        let goes_first = match &self.stage {
+            Stage::Idle => true,
+            Stage::Waiting(waiting) => token < waiting.token,
+            Stage::Inside(_) => false,
         };
-        if !defer {
-            return Verdict::Grant;
+        if goes_first {
+            Verdict::Grant
+        } else if self.granted.deferred_number(from) > Some(number) {
+            Verdict::Over
+        } else {
+            Verdict::Wait
         }
-        let deferred = self.deferred.get(&from).map(|old| old.number);
-        if deferred > Some(number) {
-            return Verdict::Over;
-        }
-        Verdict::Wait
     }
 
     /// Makes a node wait for our OK.
     pub(crate) fn defer(&mut self, from: Member, request: Request) {
-        // A node has one request at a time: its former request is over.
-        self.grants.remove(&from);
-        let number = |old: &Request| old.number;
-        if self.deferred.get(&from).map(number) < Some(request.number) {
-            self.note(|it| it.deferred.insert(from, request).map(drop));
-        }
+        self.note(|it| it.granted.defer(from, request));
     }
 
     /// Says OK. `known`: what to say of other nodes, if not what we know.
@@ -120,14 +124,14 @@ impl Camera {
         &mut self,
         to: Member,
         request: Request,
-        known: Option<&BoundedMap<Member, Grant>>,
+        known: Option<&Grants>,
         cx: &mut Context<'_, Self>,
     ) {
         let number = request.number;
-        let tree = self.trees.get(&to).filter(|it| it.id.number == number);
+        let tree = self.forest.get(to).filter(|it| it.id.number == number);
         let (in_tree, direct) = (tree.is_some(), tree.is_none_or(|it| it.direct));
         if in_tree && !direct && self.rules.late_caching() {
-            self.deferred.remove(&to);
+            self.granted.stop_deferring(to);
         } else if !self.remember(to, request, cx) {
             // Without remembering the OK we must not say it. The node will ask again.
             return;
@@ -135,7 +139,7 @@ impl Camera {
         if direct {
             self.send_ok(to, number, None, known, cx);
         }
-        if in_tree && let Some(tree) = self.trees.get_mut(&to) {
+        if in_tree && let Some(tree) = self.forest.get_mut(to) {
             tree.agreed = true;
             self.advance(to, cx);
         }
@@ -153,14 +157,13 @@ impl Camera {
             up_to: request.up_to,
             copies: self.config.more_copies(0),
         };
-        if !self.note(|it| it.grants.insert(to, grant).map(drop)) {
+        if !self.note(|it| it.granted.give(to, grant)) {
             return false;
         }
-        self.deferred.remove(&to);
         if self.kept.remove(&to).is_some() {
             self.ask_anew(to, cx);
         }
-        if self.grants.len() == 1 && self.config.refresh.0 > 0 {
+        if self.granted.grants().len() == 1 && self.config.refresh.0 > 0 {
             cx.arm(Timer::Refresh, self.config.refresh);
         }
         true
@@ -174,7 +177,8 @@ impl Camera {
         cx: &mut Context<'_, Self>,
     ) {
         let mut waiting: Vec<(Token, Request)> = self
-            .deferred
+            .granted
+            .deferred()
             .iter()
             .map(|(&holder, &request)| {
                 let number = request.number;
@@ -183,7 +187,10 @@ impl Camera {
             .filter(|(token, _)| which(*token))
             .collect();
         waiting.sort_unstable_by_key(|(token, _)| *token);
-        let snapshot = self.rules.snapshot_in_exit().then(|| self.grants.clone());
+        let snapshot = self
+            .rules
+            .snapshot_in_exit()
+            .then(|| self.granted.grants().clone());
         for (token, request) in waiting {
             self.grant(token.by, request, snapshot.as_ref(), cx);
         }
@@ -191,7 +198,7 @@ impl Camera {
 
     /// Says again an OK that was lost, in twice as many copies as before.
     fn say_again(&mut self, to: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
-        let Some(grant) = self.grants.get(&to).copied() else {
+        let Some(grant) = self.granted.grant(to) else {
             return;
         };
         let copies = match after {
@@ -200,7 +207,7 @@ impl Camera {
         };
         if copies != grant.copies {
             // The entry is there already, so there is room.
-            self.note(|it| it.grants.insert(to, Grant { copies, ..grant }).map(drop));
+            self.note(|it| it.granted.give(to, Grant { copies, ..grant }));
         }
         for _ in 0..copies.max(1) {
             self.send_ok(to, grant.number, after, None, cx);
@@ -213,15 +220,15 @@ impl Camera {
         to: Member,
         number: u64,
         after: Option<Member>,
-        known: Option<&BoundedMap<Member, Grant>>,
+        known: Option<&Grants>,
         cx: &mut Context<'_, Self>,
     ) {
         let mut room = self.config.list_room(OK_MAX_LEN);
-        let grants = known.unwrap_or(&self.grants).iter();
+        let grants = known.unwrap_or(self.granted.grants()).iter();
         let others = grants.filter(|(member, _)| **member != to && Some(**member) > after);
         let all = others.map(|(&member, &Grant { up_to, .. })| Rival { member, up_to });
         let (rivals, next): (Rivals, _) = room.fill(all, Rival::encoded_len);
-        let (more, floor) = (next.is_some(), self.floor);
+        let (more, floor) = (next.is_some(), self.tokens.floor());
         cx.send(
             to,
             Message::Ok {
@@ -236,37 +243,20 @@ impl Camera {
     }
 
     /// A node says that some of its requests are over.
-    pub(crate) fn released(
+    pub(crate) fn on_release(
         &mut self,
         from: Member,
         released: Released,
         last: u64,
         cx: &mut Context<'_, Self>,
     ) {
-        self.used(from, last, cx);
-        let is_over = |number: u64| number <= released.number;
-        let by_id = self.rules.release_by_id();
-        let grant = self.grants.get(&from).copied();
-        if grant.is_some_and(|grant| is_over(grant.number) || by_id) {
-            self.grants.remove(&from);
+        self.on_used(from, last, cx);
+        if self.rules.release_by_id() {
+            self.granted.take_back(from);
         }
-        if self
-            .deferred
-            .get(&from)
-            .is_some_and(|it| is_over(it.number))
-        {
-            self.deferred.remove(&from);
-        }
-        let before = self.released.get(&from).copied().unwrap_or_default();
-        let known = Released {
-            number: before.number.max(released.number),
-            over: before.over.max(released.over),
-        };
-        if known != before {
-            self.note(|it| it.released.insert(from, known).map(drop));
-        }
-        self.fell(from, released, last, cx);
-        if self.grants.is_empty() {
+        self.note(|it| it.granted.release(from, released));
+        self.prune(from, released, last, cx);
+        if self.granted.grants().is_empty() {
             cx.disarm(Timer::Refresh);
         }
         self.on_out(from, released.over, cx);
@@ -274,12 +264,11 @@ impl Camera {
 
     /// Whether the request of this rival is one of those that are over.
     pub(crate) fn is_past(&self, rival: Rival) -> bool {
-        let released = self.released.get(&rival.member);
-        released.is_some_and(|it| rival.up_to <= it.over) && !self.rules.release_is_no_end()
+        self.granted.is_over(rival) && !self.rules.release_is_no_end()
     }
 
     /// A node entered with this number.
-    pub(crate) fn used(&mut self, holder: Member, number: u64, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_used(&mut self, holder: Member, number: u64, cx: &mut Context<'_, Self>) {
         if number > 0 {
             self.fence(Token { number, by: holder }, cx);
         }
@@ -288,11 +277,11 @@ impl Camera {
     /// Some OKs were never released. Says them again: where the request is over, a RELEASE comes
     /// back.
     pub(crate) fn refresh(&mut self, cx: &mut Context<'_, Self>) {
-        for (&member, grant) in self.grants.iter() {
+        for (&member, grant) in self.granted.grants().iter() {
             self.send_ok(member, grant.number, None, None, cx);
-            self.tell_if_passed(member, cx);
+            self.send_fence_if_passed(member, cx);
         }
-        if !self.grants.is_empty() {
+        if !self.granted.grants().is_empty() {
             cx.arm(Timer::Refresh, self.config.refresh);
         }
     }

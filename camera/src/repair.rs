@@ -5,21 +5,18 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Context, Member};
 
-use crate::machine::{Camera, Released};
+use crate::granted::Released;
 use crate::slow::{adopt, join};
+use crate::state::Camera;
 use crate::tree::{Answered, Child, Subtree, Tree};
 use crate::{Message, Timer};
 
 impl Camera {
     /// A node takes no part any more, or is reported to take none.
-    pub(crate) fn lost(&mut self, member: Member, cx: &mut Context<'_, Self>) {
-        let needs = |(_, tree): &(&Member, &Tree)| tree.needs(member);
-        let roots: Vec<Member> = self
-            .trees
-            .iter()
-            .filter(needs)
-            .map(|(&root, _)| root)
-            .collect();
+    pub(crate) fn on_lost(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        let needs = |(_, tree): &(Member, &Tree)| tree.needs(member);
+        let trees = self.forest.iter().filter(needs);
+        let roots: Vec<Member> = trees.map(|(root, _)| root).collect();
         for root in roots {
             self.give_up(root, member, cx);
         }
@@ -27,7 +24,7 @@ impl Camera {
 
     /// Gives up a child, and becomes the parent of those below it.
     fn give_up(&mut self, root: Member, child: Member, cx: &mut Context<'_, Self>) {
-        let Some(tree) = self.trees.get_mut(&root) else {
+        let Some(tree) = self.forest.get_mut(root) else {
             return;
         };
         let Some(child) = tree.remove(child) else {
@@ -62,7 +59,7 @@ impl Camera {
         if is_lost && !self.rules.no_rebuilding() {
             tree.broken = true;
             if root == self.me {
-                self.broken(root, id, cx);
+                self.on_broken(root, id, cx);
                 return;
             }
             cx.send(root, Message::Broken { tree: id });
@@ -72,7 +69,7 @@ impl Camera {
     }
 
     /// Some of the root's requests are over, and so is their tree.
-    pub(crate) fn fell(
+    pub(crate) fn prune(
         &mut self,
         root: Member,
         Released { number, over }: Released,
@@ -80,10 +77,10 @@ impl Camera {
         cx: &mut Context<'_, Self>,
     ) {
         let is_over = |tree: &&Tree| tree.id.number <= number;
-        if self.trees.get(&root).filter(is_over).is_none() {
+        if self.forest.get(root).filter(is_over).is_none() {
             return;
         }
-        let Some(tree) = self.trees.remove(&root) else {
+        let Some(tree) = self.forest.remove(root) else {
             return;
         };
         if self.config.multicast {
@@ -102,8 +99,7 @@ impl Camera {
 
     /// Sees to it that answers that are overdue are asked for.
     pub(crate) fn watch_trees(&mut self, cx: &mut Context<'_, Self>) {
-        if !self.watches_trees && self.trees.iter().any(|(_, tree)| tree.is_open()) {
-            self.watches_trees = true;
+        if self.forest.begins_watch() {
             cx.arm(Timer::Tree, self.config.resend);
         }
     }
@@ -111,18 +107,12 @@ impl Camera {
     /// Asks again the children of which nothing was heard, and now and then those that have not
     /// said OK.
     pub(crate) fn ask_trees_again(&mut self, cx: &mut Context<'_, Self>) {
-        self.watches_trees = false;
-        self.tree_rounds += 1;
-        let asks_all =
-            self.config.resend.0.saturating_mul(self.tree_rounds) >= self.config.resend_limit.0;
-        if asks_all {
-            self.tree_rounds = 0;
-        }
+        let (resend, limit) = (self.config.resend, self.config.resend_limit);
+        let asks_all = self.forest.on_round(resend, limit);
         let patience = self.config.tree_patience;
         let mut silent: Vec<(Member, Member)> = Vec::new();
-        let roots: Vec<Member> = self.trees.iter().map(|(&root, _)| root).collect();
-        for root in roots {
-            let Some(tree) = self.trees.get_mut(&root) else {
+        for root in self.forest.roots() {
+            let Some(tree) = self.forest.get_mut(root) else {
                 continue;
             };
             if tree.broken {

@@ -3,7 +3,7 @@
 use selvedge_core::roster::Standing;
 use selvedge_core::{Context, Member};
 
-use crate::machine::{Camera, Stage};
+use crate::state::{Camera, Stage};
 use crate::waiting::{Answer, Asked, Waiting};
 use crate::{Event, Message, Rival, Timer, Token};
 
@@ -23,17 +23,14 @@ pub(crate) struct Permit {
 impl Camera {
     /// Issues a request, or uses permissions that were kept.
     pub(crate) fn request(&mut self, cx: &mut Context<'_, Self>) {
-        let heard_of = self.seen.max(self.floor.number).max(self.last);
-        let number = heard_of.max(self.issued).saturating_add(1);
-        if !self.config.keep || number > self.kept_to || self.over >= self.kept_to {
+        let number = self.issued.next(self.tokens.floor().number);
+        if self.config.keep && self.issued.is_kept_for(number) {
+            self.issued.go_on(number);
+        } else {
             self.kept.retain(|_, ()| false);
-            // By this number others tell this request from those that are over.
-            let up_to = number.saturating_add(self.config.slack.into());
-            let above = self.over.saturating_add(1);
-            self.kept_to = self.kept_to.max(up_to).max(above);
+            self.issued.begin(number, self.config.slack);
         }
-        self.issued = number;
-        let up_to = self.kept_to;
+        let up_to = self.issued.kept_to();
         let holder = self.me;
         // All nodes on the list, and all nodes that may be inside for all we know.
         let limit = (self.config.peer_limit as usize).saturating_mul(2);
@@ -47,13 +44,13 @@ impl Camera {
             }
         }
         if !self.rules.own_oks_are_not_asked() {
-            let granted: alloc::vec::Vec<(Member, u64)> = self
-                .grants
+            let grants = self.granted.grants();
+            let granted: alloc::vec::Vec<(Member, u64)> = grants
                 .iter()
                 .map(|(&member, grant)| (member, grant.up_to))
                 .collect();
             for (member, up_to) in granted {
-                self.mind(Rival { member, up_to }, cx);
+                self.note_rival(Rival { member, up_to }, cx);
             }
         }
         cx.arm(Timer::Resend, self.config.resend);
@@ -101,13 +98,13 @@ impl Camera {
         let Stage::Waiting(waiting) = &self.stage else {
             return;
         };
-        let request = waiting.request(self.last);
+        let request = waiting.request(self.issued.last());
         cx.send(to, Message::Request { request, after });
     }
 
     /// Another node may be inside, or wants to enter: its OK is needed, and no suspicion replaces
     /// it.
-    pub(crate) fn mind(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
+    pub(crate) fn note_rival(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
             return;
         };
@@ -159,7 +156,7 @@ impl Camera {
         }
         let was_optional = |it: Asked| matches!(it.answer, Answer::Optional { .. });
         if is_news || before.is_some_and(was_optional) {
-            self.doubt(member, cx);
+            self.recheck_failed(member, cx);
         }
     }
 
@@ -181,12 +178,12 @@ impl Camera {
             let _is_there = waiting.set(member, asked).is_ok();
             self.send_request(member, None, cx);
             // That node is a rival, and stays awaited.
-            self.doubt(member, cx);
+            self.recheck_failed(member, cx);
         }
     }
 
     /// An OK came.
-    pub(crate) fn allowed(
+    pub(crate) fn on_ok(
         &mut self,
         from: Member,
         permit: Permit,
@@ -210,7 +207,7 @@ impl Camera {
             // The sender does not know that this request is over. While permissions are kept none
             // is over: two nodes may keep one from the same third node, and each has to know of the
             // other.
-            if permit.number <= self.issued && self.kept.is_empty() {
+            if permit.number <= self.issued.latest() && self.kept.is_empty() {
                 cx.send(from, self.end_of(permit.number));
             }
             return;
@@ -240,7 +237,7 @@ impl Camera {
         waiting.raise(permit.floor);
         // The answer is complete when all nodes that it names are awaited, and not before.
         for &rival in rivals {
-            self.heard_of(rival, cx);
+            self.on_rival(rival, cx);
         }
         let Stage::Waiting(waiting) = &mut self.stage else {
             return;
@@ -274,7 +271,7 @@ impl Camera {
     }
 
     /// Another node gave this rival its OK.
-    pub(crate) fn heard_of(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_rival(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
         let member = rival.member;
         if member.id == self.me.id {
             return;
@@ -299,14 +296,14 @@ impl Camera {
             return;
         }
         if !self.was_passed(rival) {
-            self.mind(rival, cx);
+            self.note_rival(rival, cx);
         }
         // Only now: its former life is forgotten then, and may be the last one that is awaited.
         self.meet(member, cx);
     }
 
     /// A node has our request, and we have to wait.
-    pub(crate) fn is_heard(&mut self, from: Member, number: u64) {
+    pub(crate) fn on_wait(&mut self, from: Member, number: u64) {
         if let Stage::Waiting(waiting) = &mut self.stage
             && waiting.token.number == number
             && let Some(asked) = waiting.get(from)

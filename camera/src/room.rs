@@ -2,7 +2,7 @@
 
 use selvedge_core::{Context, Member};
 
-use crate::machine::{Camera, Stage};
+use crate::state::{Camera, Stage};
 use crate::waiting::{Answer, Asked};
 use crate::{Message, Request, Rival, Token};
 
@@ -30,15 +30,14 @@ impl Camera {
                 Stage::Idle | Stage::Inside(_) => false,
             };
             is_asked
-                || self.grants.contains(&it)
-                || self.deferred.contains(&it)
+                || self.granted.has_open(it)
                 || self.kept.contains(&it)
-                || self.trees.contains(&it)
+                || self.forest.contains(it)
         };
         match self.peers.make_room_for(member, is_needed) {
             Ok(None) => true,
             Ok(Some(former)) => {
-                self.released.remove(&former);
+                self.granted.forget_released(former);
                 true
             }
             Err(_) => {
@@ -57,8 +56,8 @@ impl Camera {
     /// late, when we want to enter again, is known to be late, and nothing need be remembered here.
     pub(crate) fn abstain(&mut self, from: Member, request: Request, cx: &mut Context<'_, Self>) {
         let Request { number, last, .. } = request;
-        self.seen = self.seen.max(number);
-        self.used(from, last, cx);
+        self.issued.hear(number);
+        self.on_used(from, last, cx);
         let theirs = Token { number, by: from };
         let has_to_wait = match &self.stage {
             Stage::Idle => false,
@@ -74,8 +73,8 @@ impl Camera {
             self.refuse_for_room(cx);
         }
         self.kept.retain(|_, ()| false);
-        self.over = self.kept_to;
-        let (life, over, floor) = (from.incarnation.0, self.over, self.floor);
+        self.issued.end_all();
+        let (life, over, floor) = (from.incarnation.0, self.issued.over(), self.tokens.floor());
         cx.send(
             from,
             Message::Abstain {
@@ -88,7 +87,7 @@ impl Camera {
     }
 
     /// A node has no room to say OK. It is not waited for, unless it may have asked to enter since.
-    pub(crate) fn abstained(
+    pub(crate) fn on_abstain(
         &mut self,
         from: Member,
         abstention: Abstention,

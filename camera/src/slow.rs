@@ -10,9 +10,10 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, Member};
 
 use crate::grant::Verdict;
-use crate::machine::{Camera, Stage};
+
 use crate::message::{RIVAL_MAX_LEN, Rivals, UP_MAX_LEN, branches_len};
-use crate::tree::{Answered, Child, Subtree, Told, Tree};
+use crate::state::{Camera, Stage};
+use crate::tree::{Answered, Child, Report, Subtree, Tree};
 use crate::{Event, Message, Request, Rival, Token, TreeId};
 
 /// What a child says of all nodes in its part of the tree, without the list.
@@ -42,44 +43,44 @@ impl Camera {
         }
         self.counters.0.slow += 1;
         cx.event(Event::SlowPath);
-        self.plant(1, cx);
+        self.start_tree(1, cx);
     }
 
     /// Begins to build the tree for the request that waits.
-    pub(crate) fn plant(&mut self, attempt: u32, cx: &mut Context<'_, Self>) {
+    pub(crate) fn start_tree(&mut self, attempt: u32, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &self.stage else {
             return;
         };
-        let request = waiting.request(self.last);
+        let request = waiting.request(self.issued.last());
         let id = TreeId {
             root: self.me,
             number: request.number,
             attempt,
         };
-        self.grow(Tree::new(id, request, None, self.tree_room()), cx);
+        self.expand(Tree::new(id, request, None, self.tree_room()), cx);
     }
 
     /// A part of our tree is lost.
-    pub(crate) fn broken(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
-        match self.trees.get(&self.me).map(|ours| ours.id) {
+    pub(crate) fn on_broken(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
+        match self.forest.get(self.me).map(|ours| ours.id) {
             Some(id) if id == tree && self.is_waiting() => {
                 self.counters.0.rebuilt += 1;
-                self.plant(id.attempt.saturating_add(1), cx);
+                self.start_tree(id.attempt.saturating_add(1), cx);
             }
             Some(id) if id.number == tree.number => {}
-            Some(_) | None => self.is_over(from, tree, cx),
+            Some(_) | None => self.on_stale_tree(from, tree, cx),
         }
     }
 
     /// A node works on a tree of ours that is not there any more.
-    fn is_over(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
+    fn on_stale_tree(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
         self.counters.0.stale += 1;
         let is_open = match &self.stage {
             Stage::Idle => false,
             Stage::Waiting(waiting) => waiting.token.number <= tree.number,
             Stage::Inside(inside) => inside.number <= tree.number,
         };
-        if !is_open && tree.number <= self.issued {
+        if !is_open && tree.number <= self.issued.latest() {
             cx.send(from, self.end_of(tree.number));
         }
     }
@@ -92,7 +93,7 @@ impl Camera {
 /// Any node of a tree.
 impl Camera {
     /// A node asks us to be its child.
-    pub(crate) fn joined(
+    pub(crate) fn on_join(
         &mut self,
         from: Member,
         tree: TreeId,
@@ -100,12 +101,12 @@ impl Camera {
         cx: &mut Context<'_, Self>,
     ) {
         let ours = self
-            .trees
-            .get(&tree.root)
+            .forest
+            .get(tree.root)
             .map(|ours| (ours.id, ours.parent));
         match ours {
             Some((id, Some(parent))) if id == tree && parent == from => {
-                self.tell_again(tree.root, None, cx);
+                self.report(tree.root, None, cx);
             }
             Some((id, _)) if id >= tree => cx.send(from, Message::Nack { tree }),
             Some(_) | None => self.take_part(from, tree, request, cx),
@@ -113,7 +114,7 @@ impl Camera {
     }
 
     /// A node is our parent now, or still is, and wants to know where we stand.
-    pub(crate) fn adopted(
+    pub(crate) fn on_adopt(
         &mut self,
         from: Member,
         tree: TreeId,
@@ -121,11 +122,11 @@ impl Camera {
         after: Option<Member>,
         cx: &mut Context<'_, Self>,
     ) {
-        match self.trees.get_mut(&tree.root) {
+        match self.forest.get_mut(tree.root) {
             Some(ours) if ours.id == tree && ours.parent.is_some() => {
                 ours.parent = Some(from);
-                if !self.rules.adopted_stay_silent() || ours.told != Told::Up {
-                    self.tell_again(tree.root, after, cx);
+                if !self.rules.adopted_stay_silent() || ours.reported != Report::Up {
+                    self.report(tree.root, after, cx);
                 }
             }
             Some(ours) if ours.id >= tree => cx.send(from, Message::Nack { tree }),
@@ -141,8 +142,8 @@ impl Camera {
         cx: &mut Context<'_, Self>,
     ) {
         let root = tree.root;
-        let others = self.trees.len() - usize::from(self.trees.contains(&self.me));
-        let is_full = others >= self.config.tree_limit.into() && !self.trees.contains(&root);
+        let others = self.forest.len() - usize::from(self.forest.contains(self.me));
+        let is_full = others >= self.config.tree_limit.into() && !self.forest.contains(root);
         // A list that makes no progress would be asked for without end.
         let is_mute = !self.config.list_room(UP_MAX_LEN).fits(RIVAL_MAX_LEN);
         if root.id == self.me.id || !self.meet(root, cx) || is_full || is_mute {
@@ -150,7 +151,7 @@ impl Camera {
             cx.send(parent, Message::Nack { tree });
             return;
         }
-        let verdict = self.judge(root, request, cx);
+        let verdict = self.learn_wish(root, request, cx);
         let mut ours = Tree::new(tree, request, Some(parent), self.tree_room());
         match verdict {
             Verdict::Over => {
@@ -160,12 +161,12 @@ impl Camera {
             Verdict::Granted => ours.agreed = true,
             Verdict::Grant => ours.agreed = self.agree(root, request, cx),
             Verdict::Wait => {
-                let before = self.deferred.get(&root).map(|old| old.number);
+                let before = self.granted.deferred_number(root);
                 ours.direct = before == Some(request.number);
                 self.defer(root, request);
             }
         }
-        self.grow(ours, cx);
+        self.expand(ours, cx);
     }
 
     /// Says OK, and remembers it at once.
@@ -174,7 +175,7 @@ impl Camera {
     }
 
     /// Asks all neighbours to be children.
-    fn grow(&mut self, mut tree: Tree, cx: &mut Context<'_, Self>) {
+    fn expand(&mut self, mut tree: Tree, cx: &mut Context<'_, Self>) {
         let (id, parent, request) = (tree.id, tree.parent, tree.request);
         for member in self.peers.listed() {
             if member == id.root || Some(member) == parent {
@@ -184,15 +185,14 @@ impl Camera {
             debug_assert!(is_asked, "a tree has room for all that are remembered");
             cx.send(member, join(id, request));
         }
-        let is_there = self.trees.insert(id.root, tree).is_ok();
-        debug_assert!(is_there, "tree_limit is seen to before");
+        self.forest.insert(tree);
         self.watch_trees(cx);
         self.advance(id.root, cx);
     }
 
     /// A neighbour will not be our child.
-    pub(crate) fn declined(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
-        let Some(ours) = self.trees.get_mut(&tree.root) else {
+    pub(crate) fn on_nack(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
+        let Some(ours) = self.forest.get_mut(tree.root) else {
             return;
         };
         // A node that has said more took part, and sent this message before.
@@ -203,15 +203,15 @@ impl Camera {
     }
 
     /// A child's part of the tree is built.
-    pub(crate) fn echoed(
+    pub(crate) fn on_echo(
         &mut self,
         from: Member,
         tree: TreeId,
         below: Subtree,
         cx: &mut Context<'_, Self>,
     ) {
-        let Some(ours) = self.trees.get_mut(&tree.root).filter(|it| it.id == tree) else {
-            self.forgotten(from, tree, cx);
+        let Some(ours) = self.forest.get_mut(tree.root).filter(|it| it.id == tree) else {
+            self.on_unknown_tree(from, tree, cx);
             return;
         };
         if !ours.needs(from) {
@@ -227,7 +227,7 @@ impl Camera {
     }
 
     /// All in a child's part have said OK.
-    pub(crate) fn summed(
+    pub(crate) fn on_up(
         &mut self,
         from: Member,
         tree: TreeId,
@@ -238,8 +238,8 @@ impl Camera {
         let root = tree.root;
         let is_ours = root == self.me;
         let has_room = !is_ours || self.has_room_for_all(rivals);
-        let Some(ours) = self.trees.get_mut(&root).filter(|it| it.id == tree) else {
-            self.forgotten(from, tree, cx);
+        let Some(ours) = self.forest.get_mut(root).filter(|it| it.id == tree) else {
+            self.on_unknown_tree(from, tree, cx);
             return;
         };
         let Some(child) = ours.child(from) else {
@@ -279,11 +279,11 @@ impl Camera {
             if !is_ours {
                 self.pass_on(root, rival);
             } else if !self.rules.root_ignores_rivals() {
-                self.heard_of(rival, cx);
+                self.on_rival(rival, cx);
             }
         }
         if !sum.more
-            && let Some(ours) = self.trees.get_mut(&root).filter(|it| it.id == tree)
+            && let Some(ours) = self.forest.get_mut(root).filter(|it| it.id == tree)
         {
             ours.complete(from, sum.oks);
         }
@@ -298,22 +298,22 @@ impl Camera {
         }
         let Rival { member, up_to } = rival;
         let is_over = self.peers.is_over(member);
-        let Some(ours) = self.trees.get_mut(&root).filter(|_| member != root) else {
+        let Some(ours) = self.forest.get_mut(root).filter(|_| member != root) else {
             return;
         };
         if is_over {
             let (number, holder) = (up_to, member);
             ours.floor = ours.floor.max(Token { number, by: holder });
         } else {
-            let is_noted = ours.mind(rival).is_ok();
+            let is_noted = ours.note_rival(rival).is_ok();
             debug_assert!(is_noted, "there was room for all");
         }
     }
 
     /// A node speaks of a tree that we do not have, or have no more.
-    fn forgotten(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
+    fn on_unknown_tree(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
         if tree.root == self.me {
-            self.is_over(from, tree, cx);
+            self.on_stale_tree(from, tree, cx);
         } else {
             self.counters.0.stale += 1;
         }
@@ -325,43 +325,43 @@ impl Camera {
             self.try_enter(cx);
             return;
         }
-        let Some(tree) = self.trees.get_mut(&root) else {
+        let Some(tree) = self.forest.get_mut(root) else {
             return;
         };
         let news = if tree.is_growing() {
-            Told::Nothing
+            Report::Nothing
         } else if tree.is_whole() {
-            Told::Up
+            Report::Up
         } else {
-            Told::Echo
+            Report::Echo
         };
-        let is_news = match (tree.told, news) {
-            (_, Told::Nothing) | (Told::Up, _) | (Told::Echo, Told::Echo) => false,
-            (Told::Nothing | Told::Echo, Told::Echo | Told::Up) => true,
+        let is_news = match (tree.reported, news) {
+            (_, Report::Nothing) | (Report::Up, _) | (Report::Echo, Report::Echo) => false,
+            (Report::Nothing | Report::Echo, Report::Echo | Report::Up) => true,
         };
         if is_news {
-            tree.told = news;
-            self.tell_again(root, None, cx);
+            tree.reported = news;
+            self.report(root, None, cx);
         }
     }
 
     /// Tells the parent where we stand.
-    fn tell_again(&mut self, root: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
-        let Some(tree) = self.trees.get(&root) else {
+    fn report(&mut self, root: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
+        let Some(tree) = self.forest.get(root) else {
             return;
         };
         let (id, request, agreed) = (tree.id, tree.request, tree.agreed);
-        if !agreed && self.deferred.get(&root).is_none() {
+        if !agreed && self.granted.deferred_number(root).is_none() {
             // A late request of the root had an earlier token than ours, and the OK to it took the
             // place of this wish.
-            let verdict = self.judge(root, request, cx);
+            let verdict = self.learn_wish(root, request, cx);
             let agrees = verdict == Verdict::Granted
                 || verdict == Verdict::Grant && self.agree(root, request, cx);
-            if let Some(tree) = self.trees.get_mut(&root).filter(|it| it.id == id) {
+            if let Some(tree) = self.forest.get_mut(root).filter(|it| it.id == id) {
                 tree.agreed = agrees;
             }
         }
-        let Some(tree) = self.trees.get(&root) else {
+        let Some(tree) = self.forest.get(root) else {
             return;
         };
         if tree.is_growing() {
@@ -397,13 +397,17 @@ impl Camera {
 
     /// One part of what all of us know of others, as much as fits a frame.
     fn send_sum(&self, root: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
-        let Some(ours) = self.trees.get(&root) else {
+        let Some(ours) = self.forest.get(root) else {
             return;
         };
         let Some(parent) = ours.parent else {
             return;
         };
-        let own = self.grants.iter().map(|(&member, it)| (member, it.up_to));
+        let own = self
+            .granted
+            .grants()
+            .iter()
+            .map(|(&member, it)| (member, it.up_to));
         let below = ours.rivals.iter().map(|(&member, &up_to)| (member, up_to));
         let mut all: Vec<Rival> = own
             .chain(below)
@@ -434,7 +438,7 @@ impl Camera {
                 after,
                 rivals,
                 more,
-                floor: self.floor.max(ours.floor),
+                floor: self.tokens.floor().max(ours.floor),
             },
         );
     }

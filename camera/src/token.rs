@@ -17,3 +17,42 @@ use selvedge_core::stamp::Stamp;
 /// assert!(Token { number: 8, by: Member::new(1, 0) } > late);
 /// ```
 pub type Token = Stamp<Member>;
+
+/// What this node knows of the tokens that were used.
+///
+/// Invariant: a token that was certainly used may have been used, so `used` is at most `floor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Tokens {
+    /// The highest token that was used, as far as we know.
+    floor: Token,
+    /// The highest token that was certainly used, for the nodes that were passed over. The floor
+    /// may be higher, because no node knows what a life that is over has used. Nothing without a
+    /// takeover.
+    used: Token,
+}
+
+impl Tokens {
+    /// The highest token that may have been used.
+    pub(crate) const fn floor(&self) -> Token {
+        self.floor
+    }
+
+    /// The highest token that was certainly used; the default without a takeover.
+    pub(crate) const fn used(&self) -> Token {
+        self.used
+    }
+
+    /// This token may have been used.
+    pub(crate) fn raise(&mut self, token: Token) {
+        self.floor = self.floor.max(token);
+    }
+
+    /// This token was used. It is remembered as such where nodes may be passed over.
+    pub(crate) fn note_used(&mut self, token: Token, has_takeover: bool) {
+        self.raise(token);
+        if has_takeover {
+            self.used = self.used.max(token);
+        }
+        debug_assert!(self.used <= self.floor, "used above the floor: {self:?}");
+    }
+}

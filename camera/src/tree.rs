@@ -22,7 +22,7 @@ pub(crate) struct Tree {
     /// Whether the root asked this node directly, too.
     pub(crate) direct: bool,
     /// What the parent was told last without having asked.
-    pub(crate) told: Told,
+    pub(crate) reported: Report,
     /// Whether a part below is lost, so that the tree must be built anew.
     pub(crate) broken: bool,
     /// The highest token that was used, as far as those below know.
@@ -40,7 +40,7 @@ pub(crate) struct Tree {
 
 /// What a parent has been told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Told {
+pub(crate) enum Report {
     Nothing,
     Echo,
     Up,
@@ -116,7 +116,7 @@ impl Tree {
             parent,
             agreed: parent.is_none(),
             direct: false,
-            told: Told::Nothing,
+            reported: Report::Nothing,
             broken: false,
             floor: Token {
                 number: 0,
@@ -203,7 +203,7 @@ impl Tree {
     }
 
     /// Takes note of rivals that those below named.
-    pub(crate) fn mind(&mut self, rival: Rival) -> Result<(), Full> {
+    pub(crate) fn note_rival(&mut self, rival: Rival) -> Result<(), Full> {
         let up_to = self.rivals.get(&rival.member).copied();
         let up_to = up_to.unwrap_or_default().max(rival.up_to);
         self.rivals.insert(rival.member, up_to).map(drop)
@@ -280,7 +280,7 @@ mod tests {
         };
         assert!(tree.has_room_for_all(&[rival(2), rival(3)]));
         assert!(!tree.has_room_for_all(&[rival(2), rival(3), rival(4)]));
-        tree.mind(rival(2)).unwrap();
+        tree.note_rival(rival(2)).unwrap();
         assert!(tree.has_room_for_all(&[rival(1), rival(2), rival(3)]));
         assert!(!tree.has_room_for_all(&[rival(3), rival(4)]));
     }

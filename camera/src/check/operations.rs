@@ -21,8 +21,8 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Delta, Driver, Effect, Incarnation, Input, Member, NodeId, Span, Time};
 
-use crate::machine::Stage;
 use crate::published::Rules;
+use crate::state::Stage;
 use crate::{Camera, Command, Event, Message, Published};
 use decoder::Bytes;
 use limits::{check_frame, check_limits};

@@ -9,9 +9,9 @@ use selvedge_core::{Context, Delta, Input, Machine, Member, Span};
 use selvedge_sim::check::{Bounds, Model, Observer, Scenario};
 
 use super::{Promise, Setup};
-use crate::machine::Stage;
 use crate::published::Rules;
 use crate::sections::{Command, Config, Event, Name, Reject, Sections};
+use crate::state::Stage;
 use crate::{Published, Token};
 
 /// Ours, in which every section keeps its promises, and what must break.

@@ -8,10 +8,10 @@ use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
 use selvedge_core::{Delta, Input, Machine as _, Member, Span};
 use selvedge_sim::check::{Bounds, Model, Observer, State};
 
-use crate::machine::Stage;
 use crate::message::OK_MAX_LEN;
 use crate::published::Rules;
-use crate::tree::{Told, Tree};
+use crate::state::Stage;
+use crate::tree::{Report, Tree};
 use crate::{Camera, Command, Config, Event, Published, Refusal, Token};
 
 /// The bytes of a frame in which an OK names one rival: of a small id, in an early life, with a low
@@ -190,7 +190,7 @@ impl Setup {
                 Ok(())
             })
             .restart(move |node, life, _| self.machine(node as u64 + 1, life))
-            .remains(|machine| machine.corpse())
+            .remains(|machine| machine.remains())
             .show(show)
             .crash_when(move |state, node| {
                 let id = node as u64 + 1;
@@ -211,7 +211,7 @@ impl Setup {
         }
         if self.slow && self.only.is_none() {
             model = model.sometimes("a tree lets its root in", |state| {
-                let is_root = |it: &Camera| it.token().is_some() && it.trees.contains(&it.me);
+                let is_root = |it: &Camera| it.token().is_some() && it.forest.contains(it.me);
                 state.machines().any(is_root)
             });
         }
@@ -279,10 +279,7 @@ impl Setup {
 /// Whether this node is idle, and all others have heard that its requests are over.
 fn is_known_to_be_out(state: &State<Camera, Watch>, node: usize) -> bool {
     state.machines().nth(node).is_some_and(|it| {
-        let has_heard = |other: &Camera| {
-            let released = other.released.get(&it.me);
-            released.map_or(0, |released| released.number) >= it.issued
-        };
+        let has_heard = |other: &Camera| other.granted.released(it.me).number >= it.issued.latest();
         let mut others = state.machines().filter(|other| other.me != it.me);
         it.stage == Stage::Idle && others.all(has_heard)
     })
@@ -293,11 +290,11 @@ fn is_known_to_be_out(state: &State<Camera, Watch>, node: usize) -> bool {
 fn has_given_up(state: &State<Camera, Watch>) -> bool {
     let is_without = |root: &Camera, child: &Camera| {
         let is_refused = |tree: &Tree| {
-            let is_echoed = tree.parent == Some(root.me) && tree.told == Told::Echo;
-            is_echoed && root.stage == Stage::Idle && tree.id.number == root.issued
+            let is_echoed = tree.parent == Some(root.me) && tree.reported == Report::Echo;
+            is_echoed && root.stage == Stage::Idle && tree.id.number == root.issued.latest()
         };
         let is_gone = root.peers.is_failed(child.me) || root.peers.is_over(child.me);
-        child.trees.get(&root.me).is_some_and(is_refused) && !is_gone
+        child.forest.get(root.me).is_some_and(is_refused) && !is_gone
     };
     state
         .machines()
@@ -346,7 +343,8 @@ pub(super) fn show(machine: &Camera) -> String {
         Stage::Inside(inside) => format!("INSIDE with {}", inside.token.number),
     };
     let granted: Vec<String> = machine
-        .grants
+        .granted
+        .grants()
         .iter()
         .map(|(member, grant)| format!("{member}:{}", grant.number))
         .collect();

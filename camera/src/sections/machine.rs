@@ -8,8 +8,8 @@ use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, Untracked};
 use super::remains::{Remains, is_vacant, leaves_it_vacant};
 use super::{Command, Config, ConfigError, Counters, Event, Message, Name, Reject, Timer};
 use crate::Camera;
-use crate::machine::Stage;
 use crate::published::Rules;
+use crate::state::Stage;
 
 /// One node's part in all sections of a mesh. See the [module](super) for what it promises.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -106,7 +106,7 @@ impl Sections {
     ///
     /// # Errors
     /// [`Reject::AlreadyOpen`], [`Reject::Full`], [`Reject::Config`].
-    pub fn open(
+    pub(crate) fn open(
         &mut self,
         name: Name,
         config: Option<crate::Config>,
@@ -144,7 +144,7 @@ impl Sections {
     ///
     /// # Errors
     /// [`Reject::Unknown`], [`Reject::InUse`].
-    pub fn close(&mut self, name: Name, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+    fn close(&mut self, name: Name, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let section = self.opened(name)?;
         if section.camera.machine().stage != Stage::Idle {
             return Err(Reject::InUse(name));
@@ -156,12 +156,12 @@ impl Sections {
     ///
     /// # Errors
     /// [`Reject::Config`] when it is 0.
-    pub fn bound(&mut self, upper: u32, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+    fn bound(&mut self, upper: u32, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let mut config = self.config;
         config.section.upper = upper;
         config.check()?;
         self.config = config;
-        self.tell_all(&Input::Command(crate::Command::Bound(upper)), cx);
+        self.step_all(&Input::Command(crate::Command::Bound(upper)), cx);
         Ok(())
     }
 
@@ -214,19 +214,19 @@ impl Sections {
             let learned = self.peers.learn(delta, |_| false);
             self.counters.no_room += u64::from(learned.is_err());
         }
-        self.tell_all(&Input::Membership(delta), cx);
+        self.step_all(&Input::Membership(delta), cx);
         Ok(())
     }
 
     /// Gives all sections an input that none of them refuses.
-    fn tell_all(&mut self, input: &Input<Camera>, cx: &mut Context<'_, Self>) {
+    fn step_all(&mut self, input: &Input<Camera>, cx: &mut Context<'_, Self>) {
         for (&name, section) in &mut self.sections {
             let taken = step(&mut section.camera, name, input.clone(), cx);
             debug_assert!(taken.is_ok(), "{name:?} refused {input:?}");
         }
     }
 
-    fn heard(
+    fn receive(
         &mut self,
         from: Member,
         message: Message,
@@ -316,7 +316,7 @@ impl Machine for Sections {
 
     fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         match input {
-            Input::Message { from, message } => self.heard(from, message, cx),
+            Input::Message { from, message } => self.receive(from, message, cx),
             Input::Tick(Timer { section, timer }) => match self.sections.get_mut(&section) {
                 Some(it) => step(&mut it.camera, section, Input::Tick(timer), cx)
                     .map_err(|reason| refused(section, reason)),

@@ -1,6 +1,6 @@
 //! Which section may be dropped, and what it leaves behind.
 
-use crate::machine::Camera;
+use crate::state::Camera;
 use crate::{Message, Token};
 
 /// What is kept of all sections that were dropped, in three numbers. Every section that is made
@@ -21,18 +21,16 @@ pub(super) struct Remains {
 impl Remains {
     /// Takes over what matters of a section in which nothing is open.
     pub(super) fn absorb(&mut self, camera: &Camera) {
-        self.floor = self.floor.max(camera.floor);
-        self.issued = self.issued.max(camera.issued).max(camera.last);
+        self.floor = self.floor.max(camera.tokens.floor());
+        self.issued = self.issued.max(camera.issued.highest());
         // Permissions that were kept go with it.
-        self.over = self.over.max(camera.kept_to);
+        self.over = self.over.max(camera.issued.kept_to());
     }
 
     /// Makes a new section begin with what dropped sections left.
     pub(super) fn pass_on(&self, camera: &mut Camera) {
-        camera.floor = camera.floor.max(self.floor);
-        camera.issued = camera.issued.max(self.issued);
-        camera.kept_to = camera.kept_to.max(self.over);
-        camera.over = camera.over.max(self.over);
+        camera.tokens.raise(self.floor);
+        camera.issued.start_above(self.issued, self.over);
     }
 }
 
@@ -42,29 +40,23 @@ impl Remains {
 /// The section is compared with a new one that was told what may be forgotten. So whatever else a
 /// section may come to remember counts as open until it is added here.
 pub(super) fn is_vacant(camera: &Camera) -> bool {
-    if !camera.grants.is_empty() || !camera.deferred.is_empty() {
+    if !camera.granted.has_none_open() {
         return false;
     }
     let mut blank = Camera::unchecked(camera.me, camera.config, camera.rules);
     // Every section is told which nodes are here, and lives that were only heard of are heard of
     // again.
     blank.peers = camera.peers.clone();
-    // Numbers, which go over into what remains. Other nodes' numbers order requests that are open.
-    blank.seen = camera.seen;
+    // Numbers, which go over into what remains. Other nodes' numbers order requests that are open,
+    // and the highest token that was certainly used is for nodes that have our OK: no node has it.
     blank.issued = camera.issued;
-    blank.kept_to = camera.kept_to;
-    blank.over = camera.over;
-    blank.last = camera.last;
-    blank.floor = camera.floor;
-    // This is told to the nodes that have our OK, and no node has it.
-    blank.used = camera.used;
+    blank.tokens = camera.tokens;
     // A request that comes late gets an OK once more; its sender answers that with the request's
     // end.
-    blank.released = camera.released.clone();
+    blank.granted = camera.granted.closed();
     // A permission that is not used is as good as none.
     blank.kept = camera.kept.clone();
-    // This counts ticks.
-    blank.tree_rounds = camera.tree_rounds;
+    blank.forest = camera.forest.cleared();
     blank == *camera
 }
 

@@ -6,8 +6,8 @@ use alloc::string::String;
 use selvedge_core::Driver;
 use selvedge_core::wire::{HEADER_LEN, member_len};
 
-use crate::machine::Stage;
 use crate::message::UP_MAX_LEN;
+use crate::state::Stage;
 use crate::tree::{Answered, Tree};
 use crate::{Camera, Message};
 
@@ -24,14 +24,14 @@ pub(super) fn check_limits(driver: &Driver<Camera>) -> Result<(), String> {
     };
     for (what, count, limit) in [
         ("listed", machine.listed(), limit),
-        ("granted", machine.grants.len(), limit),
-        ("deferred", machine.deferred.len(), limit),
-        ("released", machine.released.len(), limit),
+        ("granted", machine.granted.grants().len(), limit),
+        ("deferred", machine.granted.deferred().len(), limit),
+        ("released", machine.granted.released_len(), limit),
         ("kept", machine.kept.len(), limit),
         ("asked", asked, 2 * limit),
         (
             "trees",
-            machine.trees.len(),
+            machine.forest.len(),
             usize::from(machine.config.tree_limit) + 1,
         ),
         // One for each node that was declared failed, and three of our own.
@@ -41,7 +41,7 @@ pub(super) fn check_limits(driver: &Driver<Camera>) -> Result<(), String> {
             return Err(format!("{what}: {count}, and {limit} allowed"));
         }
     }
-    for (_, tree) in machine.trees.iter() {
+    for (_, tree) in machine.forest.iter() {
         check_tree(machine, tree)?;
     }
     Ok(())

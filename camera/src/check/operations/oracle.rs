@@ -82,7 +82,7 @@ impl Oracle {
     /// Whether nobody's OK was counted twice in the tree of this node's request.
     pub(super) fn counted(&self, machine: &Camera) -> Result<(), String> {
         let me = machine.me();
-        let (Some(tree), Some(span)) = (machine.trees.get(&me), self.open.get(&me)) else {
+        let (Some(tree), Some(span)) = (machine.forest.get(me), self.open.get(&me)) else {
             return Ok(());
         };
         if tree.oks() >= span.lives {

@@ -1,0 +1,190 @@
+//! The state of one node in one section, and what can be asked of it.
+
+use selvedge_core::roster::Roster;
+use selvedge_core::{BoundedMap, Full, Member, Untracked};
+
+use crate::forest::Forest;
+use crate::granted::Granted;
+use crate::issued::Issued;
+use crate::published::Rules;
+use crate::token::Tokens;
+use crate::waiting::{Answer, Waiting};
+use crate::{Config, ConfigError, Counters, Token};
+
+/// One node's part in one critical section. See the [crate](crate) for what it promises.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Camera {
+    pub(crate) me: Member,
+    pub(crate) config: Config,
+    pub(crate) rules: Rules,
+    pub(crate) peers: Roster<()>,
+    pub(crate) stage: Stage,
+    pub(crate) issued: Issued,
+    pub(crate) tokens: Tokens,
+    pub(crate) granted: Granted,
+    /// The members whose OK we kept.
+    pub(crate) kept: BoundedMap<Member, ()>,
+    pub(crate) forest: Forest,
+    pub(crate) counters: Untracked<Counters>,
+}
+
+/// Where this node stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Stage {
+    Idle,
+    Waiting(Waiting),
+    Inside(Inside),
+}
+
+/// We are in the section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Inside {
+    pub(crate) token: Token,
+    /// The number of the request.
+    pub(crate) number: u64,
+    /// Whether another node is known to have entered past us.
+    pub(crate) fenced: bool,
+}
+
+impl Camera {
+    /// A node that knows no other yet; it learns of others by [`Delta`](selvedge_core::Delta)s.
+    ///
+    /// `me` must be a life that never took part before: what a former life promised is forgotten.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    pub fn new(me: Member, config: Config) -> Result<Self, ConfigError> {
+        Self::under(me, config, Rules::default())
+    }
+
+    /// A node that follows these rules where they differ from ours.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    #[cfg(feature = "check")]
+    pub fn published(
+        me: Member,
+        config: Config,
+        rules: &[crate::Published],
+    ) -> Result<Self, ConfigError> {
+        Self::under(me, config, Rules::published(rules))
+    }
+
+    /// What matters of a machine that has crashed: which member it was.
+    #[cfg(feature = "check")]
+    pub(crate) fn remains(&self) -> Self {
+        Self::unchecked(self.me, self.config, self.rules)
+    }
+
+    fn under(me: Member, config: Config, rules: Rules) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self::unchecked(me, config, rules))
+    }
+
+    /// With settings that are known to work.
+    pub(crate) fn unchecked(me: Member, config: Config, rules: Rules) -> Self {
+        let limit = config.peer_limit as usize;
+        Self {
+            me,
+            config,
+            rules,
+            peers: Roster::shared(me, limit),
+            stage: Stage::Idle,
+            issued: Issued::default(),
+            tokens: Tokens::default(),
+            granted: Granted::new(limit),
+            kept: BoundedMap::new(limit),
+            forest: Forest::new(),
+            counters: Untracked(Counters::default()),
+        }
+    }
+
+    /// The member that this node is.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// The settings.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The token, while this node is inside.
+    #[must_use]
+    pub const fn token(&self) -> Option<Token> {
+        match &self.stage {
+            Stage::Inside(inside) => Some(inside.token),
+            Stage::Idle | Stage::Waiting(_) => None,
+        }
+    }
+
+    /// Whether this node waits to enter.
+    #[must_use]
+    pub const fn is_waiting(&self) -> bool {
+        matches!(self.stage, Stage::Waiting(_))
+    }
+
+    /// The members whose OK this node still needs, in order. Empty when it does not wait.
+    /// Membership may never have told of a member here, or what it told was forgotten
+    /// ([`Config::peer_limit`]). So a host looks up now and then, for example at each
+    /// [`Timer::Resend`] and [`Timer::Refresh`], what membership has of these members and of those
+    /// in [`granted`](Self::granted). If a member is over, the host tells its end again,
+    /// [`Delta::Left`] or [`Delta::Confirmed`]; if it failed, [`Delta::Failed`]. If it is neither
+    /// live nor over, the host asks after it. What was told before may be told again.
+    pub fn waits_for(&self) -> impl Iterator<Item = Member> + '_ {
+        let waiting = match &self.stage {
+            Stage::Waiting(waiting) => Some(waiting),
+            Stage::Idle | Stage::Inside(_) => None,
+        };
+        waiting
+            .into_iter()
+            .flat_map(Waiting::iter)
+            .filter(|(_, asked)| matches!(asked.answer, Answer::Awaited { .. }))
+            .map(|(member, _)| member)
+    }
+
+    /// The members whose requests have this node's OK and are not known to be over, in order.
+    /// Others are told that they have to wait for these. A member that is gone, and from which no
+    /// RELEASE was heard, stays here until its end is told: a host does as for
+    /// [`waits_for`](Self::waits_for).
+    pub fn granted(&self) -> impl Iterator<Item = Member> + '_ {
+        self.granted.grants().iter().map(|(&member, _)| member)
+    }
+
+    /// The members whose permission was kept ([`Config::keep`]), in order. While there is one, the
+    /// request that got it is open, also when this node is out: [`Command::GiveBack`] ends it.
+    pub fn kept(&self) -> impl Iterator<Item = Member> + '_ {
+        self.kept.iter().map(|(&member, ())| member)
+    }
+
+    /// How many members are on the list, this node excepted.
+    #[must_use]
+    pub const fn listed(&self) -> usize {
+        self.peers.listed_len()
+    }
+
+    /// What was counted since the beginning.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters.0
+    }
+
+    /// This life, as the rules tell lives apart.
+    pub(crate) fn life(&self, member: Member) -> Member {
+        if self.rules.one_life() {
+            return Member::new(member.id.0, 0);
+        }
+        member
+    }
+
+    /// Runs `what`, and counts the case that it finds no room.
+    pub(crate) fn note(&mut self, what: impl FnOnce(&mut Self) -> Result<(), Full>) -> bool {
+        let done = what(self).is_ok();
+        if !done {
+            self.counters.0.no_room += 1;
+        }
+        done
+    }
+}
