@@ -1,5 +1,7 @@
 //! Whether our request may enter, has to be issued again, or is over.
 
+use core::mem;
+
 use selvedge_core::quorum::Quorum;
 use selvedge_core::{Context, Member};
 
@@ -72,7 +74,10 @@ impl Camera {
         self.issued.enter(token.number);
         cx.disarm(Timer::Resend);
         for member in passed {
-            cx.event(Event::PassedOver(member));
+            let told = self.peers.get_mut(member);
+            if told.is_none_or(|told| !mem::replace(&mut told.passed, true)) {
+                cx.event(Event::PassedOver(member));
+            }
             cx.send(member, Message::Fence { token });
         }
         cx.event(Event::Entered(token));

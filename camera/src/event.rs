@@ -41,7 +41,11 @@ pub enum Event {
     /// token. What is done under the lower token must be undone or be refused by the resource. Exit
     /// as soon as possible.
     Fenced(Token),
-    /// This node entered past that node, which was declared failed and may have been inside.
+    /// This node entered past that member, which was declared failed and may have been inside. Told
+    /// once for each life, before [`Entered`](Self::Entered), however often this node enters past
+    /// it. Told again when that life was back on the list meanwhile, or was forgotten
+    /// ([`Config::peer_limit`](crate::Config::peer_limit)). A later life of its node is another
+    /// member.
     PassedOver(Member),
     /// The request is over without an entry.
     Refused(Refusal),

@@ -77,6 +77,9 @@ impl Camera {
 
     /// A member is on the list, perhaps again.
     pub(crate) fn on_returned(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        if let Some(told) = self.peers.get_mut(member) {
+            told.passed = false;
+        }
         self.send_fence_if_passed(member, cx);
         if self.tokens.floor().number > 0 {
             // What a newcomer does not know it cannot pass on when all others are gone.

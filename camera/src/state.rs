@@ -17,7 +17,7 @@ pub struct Camera {
     pub(crate) me: Member,
     pub(crate) config: Config,
     pub(crate) rules: Rules,
-    pub(crate) peers: Roster<()>,
+    pub(crate) peers: Roster<Told>,
     pub(crate) stage: Stage,
     pub(crate) issued: Issued,
     pub(crate) tokens: Tokens,
@@ -26,6 +26,13 @@ pub struct Camera {
     pub(crate) kept: BoundedMap<Member, ()>,
     pub(crate) forest: Forest,
     pub(crate) counters: Untracked<Counters>,
+}
+
+/// What the application was told of a life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Told {
+    /// That this node entered past it, since it was heard of as alive.
+    pub(crate) passed: bool,
 }
 
 /// Where this node stands.

@@ -1,7 +1,8 @@
 //! Holders that are passed over.
 
-use selvedge_camera::{Command, Config, Event};
+use selvedge_camera::{Camera, Command, Config, Event};
 use selvedge_core::{Delta, Member, Span};
+use selvedge_sim::network::Network;
 
 use super::{DELAY, entered, member, mesh};
 
@@ -177,4 +178,57 @@ fn a_failure_that_is_told_again_begins_no_takeover_anew() {
     mesh.membership(1, Delta::Failed(member(0))).unwrap();
     mesh.run_for(Span::secs(2));
     assert!(mesh.machine(1).unwrap().token().is_some());
+}
+
+/// Membership does not tell the end of the holder, so its request stays open, and each entry passes
+/// it over.
+#[test]
+fn a_life_that_is_passed_over_again_and_again_is_told_once() {
+    let config = Config {
+        takeover: Some(Span::secs(1)),
+        ..Config::new(3)
+    };
+    let mut mesh = mesh(3, config);
+    let fails_inside = |mesh: &mut Network<Camera>, life: Member| {
+        mesh.command(0, Command::Enter).unwrap();
+        mesh.run_for(DELAY * 4);
+        assert!(mesh.machine(0).unwrap().token().is_some());
+        mesh.crash(0).unwrap();
+        for node in [1, 2] {
+            mesh.membership(node, Delta::Failed(life)).unwrap();
+        }
+    };
+    let enters = |mesh: &mut Network<Camera>, life: Member| {
+        let mut told = [0; 2];
+        for entry in 0..6 {
+            let node = 1 + entry % 2;
+            mesh.command(node, Command::Enter).unwrap();
+            mesh.run_for(Span::secs(2));
+            mesh.command(node, Command::Exit).unwrap();
+            mesh.run_for(DELAY * 4);
+            for (_, node, event) in mesh.drain_events() {
+                if event == Event::PassedOver(life) {
+                    told[node - 1] += 1;
+                }
+            }
+        }
+        told
+    };
+    let first = member(0);
+    fails_inside(&mut mesh, first);
+    assert_eq!(enters(&mut mesh, first), [1, 1]);
+    // It was alive after all, and is declared failed once more: node 1 alone heard that.
+    mesh.membership(1, Delta::Refuted(first)).unwrap();
+    mesh.membership(1, Delta::Failed(first)).unwrap();
+    assert_eq!(enters(&mut mesh, first), [1, 0]);
+    // A later life is another one.
+    let second = Member::new(first.id.0, 1);
+    let machine = Camera::new(second, config).unwrap();
+    mesh.restart(0, second, machine).unwrap();
+    for node in [1, 2] {
+        mesh.membership(node, Delta::Joined(second)).unwrap();
+        mesh.membership(0, Delta::Joined(member(node))).unwrap();
+    }
+    fails_inside(&mut mesh, second);
+    assert_eq!(enters(&mut mesh, second), [1, 1]);
 }
