@@ -17,6 +17,8 @@ mod settings;
 mod setup;
 mod slow;
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_core::{Delta, Member};
@@ -45,9 +47,14 @@ pub fn scenarios() -> Vec<Scenario> {
     all
 }
 
+/// As `selvedge check` lists it.
+fn named(name: &str) -> String {
+    format!("camera/{name}")
+}
+
 /// A scenario under our rules.
 fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
-    Scenario::holds(name, states, move || setup.model())
+    Scenario::holds(named(name), states, move || setup.model())
 }
 
 /// A scenario under rules that break a promise after so many steps.
@@ -63,7 +70,7 @@ fn breaks(
         only: Some(promise),
         ..setup
     };
-    Scenario::breaks(name, steps, move || setup.model())
+    Scenario::breaks(named(name), steps, move || setup.model())
 }
 
 /// More of everything, for `--deep`.

@@ -2,6 +2,7 @@
 
 use selvedge_core::Span;
 use selvedge_core::quorum::Quorum;
+use selvedge_core::settings::{self, OutOfRange, Setting};
 use selvedge_core::wire::Room;
 use thiserror::Error;
 
@@ -10,6 +11,7 @@ use thiserror::Error;
 /// Nodes must agree on the meaning of `upper` only; they may differ in everything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Config {
     /// An upper bound of the number of lives of nodes that are present, in all, from the beginning
     /// of a request to its end: from 1. A restart with memory lost is one more life, and the former
@@ -184,37 +186,55 @@ impl Config {
         }
     }
 
+    selvedge_core::with_settings! {
+        with_upper upper: u32,
+        with_resend resend: Span,
+        with_resend_limit resend_limit: Span,
+        with_copies copies: u8,
+        with_refresh refresh: Span,
+        with_takeover takeover: Option<Span>,
+        with_slack slack: u32,
+        with_keep keep: bool,
+        with_eager eager: bool,
+        with_multicast multicast: bool,
+        with_slow_path slow_path: bool,
+        with_failures failures: u8,
+        with_tree_limit tree_limit: u16,
+        with_tree_patience tree_patience: u8,
+        with_frame_budget frame_budget: u16,
+        with_peer_limit peer_limit: u32,
+    }
+
     /// Whether these settings can work.
     ///
     /// # Errors
-    /// The first field that is out of its range.
+    /// The first setting that is out of its range.
     pub const fn check(&self) -> Result<(), ConfigError> {
-        if self.upper == 0 {
-            return Err(ConfigError::Upper);
-        }
-        if self.resend.0 == 0 {
-            return Err(ConfigError::Resend);
+        const MICRO: Span = Span::micros(1);
+        const FOR_EVER: Span = Span(u64::MAX);
+        let settings = [
+            Setting::number("upper", self.upper as u64, 1, u64::MAX),
+            Setting::time("resend", self.resend, MICRO, FOR_EVER),
+            Setting::number("failures", self.failures as u64, 0, FAILURES_MAX as u64),
+            Setting::number("tree_limit", self.tree_limit as u64, 1, u64::MAX),
+            Setting::number("copies", self.copies as u64, 1, u64::MAX),
+            Setting::number(
+                "frame_budget",
+                self.frame_budget as u64,
+                FRAME_MIN as u64,
+                u64::MAX,
+            )
+            .counts("bytes"),
+            Setting::number("peer_limit", self.peer_limit as u64, 1, u64::MAX),
+        ];
+        if let Err(outside) = settings::check(&settings) {
+            return Err(ConfigError::Range(outside));
         }
         if self.resend_limit.0 < self.resend.0 {
             return Err(ConfigError::ResendLimit {
                 resend: self.resend,
                 limit: self.resend_limit,
             });
-        }
-        if self.failures > FAILURES_MAX {
-            return Err(ConfigError::Failures(self.failures));
-        }
-        if self.tree_limit == 0 {
-            return Err(ConfigError::TreeLimit);
-        }
-        if self.copies == 0 {
-            return Err(ConfigError::Copies);
-        }
-        if self.frame_budget < FRAME_MIN {
-            return Err(ConfigError::FrameBudget(self.frame_budget));
-        }
-        if self.peer_limit == 0 {
-            return Err(ConfigError::PeerLimit);
         }
         Ok(())
     }
@@ -237,13 +257,11 @@ impl Config {
 
 /// Which setting cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum ConfigError {
-    /// No node could ever enter.
-    #[error("upper is 0: give the largest number of nodes that may be present, from 1")]
-    Upper,
-    /// Messages would be sent again at once, for ever.
-    #[error("resend is 0: give a time longer than the usual round trip")]
-    Resend,
+    /// A number is outside its range.
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
     /// The nodes that said that this node has to wait would be asked more often than the others.
     #[error("resend_limit ({limit:?}) is below resend ({resend:?}): give at least that")]
     ResendLimit {
@@ -252,19 +270,4 @@ pub enum ConfigError {
         /// What the limit was.
         limit: Span,
     },
-    /// The tree would have to be told whole.
-    #[error("failures is {0}: give at most {FAILURES_MAX}")]
-    Failures(u8),
-    /// No slow path could pass through this node.
-    #[error("tree_limit is 0: give at least 1")]
-    TreeLimit,
-    /// Nothing would be sent again.
-    #[error("copies is 0: give how many of a message that was lost are sent, from 1")]
-    Copies,
-    /// The longest fixed part of a message would not fit.
-    #[error("frame_budget is {0} bytes: give at least {FRAME_MIN}")]
-    FrameBudget(u16),
-    /// No node could be remembered.
-    #[error("peer_limit is 0: give at least the number of nodes")]
-    PeerLimit,
 }

@@ -3,6 +3,7 @@
 /// Counted since the beginning; nothing depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Counters {
     /// What was not taken or remembered because
     /// [`Config::peer_limit`](crate::Config::peer_limit) was reached.

@@ -24,6 +24,7 @@ pub enum Command {
 
 /// What the application is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Event {
     /// This node waits for that node, which wants to enter too, or is inside, as far as is known.
     /// Told once for each such node and request of this node, and again when that node was out
@@ -53,6 +54,7 @@ pub enum Event {
 
 /// Why a request ended without an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Refusal {
     /// All nodes that can be reached are too few.
     #[error(
@@ -67,7 +69,7 @@ pub enum Refusal {
     },
     /// More nodes may be inside than can be remembered.
     #[error(
-        "there is no room to remember all who may be inside, with a limit of {limit} nodes: raise \
+        "there is no room to remember all nodes that may be inside, with a limit of {limit} nodes: raise \
          peer_limit"
     )]
     NoRoom {
@@ -91,6 +93,7 @@ pub enum Timer {
 
 /// Why an input was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Reject {
     /// One request at a time.
     #[error("this node waits for the section already: wait for Entered, or give Cancel")]
@@ -117,6 +120,7 @@ pub enum Reject {
 
 /// What no sound peer sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Misbehaviour {
     /// It has this node's id.
     #[error("it uses the id of this node, {0}: give each node an id of its own")]

@@ -88,9 +88,10 @@
 //!
 //! # Features
 //!
-//! `serde` for messages, settings and counters (hosts need it for the wire); `std` passes core's
-//! feature of that name on; `arbitrary`; `check` for the promises as properties of the model
-//! checker, and for the published rules that break them.
+//! `estimate`, on by default, for the module of that name; `serde` for messages, settings and
+//! counters (hosts need it for the wire); `std` passes core's feature of that name on; `arbitrary`;
+//! `check` for the promises as properties of the model checker, and for the published rules that
+//! break them.
 //!
 //! Many threads and tasks of one process queue for the section at core's gate
 //! ([`selvedge_core::shared`], feature `std`).
@@ -107,6 +108,7 @@ pub mod check;
 mod config;
 mod counters;
 mod entry;
+#[cfg(feature = "estimate")]
 pub mod estimate;
 mod event;
 mod failure;

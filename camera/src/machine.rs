@@ -9,7 +9,7 @@ use crate::room::Abstention;
 use crate::slow::Sum;
 use crate::state::{Camera, Stage};
 use crate::tree::Subtree;
-use crate::{Command, ConfigError, Event, Message, Misbehaviour, Reject, Timer, Token};
+use crate::{Command, Event, Message, Misbehaviour, Reject, Timer, Token};
 
 impl Camera {
     /// Asks to enter. Takes O(members), as many messages, and one round trip when no other node
@@ -80,12 +80,11 @@ impl Camera {
     /// Takes a new bound for the number of nodes, from 1. A request that waits is held to it.
     ///
     /// # Errors
-    /// [`ConfigError::Upper`] when it is 0.
+    /// [`Reject::Config`] when it is 0.
     fn bound(&mut self, upper: u32, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        if upper == 0 {
-            return Err(ConfigError::Upper.into());
-        }
-        self.config.upper = upper;
+        let config = self.config.with_upper(upper);
+        config.check()?;
+        self.config = config;
         self.try_enter(cx);
         Ok(())
     }

@@ -174,8 +174,8 @@ impl Camera {
 
     /// What was counted since the beginning.
     #[must_use]
-    pub const fn counters(&self) -> Counters {
-        self.counters.0
+    pub const fn counters(&self) -> &Counters {
+        &self.counters.0
     }
 
     /// This life, as the rules tell lives apart.

@@ -376,9 +376,7 @@ impl Mesh {
     fn on_tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         // Timers of a former life tick on.
         let of_this_life = |taken: Result<(), Reject>| match taken {
-            Err(Reject::NotPresent | Reject::Estimate(estimate::Reject::UnexpectedTick(_))) => {
-                Ok(())
-            }
+            Err(Reject::NotPresent) => Ok(()),
             other => other,
         };
         match timer {

@@ -90,7 +90,7 @@ fn friend() -> Case {
 
 impl Case {
     fn holds(self, name: &str, states: usize) -> Scenario {
-        Scenario::holds(name, states, move || self.model())
+        Scenario::holds(super::named(name), states, move || self.model())
     }
 
     fn breaks(
@@ -106,7 +106,7 @@ impl Case {
             only,
             ..self
         };
-        Scenario::breaks(name, steps, move || case.model())
+        Scenario::breaks(super::named(name), steps, move || case.model())
     }
 
     fn machine(&self, id: u64) -> Sections {

@@ -1,5 +1,6 @@
 //! The settings.
 
+use selvedge_core::settings::{self, OutOfRange, Setting};
 use selvedge_core::{Ratio, Span};
 use thiserror::Error;
 
@@ -11,6 +12,7 @@ use super::bound::MOST_NODES;
 /// mesh may differ; `hop_limit` should not be lower than that of the nodes that ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Config {
     /// How often N may exceed the upper bound: from 1 in 100,000 to 1 in 2. Default 1 in 1,000.
     pub miss: Ratio,
@@ -68,58 +70,66 @@ impl Default for Config {
 }
 
 impl Config {
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
-        let in_range = |name, value: u64, low: u64, high: u64| {
-            if (low..=high).contains(&value) {
-                Ok(())
-            } else {
-                Err(ConfigError::Range {
-                    name,
-                    value,
-                    low,
-                    high,
-                })
-            }
-        };
-        let (miss, of) = (
-            u64::from(self.miss.numerator),
-            u64::from(self.miss.denominator),
-        );
+    selvedge_core::with_settings! {
+        with_miss miss: Ratio,
+        with_skew skew: Ratio,
+        with_hits hits: u8,
+        with_sample_limit sample_limit: u16,
+        with_count_known count_known: bool,
+        with_length length: u16,
+        with_hop_limit hop_limit: u16,
+        with_at_once at_once: u8,
+        with_timeout timeout: Span,
+        with_patience patience: u16,
+        with_neighbour_limit neighbour_limit: u32,
+    }
+
+    /// Whether these settings can work.
+    ///
+    /// # Errors
+    /// The first setting that is out of its range.
+    pub const fn check(&self) -> Result<(), ConfigError> {
+        let (miss, of) = (self.miss.numerator as u64, self.miss.denominator as u64);
         if miss * 2 > of || miss * 100_000 < of || of == 0 {
             return Err(ConfigError::Miss(self.miss));
         }
         if self.skew.numerator > self.skew.denominator || self.skew.denominator == 0 {
             return Err(ConfigError::Skew(self.skew));
         }
-        in_range("hits", self.hits.into(), 1, u8::MAX.into())?;
-        in_range(
-            "sample_limit",
-            self.sample_limit.into(),
-            self.hits.into(),
-            1 << 14,
-        )?;
-        in_range("length", self.length.into(), 4, 1 << 10)?;
-        in_range(
-            "hop_limit",
-            self.hop_limit.into(),
-            2 * u64::from(self.length),
-            u16::MAX.into(),
-        )?;
-        in_range("at_once", self.at_once.into(), 1, 64)?;
-        in_range("timeout", self.timeout.0, 1, u64::MAX)?;
-        in_range("patience", self.patience.into(), 1, u16::MAX.into())?;
-        in_range(
-            "neighbour_limit",
-            self.neighbour_limit.into(),
-            1,
-            // With a full list and all samples new there is room for a bound.
-            u64::from(MOST_NODES) >> 4,
-        )
+        let (hits, length) = (self.hits as u64, self.length as u64);
+        // With a full list and all samples new there is room for a bound.
+        let most_neighbours = MOST_NODES as u64 >> 4;
+        let (micro, for_ever) = (Span::micros(1), Span(u64::MAX));
+        let settings = [
+            Setting::number("hits", hits, 1, u8::MAX as u64),
+            Setting::number("sample_limit", self.sample_limit as u64, hits, 1 << 14),
+            Setting::number("length", length, 4, 1 << 10),
+            Setting::number(
+                "hop_limit",
+                self.hop_limit as u64,
+                2 * length,
+                u16::MAX as u64,
+            ),
+            Setting::number("at_once", self.at_once as u64, 1, 64),
+            Setting::time("timeout", self.timeout, micro, for_ever),
+            Setting::number("patience", self.patience as u64, 1, u16::MAX as u64),
+            Setting::number(
+                "neighbour_limit",
+                self.neighbour_limit as u64,
+                1,
+                most_neighbours,
+            ),
+        ];
+        match settings::check(&settings) {
+            Ok(()) => Ok(()),
+            Err(outside) => Err(ConfigError::Range(outside)),
+        }
     }
 }
 
 /// Settings that cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// How often the bound may miss.
     #[error("miss is {0:?}: set it to at least 1 in 100,000 and at most 1 in 2")]
@@ -128,15 +138,6 @@ pub enum ConfigError {
     #[error("skew is {0:?}: set it to at least 0 and at most 1 in 1")]
     Skew(Ratio),
     /// A number is outside its range.
-    #[error("{name} is {value}: set it to at least {low} and at most {high}")]
-    Range {
-        /// Which setting.
-        name: &'static str,
-        /// What was asked.
-        value: u64,
-        /// The least that works.
-        low: u64,
-        /// The most that works.
-        high: u64,
-    },
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
 }

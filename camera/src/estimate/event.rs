@@ -1,6 +1,6 @@
 //! What the application may ask, what it is told, timers, errors.
 
-use selvedge_core::NodeId;
+use selvedge_core::Member;
 use thiserror::Error;
 
 /// What the application may ask.
@@ -12,6 +12,7 @@ pub enum Command {
 
 /// What the application is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Event {
     /// There are this many nodes, this one included.
     Estimated {
@@ -33,6 +34,7 @@ pub enum Event {
 
 /// Why there is no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Failure {
     /// [`Config::patience`](super::Config::patience) walks in a row did not come back: the node is
     /// cut off, its list is out of date, or walks are longer than
@@ -63,6 +65,7 @@ pub enum Timer {
 /// What one node counted since it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Counters {
     /// Walks that were started, not counting restarts.
     pub started: u64,
@@ -83,27 +86,26 @@ pub struct Counters {
 
 /// Why an input was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Reject {
     /// One estimate at a time.
     #[error("an estimate is under way: wait for its event")]
     Busy,
     /// There is no node to walk to.
-    #[error("this node knows nobody: wait for a Joined delta")]
+    #[error("this node knows no other: wait for a Joined delta")]
     Alone,
     /// A peer sent what no sound peer sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
-    Peer(#[from] Misbehaviour),
-    /// A timer ticked that is not armed: the host's defect.
-    #[error("the timer {0:?} ticked and is not armed: run the machine with a Driver")]
-    UnexpectedTick(Timer),
+    Misbehaviour(#[from] Misbehaviour),
 }
 
 /// What a peer did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Misbehaviour {
     /// Two nodes have one id, or a frame of this node came back.
-    #[error("node {0} has our own id: give every node its own")]
-    OurId(NodeId),
+    #[error("it uses the id of this node, {0}: give each node an id of its own")]
+    OwnId(Member),
     /// A walk without budget, or with more than any setting gives.
     #[error("a walk with a budget of {budget} and 1 to {limit} are allowed")]
     Budget {

@@ -80,8 +80,8 @@ impl Estimator {
 
     /// What was counted.
     #[must_use]
-    pub fn counters(&self) -> Counters {
-        *self.counters
+    pub const fn counters(&self) -> &Counters {
+        &self.counters.0
     }
 
     fn begin(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
@@ -133,19 +133,24 @@ impl Estimator {
         cx.arm(Timer::Walk(slot), self.config.timeout);
     }
 
-    fn overdue(&mut self, slot: u8, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        let unexpected = Reject::UnexpectedTick(Timer::Walk(slot));
-        let run = self.run.as_mut().ok_or(unexpected)?;
-        let &number = run.under_way.get(usize::from(slot)).ok_or(unexpected)?;
+    /// A walk is overdue.
+    fn on_tick(&mut self, slot: u8, cx: &mut Context<'_, Self>) {
+        let Some(run) = self.run.as_mut() else {
+            // The estimate is over.
+            return;
+        };
+        let Some(&number) = run.under_way.get(usize::from(slot)) else {
+            // No timer of ours.
+            return;
+        };
         run.silence = run.silence.saturating_add(1);
         if run.silence > self.config.patience {
             let samples = run.hits + run.fresh;
             self.end(Event::Failed(Failure::Silence { samples }), cx);
-            return Ok(());
+            return;
         }
         self.counters.restarted += 1;
         self.launch(slot, number, cx);
-        Ok(())
     }
 
     /// A walk is here: it stays for some of its budget, then ends or goes on.
@@ -256,14 +261,14 @@ impl Estimator {
         cx.event(event);
     }
 
-    fn hear(
+    fn receive(
         &mut self,
         from: Member,
         message: Message,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         if from.id == self.me().id {
-            return Err(Misbehaviour::OurId(from.id).into());
+            return Err(Misbehaviour::OwnId(from).into());
         }
         match message {
             Message::Walk(Walk { budget, .. }) if budget == 0 || budget > MOST_BUDGET => {
@@ -311,8 +316,11 @@ impl Machine for Estimator {
 
     fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         match input {
-            Input::Message { from, message } => self.hear(from, message, cx),
-            Input::Tick(Timer::Walk(slot)) => self.overdue(slot, cx),
+            Input::Message { from, message } => self.receive(from, message, cx),
+            Input::Tick(Timer::Walk(slot)) => {
+                self.on_tick(slot, cx);
+                Ok(())
+            }
             Input::Membership(delta) => {
                 self.learn(delta);
                 Ok(())

@@ -1,5 +1,6 @@
 //! The settings.
 
+use selvedge_core::settings::{self, OutOfRange, Setting};
 use thiserror::Error;
 
 use super::Name;
@@ -13,6 +14,7 @@ use crate::message::{RIVAL_MAX_LEN, UP_MAX_LEN};
 /// open: that bounds the memory, whatever peers send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Config {
     /// How a section works unless [`Command::Open`](super::Command::Open) says otherwise. Sections
     /// that only others have opened always work like this.
@@ -58,6 +60,12 @@ impl Config {
         }
     }
 
+    selvedge_core::with_settings! {
+        with_section section: crate::Config,
+        with_open_limit open_limit: u32,
+        with_passive_limit passive_limit: u32,
+    }
+
     /// Whether these settings can work.
     ///
     /// # Errors
@@ -66,11 +74,12 @@ impl Config {
         if let Err(error) = self.section.check() {
             return Err(ConfigError::Section(error));
         }
-        if self.open_limit == 0 {
-            return Err(ConfigError::OpenLimit);
-        }
-        if self.passive_limit == 0 {
-            return Err(ConfigError::PassiveLimit);
+        let settings = [
+            Setting::number("open_limit", self.open_limit as u64, 1, u64::MAX),
+            Setting::number("passive_limit", self.passive_limit as u64, 1, u64::MAX),
+        ];
+        if let Err(outside) = settings::check(&settings) {
+            return Err(ConfigError::Range(outside));
         }
         Ok(())
     }
@@ -122,14 +131,12 @@ impl Config {
 
 /// Which setting cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// A setting of a section.
     #[error("section: {0}")]
     Section(#[from] crate::ConfigError),
-    /// No section could be opened.
-    #[error("open_limit is 0: give at least the number of sections that this node uses")]
-    OpenLimit,
-    /// No other node could enter any section.
-    #[error("passive_limit is 0: give at least the number of sections in the mesh")]
-    PassiveLimit,
+    /// A number is outside its range.
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
 }

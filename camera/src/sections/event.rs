@@ -56,6 +56,7 @@ pub struct Timer {
 /// [`Counters`](crate::Counters).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Counters {
     /// Messages of sections that are not open here that were not answered, because there was no
     /// room: their senders wait. See [`Config::passive_limit`](super::Config::passive_limit).
@@ -68,6 +69,7 @@ pub struct Counters {
 
 /// Why an input was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Reject {
     /// Only an open section can be used.
     #[error("section unknown: {0:?} is not open on this node: give Open first")]

@@ -97,8 +97,8 @@ impl Sections {
 
     /// What was counted since the beginning.
     #[must_use]
-    pub const fn counters(&self) -> Counters {
-        self.counters.0
+    pub const fn counters(&self) -> &Counters {
+        &self.counters.0
     }
 
     /// Opens a section, so that this node can enter it. Takes O(members) when this node took no

@@ -69,14 +69,15 @@ impl History {
             ..Link::default()
         };
         let mesh = Network::new(seed, Topology::full_mesh(nodes).unwrap(), link).unwrap();
-        let config = Config {
-            keep: rng.below(3) == 0,
-            slack: [0, 1, 64][rng.below(3) as usize],
-            multicast: rng.below(2) == 0,
-            refresh: Span::secs(5),
-            // So many lives may end and begin anew while a request is open.
-            ..Config::new(nodes as u32 + 1 + rng.below(nodes as u64 - 2) as u32)
-        };
+        let (keep, slack) = (rng.below(3) == 0, [0, 1, 64][rng.below(3) as usize]);
+        let multicast = rng.below(2) == 0;
+        // So many lives may end and begin anew while a request is open.
+        let restarts = 1 + rng.below(nodes as u64 - 2) as u32;
+        let config = Config::for_devices(nodes as u32, restarts)
+            .with_keep(keep)
+            .with_slack(slack)
+            .with_multicast(multicast)
+            .with_refresh(Span::secs(5));
         let knows = acquaintances(nodes, &mut rng);
         let mut history = Self {
             mesh,
@@ -190,6 +191,7 @@ impl History {
                 Event::PassedOver(whom) => panic!("node {node} passed {whom:?}"),
                 Event::Released(_) => self.is_over(node),
                 Event::SlowPath | Event::Waiting(_) => {}
+                other => panic!("node {node} was told {other:?}"),
             }
         }
         let inside: Vec<usize> = (0..self.nodes()).filter(|&it| self.is_inside(it)).collect();

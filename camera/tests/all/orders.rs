@@ -190,10 +190,7 @@ fn message() -> impl Strategy<Value = Message> {
 }
 
 /// How often an OK was said again is no promise, and depends on the order.
-const CONFIG: Config = Config {
-    copies: 1,
-    ..Config::new(4)
-};
+const CONFIG: Config = Config::new(4).with_copies(1);
 
 proptest! {
     #![proptest_config(ProptestConfig {
@@ -272,7 +269,7 @@ proptest! {
         floors in proptest::collection::vec((numbers(), 0..12_u64), OTHERS as usize),
         [heard, heard_late] in [token(), token()],
     ) {
-        let mut node = Node::new(Config { slack, ..Config::new(4) });
+        let mut node = Node::new(Config::new(4).with_slack(slack));
         node.hear((1, Message::Floor { token: heard }));
         let effects = node.step(Input::Command(Command::Enter));
         let mut request = request_in(&effects).unwrap();

@@ -97,7 +97,7 @@ impl Node {
     }
 
     fn counters(&self) -> Counters {
-        self.driver.machine().counters()
+        *self.driver.machine().counters()
     }
 
     fn waits_for(&self) -> Vec<Member> {
@@ -353,10 +353,7 @@ fn a_refusal_counts_for_its_own_attempt() {
 /// The limit is for those of others.
 #[test]
 fn our_own_tree_takes_no_place_of_others() {
-    let config = Config {
-        tree_limit: 1,
-        ..Config::new(9)
-    };
+    let config = Config::new(9).with_tree_limit(1);
     let mut node = Node::new(config, &[ROOT, CHILD]);
     node.command(Command::Enter);
     assert!(node.hears(ROOT, join(1)).contains(&(CHILD, join(1))));
@@ -423,10 +420,7 @@ fn a_line_of_nodes_may_fail_one_after_the_other() {
 #[test]
 fn who_is_not_on_the_list_is_asked_in_vain_so_often() {
     let lost_after = |tree_patience| {
-        let config = Config {
-            tree_patience,
-            ..Config::new(9)
-        };
+        let config = Config::new(9).with_tree_patience(tree_patience);
         let mut node = Node::in_tree(config);
         node.hears(CHILD, echo(tree(1), 1, &[(1, 5)]));
         node.learns(Delta::Failed(member(CHILD)));
@@ -444,10 +438,7 @@ fn who_is_not_on_the_list_is_asked_in_vain_so_often() {
     assert_eq!(lost_after(3), Some(3));
     assert_eq!(lost_after(0), None, "for ever");
     // Who is on the list is asked until the membership service says something.
-    let config = Config {
-        tree_patience: 1,
-        ..Config::new(9)
-    };
+    let config = Config::new(9).with_tree_patience(1);
     let mut node = Node::in_tree(config);
     for _ in 0..100 {
         let sent = node.tick();
@@ -494,10 +485,7 @@ fn an_end_that_is_passed_on_is_that_of_another() {
 
 #[test]
 fn the_end_of_a_request_is_passed_on_as_it_was_said() {
-    let config = Config {
-        multicast: false,
-        ..Config::new(9)
-    };
+    let config = Config::new(9).with_multicast(false);
     let mut node = Node::in_tree(config);
     let (number, last, over) = (1, 1, 65);
     let root = member(ROOT);
@@ -527,10 +515,7 @@ fn a_rival_that_is_out_is_not_named_to_the_parent() {
 
 #[test]
 fn who_finds_no_room_as_a_child_is_counted_and_breaks_the_tree() {
-    let config = Config {
-        peer_limit: 2,
-        ..Config::new(9)
-    };
+    let config = Config::new(9).with_peer_limit(2);
     let mut node = Node::in_tree(config);
     let below = [(1, 5), (1, 6), (1, 7), (1, 8), (1, 9), (1, 10)];
     node.hears(CHILD, echo(tree(1), 1, &below));

@@ -178,12 +178,12 @@ fn settings(period: Span) -> Config {
 /// life more than there are nodes. No node is passed over: one that crashed is certainly dead when
 /// an operator says so, and one that is cut off comes back.
 const fn turns(nodes: u64, period: Span) -> sections::Config {
-    sections::Config::with(selvedge_camera::Config {
-        resend: Span(period.0 / 4),
-        resend_limit: period,
-        refresh: Span(period.0 * 5),
-        ..selvedge_camera::Config::new(nodes as u32 + 1)
-    })
+    sections::Config::with(
+        selvedge_camera::Config::new(nodes as u32 + 1)
+            .with_resend(Span(period.0 / 4))
+            .with_resend_limit(period)
+            .with_refresh(Span(period.0 * 5)),
+    )
 }
 
 /// Round trips are as short as for turns; each of six attempts is lost once in ten times. A live

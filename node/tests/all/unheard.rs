@@ -91,11 +91,9 @@ impl Bench {
 
     /// A life begins, and joins through node 1.
     fn begin(&mut self, me: Member) {
-        let section = selvedge_camera::Config {
-            takeover: self.case.takeover,
-            peer_limit: self.case.peer_limit,
-            ..selvedge_camera::Config::new(4)
-        };
+        let section = selvedge_camera::Config::new(4)
+            .with_takeover(self.case.takeover)
+            .with_peer_limit(self.case.peer_limit);
         let exclusion = Exclusion {
             sections: sections::Config::with(section),
             counting: None,

@@ -104,22 +104,19 @@ fn draw_config(bound: u32, rng: &mut ChaCha8Rng) -> Config {
         _ => Config::new(bound),
     };
     let resend = one_of(rng, &[Span::millis(100), base.resend, Span::secs(2)]);
-    Config {
-        upper: bound + one_of(rng, &[0, 0, 0, 1, 2]),
-        resend,
-        resend_limit: resend * one_of(rng, &[1, 4]),
-        copies: one_of(rng, &[1, 2, 8]),
-        refresh: one_of(rng, &[Span::ZERO, Span::secs(5), Span::secs(30)]),
-        slack: one_of(rng, &[0, 1, 64]),
-        keep: rng.below(4) == 0,
-        eager: rng.below(3) == 0,
-        multicast: rng.below(3) > 0,
-        slow_path: rng.below(8) > 0,
-        failures: one_of(rng, &[0, 1, 7]),
-        tree_limit: one_of(rng, &[1, 16, 16]),
-        tree_patience: one_of(rng, &[1, 8]),
-        ..base
-    }
+    base.with_upper(bound + one_of(rng, &[0, 0, 0, 1, 2]))
+        .with_resend(resend)
+        .with_resend_limit(resend * one_of(rng, &[1, 4]))
+        .with_copies(one_of(rng, &[1, 2, 8]))
+        .with_refresh(one_of(rng, &[Span::ZERO, Span::secs(5), Span::secs(30)]))
+        .with_slack(one_of(rng, &[0, 1, 64]))
+        .with_keep(rng.below(4) == 0)
+        .with_eager(rng.below(3) == 0)
+        .with_multicast(rng.below(3) > 0)
+        .with_slow_path(rng.below(8) > 0)
+        .with_failures(one_of(rng, &[0, 1, 7]))
+        .with_tree_limit(one_of(rng, &[1, 16, 16]))
+        .with_tree_patience(one_of(rng, &[1, 8]))
 }
 
 fn draw_step(nodes: usize, bound: u32, rng: &mut ChaCha8Rng) -> Step {

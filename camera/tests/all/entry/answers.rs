@@ -96,11 +96,7 @@ fn part(after: Option<usize>, rivals: &[usize], more: bool) -> Message {
 /// and so may those have that said OK to the former number.
 #[test]
 fn no_ok_counts_for_a_request_that_is_issued_again() {
-    let config = Config {
-        keep: true,
-        slack: 4,
-        ..Config::new(3)
-    };
+    let config = Config::new(3).with_keep(true).with_slack(4);
     let mut node = First::new(3, config);
     node.command(Command::Enter);
     node.hears(1, ok(1, 0));
@@ -168,10 +164,7 @@ fn a_part_of_a_list_counts_in_its_turn_only() {
 /// More than half of the list has to say OK where the bound says that fewer would do.
 #[test]
 fn a_list_that_is_longer_than_the_bound_counts() {
-    let config = Config {
-        eager: true,
-        ..Config::new(2)
-    };
+    let config = Config::new(2).with_eager(true);
     let mut node = First::new(5, config);
     node.command(Command::Enter);
     assert_eq!(node.hears(1, ok(1, 0)), []);
@@ -250,11 +243,7 @@ fn who_is_waited_for_and_is_out_is_not_waited_for_any_more() {
 /// only when it was given back.
 #[test]
 fn no_request_has_a_token_that_was_said_to_be_over() {
-    let config = Config {
-        keep: true,
-        slack: 4,
-        ..Config::new(2)
-    };
+    let config = Config::new(2).with_keep(true).with_slack(4);
     let mut node = First::new(2, config);
     let up_to = |node: &mut First| {
         let effects = node.step(Input::Command(Command::Enter));
@@ -298,10 +287,7 @@ fn who_failed_and_is_out_is_not_waited_for_any_more() {
 /// Who was passed over and is out is no rival when it is back.
 #[test]
 fn who_was_passed_over_and_is_out_is_not_awaited_when_it_is_back() {
-    let config = Config {
-        takeover: Some(Span::secs(1)),
-        ..Config::new(3)
-    };
+    let config = Config::new(3).with_takeover(Some(Span::secs(1)));
     let mut node = First::new(3, config);
     node.command(Command::Enter);
     node.step(Input::Membership(Delta::Joined(member(3))));
@@ -419,10 +405,7 @@ fn a_release_without_a_number_says_which_tokens_are_over() {
 /// Two nodes may keep a permission of the same third, and each has to know of the other.
 #[test]
 fn nothing_is_over_while_permissions_are_kept() {
-    let config = Config {
-        keep: true,
-        ..Config::new(2)
-    };
+    let config = Config::new(2).with_keep(true);
     let mut node = First::new(2, config);
     node.command(Command::Enter);
     node.hears(1, ok(1, 0));

@@ -30,10 +30,7 @@ fn an_uncontended_entry_takes_two_messages_a_member_and_one_round_trip() {
 /// A request in vain comes again once, then twice and so on; so does an OK that is asked for again.
 #[test]
 fn what_was_lost_comes_again_in_more_and_more_copies() {
-    let config = Config {
-        copies: 4,
-        ..Config::new(2)
-    };
+    let config = Config::new(2).with_copies(4);
     let mut mesh = mesh(2, config);
     let deaf = Link {
         loss: Ratio::ALWAYS,
@@ -74,14 +71,8 @@ fn what_was_lost_comes_again_in_more_and_more_copies() {
 /// holder is out.
 #[test]
 fn with_a_quorum_and_all_rivals_the_eager_enter() {
-    let config = Config {
-        eager: true,
-        ..Config::new(5)
-    };
-    let patient = Config {
-        eager: false,
-        ..config
-    };
+    let config = Config::new(5).with_eager(true);
+    let patient = config.with_eager(false);
     for config in [patient, config] {
         let mut mesh = mesh(5, config);
         mesh.crash(3).unwrap();
@@ -120,10 +111,7 @@ fn who_waits_gets_in_with_one_message_after_the_exit() {
 
 #[test]
 fn permissions_that_are_kept_cost_nothing_until_somebody_else_wants_them() {
-    let config = Config {
-        keep: true,
-        ..Config::new(7)
-    };
+    let config = Config::new(7).with_keep(true);
     let mut mesh = mesh(7, config);
     let visit = |mesh: &mut Network<Camera>, node| {
         let sent = mesh.counters().sent;

@@ -7,10 +7,7 @@ use selvedge_sim::network::{CallError, Network};
 use super::{entered, member, mesh};
 
 fn keeping(nodes: u32) -> Config {
-    Config {
-        keep: true,
-        ..Config::new(nodes)
-    }
+    Config::new(nodes).with_keep(true)
 }
 
 fn visit(mesh: &mut Network<Camera>, node: usize) {

@@ -59,10 +59,7 @@ fn a_late_request_does_not_put_who_failed_on_the_list() {
 /// Its OK was there, so its failure changed nothing; to the new number it will not answer.
 #[test]
 fn a_request_that_is_issued_again_does_not_wait_for_who_failed_meanwhile() {
-    let config = Config {
-        slack: 0,
-        ..Config::new(4)
-    };
+    let config = Config::new(4).with_slack(0);
     let ok = |from| {
         let message = Message::Ok {
             life: 0,
@@ -96,10 +93,7 @@ fn a_request_that_is_issued_again_does_not_wait_for_who_failed_meanwhile() {
 #[test]
 fn a_rival_that_cannot_be_remembered_is_not_taken_for_dead() {
     let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
-    let config = Config {
-        peer_limit: 1,
-        ..Config::new(3)
-    };
+    let config = Config::new(3).with_peer_limit(1);
     let mut node = Driver::new(Camera::new(member(0), config).unwrap());
     let joined = Input::Membership(Delta::Joined(member(1)));
     node.step(Time::ZERO, &mut rng, joined, |_| ()).unwrap();

@@ -11,10 +11,7 @@ use super::{DELAY, entered, member, mesh};
 #[test]
 fn too_few_nodes_are_refused_at_once_with_the_numbers() {
     let slow_path = false;
-    let config = Config {
-        slow_path,
-        ..Config::new(6)
-    };
+    let config = Config::new(6).with_slow_path(slow_path);
     let mut mesh = mesh(3, config);
     mesh.command(0, Command::Enter).unwrap();
     let events: Vec<_> = mesh.drain_events().map(|it| it.2).collect();
@@ -85,10 +82,7 @@ fn what_no_sound_peer_sends_is_refused_and_changes_nothing() {
 #[test]
 fn a_flood_of_strangers_stays_within_the_limit() {
     let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
-    let config = Config {
-        peer_limit: 32,
-        ..Config::new(3)
-    };
+    let config = Config::new(3).with_peer_limit(32);
     let mut node = Driver::new(Camera::new(member(0), config).unwrap());
     let friend = Input::Membership(Delta::Joined(member(1)));
     node.step(Time::ZERO, &mut rng, friend, |_| ()).unwrap();

@@ -55,7 +55,7 @@ impl Node {
     }
 
     fn counters(&self) -> Counters {
-        self.driver.machine().counters()
+        *self.driver.machine().counters()
     }
 
     fn waits_for(&self) -> Vec<Member> {
@@ -111,10 +111,7 @@ fn request(number: u64) -> Message {
 /// Whoever said that we have to wait has our request.
 #[test]
 fn who_said_that_we_have_to_wait_is_asked_again_now_and_then() {
-    let config = Config {
-        copies: 1,
-        ..Config::new(7)
-    };
+    let config = Config::new(7).with_copies(1);
     let mut node = Node::new(7, config);
     assert_eq!(asked(&node.command(Command::Enter)), [1; 6]);
     node.hears(1, wait());
@@ -228,11 +225,7 @@ fn who_had_no_room_is_awaited_when_it_has_asked_since() {
 /// Permissions are good for the number of the request that got them, and `slack` more.
 #[test]
 fn a_permission_is_kept_for_so_many_numbers() {
-    let config = Config {
-        keep: true,
-        slack: 2,
-        ..Config::new(2)
-    };
+    let config = Config::new(2).with_keep(true).with_slack(2);
     let mut node = Node::new(2, config);
     let mut requests = Vec::new();
     for number in 1..=6 {
@@ -252,10 +245,7 @@ fn a_permission_is_kept_for_so_many_numbers() {
 fn an_ok_is_said_again_in_time() {
     let refresh = Span::secs(30);
     let deadline = |refresh| {
-        let config = Config {
-            refresh,
-            ..Config::new(4)
-        };
+        let config = Config::new(4).with_refresh(refresh);
         let mut node = Node::new(4, config);
         node.hears(1, request(1));
         node.now = Time::ZERO + Span::secs(20);

@@ -20,10 +20,7 @@ fn with_little_room(nodes: usize, limit: u32, config: Config) -> Network<Camera>
     let mut mesh = Network::new(1, Topology::full_mesh(nodes).unwrap(), link).unwrap();
     for node in 0..nodes {
         let peer_limit = if node == 0 { limit } else { config.peer_limit };
-        let config = Config {
-            peer_limit,
-            ..config
-        };
+        let config = config.with_peer_limit(peer_limit);
         mesh.add(member(node), Camera::new(member(node), config).unwrap())
             .unwrap();
     }
@@ -62,10 +59,7 @@ fn serve(mesh: &mut Network<Camera>, nodes: &[usize]) -> (Vec<usize>, Vec<(usize
 #[test]
 fn a_node_that_cannot_remember_its_rivals_is_told_so_and_holds_up_nobody() {
     for slow_path in [false, true] {
-        let config = Config {
-            slow_path,
-            ..Config::new(5)
-        };
+        let config = Config::new(5).with_slow_path(slow_path);
         let mut mesh = with_little_room(5, 2, config);
         let (mut entered, refused) = serve(&mut mesh, &[2, 3, 4, 0]);
         entered.sort_unstable();
@@ -83,10 +77,7 @@ fn a_node_that_cannot_remember_its_rivals_is_told_so_and_holds_up_nobody() {
 #[test]
 fn a_holder_without_room_lets_in_who_comes_after_it() {
     for keep in [false, true] {
-        let config = Config {
-            keep,
-            ..Config::new(5)
-        };
+        let config = Config::new(5).with_keep(keep);
         let mut mesh = with_little_room(5, 2, config);
         mesh.command(0, Command::Enter).unwrap();
         mesh.run_for(Span::secs(1));
@@ -184,10 +175,7 @@ fn abstain(over: u64) -> Message {
 /// An OK names as many as may be awaited, and they are awaited already or over.
 #[test]
 fn rivals_that_are_known_or_over_take_no_room() {
-    let mut node = Node::new(Config {
-        peer_limit: 3,
-        ..Config::new(5)
-    });
+    let mut node = Node::new(Config::new(5).with_peer_limit(3));
     for other in [1, 2, 3] {
         node.learn(Delta::Joined(member(other)));
     }
@@ -207,10 +195,7 @@ fn rivals_that_are_known_or_over_take_no_room() {
 
 #[test]
 fn the_first_list_that_cannot_be_remembered_refuses_the_request() {
-    let mut node = Node::new(Config {
-        peer_limit: 1,
-        ..Config::new(3)
-    });
+    let mut node = Node::new(Config::new(3).with_peer_limit(1));
     node.learn(Delta::Joined(member(1)));
     node.enter();
     let told = node.hear(member(1), ok(1, &[member(2), member(3), member(4)]));
@@ -221,10 +206,7 @@ fn the_first_list_that_cannot_be_remembered_refuses_the_request() {
 /// The same where it comes up a tree.
 #[test]
 fn the_first_list_that_cannot_be_remembered_refuses_a_request_on_the_slow_path() {
-    let mut node = Node::new(Config {
-        peer_limit: 1,
-        ..Config::new(5)
-    });
+    let mut node = Node::new(Config::new(5).with_peer_limit(1));
     node.learn(Delta::Joined(member(1)));
     node.enter();
     let tree = TreeId {
@@ -253,10 +235,7 @@ fn the_first_list_that_cannot_be_remembered_refuses_a_request_on_the_slow_path()
 /// Node 1 stands between the root and a child that names more than it can remember.
 #[test]
 fn the_oks_of_those_who_name_too_many_do_not_count_in_a_tree() {
-    let mut node = Node::new(Config {
-        peer_limit: 2,
-        ..Config::new(9)
-    });
+    let mut node = Node::new(Config::new(9).with_peer_limit(2));
     let (root, child) = (member(1), member(2));
     node.learn(Delta::Joined(child));
     let tree = TreeId {
@@ -306,10 +285,7 @@ fn the_oks_of_those_who_name_too_many_do_not_count_in_a_tree() {
 /// Each node that comes finds the place of one that is gone, and what it says is taken.
 #[test]
 fn who_comes_takes_the_place_of_who_is_gone() {
-    let mut node = Node::new(Config {
-        peer_limit: 4,
-        ..Config::new(3)
-    });
+    let mut node = Node::new(Config::new(3).with_peer_limit(4));
     let friend = member(1);
     node.learn(Delta::Joined(friend));
     for id in 100..200 {
@@ -344,10 +320,7 @@ fn who_comes_takes_the_place_of_who_is_gone() {
 /// Nobody's OK is forgotten, and nobody is who was asked.
 #[test]
 fn who_has_our_ok_or_is_asked_for_one_is_never_forgotten() {
-    let mut node = Node::new(Config {
-        peer_limit: 3,
-        ..Config::new(3)
-    });
+    let mut node = Node::new(Config::new(3).with_peer_limit(3));
     let [listed, holder, named] = [member(1), member(2), member(3)];
     node.learn(Delta::Joined(listed));
     node.hear(holder, request(1));
@@ -396,10 +369,7 @@ fn an_abstention_that_is_older_than_a_request_does_not_end_the_wait_for_it() {
 /// An abstention is no OK: with nothing else there is no quorum.
 #[test]
 fn abstentions_make_no_quorum() {
-    let mut node = Node::new(Config {
-        slow_path: false,
-        ..Config::new(3)
-    });
+    let mut node = Node::new(Config::new(3).with_slow_path(false));
     for other in [1, 2] {
         node.learn(Delta::Joined(member(other)));
     }

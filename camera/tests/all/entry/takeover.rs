@@ -10,10 +10,7 @@ use super::{DELAY, entered, member, mesh};
 /// token; when they hear of each other again, the first is told.
 #[test]
 fn a_holder_that_was_passed_over_is_fenced() {
-    let config = Config {
-        takeover: Some(Span::secs(5)),
-        ..Config::new(3)
-    };
+    let config = Config::new(3).with_takeover(Some(Span::secs(5)));
     let mut mesh = mesh(3, config);
     mesh.command(0, Command::Enter).unwrap();
     mesh.run_for(DELAY * 3);
@@ -42,12 +39,9 @@ fn a_holder_that_was_passed_over_is_fenced() {
 #[test]
 fn who_was_passed_over_is_not_awaited_again() {
     let takeover = Span::secs(1);
-    let base = Config {
-        takeover: Some(takeover),
-        ..Config::new(3)
-    };
+    let base = Config::new(3).with_takeover(Some(takeover));
     for slack in [0, 64] {
-        let config = Config { slack, ..base };
+        let config = base.with_slack(slack);
         // Both ask with number 1, so the second one's token has to be above what its request may
         // have: it issues the request again, and is told of the holder again.
         let mut both = mesh(3, config);
@@ -98,10 +92,7 @@ fn without_a_takeover_only_certainty_lets_others_in() {
 /// A dead holder is waited for by one, and not by each that comes after it.
 #[test]
 fn a_takeover_is_waited_for_once() {
-    let config = Config {
-        takeover: Some(Span::secs(1)),
-        ..Config::new(4)
-    };
+    let config = Config::new(4).with_takeover(Some(Span::secs(1)));
     let mut mesh = mesh(4, config);
     mesh.command(0, Command::Enter).unwrap();
     mesh.run_for(DELAY * 4);
@@ -124,10 +115,7 @@ fn a_takeover_is_waited_for_once() {
 /// Who passes a holder over cannot reach it then, and may be gone when others can.
 #[test]
 fn who_was_passed_over_is_told_by_whoever_heard_of_it() {
-    let config = Config {
-        takeover: Some(Span::secs(1)),
-        ..Config::new(4)
-    };
+    let config = Config::new(4).with_takeover(Some(Span::secs(1)));
     // It may be heard of when it is back on a list, or when an OK is refreshed.
     for is_refuted in [true, false] {
         let mut mesh = mesh(4, config);
@@ -162,10 +150,7 @@ fn who_was_passed_over_is_told_by_whoever_heard_of_it() {
 /// A host may tell more than once that a holder failed.
 #[test]
 fn a_failure_that_is_told_again_begins_no_takeover_anew() {
-    let config = Config {
-        takeover: Some(Span::secs(5)),
-        ..Config::new(3)
-    };
+    let config = Config::new(3).with_takeover(Some(Span::secs(5)));
     let mut mesh = mesh(3, config);
     mesh.command(0, Command::Enter).unwrap();
     mesh.run_for(DELAY * 3);
@@ -184,10 +169,7 @@ fn a_failure_that_is_told_again_begins_no_takeover_anew() {
 /// it over.
 #[test]
 fn a_life_that_is_passed_over_again_and_again_is_told_once() {
-    let config = Config {
-        takeover: Some(Span::secs(1)),
-        ..Config::new(3)
-    };
+    let config = Config::new(3).with_takeover(Some(Span::secs(1)));
     let mut mesh = mesh(3, config);
     let fails_inside = |mesh: &mut Network<Camera>, life: Member| {
         mesh.command(0, Command::Enter).unwrap();

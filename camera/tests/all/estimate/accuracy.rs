@@ -104,10 +104,7 @@ fn second_copies_are_not_counted_twice() {
 /// The paper's method to the letter: nothing is known in the beginning.
 #[test]
 fn an_empty_collection_takes_more_samples_for_a_looser_bound() {
-    let config = Config {
-        count_known: false,
-        ..Config::default()
-    };
+    let config = Config::default().with_count_known(false);
     for (nodes, seeds, samples) in [(49, 0..300, 107.0), (256, 0..60, 205.0)] {
         let sums = over(
             &format!("N {nodes}, a tenth missing, nothing known"),
@@ -132,11 +129,11 @@ fn an_empty_collection_takes_more_samples_for_a_looser_bound() {
 /// or too high shows.
 #[test]
 fn the_bound_is_exceeded_as_seldom_as_stated() {
-    let stated = |miss, count_known| Config {
-        miss,
-        count_known,
-        skew: Ratio::NEVER,
-        ..Config::default()
+    let stated = |miss, count_known| {
+        Config::default()
+            .with_miss(miss)
+            .with_count_known(count_known)
+            .with_skew(Ratio::NEVER)
     };
     let often = Ratio::new(1, 10);
     for (what, config, lack, least) in [

@@ -61,14 +61,12 @@ fn churn_moves_an_estimate_by_no_more_than_those_who_came_and_went() {
 /// be drawn in proportion to it.
 #[test]
 fn walks_end_at_all_nodes_alike_whatever_their_degrees() {
-    let config = Config {
-        length: 40,
-        hop_limit: 1_000,
-        hits: 255,
-        at_once: 1,
-        count_known: false,
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_length(40)
+        .with_hop_limit(1_000)
+        .with_hits(255)
+        .with_at_once(1)
+        .with_count_known(false);
     let nodes = 64;
     // Node k hears of each other with a probability that grows with both.
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -121,11 +119,9 @@ fn sparse_overlays_want_longer_walks() {
         edges
     };
     let ratio = |length| {
-        let config = Config {
-            length,
-            hop_limit: 30 * length,
-            ..Config::default()
-        };
+        let config = Config::default()
+            .with_length(length)
+            .with_hop_limit(30 * length);
         let mut sums = Sums::default();
         histories(0..100, |seed| {
             let edges = lists(seed);

@@ -78,16 +78,14 @@ impl History {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let plan = Plan::new(seed, &mut rng, family == Family::Takeover);
         let takeover = between(&mut rng, 100, 8_000);
-        let config = Config {
-            takeover: (family == Family::Takeover).then_some(takeover),
-            slack: rng.below(6) as u32,
-            keep: rng.below(3) == 0,
-            refresh: between(&mut rng, 5_000, 30_000),
-            multicast: plan.is_full_mesh,
-            eager: rng.below(2) == 0,
-            frame_budget: if rng.below(2) == 0 { 127 } else { 1_400 },
-            ..Config::new(plan.lives)
-        };
+        let config = Config::new(plan.lives)
+            .with_takeover((family == Family::Takeover).then_some(takeover))
+            .with_slack(rng.below(6) as u32)
+            .with_keep(rng.below(3) == 0)
+            .with_refresh(between(&mut rng, 5_000, 30_000))
+            .with_multicast(plan.is_full_mesh)
+            .with_eager(rng.below(2) == 0)
+            .with_frame_budget(if rng.below(2) == 0 { 127 } else { 1_400 });
         let nodes = plan.topology.len();
         let mut network = Network::new(seed, plan.topology.clone(), plan.link).unwrap();
         network.set_relays(plan.relays);
@@ -294,6 +292,7 @@ impl History {
                     self.change(node, Stage::Refused);
                     self.plan_in(node, 500, 4_000, Act::Enter);
                 }
+                other => panic!("{me:?} was told {other:?}"),
             }
         }
     }

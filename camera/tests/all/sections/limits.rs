@@ -37,11 +37,9 @@ fn token(number: u64, id: u64) -> Token {
 }
 
 fn small(passive_limit: u32) -> Config {
-    Config {
-        passive_limit,
-        open_limit: 2,
-        ..Config::new(3)
-    }
+    Config::new(3)
+        .with_passive_limit(passive_limit)
+        .with_open_limit(2)
 }
 
 fn names(node: &Node) -> Vec<String> {
@@ -127,10 +125,7 @@ fn what_needs_no_memory_is_answered_without_room() {
 /// own beside those of others, and nothing is left that keeps the section from being dropped.
 #[test]
 fn a_section_may_be_opened_with_room_for_more_trees_than_it_was_made_with() {
-    let mut config = Config {
-        passive_limit: 1,
-        ..Config::new(9)
-    };
+    let mut config = Config::new(9).with_passive_limit(1);
     config.section.tree_limit = 1;
     let mut node = Node::new(1, config);
     node.joined(&[2]);
@@ -149,10 +144,7 @@ fn a_section_may_be_opened_with_room_for_more_trees_than_it_was_made_with() {
     };
     node.hears(3, "a", join(3)).unwrap();
     assert!(takes_part(&mut node));
-    let more = selvedge_camera::Config {
-        tree_limit: 2,
-        ..config.section
-    };
+    let more = config.section.with_tree_limit(2);
     let (a, config) = (name("a"), Some(more));
     node.command(Command::Open { name: a, config }).unwrap();
     node.hears(4, "a", join(4)).unwrap();
@@ -378,10 +370,7 @@ fn a_section_that_is_opened_later_knows_who_came_after_many_had_left() {
 /// A request of before the section was dropped is over, and so are all tokens that it might have had.
 #[test]
 fn a_section_without_room_that_was_dropped_abstains_for_what_it_asked_before() {
-    let mut config = Config {
-        passive_limit: 1,
-        ..Config::new(3)
-    };
+    let mut config = Config::new(3).with_passive_limit(1);
     config.section.peer_limit = 1;
     let mut node = Node::new(1, config);
     node.joined(&[2]);
@@ -418,11 +407,7 @@ fn tokens_never_fall_where_a_section_is_opened_again_with_less_slack() {
     node.joined(&[2]);
     let a = name("a");
     let asked = |node: &mut Node, keep, slack| {
-        let config = Some(selvedge_camera::Config {
-            keep,
-            slack,
-            ..config.section
-        });
+        let config = Some(config.section.with_keep(keep).with_slack(slack));
         node.command(Command::Open { name: a, config }).unwrap();
         node.command(Command::Enter(a)).unwrap();
         let sent = node.sent();

@@ -157,16 +157,11 @@ impl Mesh {
 
 fn config(passive_limit: u32) -> Config {
     // Five nodes, and the former life of one that came back.
-    let section = selvedge_camera::Config {
-        resend: Span::millis(50),
-        resend_limit: Span::millis(200),
-        refresh: Span::millis(500),
-        ..selvedge_camera::Config::new(NODES as u32 + 1)
-    };
-    Config {
-        passive_limit,
-        ..Config::with(section)
-    }
+    let section = selvedge_camera::Config::new(NODES as u32 + 1)
+        .with_resend(Span::millis(50))
+        .with_resend_limit(Span::millis(200))
+        .with_refresh(Span::millis(500));
+    Config::with(section).with_passive_limit(passive_limit)
 }
 
 fn course(seed: u64, passive_limit: u32) -> Mesh {
@@ -202,7 +197,7 @@ fn sections_are_independent_under_loss_and_a_crash() {
         assert!(mesh.at_once > 20, "seed {seed}: {}", mesh.at_once);
         let passive = mesh.network.machine(NODES - 1).unwrap();
         assert_eq!(passive.iter().count(), SECTIONS.len());
-        assert_eq!(passive.counters(), Default::default(), "seed {seed}");
+        assert_eq!(*passive.counters(), Default::default(), "seed {seed}");
     }
 }
 

@@ -15,7 +15,7 @@ mod wire;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
-use selvedge_camera::sections::{Command, Config, ConfigError, Event, Name, Reject, Sections};
+use selvedge_camera::sections::{Command, Config, Event, Name, Reject, Sections};
 use selvedge_camera::{Message, Refusal, Request, Token, TreeId};
 use selvedge_core::roster::OwnEnd;
 use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
@@ -214,10 +214,8 @@ fn a_bound_is_for_all_sections_and_those_to_come() {
     let mut node = Node::new(1, Config::new(1));
     node.command(open("a")).unwrap();
     let refused = node.command(Command::Bound(0)).unwrap_err();
-    assert_eq!(
-        refused,
-        Reject::Config(ConfigError::Section(selvedge_camera::ConfigError::Upper))
-    );
+    let says = "the settings were not taken: section: upper is 0: set it to at least 1";
+    assert_eq!(refused.to_string(), says);
     node.command(Command::Bound(9)).unwrap();
     node.command(open("b")).unwrap();
     assert_eq!(node.machine().config().section.upper, 9);
@@ -238,11 +236,9 @@ fn a_bound_is_for_all_sections_and_those_to_come() {
 #[test]
 fn a_section_may_work_in_another_way_and_shares_what_is_about_the_mesh() {
     let mut node = Node::new(1, Config::new(1));
-    let own = selvedge_camera::Config {
-        takeover: Some(Span::secs(9)),
-        peer_limit: 1,
-        ..selvedge_camera::Config::radio(77)
-    };
+    let own = selvedge_camera::Config::radio(77)
+        .with_takeover(Some(Span::secs(9)))
+        .with_peer_limit(1);
     let door = name("door");
     let config = Some(own);
     node.command(Command::Open { name: door, config }).unwrap();
@@ -254,10 +250,7 @@ fn a_section_may_work_in_another_way_and_shares_what_is_about_the_mesh() {
     node.command(Command::Close(door)).unwrap();
     let used = *node.machine().get(door).unwrap().config();
     assert_eq!((used.takeover, used.resend), (None, shared.resend));
-    let config = Some(selvedge_camera::Config {
-        resend: Span::ZERO,
-        ..own
-    });
+    let config = Some(own.with_resend(Span::ZERO));
     let refused = node.command(Command::Open { name: door, config });
     assert!(matches!(refused, Err(Reject::Config(_))));
 }
@@ -267,11 +260,8 @@ fn a_name_leaves_no_room_for_the_slow_path_in_the_shortest_frames() {
     let radio = Config::radio(1);
     // A name of 4 bytes takes 5.
     for (frame_budget, slow_path) in [(127, false), (131, false), (132, true)] {
-        let section = selvedge_camera::Config {
-            frame_budget,
-            ..radio.section
-        };
-        let mut node = Node::new(1, Config { section, ..radio });
+        let section = radio.section.with_frame_budget(frame_budget);
+        let mut node = Node::new(1, radio.with_section(section));
         node.command(open("door")).unwrap();
         let config = node.machine().get(name("door")).unwrap().config();
         assert_eq!(config.slow_path, slow_path, "{frame_budget}");
@@ -314,14 +304,8 @@ fn settings_that_cannot_work_are_refused() {
     let good = Config::new(1);
     let why = |config| Sections::new(me, config).unwrap_err().to_string();
     let open_limit = 0;
-    assert!(why(Config { open_limit, ..good }).starts_with("open_limit is 0"));
+    assert!(why(good.with_open_limit(open_limit)).starts_with("open_limit is 0"));
     let passive_limit = 0;
-    assert!(
-        why(Config {
-            passive_limit,
-            ..good
-        })
-        .starts_with("passive_limit is 0")
-    );
+    assert!(why(good.with_passive_limit(passive_limit)).starts_with("passive_limit is 0"));
     assert!(why(Config::new(0)).starts_with("section: upper is 0"));
 }

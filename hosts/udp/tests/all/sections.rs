@@ -26,12 +26,10 @@ struct Bench {
 }
 
 fn paced(nodes: u32) -> selvedge_camera::Config {
-    selvedge_camera::Config {
-        resend: Span::millis(50),
-        resend_limit: Span::millis(200),
-        refresh: Span::secs(1),
-        ..selvedge_camera::Config::new(nodes)
-    }
+    selvedge_camera::Config::new(nodes)
+        .with_resend(Span::millis(50))
+        .with_resend_limit(Span::millis(200))
+        .with_refresh(Span::secs(1))
 }
 
 impl Bench {
@@ -45,10 +43,8 @@ impl Bench {
 
     fn setup(&self, id: u64, seeds: &[SocketAddr], open_limit: Option<u32>) -> Setup {
         self.plain(id, seeds).exclusion(Exclusion {
-            sections: sections::Config {
-                open_limit: open_limit.unwrap_or(sections::Config::new(1).open_limit),
-                ..sections::Config::with(paced(self.nodes))
-            },
+            sections: sections::Config::with(paced(self.nodes))
+                .with_open_limit(open_limit.unwrap_or(sections::Config::new(1).open_limit)),
             counting: None,
         })
     }
@@ -181,10 +177,7 @@ async fn too_few_nodes_and_a_node_without_locks_are_refused() {
 async fn a_holder_that_is_killed_is_passed_over() {
     let bench = Bench::new(3);
     let mut nodes = bench.start().await;
-    let config = selvedge_camera::Config {
-        takeover: Some(Span::millis(300)),
-        ..paced(3)
-    };
+    let config = paced(3).with_takeover(Some(Span::millis(300)));
     let name = "door".parse().unwrap();
     let mut gates = Vec::new();
     for node in &nodes {
@@ -243,10 +236,7 @@ async fn a_section_that_cannot_be_opened_is_refused_and_a_gate_that_is_gone_is_r
     for (seeds, is_in) in [(&seeds[..], false), (&[], true)] {
         let node = Node::start(bench.setup(1, seeds, Some(1))).await;
         let gate = |name: &'static str| node.gate(name.parse().unwrap());
-        let bad = selvedge_camera::Config {
-            resend: Span::ZERO,
-            ..selvedge_camera::Config::new(1)
-        };
+        let bad = selvedge_camera::Config::new(1).with_resend(Span::ZERO);
         let refused = node
             .gate_with("door".parse().unwrap(), Some(bad), Limits::default())
             .await

@@ -48,11 +48,7 @@ fn experiment(nodes: usize, requesters: usize) -> Experiment {
         run: Arc::new(move |seed| {
             let default = Config::new(u32::try_from(nodes).unwrap_or(u32::MAX));
             // Nothing is lost, so no node needs to ask again.
-            let patient = Config {
-                resend: PATIENCE,
-                resend_limit: PATIENCE,
-                ..default
-            };
+            let patient = default.with_resend(PATIENCE).with_resend_limit(PATIENCE);
             let costs = [
                 camera(nodes, requesters, patient, seed)?,
                 ricart_agrawala(nodes, requesters, seed)?,

@@ -73,13 +73,11 @@ pub(super) fn tell(
 
 /// The settings of a node in a mesh of so many nodes.
 pub(super) fn settings(nodes: usize) -> Config {
-    Config {
-        resend: RESEND,
-        resend_limit: RESEND * 4,
+    Config::new(u32::try_from(nodes).unwrap_or(u32::MAX))
+        .with_resend(RESEND)
+        .with_resend_limit(RESEND * 4)
         // A multicast would reach neighbours only.
-        multicast: false,
-        ..Config::new(u32::try_from(nodes).unwrap_or(u32::MAX))
-    }
+        .with_multicast(false)
 }
 
 /// So many nodes that know each other, placed at random, with a loss of so many percent a hop.
@@ -131,10 +129,7 @@ impl Contention {
     }
 
     fn run(&self, seed: u64) -> Result<Sample, Fault> {
-        let config = Config {
-            eager: self.eager,
-            ..settings(self.nodes)
-        };
+        let config = settings(self.nodes).with_eager(self.eager);
         let mut mesh = mesh(self.nodes, self.loss, config, seed)?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut nodes: Vec<usize> = (0..self.nodes).collect();

@@ -94,10 +94,7 @@ impl Workload {
     }
 
     fn run(&self, seed: u64) -> Result<Sample, Fault> {
-        let config = selvedge_camera::Config {
-            keep: self.keep,
-            ..settings(THESIS.nodes)
-        };
+        let config = settings(THESIS.nodes).with_keep(self.keep);
         let mesh = mesh(THESIS.nodes, THESIS.loss, config, seed)?;
         let mut run = Run {
             queues: vec![VecDeque::new(); THESIS.nodes],
@@ -239,6 +236,7 @@ impl Run {
                 | Event::Cancelled
                 | Event::Fenced(_)
                 | Event::PassedOver(_) => {}
+                other => return Err(Fault::Outcome(format!("{other:?} is not expected"))),
             }
         }
         Ok(())
