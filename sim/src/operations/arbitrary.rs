@@ -8,6 +8,23 @@ use super::Operation;
 /// Time passes in quarters of a second, up to eight seconds at once.
 const QUARTER: Span = Span::millis(250);
 
+/// All the operations that bytes stand for, whichever bytes they are: what a fuzz target begins with.
+///
+/// The iterators of `arbitrary` spend a byte on whether they go on, and end with half of all bytes.
+#[must_use]
+pub fn list<'a, M: Machine>(bytes: &'a [u8]) -> Vec<Operation<M>>
+where
+    M::Command: Arbitrary<'a>,
+{
+    let mut bytes = Unstructured::new(bytes);
+    let mut operations = Vec::new();
+    while !bytes.is_empty() {
+        // Some types refuse some bytes.
+        operations.extend(Operation::arbitrary(&mut bytes));
+    }
+    operations
+}
+
 /// Deliveries and commands come most often. Nothing is forged, and membership tells of suspicions
 /// and failures alone: what it must not get wrong is made by
 /// [`Introduce`](Operation::Introduce) and [`Announce`](Operation::Announce).

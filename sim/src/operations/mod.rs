@@ -5,13 +5,13 @@
 //! `[Enter(0), DeliverAll, Crash(1)]`. A [`Watch`] knows the protocol: it makes the machine of a
 //! node that restarts, and after every step it holds the promises against what the nodes did.
 //!
-//! | who | gives |
+//! | part | what it does |
 //! |---|---|
 //! | [`Mesh`] | delivery, loss, duplicates, time, crashes, restarts, pauses, deltas; a refusal that changed something, a refused tick and a message to itself break the run |
 //! | your [`Watch`] | machines, promises, counts |
 //! | your test | the list: typed, by `arbitrary` (feature `arbitrary`), or from bytes in a format of its own |
 //!
-//! [`run`] does all of it for a list. A protocol with a format of its own plays operation by
+//! [`run`] plays a whole list, and [`shrink`] makes a list that breaks a promise short. A protocol with a format of its own plays operation by
 //! operation ([`Mesh::play`]).
 //!
 //! # Fuzz a machine of your own
@@ -26,7 +26,9 @@ mod operation;
 mod runner;
 mod watch;
 
+#[cfg(feature = "arbitrary")]
+pub use arbitrary::list;
 pub use mesh::{Letter, Mesh, Seat};
 pub use operation::Operation;
-pub use runner::{Broken, run};
+pub use runner::{Broken, run, shrink};
 pub use watch::{Step, Watch};

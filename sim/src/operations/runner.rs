@@ -67,3 +67,25 @@ pub fn run<M: Machine, C: Choose>(
     }
     Ok(())
 }
+
+/// Leaves out of a list that breaks a promise each operation without which it still breaks, the
+/// last ones first. Calls `breaks` up to once for each operation in each of a few rounds, so
+/// O(n^2) times in the worst case.
+#[must_use]
+pub fn shrink<M: Machine>(
+    mut operations: Vec<Operation<M>>,
+    mut breaks: impl FnMut(&[Operation<M>]) -> bool,
+) -> Vec<Operation<M>> {
+    loop {
+        let before = operations.len();
+        for at in (0..before).rev() {
+            let left_out = operations.remove(at);
+            if !breaks(&operations) {
+                operations.insert(at, left_out);
+            }
+        }
+        if operations.len() == before {
+            return operations;
+        }
+    }
+}

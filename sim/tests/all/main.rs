@@ -13,3 +13,5 @@
 mod check;
 mod facts;
 mod network;
+#[cfg(feature = "arbitrary")]
+mod operations;

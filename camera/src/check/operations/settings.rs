@@ -1,8 +1,8 @@
 //! What a run begins with: its first five bytes, and two more if a bit of the third says so.
 
 use selvedge_core::{Member, NodeId, Span};
+use selvedge_sim::Bytes;
 
-use super::decoder::Bytes;
 use crate::Config;
 use crate::config::FAILURES_MAX;
 
