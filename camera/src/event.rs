@@ -108,7 +108,7 @@ pub enum Reject {
     #[error("this node does not wait for the section: give Enter first")]
     NotWaiting,
     /// The bound cannot work.
-    #[error("the settings were not taken: {0}")]
+    #[error("the settings were refused: {0}")]
     Config(#[from] ConfigError),
     /// The membership service speaks of this node itself as over.
     #[error(transparent)]

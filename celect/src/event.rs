@@ -191,7 +191,7 @@ pub enum Reject {
         needed: u32,
     },
     /// The settings cannot work.
-    #[error("the settings were not taken: {0}")]
+    #[error("the settings were refused: {0}")]
     Config(#[from] ConfigError),
     /// The membership service says of this node itself that it is over.
     #[error(transparent)]

@@ -128,7 +128,7 @@ pub trait Durable: Machine {
 /// Storage is behind: take no step now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error(
-    "{waiting} effects wait for storage and the limit is {limit}: take the next step when facts were stored, or raise the limit"
+    "{waiting} effects wait for storage, the limit is {limit}: store facts before the next step, or raise the limit"
 )]
 pub struct Behind {
     /// How many wait.

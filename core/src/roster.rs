@@ -42,7 +42,7 @@ impl Standing {
 
 /// The membership service says that the present life of this node is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
-#[error("{0:?} is about this node itself: tell it only of others")]
+#[error("{0:?} is about this node itself: pass only deltas about other nodes")]
 pub struct OwnEnd(pub Delta);
 
 /// The latest life of each node that is known.

@@ -122,7 +122,7 @@ pub enum Reject {
     #[error("the distance of node {0} is 0: give at least 1")]
     ZeroDistance(NodeId),
     /// The settings cannot work.
-    #[error("the settings were not taken: {0}")]
+    #[error("the settings were refused: {0}")]
     Config(#[from] ConfigError),
     /// A node cannot be confirmed dead, or asked after, by itself.
     #[error("node {0} is this node: to stop it give the command Leave")]

@@ -10,14 +10,14 @@ use thiserror::Error;
 /// What the application may ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// Of membership.
+    /// A command to membership.
     Membership(membership::Command),
-    /// Of the sections.
+    /// A command to the sections.
     Sections(sections::Command),
     /// Estimate how many nodes there are, and raise the bound if that is too low.
     Estimate,
-    /// Of the elections. A `c` that is given holds in later lives, too; while fewer others than that
-    /// are known it is as many as these.
+    /// A command to the elections. A `c` that is given holds in later lives, too; while fewer others
+    /// than that are known it is as many as these.
     Election(celect::Command),
 }
 
@@ -25,13 +25,13 @@ pub enum Command {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
-    /// By membership.
+    /// An event of membership.
     Membership(membership::Event),
-    /// By a section.
+    /// An event of a section.
     Sections(sections::Event),
-    /// By the estimator.
+    /// An event of the estimator.
     Estimate(estimate::Event),
-    /// By the elections.
+    /// An event of the elections.
     Election(celect::Event),
     /// Sections begin in this life, with none open, and elections, with no leader heard of. What a
     /// former life held is lost: it is over for all others.
@@ -43,15 +43,15 @@ pub enum Event {
 /// Tags of the timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// Of membership.
+    /// A timer of membership.
     Membership(membership::Timer),
-    /// Of a section.
+    /// A timer of a section.
     Sections(sections::Timer),
-    /// Of the estimator.
+    /// A timer of the estimator.
     Estimate(estimate::Timer),
     /// It is time for the next estimate.
     Count,
-    /// Of the elections.
+    /// A timer of the elections.
     Election(celect::Timer),
     /// No leader was heard of for long.
     Leaderless,
@@ -61,37 +61,37 @@ pub enum Timer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Reject {
-    /// By membership.
+    /// A refusal by membership.
     #[error(transparent)]
     Membership(#[from] membership::Reject),
-    /// By the sections.
+    /// A refusal by the sections.
     #[error(transparent)]
     Sections(#[from] sections::Reject),
-    /// By the estimator.
+    /// A refusal by the estimator.
     #[error(transparent)]
     Estimate(#[from] estimate::Reject),
-    /// By the elections.
+    /// A refusal by the elections.
     #[error(transparent)]
     Election(#[from] celect::Reject),
     /// There is no mesh to have sections or a leader in.
     #[error("this node is in no mesh yet: wait until it has joined")]
     NotPresent,
-    /// The node was made without.
+    /// The node was made without sections.
     #[error("this node takes no part in sections: give an Exclusion when it starts")]
     NoExclusion,
-    /// The node was made without.
+    /// The node was made without elections.
     #[error("this node takes no part in elections: give an Election when it starts")]
     NoElection,
     /// Others would take a good-bye for the end of what is held.
     #[error("this node waits for the section {0:?} or is inside: give Exit or Cancel first")]
     InUse(Name),
-    /// Others take the life for over already, so they let another node in.
-    #[error("this node says good-bye: wait until it has left, and join again to enter {0:?}")]
+    /// Other nodes consider this life over and let another node in.
+    #[error("this node is leaving: wait until it has left, and join again to enter {0:?}")]
     Leaving(Name),
 }
 
 impl Reject {
-    /// Whether a message came before the node was in, or after it left: no peer's fault.
+    /// Whether a message came before the node was in, or after it left: no misbehaviour of a peer.
     #[must_use]
     pub const fn is_untimely(&self) -> bool {
         matches!(

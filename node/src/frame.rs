@@ -14,7 +14,7 @@ use thiserror::Error;
 pub enum FrameError {
     /// More bytes than a frame may have.
     #[error(
-        "{len} bytes in a datagram and {limit} are allowed: share one frame_budget in the mesh"
+        "{len} bytes in a datagram, but at most {limit} are allowed: share one frame_budget in the mesh"
     )]
     Oversize {
         /// How many there are at least.
@@ -23,16 +23,18 @@ pub enum FrameError {
         limit: usize,
     },
     /// A sealed datagram, where frames are sent in the clear.
-    #[error("a sealed datagram, and this node sends in the clear: give it the key of the others")]
+    #[error("the datagram is sealed, but this node uses no key: give it the mesh's key")]
     Sealed,
     /// Another version of the frame format.
-    #[error("frame version {found} and this node speaks {VERSION}: upgrade the older of the two")]
+    #[error(
+        "the frame has version {found}, this node supports {VERSION}: upgrade the older of the two"
+    )]
     Version {
         /// What the frame says.
         found: u8,
     },
     /// Another protocol.
-    #[error("a frame of protocol {found} and {expected} was expected: give each protocol its port")]
+    #[error("expected a frame of protocol {expected}, got {found}: give each protocol its port")]
     Kind {
         /// What the frame says.
         found: u8,

@@ -19,7 +19,7 @@ pub struct Catalogue {
 #[non_exhaustive]
 pub enum Taken {
     /// Another device has this name.
-    #[error("the name {name:?} is that of device {by}: choose another")]
+    #[error("the name {name:?} is used by device {by}: choose another")]
     Name {
         /// The name.
         name: String,

@@ -23,9 +23,9 @@ pub enum Command<V> {
     Remove(NodeId),
     /// For how long a command to this device may still act after its outcome came back unknown, as
     /// one does that a broker kept for a device that was away: from 0, which is the default, to
-    /// [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). Until that time is over no routine takes the
-    /// device's state for known: nothing is sent to it, conditions wait, and what it reports or
-    /// answers does not count. Holds for outcomes from now on, and for what a hub that
+    /// [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). Until that time is over the device's state
+    /// counts as unknown: nothing is sent to it, conditions wait, and what it reports or answers
+    /// does not count. Holds for outcomes from now on, and for what a hub that
     /// [resumes](Self::Resume) finds on its way. A [weak](crate::Visibility::Weak) hub, which
     /// restores nothing, waits for neither.
     Lateness {
@@ -55,7 +55,7 @@ pub enum Command<V> {
     /// state that the device is known to be in.
     ///
     /// Reports may be doubled and late, but those of one device are told in the order in which it
-    /// made them. One that it made before it did a command is told before the outcome of that
+    /// made them. One that it made before it did a command is reported before the outcome of that
     /// command; before the command's [lateness](Self::Lateness) is over, if the outcome is unknown.
     Observed {
         /// Which one.
@@ -163,8 +163,8 @@ pub enum Event<V> {
     /// restarts of devices. It is final.
     Ordered(Placed<V>),
     /// Another routine changed a device that this unfinished one had changed (section 7.1:
-    /// temporary incongruence). Told once a routine; under [`Weak`](crate::Visibility::Weak) not at
-    /// all, for there the hub does not keep which routine changed what.
+    /// temporary incongruence). Emitted once a routine; under [`Weak`](crate::Visibility::Weak) not
+    /// at all, for there the hub does not keep which routine changed what.
     Incongruent {
         /// The routine with the change that is hidden.
         routine: RoutineId,
@@ -265,10 +265,10 @@ pub enum Timer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Reject {
-    /// Nothing to do.
+    /// The routine has no command.
     #[error("the routine has no command: give it one")]
     Empty,
-    /// Too much to do.
+    /// The routine has too many commands.
     #[error("the routine has {found} commands and may have {limit}: split it, or raise step_limit")]
     TooLong {
         /// How many it has.
@@ -280,7 +280,7 @@ pub enum Reject {
     #[error("command {}, counted from 1, has a timeout of 0: give a time longer than devices take, or none", u32::from(*.0) + 1)]
     NoTime(u16),
     /// No such device.
-    #[error("device {0} is not at the hub: tell of it with Command::Device first")]
+    #[error("device {0} is unknown to the hub: add it with Command::Device first")]
     UnknownDevice(NodeId),
     /// No such routine.
     #[error("routine {0} is unknown, or finished: name one that waits or runs")]
@@ -315,7 +315,7 @@ pub enum Reject {
         limit: u32,
     },
     /// Nothing was issued with this token, or its outcome is known.
-    #[error("device {device} has no command {token} on its way: report each outcome once")]
+    #[error("device {device} has no command {token} in flight: report each outcome once")]
     UnknownToken {
         /// The device.
         device: NodeId,
@@ -324,7 +324,7 @@ pub enum Reject {
     },
     /// The device's state would be unknown for longer than the limit.
     #[error(
-        "commands to device {device} would act late for {lateness:?}: give at most {LONGEST_LATENESS:?}, and let commands expire"
+        "the lateness of device {device} is {lateness:?}: give at most {LONGEST_LATENESS:?}, and make queued commands expire"
     )]
     Lateness {
         /// The device.
@@ -333,10 +333,10 @@ pub enum Reject {
         lateness: Span,
     },
     /// The settings cannot work.
-    #[error("the settings were not taken: {0}")]
+    #[error("the settings were refused: {0}")]
     Config(#[from] ConfigError),
     /// The delta is about a member that is no device of this hub.
-    #[error("the delta is about device {}, which is not at the hub: tell of it with Command::Device first", .0.member().id)]
+    #[error("the delta is about device {}, which is unknown to the hub: add it with Command::Device first", .0.member().id)]
     UnknownMember(Delta),
 }
 

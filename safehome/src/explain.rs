@@ -99,7 +99,7 @@ mod tests {
         }
         let nameless = Reject::UnknownDevice(NodeId(9)).explain(&catalogue);
         assert!(
-            nameless.starts_with("device 9 is not at the hub"),
+            nameless.starts_with("device 9 is unknown to the hub"),
             "{nameless}"
         );
     }

@@ -63,7 +63,7 @@
 //!                          Aborted             ┌──────────┐  failure, Cancel│ ┌───────────┐
 //!                                  Aborted <── │ aborting │ <───────────────┘ │ committed │
 //!                                              └──────────┘                   └───────────┘
-//!                     its command on the way has an outcome       nobody unfinished is │
+//!                     its command on the way has an outcome      no unfinished one is │
 //!                                                                 before it any more   v
 //!                                                                                   Ordered
 //! ```

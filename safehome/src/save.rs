@@ -39,7 +39,7 @@ pub(crate) const VERSION: u16 = 4;
 ///
 /// | the host stops | what becomes of it |
 /// |---|---|
-/// | before the step is stored | the step has not happened, and nobody has seen anything of it. An outcome that it reported is asked for. A routine that it submitted was not [accepted](crate::Event::Accepted): its user submits it again |
+/// | before the step is stored | the step has not happened, and nothing of it was seen outside. An outcome that it reported is asked for. A routine that it submitted was not [accepted](crate::Event::Accepted): its user submits it again |
 /// | after that, before its events are carried out | commands that were not issued are asked for, not found, and issued |
 /// | while they are carried out, or later | commands that were done are asked for, found, and not issued again |
 ///
@@ -66,13 +66,15 @@ pub struct Saved<V> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum RestoreError {
     /// Stored by another version of this crate.
-    #[error("the state has layout {found} and {VERSION} is read: use the version that stored it")]
+    #[error(
+        "the state has layout {found}, this version reads {VERSION}: use the version that stored it"
+    )]
     Version {
         /// Its layout.
         found: u16,
     },
     /// The settings cannot work.
-    #[error("the settings were not taken: {0}")]
+    #[error("the settings were refused: {0}")]
     Config(#[from] ConfigError),
     /// Routines began under another model.
     #[error(
@@ -139,22 +141,23 @@ pub enum RestoreError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Flaw {
     /// Ids come in order, once each, and are those that were given.
-    #[error("it stands where another one belongs")]
+    #[error("it is out of order")]
     Misplaced,
-    /// A routine that nobody knows, or that is not on its way, has a place.
+    /// A routine that is unknown, or that is not on its way, has a place.
     #[error("a routine has a place that it cannot have")]
     Stranger,
     /// A routine has two places on one device.
     #[error("a routine has two places")]
     TwoPlaces,
-    /// Who released the device comes first, then who uses it, then who waits (invariants 2 and 3).
+    /// Routines that released the device come first, then the one that uses it, then those that
+    /// wait (invariants 2 and 3).
     #[error("released, used and planned places are mixed")]
     Mixed,
     /// Two changes by hand, one after the other: the second one makes the first one void.
-    #[error("two changes by hand stand side by side")]
+    #[error("two changes by hand follow each other")]
     Hands,
-    /// What is said of a place contradicts itself.
-    #[error("a place contradicts itself")]
+    /// The fields of a place are inconsistent.
+    #[error("a place is inconsistent")]
     Place,
     /// More failures and restarts than are kept.
     #[error("it has too many failures")]
@@ -168,21 +171,21 @@ pub enum Flaw {
     /// One of its commands has a timeout of 0.
     #[error("one of its commands has a timeout of 0")]
     NoTime,
-    /// It needs a device that nobody knows.
+    /// It needs a device that the hub does not know.
     #[error("it needs a device that is unknown")]
     UnknownDevice,
     /// It needs a device, and would never get it.
     #[error("it has no place on a device that it needs")]
     NoPlace,
     /// It is at a point to which it cannot come.
-    #[error("it is where it cannot be")]
+    #[error("it is in an impossible position")]
     Stage,
     /// A command that may still act and is not from before, or on a device that does something else
     /// or whose state is known.
     #[error("a command that may still act does not agree with its device")]
     Late,
     /// A committed routine does not stand for those for which it says that it does.
-    #[error("it stands for routines that it cannot stand for")]
+    #[error("it represents routines that cannot be merged")]
     Joined,
     /// The visibility model does not let it run beside others.
     #[error("it runs beside another one")]

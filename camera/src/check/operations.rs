@@ -23,8 +23,8 @@ use selvedge_core::{Delta, Driver, Effect, Incarnation, Member, Span};
 use selvedge_sim::Bytes;
 use selvedge_sim::operations::{Broken, Mesh, Operation, Seat, Step, Watch};
 
-use crate::state::Stage;
 use crate::published::Rules;
+use crate::state::Stage;
 use crate::{Camera, Command, Event, Published};
 use limits::{check_frame, check_limits};
 use oracle::{Oracle, is_idle};

@@ -87,7 +87,7 @@ pub enum Reject {
         limit: u32,
     },
     /// The settings cannot work.
-    #[error("the settings were not taken: {0}")]
+    #[error("the settings were refused: {0}")]
     Config(#[from] ConfigError),
     /// The membership service speaks of this node itself as over.
     #[error(transparent)]

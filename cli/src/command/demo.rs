@@ -18,7 +18,7 @@ use selvedge_hub::{Report, write_report};
 use super::home::{Pace, Speed};
 use super::{Failure, entropy, runtime};
 
-/// For how long a demo whose table goes elsewhere waits for somebody to read its story.
+/// For how long a demo whose table goes elsewhere waits for a reader of its story.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How many times faster than a clock the morning is.
 const MORNING_SPEED: u32 = 100;
@@ -135,7 +135,12 @@ impl Demo {
 /// A way to tell what happens that never waits for its reader. A terminal that is gone is no reason
 /// to stop.
 fn told(sink: impl Write + Send + 'static) -> io::Result<Output> {
-    let missing = |it: Dropped| format!("{} lines are missing here: nobody read them", it.lines);
+    let missing = |it: Dropped| {
+        format!(
+            "{} lines are missing here: the reader was too slow",
+            it.lines
+        )
+    };
     let (output, _closed) = Output::start(sink, Output::LIMIT, missing)?;
     Ok(output)
 }

@@ -8,7 +8,7 @@ use selvedge_seal::create_key_file;
 
 use super::Failure;
 
-/// Make a file with a new key for a mesh, which nobody else may read
+/// Make a file with a new key for a mesh, which no other user may read
 ///
 /// All nodes of a mesh get a copy. To change keys without a gap, add the line of a new file's key
 /// to the end of everyone's file, restart all, move it to the front, restart all, and take the old

@@ -100,7 +100,7 @@ impl<W: Write> Narrator<W> {
             return;
         }
         let sides: &[(usize, &str)] = if is_cut {
-            &[(0, "all others"), (1, "all who are cut off")]
+            &[(0, "all others"), (1, "all that are cut off")]
         } else {
             &[(0, "all")]
         };

@@ -75,7 +75,7 @@ pub struct Times {
 /// How long things may take, and why.
 ///
 /// They count periods with their full jitter. That a node which missed an answer takes longer ones
-/// for a while (`stretch_limit`) is not counted: before a crash nobody does, and afterwards the
+/// for a while (`stretch_limit`) is not counted: before a crash no node does, and afterwards the
 /// others are many.
 #[derive(Clone, Debug)]
 pub struct Bounds {
@@ -91,7 +91,7 @@ pub struct Bounds {
     pub heal: Bound,
     /// From the first start until all follow one leader.
     pub elect: Bound,
-    /// From when somebody has declared the leader failed until all others follow another one.
+    /// From when a node has declared the leader failed until all others follow another one.
     pub reelect: Bound,
     /// From healing until all follow one leader.
     pub one_leader: Bound,

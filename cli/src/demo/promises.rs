@@ -215,7 +215,7 @@ impl Facts {
         }
     }
 
-    /// When somebody first declared the leader failed.
+    /// When a node first declared the leader failed.
     fn detected(&self, plan: &Plan) -> Option<Time> {
         let ends = self.ends.get(&NodeId(plan.crashing[0]))?;
         ends.values().min().copied()
@@ -249,7 +249,7 @@ impl Facts {
     }
 
     fn elected(&self, plan: &Plan) -> Promise {
-        let promise = "all follow one leader, and nobody asked for it".to_owned();
+        let promise = "all follow one leader, and no node asked for it".to_owned();
         let bound = &plan.bounds.elect;
         timed("elect", promise, bound, Some(Time::ZERO), self.led)
     }
@@ -370,7 +370,7 @@ impl Facts {
             ),
             none(
                 "tokens",
-                "writes whose token is not above the one before",
+                "writes with a token not above the one before",
                 "writes",
                 turns.falls(),
                 "from the order of the lines".to_owned(),
@@ -410,7 +410,7 @@ impl Facts {
         if odd_lists > 0 {
             row.held = false;
             row.why = format!(
-                "{odd_lists} nodes list something else than they told; {}",
+                "{odd_lists} nodes have a list that differs from their events; {}",
                 row.why
             );
         }

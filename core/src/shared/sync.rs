@@ -47,8 +47,8 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 /// Blocks this thread until `future` is ready, but for `timeout` at most. `None` when it is over,
-/// or when the future was woken and still is not ready: only a host reads a clock, so nobody knows
-/// how much of the time is left.
+/// or when the future was woken and still is not ready: only a host reads a clock, so it is not
+/// known how much of the time is left.
 pub(super) fn block_on_for<F: Future>(future: F, timeout: Duration) -> Option<F::Output> {
     let mut future = pin!(future);
     let parker = Arc::new(Parker::default());

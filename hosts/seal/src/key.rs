@@ -25,7 +25,7 @@ pub struct Keyring {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// A line is not a key.
-    #[error("line {line} is no key of 64 hexadecimal digits")]
+    #[error("line {line} is not a key of 64 hexadecimal digits")]
     Line {
         /// The line, from 1.
         line: usize,
@@ -40,7 +40,7 @@ pub enum KeyError {
         limit: u64,
     },
     /// There are too many.
-    #[error("there are more than {limit} keys: take out those that nobody seals with any more")]
+    #[error("there are more than {limit} keys: remove the keys that no node seals with any more")]
     TooMany {
         /// The largest number.
         limit: usize,
@@ -51,7 +51,7 @@ pub enum KeyError {
 #[derive(Debug, Error)]
 pub enum KeyFileError {
     /// There is no such file.
-    #[error("there is no key file {}: copy that of the mesh, or make one for a new mesh with `{}`", path.display(), new(path))]
+    #[error("there is no key file {}: copy the mesh's key file, or make one for a new mesh with `{}`", path.display(), new(path))]
     Missing {
         /// Which.
         path: PathBuf,
@@ -81,7 +81,7 @@ pub enum KeyFileError {
         mode: u32,
     },
     /// The file holds no keys.
-    #[error("the key file {} is damaged: {source}: copy that of the mesh again, or make a new one for all nodes with `mv {} {}.damaged && {}`", path.display(), quoted(path), quoted(path), new(path))]
+    #[error("the key file {} is damaged: {source}: copy the mesh's key file again, or make a new one for all nodes with `mv {} {}.damaged && {}`", path.display(), quoted(path), quoted(path), new(path))]
     Content {
         /// Which.
         path: PathBuf,

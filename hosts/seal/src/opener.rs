@@ -25,10 +25,10 @@ pub enum Unopened {
     #[error("node {0} has started anew since: give every node its own id, and set its clock")]
     OldEpoch(NodeId),
     /// It was opened before.
-    #[error("a datagram of node {0} came again")]
+    #[error("replay: a datagram of node {0} was opened before")]
     Replayed(NodeId),
     /// It comes so late that the opener cannot know whether it was opened before.
-    #[error("a datagram of node {0} came after more than 1,000 later ones")]
+    #[error("a datagram of node {0} is too old: more than 1,000 later ones came first")]
     TooLate(NodeId),
     /// Its sender exceeds the rate limit.
     #[error("node {0} sends more than the limit allows")]

@@ -147,7 +147,7 @@ impl Directory {
         self.entries.len()
     }
 
-    /// Whether nobody has.
+    /// Whether no node or seed has one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

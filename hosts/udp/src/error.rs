@@ -24,7 +24,7 @@ pub enum HostError {
     },
     /// That is an address of many.
     #[error(
-        "cannot listen at {address}, which names many hosts: listen at an address of this host, or at 0.0.0.0 or [::] for all of them"
+        "cannot listen at {address}, which is a multicast or broadcast address: listen at an address of this host, or at 0.0.0.0 or [::] for all of them"
     )]
     ListenToMany {
         /// What was asked.
@@ -38,7 +38,7 @@ pub enum HostError {
     },
     /// Others cannot send to that address.
     #[error(
-        "no node can send to {address}: advertise the address and port at which others reach this host"
+        "other nodes cannot send to {address}: advertise the address and port at which others reach this host"
     )]
     Advertise {
         /// What was asked.
@@ -46,7 +46,7 @@ pub enum HostError {
     },
     /// Too many addresses are to be announced.
     #[error(
-        "{count} addresses to advertise, and at most {} are announced: leave some out",
+        "{count} addresses to advertise, but at most {} are allowed: leave some out",
         address::LIMIT
     )]
     TooManyAddresses {
@@ -55,7 +55,7 @@ pub enum HostError {
     },
     /// No single host answers there.
     #[error(
-        "{address} ({name}) is not the address of one node: give the address and port of one node that runs"
+        "no single node answers at {address} ({name}): give the address and port of one node that runs"
     )]
     Seed {
         /// What the seed was called.

@@ -22,11 +22,11 @@ pub struct Observed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeEvent {
-    /// Of membership.
+    /// An event of membership.
     Membership(selvedge_membership::Event),
-    /// Of the elections.
+    /// An event of the elections.
     Election(selvedge_celect::Event),
-    /// Of the estimator, which counts the nodes.
+    /// An event of the estimator, which counts the nodes.
     Estimate(estimate::Event),
     /// All sections have a higher bound on the number of nodes from now on.
     Raised(u32),

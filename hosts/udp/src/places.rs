@@ -28,7 +28,7 @@ impl Own {
     }
 }
 
-/// Refuses addresses that cannot be listened at, or that nobody can send to.
+/// Refuses addresses that cannot be listened at, or that other nodes cannot send to.
 pub(crate) fn check(setup: &Setup) -> Result<(), HostError> {
     let listen = setup.listen;
     if address::names_many(listen.ip()) {

@@ -145,7 +145,7 @@ impl Lookups {
         }
     }
 
-    /// This seed is asked, so nobody at its addresses is known to be alive. Says whether it is
+    /// This seed is asked, so no node at its addresses is known to be alive. Says whether it is
     /// looked up because of that.
     pub(crate) fn asked(&mut self, seed: usize, now: Time) -> bool {
         if let Some((found, state)) = self.seeds.get_mut(seed)

@@ -129,7 +129,7 @@ impl Counter {
 }
 
 impl TrafficReport {
-    /// Datagrams and messages dropped because somebody made them wrong. Loss, cuts and members
+    /// Datagrams and messages dropped because their sender made them wrong. Loss, cuts and members
     /// whose address has not arrived yet are not among them, nor is what comes again or late, as a
     /// network may do that by itself.
     #[must_use]

@@ -100,7 +100,7 @@ fn seed_of(seed: u64, trial: u32) -> u64 {
 
 /// Why a text is not a shard.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0:?} is no shard: give I/N with I from 1 to N, as in 2/8")]
+#[error("{0:?} is not a shard: give I/N with I from 1 to N, as in 2/8")]
 pub struct ShardError(String);
 
 impl FromStr for Shard {

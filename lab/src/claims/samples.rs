@@ -33,7 +33,7 @@ pub enum MergeError {
     OtherRun(&'static str),
     /// One trial has two different results.
     #[error(
-        "trial {trial} of {experiment:?} came out in two ways: were the shards run by the same version?"
+        "trial {trial} of {experiment:?} has two different results: were the shards run by the same version?"
     )]
     TwoOutcomes {
         /// Which setting.

@@ -48,15 +48,15 @@ pub enum Fault {
     #[error("a routine is called {0:?} already: rename one of them")]
     SameRoutine(String),
     /// A device that is declared twice.
-    #[error("device {0:?} is declared already: take one of them out")]
+    #[error("device {0:?} is declared already: remove one of them")]
     SameDevice(String),
     /// A device that is not declared, in a file that declares devices.
-    #[error("device {0:?} is not declared: add it to devices, or mend the name")]
+    #[error("device {0:?} is not declared: add it to devices, or correct the name")]
     UnknownDevice(String),
     /// A trigger for no routine.
-    #[error("there is no routine {0:?} in this file: add it to routines, or mend the name")]
+    #[error("there is no routine {0:?} in this file: add it to routines, or correct the name")]
     UnknownRoutine(String),
-    /// Nothing to do.
+    /// A list without entries.
     #[error("the list is empty: give it an entry")]
     EmptyList,
     /// More commands than a hub can number.
@@ -71,7 +71,9 @@ pub enum Fault {
         limit: u64,
     },
     /// Commands that act too late.
-    #[error("commands may act late for {found} ms: give at most {limit}, and let commands expire")]
+    #[error(
+        "the lateness of commands is {found} ms: give at most {limit}, and make queued commands expire"
+    )]
     TooLate {
         /// How many milliseconds were found.
         found: u64,
@@ -83,7 +85,7 @@ pub enum Fault {
     Zero,
     /// The undo that undoes nothing.
     #[error(
-        "it is {0:?} as the Action is, so it undoes nothing: give another state, or leave it out"
+        "the undo state {0:?} equals the Action, so it undoes nothing: give another state, or leave it out"
     )]
     UndoIsAction(String),
     /// None of the keys of which one must be there, or several.
@@ -99,16 +101,14 @@ pub enum Fault {
     NoDevice,
     /// A device where none belongs.
     #[error(
-        "DevID belongs to a comparison: take it out, or compare with equal, not_equal, less or greater"
+        "DevID is only for comparisons: remove it, or compare with equal, not_equal, less or greater"
     )]
     StrayDevice,
     /// Words are not more or less.
     #[error("{0:?} is a word, and words are not more or less: give a number, or use equal")]
     WordOrder(String),
     /// It can never be true.
-    #[error(
-        "device {device:?} cannot be {first:?} and {second:?} at once: use any, or take one out"
-    )]
+    #[error("device {device:?} cannot be {first:?} and {second:?} at once: use any, or remove one")]
     NeverTrue {
         /// Which device.
         device: String,
@@ -118,13 +118,13 @@ pub enum Fault {
         second: String,
     },
     /// No time of day.
-    #[error("{0:?} is no time of day: write 06:30 or 06:30:15, from 00:00 to 23:59:59")]
+    #[error("{0:?} is not a time of day: write 06:30 or 06:30:15, from 00:00 to 23:59:59")]
     NoTime(String),
     /// A trigger that is none.
-    #[error("manual is false: make it true, or take the trigger out")]
+    #[error("manual is false: make it true, or remove the trigger")]
     NotManual,
     /// A time that is no whole number of milliseconds.
-    #[error("{0} us are no whole milliseconds, and files have those: round it")]
+    #[error("{0} us is not a whole number of milliseconds: round it")]
     NotWhole(u64),
     /// A device that the catalogue does not have.
     #[error("device {0} has no name: add it to the catalogue")]

@@ -35,7 +35,7 @@ pub enum Trigger<V> {
     Every(Span),
     /// When this becomes true.
     When(Clause<V>),
-    /// When somebody says so, with [`Command::Run`]: a button. Each routine may be run so; this
+    /// When [`Command::Run`] says so: a button. Each routine may be run so; this
     /// says that it is meant to be.
     Manual,
 }
@@ -95,7 +95,7 @@ pub enum Event<V> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Cause {
-    /// Somebody said so.
+    /// [`Command::Run`].
     Hand,
     /// This trigger.
     Trigger(TriggerId),
@@ -106,12 +106,12 @@ pub enum Cause {
 #[non_exhaustive]
 pub enum Reject {
     /// No such routine.
-    #[error("there is no routine {0:?}: add it with Command::Routine first, or mend the name")]
+    #[error("there is no routine {0:?}: add it with Command::Routine first, or correct the name")]
     UnknownRoutine(String),
     /// No such trigger.
-    #[error("there is no trigger {0}: name one that Event::Added told of")]
+    #[error("there is no trigger {0}: use an id from Event::Added")]
     UnknownTrigger(TriggerId),
-    /// Nothing to do.
+    /// The routine has no command.
     #[error("routine {0:?} has no command: give it one")]
     Empty(String),
     /// It would run without end.
@@ -148,7 +148,7 @@ pub enum Reject {
         limit: u32,
     },
     /// The settings cannot work.
-    #[error("the settings were not taken: {0}")]
+    #[error("the settings were refused: {0}")]
     Config(#[from] ConfigError),
 }
 

@@ -222,7 +222,7 @@ fn what_is_refused_is_named_with_its_place_and_the_mend() {
         (
             routine(r#"{"DevID": "d", "Action": 1, "undo": 1.0}"#),
             "routines[0].CommandList[0].undo",
-            "it is \"1\" as the Action is",
+            "the undo state \"1\" equals the Action",
         ),
         (
             routine(r#"{"DevID": "", "Action": 1}"#),
@@ -270,7 +270,7 @@ fn what_is_refused_is_named_with_its_place_and_the_mend() {
         (
             r#"{"devices": [{"DevID": "d"}, {"DevID": "e", "lateness_ms": 86400001}]}"#.into(),
             "devices[1].lateness_ms",
-            "commands may act late for 86400001 ms: give at most 86400000, and let commands expire",
+            "the lateness of commands is 86400001 ms: give at most 86400000, and make queued commands expire",
         ),
         (
             r#"{"devices": [{"DevID": "d", "lateness_ms": 1.5}]}"#.into(),
@@ -329,12 +329,12 @@ fn what_is_refused_is_named_with_its_place_and_the_mend() {
         (
             trigger(r#"{"RoutineName": "r", "at": "6:30"}"#),
             "triggers[0].at",
-            "\"6:30\" is no time of day: write 06:30",
+            "\"6:30\" is not a time of day: write 06:30",
         ),
         (
             trigger(r#"{"RoutineName": "r", "at": "24:00"}"#),
             "triggers[0].at",
-            "no time of day",
+            "not a time of day",
         ),
         (
             trigger(r#"{"RoutineName": "r", "when": {}}"#),
@@ -356,7 +356,7 @@ fn what_is_refused_is_named_with_its_place_and_the_mend() {
                 r#"{"RoutineName": "r", "when": {"DevID": "d", "any": [{"DevID": "d", "equal": 1}]}}"#,
             ),
             "triggers[0].when.DevID",
-            "DevID belongs to a comparison",
+            "DevID is only for comparisons",
         ),
         (
             trigger(r#"{"RoutineName": "r", "when": {"equal": 1, "DevID": "d", "any": []}}"#),

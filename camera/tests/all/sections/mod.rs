@@ -214,7 +214,7 @@ fn a_bound_is_for_all_sections_and_those_to_come() {
     let mut node = Node::new(1, Config::new(1));
     node.command(open("a")).unwrap();
     let refused = node.command(Command::Bound(0)).unwrap_err();
-    let says = "the settings were not taken: section: upper is 0: set it to at least 1";
+    let says = "the settings were refused: section: upper is 0: set it to at least 1";
     assert_eq!(refused.to_string(), says);
     node.command(Command::Bound(9)).unwrap();
     node.command(open("b")).unwrap();

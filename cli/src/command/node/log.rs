@@ -17,7 +17,7 @@ use tokio::time::Duration;
 use super::trouble::Trouble;
 use crate::command::Failure;
 
-/// For how long a node that ends waits for somebody to read its last lines.
+/// For how long a node that ends waits for a reader of its last lines.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Writes what a node observes, a line each, and counts the nodes that are here. It never waits for the
@@ -74,7 +74,7 @@ impl Line {
 
     fn missing(dropped: Dropped) -> Self {
         let Dropped { lines, in_all } = dropped;
-        let text = format!("{lines} lines are missing here: nobody read them in time");
+        let text = format!("{lines} lines are missing here: the reader was too slow");
         Self {
             dropped: Some(lines),
             dropped_in_all: Some(in_all),
@@ -177,7 +177,7 @@ impl Log {
         let nothing = |_| String::new();
         if let Ok((output, _closed)) = Output::start(io::stderr(), Output::LIMIT, nothing) {
             output.line(format!(
-                "selvedge: nobody read the standard output in time: lines missing there: {missing}"
+                "selvedge: the reader of the standard output was too slow: lines missing there: {missing}"
             ));
             output.finish(Some(LAST_WORDS));
         }
@@ -215,7 +215,7 @@ impl Log {
         let text = match self.life.replace(me.incarnation) {
             None => format!("in the mesh as node {}", me.id),
             Some(_) => format!(
-                "somebody knows a later life of node {0}, and this node begins another one: if that \
+                "a later life of node {0} is known, so this node begins another one: if that \
                  goes on, another process has the id {0} too; else a clock was set back",
                 me.id
             ),
@@ -231,13 +231,13 @@ impl Log {
         let place = place.unwrap_or_default();
         let text = if twin.is_later {
             format!(
-                "another process has the id {me}{place}, and nobody hears this one any more, which \
-                 started earlier: stop one of the two and give it another --id; if there is no \
+                "another process has the id {me}{place}, and other nodes ignore this process, \
+                 which started earlier: stop one of the two and give it another --id; if there is no \
                  other, a clock was set back: when that has passed the former start, this one is heard"
             )
         } else {
             format!(
-                "another process has the id {me}{place}, and nobody hears it any more, as it \
+                "another process has the id {me}{place}, and other nodes ignore it now, as it \
                  started earlier: stop one of the two and give it another --id"
             )
         };

@@ -66,7 +66,7 @@ pub(super) fn troubles(counted: TrafficReport) -> Vec<Trouble> {
         (
             counted.wrong_kind + counted.malformed,
             1,
-            "that were no frames of this mesh: what else sends to this port?",
+            "that were not frames of this mesh: what else sends to this port?",
         ),
     ];
     let troubles = all.into_iter().filter(|&(count, least, _)| count >= least);

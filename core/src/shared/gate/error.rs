@@ -14,7 +14,7 @@ pub struct Closed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum EnterError<R> {
     /// Too many users wait. This one does not.
-    #[error("{limit} wait already: come back later, or raise Limits::waiters")]
+    #[error("{limit} callers wait already: try again later, or raise Limits::waiters")]
     Full {
         /// How many may wait.
         limit: usize,
@@ -23,10 +23,10 @@ pub enum EnterError<R> {
     #[error("the machine refused to enter: {0}")]
     Refused(R),
     /// This user's turn did not come in time. It waits no more.
-    #[error("it was not our turn in time: try again, or wait longer")]
+    #[error("timed out before this caller's turn: try again, or wait longer")]
     TimedOut,
     /// The keeper was closed or is gone.
-    #[error("the host takes nobody in any more: start it anew")]
+    #[error("the host admits no more callers: start it again")]
     Closed,
 }
 
@@ -34,16 +34,16 @@ pub enum EnterError<R> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum TryEnterError {
     /// The node is outside, a user is inside, or the entry may not be handed over once more.
-    #[error("the section is not at hand: wait for it with enter")]
+    #[error("the section is not free now: wait for it with enter")]
     WouldWait,
     /// The keeper was closed or is gone.
-    #[error("the host takes nobody in any more: start it anew")]
+    #[error("the host admits no more callers: start it again")]
     Closed,
 }
 
 /// The host reported what cannot have happened. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
-#[error("{report:?} was reported, and the node is {node:?}: report what came of a wish, once")]
+#[error("{report:?} was reported while the node is {node:?}: report the outcome of each wish once")]
 pub struct OutOfTurn {
     /// What was reported.
     pub report: Report,

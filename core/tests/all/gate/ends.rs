@@ -268,7 +268,7 @@ fn all_ends_go_to_other_threads_and_their_futures_too() {
 fn errors_say_what_to_do() {
     assert_eq!(
         EnterError::<u64>::Full { limit: 2 }.to_string(),
-        "2 wait already: come back later, or raise Limits::waiters"
+        "2 callers wait already: try again later, or raise Limits::waiters"
     );
     let report = OutOfTurn {
         report: Report::Released,
@@ -276,7 +276,7 @@ fn errors_say_what_to_do() {
     };
     assert_eq!(
         report.to_string(),
-        "Released was reported, and the node is Entering: report what came of a wish, once"
+        "Released was reported while the node is Entering: report the outcome of each wish once"
     );
 }
 

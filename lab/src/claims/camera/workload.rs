@@ -253,7 +253,7 @@ impl Run {
             asked: Some(asked),
         }) = wish
         else {
-            return Err(Fault::Outcome("an entry that nobody asked for".to_owned()));
+            return Err(Fault::Outcome("an entry without a request".to_owned()));
         };
         self.served += 1;
         self.waited += at.since(asked).0;

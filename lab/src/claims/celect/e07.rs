@@ -83,7 +83,7 @@ fn elections(c: u16, initiators: usize, seed: u64) -> Result<Sample, Fault> {
         mesh.run_for(Span::secs(10));
         let mut leaders = mesh.machines().map(|(_, it)| it.leader());
         let Some(Some((leader, ballot))) = leaders.next() else {
-            return Err(Fault::Outcome("nobody was elected".to_owned()));
+            return Err(Fault::Outcome("no node was elected".to_owned()));
         };
         if leaders.any(|it| it != Some((leader, ballot))) {
             return Err(Fault::Outcome("not all follow one leader".to_owned()));

@@ -312,7 +312,7 @@ impl<'a> Mesh<'a> {
             Ok((id, life, line)) => self.hear(id, life, &line),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(LiveError::TooLong(at_most, "nobody says anything"));
+                return Err(LiveError::TooLong(at_most, "no node prints anything"));
             }
         }
         while let Ok((id, life, line)) = self.told.try_recv() {
@@ -444,7 +444,7 @@ impl<'a> Mesh<'a> {
     }
 
     fn kill_leader(&mut self) -> Result<Takeover, LiveError> {
-        let no_leader = LiveError::TooLong(Duration::ZERO, "nobody leads");
+        let no_leader = LiveError::TooLong(Duration::ZERO, "no node leads");
         let (id, ballot) = self.followed().ok_or(no_leader)?;
         let Some(mut node) = self.nodes.remove(&id) else {
             return Err(LiveError::TooLong(Duration::ZERO, "a stranger leads"));
@@ -473,7 +473,7 @@ impl<'a> Mesh<'a> {
         })?;
         let takeover = self.killed.take().map(|it| it.takeover());
         self.spawn(id)?;
-        takeover.ok_or(LiveError::TooLong(Duration::ZERO, "nobody was killed"))
+        takeover.ok_or(LiveError::TooLong(Duration::ZERO, "no leader was killed"))
     }
 }
 

@@ -52,7 +52,7 @@ impl core::fmt::Display for Setting {
 /// Why a text is not a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{given:?} is no setting: give PERIOD_MS[:SUSPICION[:LEASE_MS]], as in 2000:1 or 1000:-:9000"
+    "{given:?} is not a setting: give PERIOD_MS[:SUSPICION[:LEASE_MS]], as in 2000:1 or 1000:-:9000"
 )]
 pub struct SettingError {
     given: String,
