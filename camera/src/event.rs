@@ -27,14 +27,14 @@ pub enum Command {
 #[non_exhaustive]
 pub enum Event {
     /// This node waits for that node, which wants to enter too, or is inside, as far as is known.
-    /// Told once for each such node and request of this node, and again when that node was out
+    /// Emitted once for each such node and request of this node, and again when that node was out
     /// meanwhile and wants to enter once more.
     Waiting(Member),
     /// Too few nodes are known for the fast path: the request goes through the whole mesh.
     SlowPath,
     /// This node is inside, with this token.
     Entered(Token),
-    /// This node is out again.
+    /// This node has left the section.
     Released(Token),
     /// This node no longer waits.
     Cancelled,
@@ -42,11 +42,11 @@ pub enum Event {
     /// token. What is done under the lower token must be undone or be refused by the resource. Exit
     /// as soon as possible.
     Fenced(Token),
-    /// This node entered past that member, which was declared failed and may have been inside. Told
-    /// once for each life, before [`Entered`](Self::Entered), however often this node enters past
-    /// it. Told again when that life was back on the list meanwhile, or was forgotten
-    /// ([`Config::peer_limit`](crate::Config::peer_limit)). A later life of its node is another
-    /// member.
+    /// This node entered past that member, which was declared failed and may have been inside.
+    /// Emitted once for each life, before [`Entered`](Self::Entered), however often this node
+    /// enters past it. Emitted again when that life was back on the list meanwhile, or was
+    /// forgotten ([`Config::peer_limit`](crate::Config::peer_limit)). A later life of its node is
+    /// another member.
     PassedOver(Member),
     /// The request is over without an entry.
     Refused(Refusal),
@@ -58,7 +58,7 @@ pub enum Event {
 pub enum Refusal {
     /// All nodes that can be reached are too few.
     #[error(
-        "{answered} nodes gave their OK, ourselves included, and more than half of {upper} must: \
+        "{answered} nodes said OK, this node included, but more than half of {upper} are needed: \
          wait for more to join or for others' trees to end, or correct the bound"
     )]
     TooFew {
@@ -68,10 +68,7 @@ pub enum Refusal {
         upper: u32,
     },
     /// More nodes may be inside than can be remembered.
-    #[error(
-        "there is no room to remember all nodes that may be inside, with a limit of {limit} nodes: raise \
-         peer_limit"
-    )]
+    #[error("cannot remember all nodes that may be inside: the limit is {limit}; raise peer_limit")]
     NoRoom {
         /// [`Config::peer_limit`](crate::Config::peer_limit).
         limit: u32,
@@ -110,15 +107,15 @@ pub enum Reject {
     /// The bound cannot work.
     #[error("the settings were refused: {0}")]
     Config(#[from] ConfigError),
-    /// The membership service speaks of this node itself as over.
+    /// The membership service reports the end of this node's own life.
     #[error(transparent)]
     OwnEnd(#[from] OwnEnd),
-    /// A peer sent what no sound peer sends; the host counts it.
+    /// A peer sent what a correct peer never sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
     Misbehaviour(#[from] Misbehaviour),
 }
 
-/// What no sound peer sends.
+/// What a correct peer never sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Misbehaviour {
@@ -134,7 +131,7 @@ pub enum Misbehaviour {
         up_to: u64,
     },
     /// A list is not sorted, or says that it goes on behind its end.
-    #[error("its list is not in order")]
+    #[error("its list is not sorted")]
     List,
     /// The nodes of a tree do not come as on a walk through it.
     #[error("its subtree is malformed: its nodes are not in the order of a walk")]

@@ -1,4 +1,4 @@
-//! Which messages no sound peer sends.
+//! Which messages a correct peer never sends.
 
 use crate::config::DEPTH_MAX;
 use crate::message::{in_order, is_walk};

@@ -42,8 +42,8 @@ pub enum Event {
         /// The larger one.
         to: Ballot,
     },
-    /// All known nodes, and the nodes that they know, are fewer than an election needs. Told once a
-    /// run; the run goes on asking.
+    /// All known nodes, and the nodes that they know, are fewer than an election needs. Emitted
+    /// once a run; the run goes on asking.
     TooFew {
         /// Of this node's run.
         ballot: Ballot,
@@ -74,8 +74,8 @@ pub enum Event {
         /// Its ballot.
         ballot: Ballot,
     },
-    /// The leader that was [`Lost`](Self::Lost), or let its lease run [out](Self::LeaseOver), leads
-    /// all the same: it lives, or was renewed.
+    /// The leader that was [`Lost`](Self::Lost), or let its lease run [out](Self::LeaseOver), still
+    /// leads: it lives, or was renewed.
     Regained {
         /// The leader.
         leader: Member,
@@ -177,11 +177,11 @@ pub enum Reject {
     #[error("c is not measured here: set Config::estimation")]
     NoEstimation,
     /// This node knows no other node.
-    #[error("nobody is known who could be asked for a list: wait for others to join")]
+    #[error("no node is known to ask for a list: wait for others to join")]
     Alone,
     /// This node can ask no other node, and its own list is not enough.
     #[error(
-        "{known} nodes are known, ourselves included, and an election needs {needed}: wait for \
+        "{known} nodes are known, this node included, but an election needs {needed}: wait for \
          more to join, or correct c"
     )]
     TooFew {
@@ -193,15 +193,15 @@ pub enum Reject {
     /// The settings cannot work.
     #[error("the settings were refused: {0}")]
     Config(#[from] ConfigError),
-    /// The membership service says of this node itself that it is over.
+    /// The membership service reports the end of this node's own life.
     #[error(transparent)]
     OwnEnd(#[from] OwnEnd),
-    /// A peer sent what no sound peer sends; the host counts it.
+    /// A peer sent what a correct peer never sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
     Misbehaviour(#[from] Misbehaviour),
 }
 
-/// What no sound peer sends.
+/// What a correct peer never sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Misbehaviour {
@@ -209,26 +209,26 @@ pub enum Misbehaviour {
     #[error("it uses the id of this node, {0}: give each node an id of its own")]
     OwnId(Member),
     /// The peer runs an election, or appoints, in another node's name.
-    #[error("its ballot is that of {0}")]
+    #[error("its ballot belongs to initiator {0}")]
     Initiator(Member),
-    /// The peer says that this node leads under a ballot by which it was not appointed.
-    #[error("it says that this node leads, by a ballot that it does not know")]
+    /// The peer names this node as leader under a ballot that did not appoint it.
+    #[error("it names this node as leader under a ballot that this node never had")]
     NotAppointed,
     /// A part of a list is out of order, or claims a continuation but names no member.
-    #[error("its list from {0:?} on is not in order")]
+    #[error("its list from {0:?} on is not sorted")]
     List(NodeId),
     /// More answers lacked this node than there were.
-    #[error("it had {answers} answers, of which {missing} lacked us")]
+    #[error("it reports {missing} of {answers} answers without this node, more than there are")]
     Feedback {
         /// As it says.
         answers: u16,
         /// As it says.
         missing: u16,
     },
-    /// The peer tells what c is in place of the leader.
-    #[error("it tells what c is, by the ballot of {0}")]
+    /// The peer announces c in place of the leader.
+    #[error("it announces c under the ballot of leader {0}")]
     NotLeader(Member),
     /// No bound misses so often.
-    #[error("its bound misses {0} in a million times: no settings give that")]
+    #[error("its miss of {0} in a million is outside the range of settings")]
     Miss(u32),
 }

@@ -94,7 +94,7 @@ pub enum Reject {
     AlreadyJoined,
     /// The metadata is too long.
     #[error(
-        "the metadata has {len} bytes and {limit} are allowed: shorten it or raise metadata_limit"
+        "the metadata has {len} bytes, but at most {limit} are allowed: shorten it or raise metadata_limit"
     )]
     MetadataTooLong {
         /// How long it is.
@@ -104,7 +104,7 @@ pub enum Reject {
     },
     /// The broadcast is too long.
     #[error(
-        "the broadcast has {len} bytes and {limit} are allowed: shorten it or raise broadcast_len"
+        "the broadcast has {len} bytes, but at most {limit} are allowed: shorten it or raise broadcast_len"
     )]
     BroadcastTooLong {
         /// How long it is.
@@ -127,7 +127,7 @@ pub enum Reject {
     /// A node cannot be confirmed dead, or asked after, by itself.
     #[error("node {0} is this node: to stop it give the command Leave")]
     OwnMember(NodeId),
-    /// A peer sent what no correct peer sends; the host counts it.
+    /// A peer sent what a correct peer never sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
     Misbehaviour(#[from] Misbehaviour),
     /// This machine makes membership deltas and takes none.
@@ -140,10 +140,10 @@ pub enum Reject {
 #[non_exhaustive]
 pub enum Misbehaviour {
     /// Two nodes have one id, or a frame of this node came back.
-    #[error("node {0} has this node's id: give every node its own")]
+    #[error("node {0} uses this node's id: give every node its own id")]
     OwnId(NodeId),
     /// Metadata longer than this node allows.
-    #[error("metadata of {len} bytes about node {about} and {limit} are allowed")]
+    #[error("metadata of {len} bytes about node {about}, but at most {limit} bytes are allowed")]
     MetadataTooLong {
         /// The member that it is about.
         about: NodeId,
@@ -153,7 +153,7 @@ pub enum Misbehaviour {
         limit: usize,
     },
     /// A broadcast longer than this node allows.
-    #[error("a broadcast of {len} bytes from node {origin} and {limit} are allowed")]
+    #[error("a broadcast of {len} bytes from node {origin}, but at most {limit} bytes are allowed")]
     BroadcastTooLong {
         /// The node that is said to have sent it.
         origin: NodeId,
@@ -163,7 +163,7 @@ pub enum Misbehaviour {
         limit: usize,
     },
     /// More is piggybacked on a message than any frame can hold.
-    #[error("{len} bytes in a frame and {limit} are allowed")]
+    #[error("{len} bytes in a frame, but at most {limit} are allowed")]
     FrameTooLong {
         /// How long it is.
         len: usize,
@@ -171,6 +171,6 @@ pub enum Misbehaviour {
         limit: usize,
     },
     /// A range that ends before it begins.
-    #[error("a range of records that ends before it begins")]
+    #[error("the range of records is empty: its end is before its start")]
     EmptyRange,
 }

@@ -92,9 +92,9 @@ pub enum Reject {
     #[error("an estimate is under way: wait for its event")]
     Busy,
     /// There is no node to walk to.
-    #[error("this node knows no other: wait for a Joined delta")]
+    #[error("no other node is known: wait for a Joined delta")]
     Alone,
-    /// A peer sent what no sound peer sends; the host counts it.
+    /// A peer sent what a correct peer never sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
     Misbehaviour(#[from] Misbehaviour),
 }
@@ -107,7 +107,7 @@ pub enum Misbehaviour {
     #[error("it uses the id of this node, {0}: give each node an id of its own")]
     OwnId(Member),
     /// A walk without budget, or with more than any setting gives.
-    #[error("a walk with a budget of {budget} and 1 to {limit} are allowed")]
+    #[error("a walk has a budget of {budget}, but 1 to {limit} is allowed")]
     Budget {
         /// How much is left of it.
         budget: u64,

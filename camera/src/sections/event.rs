@@ -46,7 +46,7 @@ pub struct Event {
 /// Tags of the timers: each section has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timer {
-    /// The section whose timer this is.
+    /// The section that the timer belongs to.
     pub section: Name,
     /// Which timer.
     pub timer: crate::Timer,
@@ -89,7 +89,7 @@ pub enum Reject {
     /// The settings cannot work.
     #[error("the settings were refused: {0}")]
     Config(#[from] ConfigError),
-    /// The membership service speaks of this node itself as over.
+    /// The membership service reports the end of this node's own life.
     #[error(transparent)]
     OwnEnd(#[from] OwnEnd),
     /// The section itself refused.
@@ -103,7 +103,7 @@ pub enum Reject {
 }
 
 impl Reject {
-    /// Whether a peer sent what no sound peer sends; the host counts it.
+    /// Whether a peer sent what a correct peer never sends; the host counts it.
     #[must_use]
     pub const fn is_misbehaviour(&self) -> bool {
         matches!(

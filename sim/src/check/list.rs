@@ -44,7 +44,7 @@ pub fn verify_published(list: &[Scenario]) -> Result<usize, Flaw> {
 #[derive(Clone, Debug, Error)]
 pub enum Flaw {
     /// Nothing says that ours hold where these break.
-    #[error("{0:?} has published rules only: add it under our rules, and not as a deep one")]
+    #[error("{0:?} has only published rules: also add it with our rules, in the quick list")]
     Unpaired(String),
     /// A check that did not find what it should.
     #[error(transparent)]

@@ -72,22 +72,24 @@ pub enum Incomplete {
     )]
     Transitions,
     /// The model's boundary cut something off.
-    #[error("the boundary was met: bound commands, ticks or faults instead, or widen it")]
+    #[error(
+        "the search reached the state boundary: bound commands, ticks or faults instead, or widen it"
+    )]
     Boundary,
     /// Too many sequences of choices in one step.
     #[error(
         "a step of node {node} has more than {limit} sequences of choices: let it choose among fewer outcomes, or raise Limits::choices"
     )]
     Choices {
-        /// Whose step.
+        /// The node that makes the step.
         node: usize,
         /// How many were allowed.
         limit: usize,
     },
     /// A step that goes on choosing.
-    #[error("a step of node {node} went on choosing: bound the loop that draws")]
+    #[error("a step of node {node} never stopped making choices: bound the loop that draws")]
     Endless {
-        /// Whose step.
+        /// The node that makes the step.
         node: usize,
     },
     /// A machine that hides state, or asks someone else.
@@ -95,7 +97,7 @@ pub enum Incomplete {
         "a step of node {node} chose differently after the same answers: let it depend on its state and input alone, and keep in Untracked nothing that decides"
     )]
     Unrepeatable {
-        /// Whose step.
+        /// The node that makes the step.
         node: usize,
     },
     /// A machine that breaks the contract.
@@ -132,7 +134,7 @@ pub enum Incomplete {
         /// How many are listed.
         deltas: usize,
     },
-    /// Restarts are allowed, but nobody says what a restarted machine looks like.
+    /// Restarts are allowed, but the model does not say what a restarted machine looks like.
     #[error("the bounds allow restarts: say with Model::restart what comes back")]
     NoRestart,
     /// A machine that does not fold its own facts.

@@ -149,7 +149,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                 format!("{} arrives, and a copy stays on its way", letter(at))
             }
             Action::Drop { letter: at } => format!("{} is lost", letter(at)),
-            Action::Miss { letter: at } => format!("{} finds nobody there", letter(at)),
+            Action::Miss { letter: at } => format!("{} finds its receiver gone", letter(at)),
             Action::Tick { node, timer } => format!("timer {timer:?} fires at {}", name(node)),
             Action::Command { node } => {
                 let command = state.node(node).and_then(|at| self.next_command(node, at));

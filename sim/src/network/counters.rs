@@ -5,7 +5,7 @@
 pub enum Loss {
     /// A hop lost it.
     Hop,
-    /// When it was sent there was no path, or nobody of this id.
+    /// When it was sent there was no path, or no node of this id.
     NoPath,
     /// When it arrived, a partition stood between sender and receiver.
     Partition,

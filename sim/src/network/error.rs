@@ -44,7 +44,7 @@ pub enum NetworkError {
         found: NodeId,
     },
     /// A node was put on two sides of a partition.
-    #[error("node {node} stands in two groups: name it in one")]
+    #[error("node {node} is in two groups: name it in one")]
     TwoGroups {
         /// The node.
         node: usize,
