@@ -5,7 +5,7 @@ use crate::message::{in_order, is_walk};
 use crate::{Message, Misbehaviour, Request, TreeId};
 
 impl Message {
-    /// Whether a sound peer can have sent this message.
+    /// Whether a correct peer can have sent this message.
     pub(crate) fn check(&self) -> Result<(), Misbehaviour> {
         match self {
             Self::Request { request, .. } => request.check(),

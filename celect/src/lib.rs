@@ -25,7 +25,7 @@
 //! | an election that says so ([`Event::Concluded`]) uses a bound c that the true value, when it was measured, exceeds with probability at most `miss` | [`Config::estimation`]; the leader drew the nodes that it asked for lists; which nodes answer does not depend on lists; no live node is missing from more than half of them |
 //! | a node that is not told what was measured, or not for [`Estimation::valid`], or that restarts, elects with [`Config::c`] | |
 //! | a node that joins has a place on the list, however many have been here before; where dead members that no node declared failed hold all places, it has one as soon as one of them is declared failed | no more than [`Config::peer_limit`] others live, and no more than twice as many are taken for living |
-//! | memory is bounded, whatever sound peers send; nothing panics | [`Config::peer_limit`]: twice as many nodes are remembered, and two more; while lists are asked for, 32 bytes more for each node, and [`Estimation::at_once`] lists |
+//! | memory is bounded, whatever correct peers send; nothing panics | [`Config::peer_limit`]: twice as many nodes are remembered, and two more; while lists are asked for, 32 bytes more for each node, and [`Estimation::at_once`] lists |
 //!
 //! What is *not* promised:
 //!

@@ -88,7 +88,7 @@ impl<A: Attribute> Celect<A> {
         Ok(())
     }
 
-    /// Whether a sound peer may send this.
+    /// Whether a correct peer may send this.
     fn judge(&self, from: Member, message: &Message) -> Result<(), Misbehaviour> {
         if from.id == self.me.id {
             return Err(Misbehaviour::OwnId(from));

@@ -44,7 +44,7 @@ impl Bootstrap {
         self.page = next;
     }
 
-    /// A page came that was the next; the list goes on at `next`, which a sound peer says to be
+    /// A page came that was the next; the list goes on at `next`, which a correct peer says to be
     /// later.
     pub(crate) fn on_page(&mut self, next: Option<Key>) {
         self.page = next.filter(|&next| self.page.is_some_and(|first| next > first));

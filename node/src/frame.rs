@@ -42,7 +42,7 @@ pub enum FrameError {
         expected: u8,
     },
     /// Anything else: cut short, followed by more, or no frame at all.
-    #[error("not a frame, or a damaged one: check who sends to this port")]
+    #[error("not a frame, or a damaged one: check what sends to this port")]
     Malformed,
 }
 

@@ -48,7 +48,7 @@ pub fn histories(seeds: Range<u64>, mut history: impl FnMut(u64)) -> u64 {
 }
 
 fn run(seed: u64, history: &mut impl FnMut(u64)) {
-    // What a failed history leaves half done, nobody looks at: the panic goes on.
+    // What a failed history leaves half done is not used: the panic goes on.
     if let Err(cause) = panic::catch_unwind(AssertUnwindSafe(|| history(seed))) {
         eprintln!(
             "failed with seed {seed}; to run it alone:\n    {}",

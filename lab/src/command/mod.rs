@@ -46,7 +46,7 @@ pub(crate) enum Failure {
     Live(#[from] LiveError),
     /// The command that the measured nodes run is not there.
     #[error(
-        "cannot find {}, whose nodes are measured: build it beside this one \
+        "cannot find {}, the program to measure: build it beside this one \
          (`cargo build --release -p selvedge-cli`)", .0.display()
     )]
     NoCommand(PathBuf),

@@ -23,19 +23,19 @@ pub enum Action<T> {
     },
     /// A timer fires.
     Tick {
-        /// Whose.
+        /// The node.
         node: usize,
         /// Which timer.
         timer: T,
     },
     /// The application asks what is next on its list.
     Command {
-        /// Whom.
+        /// The node.
         node: usize,
     },
     /// The membership service tells one of the listed deltas.
     Tell {
-        /// Whom.
+        /// The node.
         node: usize,
         /// Which of the node's list.
         delta: usize,
@@ -48,7 +48,7 @@ pub enum Action<T> {
     /// Storage of a node has the first of the facts that wait, and what waited for it alone is
     /// carried out.
     Store {
-        /// Whose.
+        /// The node.
         node: usize,
     },
     /// A node stops while facts are stored, or what waited for them is carried out.

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::Trace;
 
-/// Whose rules the machines followed.
+/// The rules that the machines followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Rules {
     /// Those that this project ships.
@@ -166,7 +166,7 @@ pub struct Report {
     pub name: String,
     /// The property's name.
     pub property: &'static str,
-    /// Whose rules.
+    /// The rules that the machines followed.
     pub rules: Rules,
     /// Nodes, commands and bounds in words.
     pub bounds: String,
@@ -179,7 +179,7 @@ pub struct Report {
     /// The steps of the counterexample, or, when there is none, of the longest of all shortest
     /// ways to a state.
     pub steps: usize,
-    /// What should have been found, if somebody said.
+    /// What should have been found, if the scenario says so.
     pub expected: Option<Expected>,
 }
 

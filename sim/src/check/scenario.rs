@@ -128,7 +128,7 @@ impl Scenario {
         &self.name
     }
 
-    /// Whose rules it runs.
+    /// The rules that it runs.
     #[must_use]
     pub const fn rules(&self) -> Rules {
         self.rules

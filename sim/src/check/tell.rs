@@ -106,7 +106,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         }
     }
 
-    /// Whose state an action changes.
+    /// The node with the state that an action changes.
     fn actor(&self, state: &State<M, O>, action: Action<M::Timer>) -> Option<usize> {
         match action {
             Action::Deliver { letter, .. } => {

@@ -34,7 +34,7 @@ pub enum Action<M: Machine> {
     Restart {
         /// The node.
         node: usize,
-        /// Who it is from then on.
+        /// Its identity from then on.
         member: Member,
         /// What it runs then.
         machine: Box<M>,

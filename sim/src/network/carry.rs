@@ -203,7 +203,7 @@ impl<M: Machine> Network<M> {
             from: parcel.from,
             message: parcel.message,
         };
-        // A rejection is counted and traced; a network has nobody to tell it to.
+        // A rejection is counted and traced; a network has no host to report it to.
         drop(self.feed(node, input));
         Happened::Delivered { node }
     }

@@ -41,7 +41,7 @@ impl<M: Machine> Network<M> {
             .enumerate()
     }
 
-    /// Who `node` is in its present life, or was in its last one.
+    /// The identity of `node` in its present life, or in its last one.
     #[must_use]
     pub fn member(&self, node: usize) -> Option<Member> {
         Some(self.nodes.get(node)?.member)

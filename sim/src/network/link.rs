@@ -45,7 +45,7 @@ impl Default for Link {
     }
 }
 
-/// Whom a multicast reaches.
+/// Which nodes a multicast reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Multicasts {
     /// The neighbours: one transmission, of which each may miss its copy.

@@ -258,7 +258,7 @@ impl<M: Machine> Network<M> {
         self.routes.invalidate();
     }
 
-    /// Whom a multicast reaches: [`Multicasts::Neighbours`] until told.
+    /// Which nodes a multicast reaches: [`Multicasts::Neighbours`] until told.
     pub const fn set_multicasts(&mut self, multicasts: Multicasts) {
         self.multicasts = multicasts;
     }

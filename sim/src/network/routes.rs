@@ -15,7 +15,7 @@ pub enum Relays {
     All,
 }
 
-/// What decides who reaches whom, beside the topology.
+/// What decides which nodes reach each other, beside the topology.
 #[derive(Clone, Debug)]
 pub(super) struct Radio {
     pub(super) relays: Relays,

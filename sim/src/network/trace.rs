@@ -40,21 +40,21 @@ pub enum What<'a, M: Machine> {
     Relinked,
     /// The node sent, to one peer or (`None`) to all neighbours.
     Sent {
-        /// To whom.
+        /// The receiver.
         to: Option<Member>,
         /// What.
         message: &'a M::Message,
     },
     /// A copy set out that will never arrive, or one did not arrive here.
     Lost {
-        /// The node it was meant for; `None` for an id that nobody has.
+        /// The node it was meant for; `None` for an id that no node has.
         to: Option<usize>,
         /// Why.
         why: Loss,
     },
     /// The node got a message.
     Got {
-        /// From whom.
+        /// The sender.
         from: Member,
         /// What.
         message: &'a M::Message,
@@ -131,8 +131,8 @@ impl<M: Machine> Tracer<M> {
     }
 }
 
-/// FNV-1a with 64 bits, over the text of all lines. It tells runs apart; it withstands nobody who
-/// wants two runs to look alike.
+/// FNV-1a with 64 bits, over the text of all lines. It tells runs apart; it does not
+/// withstand an attacker that wants two runs to look alike.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fnv(pub(super) u64);
 

@@ -28,13 +28,13 @@ const KINDS: [(&str, Kind); 6] = [
 pub struct MembershipEntry {
     /// When, in µs since the run began.
     pub at: Time,
-    /// Who learned it.
+    /// The node that learned it.
     pub observer: NodeId,
     /// What.
     pub delta: Delta,
 }
 
-/// Who learned what about whom, in order of time.
+/// What each observer learned about other nodes, in order of time.
 ///
 /// Recorded by a network that runs a membership protocol
 /// ([`Network::record_membership`](super::Network::record_membership)), it drives other protocols
