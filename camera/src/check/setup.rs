@@ -202,7 +202,7 @@ impl Setup {
             model = model.never_rejects("no message is refused");
         }
         if self.takeover {
-            model = model.sometimes("somebody is passed over", |state| state.observer().passed);
+            model = model.sometimes("a node is passed over", |state| state.observer().passed);
         } else if looks_at(Promise::Exclusion) {
             model = model.always("mutual exclusion", |state: &State<Camera, Watch>| {
                 let inside = |machine: &&Camera| machine.token().is_some();
@@ -224,23 +224,23 @@ impl Setup {
             model = model.sometimes("a child that was asked in vain is given up", has_given_up);
         }
         if !self.slow && self.only.is_none() {
-            model = model.sometimes("somebody enters", |state| {
+            model = model.sometimes("a node enters", |state| {
                 state.machines().any(|machine| machine.token().is_some())
             });
         }
         if !self.room.is_empty() && self.only.is_none() {
             model = model
-                .sometimes("somebody has no room to say OK", |state| {
+                .sometimes("a node has no room to say OK", |state| {
                     state.machines().any(Camera::has_abstention)
                 })
-                .sometimes("somebody is refused for room", |state| {
+                .sometimes("a node is refused for room", |state| {
                     state.observer().refused
                 });
         }
         if looks_at(Promise::Tokens) {
             model = model.always("tokens rise", |state| !state.observer().fell);
             if !self.takeover && self.only.is_none() {
-                model = model.always("nobody is fenced", |state| !state.observer().fenced);
+                model = model.always("no node is fenced", |state| !state.observer().fenced);
             }
         }
         if self.progress && looks_at(Promise::Progress) {

@@ -242,7 +242,7 @@ impl Setup {
         if self.only.is_none() {
             model = model
                 .never_rejects("no message is refused")
-                .sometimes("somebody leads", |state| {
+                .sometimes("a node leads", |state| {
                     state.machines().any(|it| it.leads().is_some())
                 });
         }
@@ -262,7 +262,7 @@ impl Setup {
             model = model.always("ballots rise, and no two share one", |state| {
                 !state.observer().fell
             });
-            model = model.always("nobody follows a former life of itself", |state| {
+            model = model.always("no node follows a former life of itself", |state| {
                 state.machines().all(|it| {
                     let leader = it.leader().map(|(leader, _)| leader);
                     leader.is_none_or(|leader| leader.id != it.me.id || leader == it.me)
@@ -274,7 +274,7 @@ impl Setup {
                 let measured = state.observer().measured;
                 measured.is_none_or(|it| it == self.missed_at_most(state))
             });
-            let name = "somebody knows what it measured";
+            let name = "a node knows what it measured";
             model =
                 model.progress_when(name, |_| true, |state| state.observer().measured.is_some());
         }
@@ -470,7 +470,7 @@ impl Observer<Celect<ById>> for Watch {
 fn show(machine: &Celect<ById>) -> String {
     let list: Vec<String> = machine.members().map(|it| it.id.to_string()).collect();
     let leader = machine.leader.map_or_else(
-        || "nobody".to_string(),
+        || "no node".to_string(),
         |it| {
             let Ballot {
                 epoch,

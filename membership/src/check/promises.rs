@@ -38,7 +38,9 @@ pub fn forward(model: Checked) -> Checked {
         .always("incarnations never go back", |mesh| {
             !mesh.observer().went_back
         })
-        .always("who left stays left", |mesh| !mesh.observer().came_back)
+        .always("a node that left stays left", |mesh| {
+            !mesh.observer().came_back
+        })
 }
 
 /// Progress: there is always a way to get rid of the dead.

@@ -218,19 +218,20 @@ impl Setup {
     /// What becomes of routines: who waits, is aborted, and finishes.
     fn fates(&self, mut model: Model<Home>) -> Model<Home> {
         if self.looks_at(Promise::Patience) {
-            model = model.always("nobody overtakes who has waited for too long", |state| {
-                state.machines().all(|it| !it.overtaken)
-            });
+            model = model.always(
+                "no routine overtakes one that has waited for too long",
+                |state| state.machines().all(|it| !it.overtaken),
+            );
         }
         if self.looks_at(Promise::PatienceEnds) {
-            model = model.always("nobody is patient for ever", |state| {
+            model = model.always("no routine is patient for ever", |state| {
                 let mut nodes = state.nodes();
                 nodes.all(|node| node.machine().is_patience_bounded(node.timers()))
             });
         }
         if self.looks_at(Promise::Spared) && self.visibility == Visibility::Eventual {
             model = model.always(
-                "nobody is aborted for a device that it could do without",
+                "no routine is aborted for a device that it could do without",
                 |state| state.machines().all(|it| !it.harsh),
             );
         }
