@@ -199,7 +199,9 @@ pub enum Tally {
 
 /// The node is no elector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
-#[error("the vote came from a node that is no elector: count it, or learn of the new electorate")]
+#[error(
+    "the vote came from a node that is not an elector: count it, or learn of the new electorate"
+)]
 pub struct NoElector;
 
 /// One vote of each elector. At most as many are kept as there are electors, as long as these do not

@@ -32,7 +32,7 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Node(#[from] selvedge_udp::Error),
     /// A node stopped by itself.
-    #[error("the node has stopped by itself, which is a defect: start it anew")]
+    #[error("the node has stopped by itself, which is a defect: start it again")]
     Stopped,
     /// The asynchronous runtime did not start.
     #[error("cannot start the runtime: {0}: see whether this process may open more files")]

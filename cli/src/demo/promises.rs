@@ -45,7 +45,7 @@ pub struct Evidence<'a> {
     pub met: FaultCounts,
     /// How many events were lost between the nodes and this judge.
     pub missed: u64,
-    /// How many of the nodes that are up in the end list something else than they told.
+    /// How many of the nodes that are up in the end have a list that differs from their events.
     pub odd_lists: usize,
     /// What the file says that the nodes wrote in turns.
     pub turns: &'a Turns,

@@ -238,8 +238,8 @@ impl<W: Write> Play<W> {
         }
     }
 
-    /// How many nodes list something else than they told. Lists may change while they are asked,
-    /// so a difference has to stay.
+    /// How many nodes have a list that differs from their events. Lists may change while they are
+    /// asked, so a difference has to stay.
     async fn compare_lists(&mut self) -> usize {
         let mut odd = 0;
         for _ in 0..5 {

@@ -14,7 +14,7 @@ pub enum Error<R> {
     #[error("the machine refused the command: {0}")]
     Rejected(R),
     /// The host closed before it took the command. Nothing changed.
-    #[error("the host has stopped and did not take the command: start it anew")]
+    #[error("the host has stopped and did not take the command: start it again")]
     Closed,
     /// The host took the command and went away without an answer. It may have been carried out.
     #[error(
@@ -41,7 +41,7 @@ pub enum TrySubmitError<C> {
         limit: usize,
     },
     /// The host has closed.
-    #[error("the host has stopped: start it anew")]
+    #[error("the host has stopped: start it again")]
     Closed {
         /// What was to be submitted.
         command: C,

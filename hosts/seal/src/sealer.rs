@@ -9,7 +9,7 @@ use super::{Epoch, Head, Keyring, OVERHEAD, cipher};
 
 /// All counters of an epoch are used: after 2^64 datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("this node has sealed all datagrams of its epoch: start it anew")]
+#[error("this node has sealed all datagrams of its epoch: start it again")]
 pub struct Exhausted;
 
 /// Seals what one node sends in one of its lives.

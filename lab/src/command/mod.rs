@@ -38,7 +38,7 @@ pub(crate) enum Failure {
     /// No claim has that name.
     #[error("there are no claims named {name}: known are {known}")]
     UnknownClaim { name: String, known: String },
-    /// What is to be measured live is no setting.
+    /// The text of what is to be measured live is not a setting.
     #[error(transparent)]
     Setting(SettingError),
     /// The live measurement failed.

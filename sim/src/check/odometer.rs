@@ -46,7 +46,7 @@ impl fmt::Debug for Choice {
 /// Why the sequences of a step could not be enumerated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It went on choosing.
+    /// It never stopped making choices.
     Endless,
     /// It asked something else after the same answers.
     Unrepeatable,

@@ -331,7 +331,7 @@ impl Log {
                 )
             }
             It::Regained { leader, ballot } => {
-                let text = format!("{} leads all the same", name(leader));
+                let text = format!("{} still leads", name(leader));
                 (
                     "regained",
                     Some(leader),
