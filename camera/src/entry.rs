@@ -14,6 +14,7 @@ impl Camera {
     /// Enters if everything is there; issues the request again when its number is too low.
     pub(crate) fn try_enter(&mut self, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &self.stage else {
+            // This is tried in any stage.
             return;
         };
         let (oks, below) = if waiting.slow {
@@ -128,6 +129,7 @@ impl Camera {
 
     fn keep_permissions(&mut self) {
         let Stage::Waiting(waiting) = &self.stage else {
+            debug_assert!(false, "only a request that waits has permissions");
             return;
         };
         for (member, asked) in waiting.iter() {
@@ -141,6 +143,7 @@ impl Camera {
     /// The new request replaces the old one wherever it arrives.
     fn issue_again(&mut self, floor: Token, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(old) = &self.stage else {
+            debug_assert!(false, "only a request that waits is issued again");
             return;
         };
         self.counters.0.issued_again += 1;

@@ -59,6 +59,7 @@ impl Camera {
     pub(crate) fn pass_over(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let is_failed = self.peers.is_failed(member);
         let Stage::Waiting(waiting) = &mut self.stage else {
+            // A stray tick: the request is over.
             return;
         };
         if let Some(asked) = waiting.get(member)
@@ -113,9 +114,11 @@ impl Camera {
     pub(crate) fn stop_awaiting(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         cx.disarm(Timer::Takeover(member));
         let Stage::Waiting(waiting) = &mut self.stage else {
+            // Nothing is awaited.
             return;
         };
         let Some(asked) = waiting.get(member) else {
+            // It was not asked.
             return;
         };
         if let Some(number) = asked.rival {
@@ -138,9 +141,11 @@ impl Camera {
         }
         let is_watched = self.peers.is_listed(member) || self.peers.is_failed(member);
         let Stage::Waiting(waiting) = &mut self.stage else {
+            // Nothing is awaited.
             return;
         };
         let Some(asked) = waiting.get(member) else {
+            // It was not asked.
             return;
         };
         let is_settled = !matches!(

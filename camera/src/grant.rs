@@ -199,6 +199,7 @@ impl Camera {
     /// Says again an OK that was lost, in twice as many copies as before.
     fn say_again(&mut self, to: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
         let Some(grant) = self.granted.grant(to) else {
+            debug_assert!(false, "only an OK that was given is said again");
             return;
         };
         let copies = match after {

@@ -100,6 +100,7 @@ impl Camera {
 
     fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let Some(delta) = self.peers.about_others(delta)? else {
+            // It is about this node itself.
             return Ok(());
         };
         let member = self.life(delta.member());

@@ -25,9 +25,11 @@ impl Camera {
     /// Gives up a child, and becomes the parent of those below it.
     fn give_up(&mut self, root: Member, child: Member, cx: &mut Context<'_, Self>) {
         let Some(tree) = self.forest.get_mut(root) else {
+            // Its tree ended with another loss.
             return;
         };
         let Some(child) = tree.remove(child) else {
+            // The tree was rebuilt without it.
             return;
         };
         let mut orphans: Vec<(Member, Subtree)> = Vec::new();
@@ -81,6 +83,7 @@ impl Camera {
             return;
         }
         let Some(tree) = self.forest.remove(root) else {
+            debug_assert!(false, "a tree that is over is there");
             return;
         };
         if self.config.multicast {
@@ -113,6 +116,7 @@ impl Camera {
         let mut silent: Vec<(Member, Member)> = Vec::new();
         for root in self.forest.roots() {
             let Some(tree) = self.forest.get_mut(root) else {
+                debug_assert!(false, "no tree ends while children are asked");
                 continue;
             };
             if tree.broken {

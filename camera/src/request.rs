@@ -65,6 +65,7 @@ impl Camera {
     pub(crate) fn ask(&mut self, member: Member, rival: Option<u64>, cx: &mut Context<'_, Self>) {
         let kept = self.kept.contains(&member);
         let Stage::Waiting(waiting) = &mut self.stage else {
+            debug_assert!(false, "only a request that waits is sent");
             return;
         };
         let answer = if kept {
@@ -96,6 +97,7 @@ impl Camera {
         cx: &mut Context<'_, Self>,
     ) {
         let Stage::Waiting(waiting) = &self.stage else {
+            debug_assert!(false, "only a request that waits is sent");
             return;
         };
         let request = waiting.request(self.issued.last());
@@ -106,6 +108,7 @@ impl Camera {
     /// it.
     pub(crate) fn note_rival(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
+            // Only a request that waits has rivals.
             return;
         };
         let member = rival.member;
@@ -163,6 +166,7 @@ impl Camera {
     /// A node that has our OK now may enter before us: an earlier OK of that node does not count.
     pub(crate) fn ask_anew(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
+            // The OK was kept for later requests.
             return;
         };
         if let Some(asked) = waiting.get(member)
@@ -213,9 +217,11 @@ impl Camera {
             return;
         }
         let Stage::Waiting(waiting) = &mut self.stage else {
+            // This node is inside already.
             return;
         };
         let Some(asked) = waiting.get(from) else {
+            // It was not asked, or is over.
             return;
         };
         let after = match asked.answer {
@@ -231,6 +237,7 @@ impl Camera {
             return;
         }
         let Stage::Waiting(waiting) = &mut self.stage else {
+            debug_assert!(false, "a look at the room ends no request");
             return;
         };
         let token = waiting.token;
@@ -240,9 +247,11 @@ impl Camera {
             self.on_rival(rival, cx);
         }
         let Stage::Waiting(waiting) = &mut self.stage else {
+            // A rival was the last one awaited, or there was no room.
             return;
         };
         let Some(asked) = waiting.get(from).filter(|_| waiting.token == token) else {
+            // It was issued again.
             return;
         };
         let last = rivals.last().map(|rival| rival.member);
@@ -321,6 +330,7 @@ impl Camera {
     /// that said that we have to wait, because their OK may have been lost.
     pub(crate) fn ask_again(&mut self, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
+            // A stray tick: nothing waits.
             return;
         };
         waiting.again += 1;
@@ -331,6 +341,7 @@ impl Camera {
         }
         cx.arm(Timer::Resend, self.config.resend);
         let Stage::Waiting(waiting) = &self.stage else {
+            debug_assert!(false, "the request waited just now");
             return;
         };
         let rivals_only = self.config.eager && self.is_quorum(waiting.oks());
@@ -349,6 +360,7 @@ impl Camera {
         let due: alloc::vec::Vec<(Member, Asked)> = waiting.iter().filter(is_due).collect();
         for (member, asked) in due {
             let Answer::Awaited { after } = asked.answer else {
+                debug_assert!(false, "only an awaited answer is due");
                 continue;
             };
             let copies = self.config.more_copies(asked.copies);

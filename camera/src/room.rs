@@ -100,6 +100,7 @@ impl Camera {
             floor,
         } = abstention;
         let Stage::Waiting(waiting) = &mut self.stage else {
+            // The request is over.
             return;
         };
         if life != self.me.incarnation.0 || number != waiting.token.number {
@@ -107,6 +108,7 @@ impl Camera {
             return;
         }
         let Some(asked) = waiting.get(from) else {
+            // It was not asked, or is over.
             return;
         };
         let is_late = asked.rival > Some(over) && !self.rules.late_abstentions();

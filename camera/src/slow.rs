@@ -31,6 +31,7 @@ impl Camera {
     /// they say it again in the tree; but nodes that may be inside still have to say OK themselves.
     pub(crate) fn go_slow(&mut self, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
+            debug_assert!(false, "only a request that waits takes the slow path");
             return;
         };
         waiting.go_slow();
@@ -49,6 +50,7 @@ impl Camera {
     /// Begins to build the tree for the request that waits.
     pub(crate) fn start_tree(&mut self, attempt: u32, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &self.stage else {
+            debug_assert!(false, "only a request that waits has a tree");
             return;
         };
         let request = waiting.request(self.issued.last());
@@ -193,6 +195,7 @@ impl Camera {
     /// A neighbour will not be our child.
     pub(crate) fn on_nack(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
         let Some(ours) = self.forest.get_mut(tree.root) else {
+            // The tree is over.
             return;
         };
         // A node that has said more took part, and sent this message before.
@@ -243,6 +246,7 @@ impl Camera {
             return;
         };
         let Some(child) = ours.child(from) else {
+            // It was given up, or never asked.
             return;
         };
         if child.answer == Answered::Up || child.after != sum.after {
@@ -293,12 +297,14 @@ impl Camera {
     /// Notes a rival that the root must hear of. Of a rival that is over the root need know the
     /// token alone.
     fn pass_on(&mut self, root: Member, rival: Rival) {
-        if self.is_past(rival) {
+        let Rival { member, up_to } = rival;
+        // A root is no rival of its own request.
+        if member == root || self.is_past(rival) {
             return;
         }
-        let Rival { member, up_to } = rival;
         let is_over = self.peers.is_over(member);
-        let Some(ours) = self.forest.get_mut(root).filter(|_| member != root) else {
+        let Some(ours) = self.forest.get_mut(root) else {
+            debug_assert!(false, "rivals are named in a tree that is there");
             return;
         };
         if is_over {
@@ -326,6 +332,7 @@ impl Camera {
             return;
         }
         let Some(tree) = self.forest.get_mut(root) else {
+            debug_assert!(false, "only a tree that is there advances");
             return;
         };
         let news = if tree.is_growing() {
@@ -348,6 +355,7 @@ impl Camera {
     /// Tells the parent where we stand.
     fn report(&mut self, root: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
         let Some(tree) = self.forest.get(root) else {
+            debug_assert!(false, "only a tree that is there is reported");
             return;
         };
         let (id, request, agreed) = (tree.id, tree.request, tree.agreed);
@@ -362,6 +370,7 @@ impl Camera {
             }
         }
         let Some(tree) = self.forest.get(root) else {
+            debug_assert!(false, "a wish that is learned again ends no tree");
             return;
         };
         if tree.is_growing() {
@@ -375,6 +384,7 @@ impl Camera {
             return;
         }
         let Some(parent) = tree.parent else {
+            debug_assert!(false, "the tree of another node has a parent");
             return;
         };
         let mut below = tree.topology(self.config.failures.saturating_add(1));
@@ -397,10 +407,9 @@ impl Camera {
 
     /// One part of what all of us know of others, as much as fits a frame.
     fn send_sum(&self, root: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
-        let Some(ours) = self.forest.get(root) else {
-            return;
-        };
-        let Some(parent) = ours.parent else {
+        let ours = self.forest.get(root);
+        let Some((ours, parent)) = ours.and_then(|it| Some((it, it.parent?))) else {
+            debug_assert!(false, "the tree of another node has a parent");
             return;
         };
         let own = self

@@ -189,6 +189,7 @@ impl Tree {
     /// Notes that a child is asked once more. Returns how often that was in vain.
     pub(crate) fn ask_again(&mut self, member: Member) -> u8 {
         let Some(child) = self.children.get_mut(&member) else {
+            debug_assert!(false, "only a child is asked again");
             return 0;
         };
         child.unanswered = child.unanswered.saturating_add(1);

@@ -157,6 +157,8 @@ impl Membership {
                     let revision = own.revision();
                     self.list
                         .set_standing(slot, Standing::Left, revision, self.period);
+                } else {
+                    debug_assert!(false, "this node is on its own list");
                 }
                 self.probing.end();
                 cx.disarm(Timer::Probe);
@@ -187,9 +189,11 @@ impl Membership {
     /// Forgets the mesh. The next join is a new life.
     fn stop(&mut self, cx: &mut Context<'_, Self>) {
         for slot in self.list.all() {
-            if let Some(entry) = self.list.entry(slot)
-                && entry.standing().is_timed()
-            {
+            let Some(entry) = self.list.entry(slot) else {
+                debug_assert!(false, "no member has slot {slot}");
+                continue;
+            };
+            if entry.standing().is_timed() {
                 cx.disarm(Timer::Suspicion(entry.id()));
             }
         }

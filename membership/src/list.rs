@@ -157,6 +157,8 @@ impl MemberList {
     pub(crate) fn note(&mut self, slot: usize, change: impl FnOnce(&mut Entry)) {
         if let Some(entry) = self.entries.get_mut(slot) {
             change(entry);
+        } else {
+            debug_assert!(false, "no member has slot {slot}");
         }
     }
 
@@ -281,11 +283,14 @@ impl MemberList {
     fn replace_metadata(&mut self, slot: usize, metadata: Metadata) {
         if let Some(place) = self.metadata.get_mut(slot) {
             *place = metadata;
+        } else {
+            debug_assert!(false, "no member has slot {slot}");
         }
     }
 
     /// Adds the member to its bucket's digest, or takes it out again; nothing for the dead.
     fn toggle_digest(&mut self, slot: usize) {
+        debug_assert!(slot < self.entries.len(), "no member has slot {slot}");
         if let Some(entry) = self.entries.get(slot).filter(|entry| entry.is_live()) {
             let metadata = self.metadata.get(slot);
             self.digests

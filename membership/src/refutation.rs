@@ -95,6 +95,8 @@ impl Membership {
             self.list
                 .supersede(slot, incarnation, 0, metadata, self.period);
             debug_assert_eq!(self.list.draws().own(slot), 0, "no node probes itself");
+        } else {
+            debug_assert!(false, "this node is on its own list");
         }
         if self.presence.is_joined() {
             self.announce(self.own.id());

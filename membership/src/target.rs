@@ -129,6 +129,8 @@ impl Membership {
         {
             if let Some(member) = self.list.entry(slot).map(Entry::member) {
                 visit(self, member, cx);
+            } else {
+                debug_assert!(false, "no member has slot {slot}");
             }
         }
     }

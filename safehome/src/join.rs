@@ -201,9 +201,11 @@ impl<V: Clone + Eq> Device<V> {
         order: &mut Vec<Placed<V>>,
     ) {
         let (Some(first), Some(second)) = (self.position(before), self.position(after)) else {
+            // What was in front of all is settled.
             return;
         };
         if first >= second {
+            debug_assert!(false, "the group is in the serial order");
             return;
         }
         let mut wrote = None;

@@ -38,6 +38,8 @@ impl Draws {
         }
         if let Some(place) = self.own.get_mut(slot) {
             *place = own;
+        } else {
+            debug_assert!(false, "no member has slot {slot}");
         }
         self.begin(slot);
     }
@@ -72,6 +74,8 @@ impl Draws {
             if is_live {
                 self.weights.set(slot, own);
             }
+        } else {
+            debug_assert!(false, "no member has slot {slot}");
         }
     }
 

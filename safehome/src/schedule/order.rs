@@ -211,6 +211,7 @@ impl<'a, V: Value> Sides<'a, V> {
     fn narrow(&mut self, choices: usize, id: RoutineId, side: Side) {
         self.begin();
         let Some(at) = self.index(id) else {
+            debug_assert!(false, "a routine that has a place is live");
             return;
         };
         let width = self.needs.len();
@@ -327,6 +328,7 @@ impl Reach {
     fn take_in(&mut self, at: usize, beyond: usize, width: usize) {
         let (low, high) = (at.min(beyond) * width, at.max(beyond) * width);
         let Some((first, second)) = self.rows.split_at_mut_checked(high) else {
+            debug_assert!(false, "each live routine has a row");
             return;
         };
         let first = first.get_mut(low..).unwrap_or_default();
