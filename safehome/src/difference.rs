@@ -45,6 +45,7 @@ pub struct Difference<V> {
 
 /// Why a difference was not taken. The state that it was to change is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum DifferenceError {
     /// Stored by another version of this crate.
     #[error(

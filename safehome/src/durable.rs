@@ -72,6 +72,7 @@ pub struct DurableHub<V: Value> {
 
 /// What a [`DurableHub`] tells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum DurableEvent<V> {
     /// The fact: what the step changed. The host stores it, and does nothing else.
     Changed(Difference<V>),
@@ -81,6 +82,7 @@ pub enum DurableEvent<V> {
 
 /// Why what was stored was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Damage {
     /// A difference.
     #[error(transparent)]

@@ -64,6 +64,7 @@ pub struct Saved<V> {
 
 /// Why a stored state was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum RestoreError {
     /// Stored by another version of this crate.
     #[error(
@@ -139,6 +140,7 @@ pub enum RestoreError {
 
 /// What is wrong with a device or a routine of a stored state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
 pub enum Flaw {
     /// Ids come in order, once each, and are those that were given.
     #[error("it is out of order")]
