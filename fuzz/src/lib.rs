@@ -20,6 +20,7 @@ mod decode;
 mod home_file;
 mod home_operations;
 mod membership_operations;
+mod own_operations;
 mod seeds;
 
 pub use camera_operations::camera_operations;
@@ -28,6 +29,7 @@ pub use decode::decode;
 pub use home_file::home_file;
 pub use home_operations::home_operations;
 pub use membership_operations::membership_operations;
+pub use own_operations::own_operations;
 pub use seeds::{Seed, seeds};
 
 /// A function that takes bytes and panics when a promise is broken.
@@ -64,5 +66,9 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "membership_operations",
         run: membership_operations,
+    },
+    Target {
+        name: "own_operations",
+        run: own_operations,
     },
 ];

@@ -5,6 +5,7 @@ mod celect;
 mod home;
 mod home_file;
 mod membership;
+mod own;
 
 /// One input of one target's corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,4 +29,5 @@ pub fn seeds() -> impl Iterator<Item = Seed> {
         .chain(celect::operation_seeds())
         .chain(home::operation_seeds())
         .chain(home_file::file_seeds())
+        .chain(own::operation_seeds())
 }

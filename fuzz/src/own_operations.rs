@@ -1,0 +1,23 @@
+//! Operations on a machine that is not ours: the target to copy for one of your own.
+
+#[allow(
+    clippy::expect_used,
+    dead_code,
+    reason = "the example runs by itself as well, over lists that chance chooses"
+)]
+#[path = "../../sim/examples/own_operations.rs"]
+mod example;
+
+use selvedge_sim::operations::list;
+
+/// Takes the input for a list of operations on three nodes with a lock, and panics when two are
+/// inside together.
+#[allow(
+    clippy::panic,
+    reason = "a target tells of a broken promise by panicking"
+)]
+pub fn own_operations(data: &[u8]) {
+    if let Err(broken) = example::play(&list(data), true) {
+        panic!("{broken}");
+    }
+}
