@@ -18,7 +18,7 @@ use core::ffi::{c_char, c_int};
 
 use bare::Steps;
 
-use selvedge::{Mesh, decode, encode};
+use selvedge::{Node, decode, encode};
 use selvedge_camera::Camera;
 use selvedge_camera::sections::{self, Name, Sections};
 use selvedge_celect::{Celect, Lowest};
@@ -96,7 +96,7 @@ fn node_works() -> bool {
     let me = Member::new(1, 1);
     let config = Config::radio();
     let budget = usize::from(config.frame_budget);
-    let Ok(node) = Mesh::new(me, config, None, None) else {
+    let Ok(node) = Node::new(me, config, None, None) else {
         return false;
     };
     let seeds = [NodeId(2)].into();

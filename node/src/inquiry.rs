@@ -7,7 +7,7 @@ use selvedge_camera::sections::{self, Name};
 use selvedge_core::{Context, Delta, Input, Member};
 use selvedge_membership::{Command, Status};
 
-use crate::Mesh;
+use crate::Node;
 
 /// What membership has of a life that is not here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ enum Absent {
     Unknown,
 }
 
-impl Mesh {
+impl Node {
     /// A node that a section waits for, or gave its OK, may be gone. If membership has it as over,
     /// the section has forgotten that and met the node once more: all such ends are repeated. Else
     /// membership may have missed its end, or never have heard of it: it is asked to find out, of

@@ -2,7 +2,7 @@
 //! estimator and elections, which learn from it which members are here.
 //!
 //! ```text
-//!                     ┌───────────────────────────── Mesh ─┐
+//!                     ┌───────────────────────────── Node ─┐
 //!  Command, Message ->│ Membership --Delta--> Sections     │-> Event, Send
 //!                     │      |                   ^         │
 //!                     │      +--Delta--> Estimator         │
@@ -31,7 +31,7 @@
 //!
 //! ```
 //! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
-//! use selvedge::{Command, Election, Mesh, decode, encode};
+//! use selvedge::{Command, Election, Node, decode, encode};
 //! use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
 //! use selvedge_membership as membership;
 //!
@@ -43,7 +43,7 @@
 //! for id in [1, 2] {
 //!     let (me, config) = (Member::new(id, 0), membership::Config::default());
 //!     let election = Election::paced(config.period, 1, 0);
-//!     let mut node = Driver::new(Mesh::new(me, config, None, Some(election))?);
+//!     let mut node = Driver::new(Node::new(me, config, None, Some(election))?);
 //!     let seeds = vec![NodeId(1)];
 //!     let join = Command::Membership(membership::Command::Join { seeds });
 //!     let mut effects = Vec::new();
@@ -95,5 +95,5 @@ mod present;
 pub use config::{ConfigError, Counting, Election, Exclusion};
 pub use event::{Command, Event, Reject, Timer};
 pub use frame::FrameError;
-pub use machine::Mesh;
+pub use machine::Node;
 pub use message::{Message, decode, encode};

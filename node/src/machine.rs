@@ -17,7 +17,7 @@ const SLOTS: u64 = 16;
 
 /// One node: see the [crate] for what it promises.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Mesh {
+pub struct Node {
     membership: Nested<Membership>,
     exclusion: Option<Exclusion>,
     election: Option<Election>,
@@ -26,7 +26,7 @@ pub struct Mesh {
     events: Untracked<Vec<membership::Event>>,
 }
 
-impl Mesh {
+impl Node {
     /// A node that has not joined yet. Without `exclusion` and `election` it is a member, and
     /// nothing else.
     ///
@@ -410,7 +410,7 @@ impl Mesh {
     }
 }
 
-impl Machine for Mesh {
+impl Machine for Node {
     type Message = Message;
     type Timer = Timer;
     type Command = Command;

@@ -13,7 +13,7 @@ use selvedge_membership as membership;
 use thiserror::Error;
 
 use crate::gates::{Gate, Guard, NoEntry};
-use crate::service::{Answer, Command, Error, Node};
+use crate::service::{Answer, Command, Error, NodeService};
 use crate::{Clock, MemberInfo, NodeState, Observed, Traffic};
 
 /// A running node, to clone into every thread and task that needs it.
@@ -27,7 +27,7 @@ use crate::{Clock, MemberInfo, NodeState, Observed, Traffic};
 /// [`leave`](Self::leave) first. Gates, guards and subscriptions do not keep it running.
 #[derive(Clone, Debug)]
 pub struct Handle {
-    pub(crate) shared: shared::Handle<Node, NodeState>,
+    pub(crate) shared: shared::Handle<NodeService, NodeState>,
     pub(crate) id: NodeId,
     pub(crate) address: SocketAddr,
     pub(crate) clock: Clock,

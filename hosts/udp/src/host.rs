@@ -9,7 +9,7 @@ use rand_core::SeedableRng;
 use selvedge_core::{Driver, Member, shared};
 use selvedge_membership::{Command, Metadata};
 
-use selvedge::{Election, Exclusion, Mesh};
+use selvedge::{Election, Exclusion, Node};
 use selvedge_seal::{Epoch, OVERHEAD};
 
 use crate::error::HostError;
@@ -105,7 +105,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
     let frame_budget = config.frame_budget;
     let exclusion = setup.exclusion.map(|it| shortened(it, frame_budget));
     let election = setup.election.map(|it| shortened_too(it, frame_budget));
-    let machine = Mesh::new(me, config, exclusion, election)?;
+    let machine = Node::new(me, config, exclusion, election)?;
     let listen = setup.listen;
     let bound = setup.transport.bind(listen);
     let socket = bound.map_err(|source| HostError::Listen {

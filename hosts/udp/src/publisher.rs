@@ -1,18 +1,18 @@
 //! The host's end of the way to the application: what it asks, and what it reads.
 
-use selvedge::Mesh;
+use selvedge::Node;
 use selvedge_core::shared::{Port, Request};
 use selvedge_core::{NodeId, Time};
 use selvedge_membership::Phase;
 
 use crate::directory::Directory;
 use crate::event::{MemberInfo, NodeEvent, NodeState, Observed};
-use crate::service::Node;
+use crate::service::NodeService;
 
 /// Collects the events of a step, and publishes them with the state after it.
 #[derive(Debug)]
 pub(crate) struct Publisher {
-    port: Port<Node, NodeState>,
+    port: Port<NodeService, NodeState>,
     published: NodeState,
     /// The directory's version when the list was made.
     version: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    pub(crate) const fn new(port: Port<Node, NodeState>, published: NodeState) -> Self {
+    pub(crate) const fn new(port: Port<NodeService, NodeState>, published: NodeState) -> Self {
         Self {
             port,
             published,
@@ -33,7 +33,7 @@ impl Publisher {
     }
 
     /// The next command. `None` when no handle is left.
-    pub(crate) async fn next(&mut self) -> Option<Request<Node>> {
+    pub(crate) async fn next(&mut self) -> Option<Request<NodeService>> {
         self.port.recv().await.ok()
     }
 
@@ -45,15 +45,15 @@ impl Publisher {
 
     /// Publishes, if anything has changed. O(members) where the list or an address in it has, else
     /// O(1).
-    pub(crate) fn publish(&mut self, mesh: &Mesh, directory: &Directory) {
-        let membership = mesh.membership();
+    pub(crate) fn publish(&mut self, node: &Node, directory: &Directory) {
+        let membership = node.membership();
         let is_stale = self.is_stale || self.version != directory.version();
         let mut state = NodeState {
             me: membership.me(),
             is_in: matches!(membership.phase(), Phase::Joined | Phase::Leaving),
             members: std::sync::Arc::clone(&self.published.members),
-            leader: mesh.leader(),
-            leads_until: mesh.leads_until(),
+            leader: node.leader(),
+            leads_until: node.leads_until(),
         };
         if is_stale {
             let members = membership.members().map(|view| MemberInfo {

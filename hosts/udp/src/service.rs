@@ -11,9 +11,9 @@ use crate::gates::{Gate, Settings};
 
 /// The types of what goes between handles and the task.
 #[derive(Debug)]
-pub(crate) struct Node;
+pub(crate) struct NodeService;
 
-impl Service for Node {
+impl Service for NodeService {
     type Command = Command;
     type Answer = Answer;
     type Event = Observed;

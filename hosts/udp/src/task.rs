@@ -14,7 +14,7 @@ use selvedge_core::{Driver, Effect, Input};
 use selvedge_membership as membership;
 use tokio::time::sleep_until;
 
-use selvedge::{Mesh, Reject};
+use selvedge::{Node, Reject};
 
 use crate::gates::{Gate, Gates, Settings};
 use crate::notice::Paces;
@@ -22,7 +22,7 @@ use crate::places::Own;
 use crate::publisher::Publisher;
 use crate::sealing::Sealing;
 use crate::seeds::{Lookups, Seed};
-use crate::service::{Answer, Command, Node, Refused};
+use crate::service::{Answer, Command, NodeService, Refused};
 use crate::transport::Datagrams;
 use crate::{Clock, Directory, Traffic, address};
 
@@ -30,7 +30,7 @@ use crate::{Clock, Directory, Traffic, address};
 type Pending = Reply<Answer, Refused>;
 
 pub(crate) struct Task {
-    pub(crate) driver: Driver<Mesh>,
+    pub(crate) driver: Driver<Node>,
     pub(crate) socket: Box<dyn Datagrams>,
     pub(crate) directory: Directory,
     pub(crate) lookups: Lookups,
@@ -48,7 +48,7 @@ pub(crate) struct Task {
     pub(crate) traffic: Arc<Traffic>,
     pub(crate) progress: Progress,
     /// Effects of the last step, until they are carried out.
-    pub(crate) effects: Vec<Effect<Mesh>>,
+    pub(crate) effects: Vec<Effect<Node>>,
     /// The frame that is being written.
     pub(crate) frame: Vec<u8>,
 }
@@ -127,7 +127,7 @@ impl Task {
         }
     }
 
-    async fn answer(&mut self, request: Request<Node>) {
+    async fn answer(&mut self, request: Request<NodeService>) {
         let Request { command, reply } = request;
         match command {
             Command::Machine(command) => {

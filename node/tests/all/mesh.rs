@@ -8,7 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
-use selvedge::{Command, Counting, Election, Event, Exclusion, Mesh, Reject};
+use selvedge::{Command, Counting, Election, Event, Exclusion, Node, Reject};
 use selvedge_camera::sections::{self, Name};
 use selvedge_camera::{Token, estimate};
 use selvedge_celect::{self as celect, Ballot};
@@ -32,7 +32,7 @@ fn exclusion(upper: u32, every: Span) -> Exclusion {
     }
 }
 
-fn mesh(nodes: usize, exclusion: &Exclusion) -> Network<Mesh> {
+fn mesh(nodes: usize, exclusion: &Exclusion) -> Network<Node> {
     let link = Link {
         loss: Ratio::new(1, 20),
         ..Link::default()
@@ -41,7 +41,7 @@ fn mesh(nodes: usize, exclusion: &Exclusion) -> Network<Mesh> {
     for node in 0..nodes {
         let me = member(node);
         let config = membership::Config::default();
-        let machine = Mesh::new(me, config, Some(exclusion.clone()), None).unwrap();
+        let machine = Node::new(me, config, Some(exclusion.clone()), None).unwrap();
         network.add(me, machine).unwrap();
         let seeds = (node > 0).then(|| member(0).id).into_iter().collect();
         let join = membership::Command::Join { seeds };
@@ -54,11 +54,11 @@ fn name() -> Name {
     "door".parse().unwrap()
 }
 
-fn ask(network: &mut Network<Mesh>, node: usize, command: sections::Command) {
+fn ask(network: &mut Network<Node>, node: usize, command: sections::Command) {
     network.command(node, Command::Sections(command)).unwrap();
 }
 
-fn tokens(network: &mut Network<Mesh>) -> Vec<Token> {
+fn tokens(network: &mut Network<Node>) -> Vec<Token> {
     let token = |(_, _, event)| match event {
         Event::Sections(sections::Event {
             event: selvedge_camera::Event::Entered(token),
@@ -86,13 +86,13 @@ fn a_section_hears_of_members_from_membership_and_of_restarts() {
         network.run_for(Span::secs(5));
     }
     // Node 3 waits for node 1, which restarts and forgets: so it is out.
-    let waits = |network: &Network<Mesh>| {
+    let waits = |network: &Network<Node>| {
         let sections = network.machine(3).unwrap().sections().unwrap();
         sections.get(name()).unwrap().is_waiting()
     };
     assert!(waits(&network));
     let heir = Member::new(2, 1);
-    let machine = Mesh::new(heir, membership::Config::default(), None, None).unwrap();
+    let machine = Node::new(heir, membership::Config::default(), None, None).unwrap();
     network.restart(1, heir, machine).unwrap();
     let join = membership::Command::Join {
         seeds: vec![member(0).id],
@@ -144,7 +144,7 @@ fn nobody_enters_after_good_bye() {
 fn estimates_raise_the_bound_and_never_lower_it() {
     let mut network = mesh(20, &exclusion(4, Span::secs(30)));
     network.run_for(Span::secs(25));
-    let raised = |network: &mut Network<Mesh>| -> Vec<u32> {
+    let raised = |network: &mut Network<Node>| -> Vec<u32> {
         let raised = |(_, node, event)| match event {
             Event::Raised(upper) if node == 7 => Some(upper),
             _ => None,
@@ -156,7 +156,7 @@ fn estimates_raise_the_bound_and_never_lower_it() {
     let first = raised(&mut network);
     assert!(matches!(first[..], [22..=35]), "{first:?}");
     ask(&mut network, 7, open());
-    let bound = |network: &Network<Mesh>| {
+    let bound = |network: &Network<Node>| {
         let sections = network.machine(7).unwrap().sections().unwrap();
         let camera = sections.get(name()).unwrap();
         assert_eq!(camera.config().upper, sections.config().section.upper);
@@ -182,14 +182,14 @@ fn election(c: u16) -> Election {
 }
 
 /// Nodes that elect leaders, and do nothing else.
-fn electors(nodes: usize, c: u16, seed: u64) -> Network<Mesh> {
+fn electors(nodes: usize, c: u16, seed: u64) -> Network<Node> {
     let link = Link {
         loss: Ratio::new(1, 20),
         ..Link::default()
     };
     let mut network = Network::new(seed, Topology::full_mesh(nodes).unwrap(), link).unwrap();
     // Whose welcome gets lost asks again, and is told to take a later life.
-    network.set_identity(|mesh: &Mesh| mesh.membership().me());
+    network.set_identity(|it: &Node| it.membership().me());
     for node in 0..nodes {
         network.add(member(node), elector(node, c)).unwrap();
         join(&mut network, node);
@@ -197,19 +197,19 @@ fn electors(nodes: usize, c: u16, seed: u64) -> Network<Mesh> {
     network
 }
 
-fn elector(node: usize, c: u16) -> Mesh {
+fn elector(node: usize, c: u16) -> Node {
     let config = membership::Config::default();
-    Mesh::new(member(node), config, None, Some(election(c))).unwrap()
+    Node::new(member(node), config, None, Some(election(c))).unwrap()
 }
 
-fn join(network: &mut Network<Mesh>, node: usize) {
+fn join(network: &mut Network<Node>, node: usize) {
     let seeds = (node > 0).then(|| member(0).id).into_iter().collect();
     let join = membership::Command::Join { seeds };
     network.command(node, Command::Membership(join)).unwrap();
 }
 
 /// Whom these nodes follow, if it is one.
-fn followed(network: &Network<Mesh>, nodes: &[usize]) -> Option<(Member, Ballot)> {
+fn followed(network: &Network<Node>, nodes: &[usize]) -> Option<(Member, Ballot)> {
     let leaders: Vec<_> = nodes
         .iter()
         .map(|&node| network.machine(node).unwrap().leader())
@@ -220,12 +220,12 @@ fn followed(network: &Network<Mesh>, nodes: &[usize]) -> Option<(Member, Ballot)
 
 /// Runs until these nodes follow one that `wanted` takes.
 fn run_until_led(
-    network: &mut Network<Mesh>,
+    network: &mut Network<Node>,
     nodes: &[usize],
     wanted: impl Fn(Member) -> bool,
 ) -> (Member, Ballot) {
     let limit = network.now() + Span::secs(300);
-    let is_led = |network: &Network<Mesh>| followed(network, nodes).is_some_and(|it| wanted(it.0));
+    let is_led = |network: &Network<Node>| followed(network, nodes).is_some_and(|it| wanted(it.0));
     let in_time = network.run_until_met(limit, is_led);
     let leaders: Vec<_> = nodes
         .iter()
@@ -275,7 +275,7 @@ fn a_node_that_is_alone_leads_itself_until_it_meets_others() {
     assert_eq!(leader, member(0));
     let heir = Member::new(2, 1);
     let config = membership::Config::default();
-    let machine = Mesh::new(heir, config, None, Some(election(5))).unwrap();
+    let machine = Node::new(heir, config, None, Some(election(5))).unwrap();
     network.restart(1, heir, machine).unwrap();
     join(&mut network, 1);
     // Nobody elects anew: it hears who leads.
@@ -305,7 +305,7 @@ fn both_sides_of_a_cut_are_led_and_one_of_the_two_leads_all_when_it_heals() {
 #[test]
 fn no_more_lists_are_asked_for_than_there_are() {
     let mut network = electors(4, 9, 2);
-    let c = |network: &Network<Mesh>| network.machine(3).unwrap().celect().unwrap().config().c;
+    let c = |network: &Network<Node>| network.machine(3).unwrap().celect().unwrap().config().c;
     run_until_led(&mut network, &[0, 1, 2, 3], |_| true);
     assert_eq!(c(&network), 3);
     let tolerate = |c| Command::Election(celect::Command::Tolerate { c, f: 0 });

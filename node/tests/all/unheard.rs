@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng as _;
-use selvedge::{Command, Event, Exclusion, Mesh, Message};
+use selvedge::{Command, Event, Exclusion, Message, Node};
 use selvedge_camera::sections::{self, Name};
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_membership::{self as membership, Body, Claim, Record};
@@ -61,7 +61,7 @@ struct Bench {
     case: Case,
     now: Time,
     rng: ChaCha8Rng,
-    nodes: Vec<Option<Driver<Mesh>>>,
+    nodes: Vec<Option<Driver<Node>>>,
     in_flight: VecDeque<(Member, NodeId, Message)>,
     entered: Vec<Member>,
     /// What node 4 asked of the others, once more.
@@ -99,11 +99,11 @@ impl Bench {
             counting: None,
         };
         let config = membership::Config::default();
-        let mesh = Mesh::new(me, config, Some(exclusion), None).unwrap();
+        let node = Node::new(me, config, Some(exclusion), None).unwrap();
         let place = me.id.0 as usize - 1;
         self.nodes
             .resize_with(self.nodes.len().max(place + 1), || None);
-        self.nodes[place] = Some(Driver::new(mesh));
+        self.nodes[place] = Some(Driver::new(node));
         let seeds = (place > 0).then_some(NodeId(1)).into_iter().collect();
         self.ask(
             me.id,
@@ -121,7 +121,7 @@ impl Bench {
         self.step(id, Input::Command(command)).unwrap();
     }
 
-    fn step(&mut self, id: NodeId, input: Input<Mesh>) -> Result<(), String> {
+    fn step(&mut self, id: NodeId, input: Input<Node>) -> Result<(), String> {
         let mut effects = Vec::new();
         let Some(node) = self.nodes[id.0 as usize - 1].as_mut() else {
             return Ok(());
@@ -131,7 +131,7 @@ impl Bench {
         taken.map_err(|refused| refused.to_string())
     }
 
-    fn carry_out(&mut self, id: NodeId, effects: Vec<Effect<Mesh>>) {
+    fn carry_out(&mut self, id: NodeId, effects: Vec<Effect<Node>>) {
         let node = self.nodes[id.0 as usize - 1].as_ref().unwrap();
         let from = node.machine().membership().me();
         for effect in effects {
@@ -270,8 +270,8 @@ fn locked_out(case: Case) -> Option<NodeId> {
     let four = bench.hidden;
     bench.begin(four);
     let three = |bench: &Bench| {
-        let mesh = bench.nodes[2].as_ref().unwrap().machine();
-        mesh.membership().member(FOUR).map(|it| it.member)
+        let node = bench.nodes[2].as_ref().unwrap().machine();
+        node.membership().member(FOUR).map(|it| it.member)
     };
     let is_known = three(&bench) == Some(four);
     assert_eq!(is_known, case.heard == Heard::All, "{case:?}");
@@ -310,8 +310,8 @@ fn locked_out_by_a_late_request(case: Case) -> Option<NodeId> {
     bench.in_flight.extend(to_three);
     bench.run(1);
     let granted = |bench: &Bench| {
-        let mesh = bench.nodes[2].as_ref().unwrap().machine();
-        let camera = mesh.sections().unwrap().get(name()).unwrap();
+        let node = bench.nodes[2].as_ref().unwrap().machine();
+        let camera = node.sections().unwrap().get(name()).unwrap();
         camera.granted().any(|it| it == four)
     };
     assert!(granted(&bench), "{case:?}");

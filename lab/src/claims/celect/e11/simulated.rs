@@ -10,7 +10,7 @@ use selvedge_sim::network::{Link, Network, Topology};
 
 use super::{HEADERS, Setting, Takeover, kbit};
 use crate::claims::Fault;
-use selvedge::{Command, Election, Event, Mesh, Message};
+use selvedge::{Command, Election, Event, Message, Node};
 use selvedge_seal::overhead;
 
 /// Where the nodes are.
@@ -41,7 +41,7 @@ pub struct Simulated {
 }
 
 /// A node of `setting`, as `selvedge node` makes it.
-fn node(me: Member, setting: &Setting) -> Result<Mesh, Fault> {
+fn node(me: Member, setting: &Setting) -> Result<Node, Fault> {
     let period = setting.period;
     let config = membership::Config::default()
         .with_period(period)
@@ -50,7 +50,7 @@ fn node(me: Member, setting: &Setting) -> Result<Mesh, Fault> {
         .with_suspicion(setting.suspicion());
     let mut election = Election::paced(period, 2, 1);
     election.config.lease = setting.lease;
-    Mesh::new(me, config, None, Some(election)).map_err(Fault::network)
+    Node::new(me, config, None, Some(election)).map_err(Fault::network)
 }
 
 /// The length of a datagram with its headers, from a node with a short id and the seconds of its
@@ -85,7 +85,7 @@ pub fn run(
 ) -> Result<Simulated, Fault> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut mesh = settled(setting, place, side, seed)?;
-    let sent = |mesh: &Network<Mesh>| mesh.counters().sent;
+    let sent = |mesh: &Network<Node>| mesh.counters().sent;
     let (before, from) = (mesh.counters(), sent(&mesh));
     mesh.run_for(idle);
     let after = mesh.counters();
@@ -109,7 +109,7 @@ pub fn run(
     })
 }
 
-fn settled(setting: &Setting, place: Place, side: u32, seed: u64) -> Result<Network<Mesh>, Fault> {
+fn settled(setting: &Setting, place: Place, side: u32, seed: u64) -> Result<Network<Node>, Fault> {
     let nodes = (side * side) as usize;
     let topology = match place {
         Place::Flat => Topology::full_mesh(nodes),
@@ -122,7 +122,7 @@ fn settled(setting: &Setting, place: Place, side: u32, seed: u64) -> Result<Netw
         ..Link::default()
     };
     let mut mesh = Network::new(seed, topology, link).map_err(Fault::network)?;
-    mesh.set_identity(|mesh: &Mesh| mesh.membership().me());
+    mesh.set_identity(|it: &Node| it.membership().me());
     mesh.set_size(size);
     mesh.set_relays(selvedge_sim::network::Relays::All);
     for nth in 0..nodes {
@@ -142,7 +142,7 @@ fn settled(setting: &Setting, place: Place, side: u32, seed: u64) -> Result<Netw
     Ok(mesh)
 }
 
-fn join(mesh: &mut Network<Mesh>, node: usize) -> Result<(), Fault> {
+fn join(mesh: &mut Network<Node>, node: usize) -> Result<(), Fault> {
     let seed = (0..mesh.len()).find(|&other| other != node && mesh.is_up(other));
     let seeds = seed.map(|seed| member(seed, 0).id).into_iter().collect();
     let join = membership::Command::Join { seeds };
@@ -150,7 +150,7 @@ fn join(mesh: &mut Network<Mesh>, node: usize) -> Result<(), Fault> {
         .map_err(Fault::network)
 }
 
-fn tell_distances(mesh: &mut Network<Mesh>, node: usize) -> Result<(), Fault> {
+fn tell_distances(mesh: &mut Network<Node>, node: usize) -> Result<(), Fault> {
     for other in (0..mesh.len()).filter(|&other| other != node) {
         let distance = mesh.hops(node, other).unwrap_or(1).into();
         let command = membership::Command::SetDistance {
@@ -164,10 +164,10 @@ fn tell_distances(mesh: &mut Network<Mesh>, node: usize) -> Result<(), Fault> {
 }
 
 /// Waits until all nodes know all others and follow one leader.
-fn wait(mesh: &mut Network<Mesh>, setting: &Setting, nodes: usize) -> Result<(), Fault> {
+fn wait(mesh: &mut Network<Node>, setting: &Setting, nodes: usize) -> Result<(), Fault> {
     const PERIODS: u64 = 2_000;
     let limit = mesh.now() + setting.period * PERIODS;
-    let is_settled = |mesh: &Network<Mesh>| {
+    let is_settled = |mesh: &Network<Node>| {
         let all_known = mesh
             .machines()
             .all(|(_, it)| it.membership().live() == nodes);
@@ -178,29 +178,29 @@ fn wait(mesh: &mut Network<Mesh>, setting: &Setting, nodes: usize) -> Result<(),
 }
 
 /// The nodes that have not crashed.
-fn up(mesh: &Network<Mesh>) -> impl Iterator<Item = &Mesh> {
+fn up(mesh: &Network<Node>) -> impl Iterator<Item = &Node> {
     let up = mesh.machines().filter(|&(node, _)| mesh.is_up(node));
     up.map(|(_, machine)| machine)
 }
 
-fn followed(mesh: &Network<Mesh>) -> Option<Member> {
-    let mut leaders = up(mesh).map(Mesh::leader);
+fn followed(mesh: &Network<Node>) -> Option<Member> {
+    let mut leaders = up(mesh).map(Node::leader);
     let first = leaders.next()??;
     leaders.all(|it| it == Some(first)).then_some(first.0)
 }
 
 /// The leader crashes, and comes back when all follow another one.
-fn crash(mesh: &mut Network<Mesh>, setting: &Setting, life: u32) -> Result<Takeover, Fault> {
+fn crash(mesh: &mut Network<Node>, setting: &Setting, life: u32) -> Result<Takeover, Fault> {
     const PERIODS: u64 = 2_000;
     let nodes = mesh.len();
     let leader = followed(mesh).ok_or(Fault::NotSettled(0))?;
     let place = mesh.find(leader.id).ok_or(Fault::NotSettled(0))?;
-    let former = mesh.machine(place).and_then(Mesh::leader).map(|it| it.1);
+    let former = mesh.machine(place).and_then(Node::leader).map(|it| it.1);
     drop(mesh.drain_events());
     let start = mesh.now();
     mesh.crash(place).map_err(Fault::network)?;
     let limit = start + setting.period * PERIODS;
-    let is_led = |mesh: &Network<Mesh>| followed(mesh).is_some_and(|it| it.id != leader.id);
+    let is_led = |mesh: &Network<Node>| followed(mesh).is_some_and(|it| it.id != leader.id);
     if !mesh.run_until_met(limit, is_led) {
         return Err(Fault::NotSettled(PERIODS));
     }
