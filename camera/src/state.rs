@@ -136,10 +136,12 @@ impl Camera {
     /// The members whose OK this node still needs, in order. Empty when it does not wait.
     /// Membership may never have told of a member here, or what it told was forgotten
     /// ([`Config::peer_limit`]). So a host looks up now and then, for example at each
-    /// [`Timer::Resend`] and [`Timer::Refresh`], what membership has of these members and of those
-    /// in [`granted`](Self::granted). If a member is over, the host tells its end again,
-    /// [`Delta::Left`] or [`Delta::Confirmed`]; if it failed, [`Delta::Failed`]. If it is neither
-    /// live nor over, the host asks after it. What was told before may be told again.
+    /// [`Timer::Resend`](crate::Timer::Resend) and [`Timer::Refresh`](crate::Timer::Refresh), what
+    /// membership has of these members and of those in [`granted`](Self::granted). If a member is
+    /// over, the host tells its end again, [`Delta::Left`](selvedge_core::Delta::Left) or
+    /// [`Delta::Confirmed`](selvedge_core::Delta::Confirmed); if it failed,
+    /// [`Delta::Failed`](selvedge_core::Delta::Failed). If it is neither live nor over, the host
+    /// asks after it. What was told before may be told again.
     pub fn waits_for(&self) -> impl Iterator<Item = Member> + '_ {
         let waiting = match &self.stage {
             Stage::Waiting(waiting) => Some(waiting),
@@ -161,7 +163,8 @@ impl Camera {
     }
 
     /// The members whose permission was kept ([`Config::keep`]), in order. While there is one, the
-    /// request that got it is open, also when this node is out: [`Command::GiveBack`] ends it.
+    /// request that got it is open, also when this node is out:
+    /// [`Command::GiveBack`](crate::Command::GiveBack) ends it.
     pub fn kept(&self) -> impl Iterator<Item = Member> + '_ {
         self.kept.iter().map(|(&member, ())| member)
     }
