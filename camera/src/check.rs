@@ -1,7 +1,7 @@
 //! The promises as properties, and the scenarios that check them.
 //!
-//! One list, [`scenarios`], is run by this crate's tests, by `selvedge check`, and by whoever
-//! composes Camera with other machines. Each scenario explores every order of messages, ticks,
+//! One list, [`scenarios`], is run by this crate's tests, by `selvedge check`, and by programs that
+//! compose Camera with other machines. Each scenario explores every order of messages, ticks,
 //! losses, crashes, restarts and deltas within its bounds. Where the thesis' rule breaks a promise,
 //! the scenario comes twice under one name: with the published rules, which must break, and with
 //! ours, which must hold.
@@ -238,7 +238,7 @@ fn sound() -> Vec<Scenario> {
             5_736,
             Setup {
                 bounds: Bounds { drops: 1, ..calm },
-                // Who is inside when it wants to give up stays there.
+                // A node that is inside when it wants to give up stays there.
                 progress: false,
                 ..two.visits(&[GIVE_UP, VISIT])
             },
@@ -265,7 +265,7 @@ fn sound() -> Vec<Scenario> {
                 keep: true,
                 slack: 2,
                 refresh: true,
-                // Who is inside when it is to give back stays there.
+                // A node that is inside when it is to give back stays there.
                 progress: false,
                 ..two.visits(&[GIVE_BACK, VISIT])
             },

@@ -1,7 +1,7 @@
 //! The promises as properties, and the scenarios that check them.
 //!
-//! One list, [`scenarios`], is run by this crate's tests, by `selvedge check`, and by whoever
-//! composes a hub with other machines. Each scenario explores every order in which routines come,
+//! One list, [`scenarios`], is run by this crate's tests, by `selvedge check`, and by programs that
+//! compose a hub with other machines. Each scenario explores every order in which routines come,
 //! commands are done, refused or get lost, devices fail and restart, and timers tick. Where the
 //! paper's rule breaks a promise, the scenario comes twice under one name: with the published
 //! rules, which must break, and with ours, which must hold.

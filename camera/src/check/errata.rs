@@ -137,7 +137,7 @@ fn requester_comes_back() -> Case {
                 restarts: 1,
                 ..Setup::CALM
             },
-            // Who did not crash has one Enter too many.
+            // A node that did not crash has one Enter too many.
             progress: false,
             ..Setup::full(2).visits(&[&[Enter, Enter, Exit], VISIT])
         },

@@ -1,14 +1,14 @@
-//! Lists of operations on a small mesh, with a watch on who is inside.
+//! Lists of operations on a small mesh, with a watch on the nodes that are inside.
 //!
 //! Bytes become operations; so a fuzzer steers what happens, and a property test draws it. After
 //! every step the promises are held against what all nodes together did. When the bytes run out
 //! faults are over and all want to enter; each has to get in or be told why not. In some meshes
-//! then all know each other; in others nobody is ever told of more than a few neighbours.
+//! then all know each other; in others no node is ever told of more than a few neighbours.
 //!
 //! What the promises rest on is kept: a node does not restart while a request is open that has
-//! seen as many lives as its bound allows, and nobody is said to have left who has not. A run with
-//! hostile messages promises no more than that nothing panics, that a refusal changes nothing, and
-//! that memory and frames stay within their limits.
+//! seen as many lives as its bound allows, and no node is said to have left that has not. A run
+//! with hostile messages promises no more than that nothing panics, that a refusal changes nothing,
+//! and that memory and frames stay within their limits.
 
 mod decoder;
 mod limits;
@@ -33,8 +33,9 @@ use settings::Settings;
 /// At most so many messages are in flight; older ones are lost. Five trees through five nodes take
 /// some 100.
 const IN_FLIGHT: usize = 512;
-/// In so many rounds after the last fault everyone is served. In each a message goes one hop: a turn
-/// takes as many as the tree has levels, and in short frames some for each rival at each level.
+/// In so many rounds after the last fault each node is served. In each a message goes one hop: a
+/// turn takes as many as the tree has levels, and in short frames some for each rival at each
+/// level.
 const ROUNDS: usize = 2_000;
 
 /// What a run did: for tests that want to know that it did something.
@@ -48,7 +49,7 @@ pub struct Summary {
     pub hostile: u64,
     /// Inputs refused.
     pub refused: u64,
-    /// Times that somebody entered.
+    /// Times that a node entered.
     pub entries: u64,
     /// Entries by the slow path.
     pub slow: u64,
@@ -56,7 +57,7 @@ pub struct Summary {
     pub eager: u64,
     /// Trees that were built anew.
     pub rebuilt: u64,
-    /// Entries whose token had to exceed the one before.
+    /// Entries with a token that had to exceed the one before.
     pub compared: u64,
     /// Crashes of a node inside.
     pub died_inside: u64,

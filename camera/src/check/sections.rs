@@ -53,7 +53,7 @@ type Visits = &'static [&'static str];
 /// Nodes 1 to n that visit sections.
 #[derive(Clone, Copy)]
 struct Case {
-    /// Whom each node knows, by id.
+    /// Which others each node knows, by id.
     lists: &'static [&'static [u64]],
     visits: &'static [Visits],
     passive_limit: u32,

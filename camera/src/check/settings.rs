@@ -16,7 +16,7 @@ const TWICE: &[Command] = &[Enter, Exit, Enter, Exit];
 const CALM: Bounds = Setup::CALM;
 const LOSS: Bounds = Bounds { drops: 1, ..CALM };
 /// Three nodes hear of each other from the fourth, which names two of them to the last. It is in
-/// every quorum, so a bound of 3 is enough. Whoever gets in stays there.
+/// every quorum, so a bound of 3 is enough. A node that gets in stays there.
 fn parts() -> Setup {
     Setup {
         lists: &[&[4], &[4], &[4], &[1, 2, 3]],
@@ -48,7 +48,7 @@ fn line() -> Setup {
 }
 
 /// Node 2 dies between two that want to enter: each takes on the other, which is not on its list,
-/// asks it in vain, and gives it up. Whoever gets in stays there.
+/// asks it in vain, and gives it up. A node that gets in stays there.
 fn patience() -> Setup {
     Setup {
         lists: &[&[2], &[1, 3], &[2]],

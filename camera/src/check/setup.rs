@@ -21,7 +21,7 @@ const ONE_RIVAL: u16 = (HEADER_LEN + MEMBER_MAX_LEN + OK_MAX_LEN + 3) as u16;
 /// Nodes 1 to n, what each knows, wants and is told, and what may go wrong.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// Whom each node knows at first, by id. Node 1 comes first.
+    /// Which others each node knows at first, by id. Node 1 comes first.
     pub lists: &'static [&'static [u64]],
     /// The bound, see [`Config::upper`].
     pub upper: u32,
@@ -31,8 +31,8 @@ pub struct Setup {
     pub deltas: &'static [(u64, Delta)],
     /// Nodes (by id) that may crash; `Confirmed` of their lives is told to all others when true.
     pub ends: &'static [u64],
-    /// Nodes (by id) that may crash when all have heard that they are out, and of which nobody is ever
-    /// told: those that membership did not hear of. OKs that name them may be on their way.
+    /// Nodes (by id) that may crash when all have heard that they are out, and of which no node is
+    /// ever told: those that membership did not hear of. OKs that name them may be on their way.
     pub unheard: &'static [u64],
     /// How much may go wrong.
     pub bounds: Bounds,
@@ -50,7 +50,7 @@ pub struct Setup {
     pub slow: bool,
     /// See [`Config::failures`].
     pub failures: u8,
-    /// Whether who was declared failed is passed over: then tokens alone say who is in.
+    /// Whether a node that was declared failed is passed over: then tokens alone say which is in.
     pub takeover: bool,
     /// Nodes (by id) with room for so many others only, see [`Config::peer_limit`].
     pub room: &'static [(u64, u32)],
@@ -59,14 +59,14 @@ pub struct Setup {
     /// After how many times [`Config::resend`] those are asked again that said that we have to wait.
     /// So does counting to more than one.
     pub resends: u64,
-    /// See [`Config::tree_patience`]. Where it is 0, whoever fails is told of in the end.
+    /// See [`Config::tree_patience`]. Where it is 0, each failure is told of in the end.
     pub patience: u8,
     /// Whether an OK has room for one rival only, so that lists come in parts. Such frames are too
     /// short for the slow path.
     pub narrow: bool,
     /// Rules that differ from ours.
     pub rules: &'static [Published],
-    /// Whether a state from which not everyone can get in and out is looked for.
+    /// Whether a state from which not every node can get in and out is looked for.
     pub progress: bool,
     /// The only promise to look at; all of them, if none is named.
     pub only: Option<Promise>,
@@ -77,9 +77,10 @@ pub struct Setup {
 pub enum Promise {
     /// At most one node is inside (theorems 5 and 9).
     Exclusion,
-    /// Tokens rise from entry to entry; when all promises are looked at, nobody is fenced either.
+    /// Tokens rise from entry to entry; when all promises are looked at, no node is fenced either.
     Tokens,
-    /// Nobody is stuck: who waits gets in and out, or is told why not (theorems 6 and 7, lemma 4).
+    /// No node is stuck: each that waits gets in and out, or is told why not (theorems 6 and 7,
+    /// lemma 4).
     Progress,
 }
 
@@ -308,7 +309,7 @@ pub struct Watch {
     fell: bool,
     fenced: bool,
     passed: bool,
-    /// Somebody could not remember whom it had to wait for.
+    /// A node could not remember another one that it had to wait for.
     refused: bool,
 }
 

@@ -31,7 +31,7 @@ const BETWEEN: &[&[u64]] = &[&[2], &[1, 3], &[2]];
 const CALM: Bounds = Setup::CALM;
 const ONE_CRASH: Bounds = Bounds { crashes: 1, ..CALM };
 
-/// Whoever knows one other of four nodes needs the slow path.
+/// A node that knows one other of four needs the slow path.
 fn mesh(lists: &'static [&'static [u64]]) -> Setup {
     Setup {
         lists,
@@ -46,7 +46,7 @@ pub(super) fn sound() -> Vec<Scenario> {
     let friend = mesh(FRIEND).visits(&[VISIT, VISIT]);
     let between = mesh(BETWEEN).visits(&[VISIT, NONE, VISIT]);
     let ends = mesh(LINE).visits(&[VISIT, NONE, NONE, VISIT]);
-    // Node 2 knows node 3 only, and nobody is ever told of it.
+    // Node 2 knows node 3 only, and no node is ever told of it.
     let out_and_gone = Setup {
         unheard: &[2],
         bounds: ONE_CRASH,
@@ -168,7 +168,7 @@ pub(super) fn deep() -> Vec<Scenario> {
             "slow path, cancel",
             10_330_868,
             Setup {
-                // Who is inside when it wants to give up stays there.
+                // A node that is inside when it wants to give up stays there.
                 progress: false,
                 ..friend.visits(&[&[Enter, Cancel, Enter, Exit], VISIT])
             },
@@ -185,7 +185,7 @@ pub(super) fn deep() -> Vec<Scenario> {
     ]
 }
 
-/// Nodes 1 and 2 are on nobody's list, so only node 3 and what it knows can tell them of each
+/// Nodes 1 and 2 are on no list, so only node 3 and what it knows can tell them of each
 /// other.
 fn strangers() -> Case {
     Case {

@@ -169,7 +169,7 @@ fn orders() -> Vec<Case> {
     ]
 }
 
-/// Who is passed over as unhealthy.
+/// Which nodes are passed over as unhealthy.
 fn health() -> Vec<Case> {
     alloc::vec![
         Case {

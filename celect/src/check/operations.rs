@@ -1,4 +1,4 @@
-//! Lists of operations on a small mesh, with a watch on who leads.
+//! Lists of operations on a small mesh, with a watch on the nodes that lead.
 //!
 //! Bytes become operations, and choices; so a fuzzer steers both, and a property test draws both.
 //! After every step the promises are compared with what all nodes together did. When the bytes run
@@ -57,7 +57,7 @@ struct Mesh {
     rules: Rules,
     now: Time,
     seats: Vec<Seat>,
-    /// Who died with an id that does not come back, in order.
+    /// The nodes that died with an id that does not come back, in order.
     gone: Vec<Member>,
     in_flight: Vec<Letter>,
     oracle: Oracle,
@@ -156,7 +156,7 @@ impl Mesh {
 
     fn operate(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let byte = usize::from(bytes.take());
-        // Three bits say who, five say what.
+        // Three bits say which node, five say what.
         let seat = (byte >> 5) % self.seats.len();
         match byte & 31 {
             0..=6 => self.deliver(bytes, false),
@@ -360,7 +360,7 @@ impl Mesh {
         Ok(())
     }
 
-    /// Who lets a leader's lease run out is none of those on whose account it still leads.
+    /// A node that lets a leader's lease run out is none of those on which that lease still rests.
     fn check_given_up(
         &mut self,
         me: Member,
@@ -394,7 +394,7 @@ impl Mesh {
         Ok(())
     }
 
-    /// Takes note of who lacks whom.
+    /// Takes note of which nodes lack which others.
     fn look(&mut self) {
         let machines = self.seats.iter().filter_map(|it| it.driver.as_ref());
         self.oracle.look(machines.map(Driver::machine));

@@ -21,7 +21,7 @@ impl Attribute for ById {
     }
 }
 
-/// Whom each node has on its list at first.
+/// Which others each node has on its list at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lists {
     /// All know all.
@@ -29,7 +29,7 @@ pub enum Lists {
     /// By id; node 1 comes first. They name no owner.
     Given(&'static [&'static [u64]]),
     /// Every possible list of every node. The election begins, at this node, when it hears that the
-    /// former leader failed: only where nobody is missing from more than c lists of others, and
+    /// former leader failed: only where no node is missing from more than c lists of others, and
     /// where c + 1 nodes can be reached from list to list, without those that may crash.
     Any(u64),
 }
@@ -39,7 +39,7 @@ pub enum Lists {
 pub struct Setup {
     /// How many nodes there are.
     pub nodes: u64,
-    /// Whom each knows at first.
+    /// Which others each knows at first.
     pub lists: Lists,
     /// Which protocol all run.
     pub protocol: Protocol,
@@ -57,9 +57,9 @@ pub struct Setup {
     pub deltas: &'static [(u64, Delta)],
     /// Whether lists change only while no election runs and no list lacks more than c allows.
     pub calm_lists: bool,
-    /// Nodes (by id) that may crash, once somebody has begun.
+    /// Nodes (by id) that may crash, once a node has begun.
     pub ends: &'static [u64],
-    /// Whether they may crash only while nobody leads.
+    /// Whether they may crash only while no node leads.
     pub early: bool,
     /// Whether those that crash come back in a new life, and all others are told so.
     pub rejoins: bool,
@@ -69,13 +69,13 @@ pub struct Setup {
     pub bounds: Bounds,
     /// See [`Config::retries`].
     pub retries: u8,
-    /// See [`Config::patience`]: whether who gave way begins again by itself.
+    /// See [`Config::patience`]: whether a node that gave way begins again by itself.
     pub patience: bool,
     /// See [`Config::frame_budget`]; here it may be shorter than any election needs.
     pub frame: u16,
     /// See [`Config::peer_limit`].
     pub peers: u32,
-    /// Who leads before anything happens, by id, and all follow it.
+    /// The node that leads before anything happens, by id, and all follow it.
     pub led_by: Option<u64>,
     /// See [`Config::lease`].
     pub lease: bool,
@@ -87,16 +87,16 @@ pub struct Setup {
     pub rules: &'static [Published],
     /// The only promise to look at; all of them, if none is named.
     pub only: Option<Promise>,
-    /// Who is to lead in the end.
+    /// Which node is to lead in the end.
     pub leads: Leads,
 }
 
-/// Who is to lead.
+/// Which node is to lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leads {
     /// The lowest live node.
     Lowest,
-    /// Whoever all agree on.
+    /// The node that all agree on.
     One,
     /// This node, by id.
     This(u64),
@@ -112,7 +112,7 @@ pub enum Promise {
     Safety,
     /// From every state there is a way to one in which all follow one live leader (theorem 2).
     Liveness,
-    /// No node goes back to a smaller ballot, no two leaders have the same one, and nobody follows a
+    /// No node goes back to a smaller ballot, no two leaders have the same one, and none follows a
     /// former life of itself.
     Ballots,
     /// What is measured is from how many lists a node is missing at most; and from every state there
@@ -120,7 +120,7 @@ pub enum Promise {
     Measured,
 }
 
-/// Who led before, and is no node of the mesh.
+/// The node that led before, and is not in the mesh.
 const FORMER: Member = Member::new(99, 0);
 
 /// What is seen of a run.
@@ -138,7 +138,7 @@ impl Setup {
         early_ticks: Some(0),
     };
 
-    /// So many nodes that know each other, which tolerate this, of whom the last one runs an
+    /// So many nodes that know each other, which tolerate this, of which the last one runs an
     /// election.
     #[must_use]
     pub const fn full(nodes: u64, c: u16, f: u16) -> Self {
@@ -397,7 +397,7 @@ impl Setup {
     }
 }
 
-/// Nothing is on its way, nobody runs an election or waits for one, and somebody has begun; the
+/// Nothing is on its way, no node runs an election or waits for one, and one has begun; the
 /// leaders that are followed live.
 fn is_quiet(state: &Mesh) -> bool {
     let lives = |member: Member| {
@@ -424,12 +424,12 @@ fn follows_one(state: &Mesh) -> bool {
     leaders.all(|leader| leader == Some(first)) && state.machines().any(|it| it.me == first)
 }
 
-/// Remembers who leads where, as events tell it.
+/// Remembers which node leads where, as events tell it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Watch {
     begun: bool,
     fell: bool,
-    /// What somebody measured last; nothing, where too few lists came.
+    /// What a node measured last; nothing, where too few lists came.
     measured: Option<Option<u16>>,
     /// Of each node, the last ballot that it told of.
     last: Vec<(usize, Ballot, Member)>,

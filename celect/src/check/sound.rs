@@ -26,7 +26,7 @@ const SUSPECTED: &[(u64, Delta)] = &[
     (3, Delta::Suspected(Member::new(1, 0))),
 ];
 
-/// Node 2 hears of node 3, and nobody else does.
+/// Node 2 hears of node 3, and no other node does.
 const JOINS: &[(u64, Delta)] = &[(2, Delta::Joined(Member::new(3, 0)))];
 
 const fn crashes(crashes: u32) -> Bounds {
@@ -79,7 +79,7 @@ const fn measured(commands: &'static [&'static [Command]], drops: u32) -> Setup 
     }
 }
 
-/// Nothing is promised of who leads: renewals are a matter of time.
+/// Nothing is promised of which node leads: renewals are a matter of time.
 const fn on_lease_over(ticks: u32) -> Setup {
     Setup {
         commands: SECOND,
@@ -137,7 +137,7 @@ pub(super) fn quick() -> Vec<Scenario> {
                 Setup { protocol, ..setup }
             }
         };
-        // Whoever streams and crashes may leave one that leads, and is not the lowest.
+        // A node that streams and crashes may leave one that leads, and is not the lowest.
         let initiator_crashes = Setup {
             leads: if protocol.streams() || protocol.prefers() {
                 Leads::One

@@ -9,7 +9,7 @@ use selvedge_sim::check::{Model, State};
 /// A time for which a device is planned for a routine: from `start` until before `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
-    /// Whose.
+    /// The routine that it is planned for.
     pub routine: u64,
     /// From then.
     pub start: u64,

@@ -281,7 +281,7 @@ fn commands() -> [Case; 4] {
     ]
 }
 
-/// Who waits for how long, and which failures count.
+/// Which routines wait for how long, and which failures count.
 const fn waits() -> [Case; 3] {
     [
         Case {

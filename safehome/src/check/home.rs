@@ -39,9 +39,9 @@ pub struct Home {
     finished: usize,
     /// A command was issued to a device that had one.
     clash: bool,
-    /// Somebody started where another had waited for too long.
+    /// A routine started where another had waited for too long.
     overtaken: bool,
-    /// Somebody was aborted for a device that it could do without.
+    /// A routine was aborted for a device that it could do without.
     harsh: bool,
 }
 
@@ -55,7 +55,7 @@ struct Thing {
     is_done: bool,
     /// The hub asks for its state, with this token.
     asked: Option<u64>,
-    /// A command of which nobody heard, and that acts later.
+    /// A command of which nothing was heard, and that acts later.
     late: Option<u8>,
 }
 
@@ -74,9 +74,9 @@ pub enum Tick {
     Says(u64),
     /// A device says in which state it is.
     Answers(u64),
-    /// A device does a command of which nobody heard.
+    /// A device does a command of which nothing was heard.
     Acts(u64),
-    /// One of the hub's timers; after that of a command nobody knows whether it was done.
+    /// One of the hub's timers; after that of a command it is unknown whether it was done.
     Hub(Timer),
 }
 
@@ -147,7 +147,7 @@ impl Home {
         input: Input<Hub<u8>>,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
-        // What nobody promises is not kept apart.
+        // What is not promised is not kept apart.
         let spares = self.hub().config().visibility == Visibility::Eventual;
         let Self {
             hub,

@@ -40,7 +40,7 @@ pub struct Summary {
     pub aborted: u64,
     /// Commands that were passed over.
     pub skipped: u64,
-    /// Commands of which nobody knows whether they were done.
+    /// Commands of which it is unknown whether they were done.
     pub unknown: u64,
     /// Failures and restarts that were noticed.
     pub failures: u64,
@@ -90,7 +90,7 @@ pub fn run_under(bytes: &[u8], rules: &[Published], storage: Storage) -> Result<
     Ok(world.summary)
 }
 
-/// What happens in such a run, line by line: for whoever wants to know why it breaks.
+/// What happens in such a run, line by line: for a reader that wants to know why it breaks.
 #[must_use]
 pub fn story(bytes: &[u8], rules: &[Published], storage: Storage) -> Vec<String> {
     let mut world = match World::new(Bytes::new(bytes), rules, storage) {

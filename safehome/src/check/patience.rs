@@ -1,4 +1,4 @@
-//! Who has waited for too long, and whether others go before it all the same.
+//! Which routines have waited for too long, and whether others go before them all the same.
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,7 @@ use selvedge_core::NodeId;
 use crate::run::{Run, Stage};
 use crate::{Hub, RoutineId};
 
-/// Somebody who has waited for too long, and who came later and has a place already.
+/// A routine that has waited for too long, and those that came later and have a place already.
 #[derive(Debug)]
 pub(super) struct Impatient {
     id: RoutineId,
@@ -24,7 +24,7 @@ impl Impatient {
         }
     }
 
-    /// Whether somebody has got a place since then on a device for which it waits still: any, if it
+    /// Whether another has got a place since then on a device for which it waits still: any, if it
     /// has no place itself; else one in front of it.
     pub(super) fn is_overtaken(&self, hub: &Hub<u8>) -> bool {
         let Some(waiting) = hub.runs.get(&self.id) else {

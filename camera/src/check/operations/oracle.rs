@@ -1,4 +1,4 @@
-//! Who is inside, which tokens were used, and what of it is promised.
+//! Which nodes are inside, which tokens were used, and what of it is promised.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -30,10 +30,10 @@ pub(super) struct Oracle {
     last: Token,
     /// Of the request that was served last.
     then: Option<Span>,
-    /// Between two entries so many nodes restarted that nobody may be left who knows.
+    /// Between two entries so many nodes restarted that none may be left that knows.
     has_forgotten: bool,
     pub(super) entries: u64,
-    /// Entries whose token had to exceed the one before.
+    /// Entries with a token that had to exceed the one before.
     pub(super) compared: u64,
 }
 
@@ -79,7 +79,7 @@ impl Oracle {
         }
     }
 
-    /// Whether nobody's OK was counted twice in the tree of this node's request.
+    /// Whether no node's OK was counted twice in the tree of this node's request.
     pub(super) fn counted(&self, machine: &Camera) -> Result<(), String> {
         let me = machine.me();
         let (Some(tree), Some(span)) = (machine.forest.get(me), self.open.get(&me)) else {
@@ -149,7 +149,7 @@ impl Oracle {
             then.quorum + span.quorum > lives
         });
         self.has_forgotten |= !is_remembered;
-        // Who was passed over and did not hear of it comes too late.
+        // A node that was passed over and did not hear of it comes too late.
         let is_late = token <= self.last && self.passed.contains(&who);
         if is_remembered && !is_late {
             self.compared += 1;

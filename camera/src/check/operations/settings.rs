@@ -22,8 +22,8 @@ pub(super) struct Settings {
     graph: Graph,
 }
 
-/// Who is ever told of whom as a member. All but the first stay as they are, so that most requests
-/// need the slow path.
+/// Which nodes are ever told of which others as members. All but the first stay as they
+/// are, so that most requests need the slow path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Graph {
     Full,
@@ -161,7 +161,7 @@ impl Settings {
         Member { id, ..self.first }
     }
 
-    /// Whether everyone is served in the end: where nobody lies.
+    /// Whether every node is served in the end: where none lies.
     pub(super) const fn are_all_served(&self) -> bool {
         !self.is_hostile
     }

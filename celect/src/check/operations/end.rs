@@ -1,4 +1,4 @@
-//! How a run ends, and who leads then.
+//! How a run ends, and which node leads then.
 
 use alloc::format;
 use alloc::string::String;
@@ -13,7 +13,7 @@ use crate::{Celect, Command};
 
 /// After so many rounds without a fault all follow the same one. A round lasts a [`ROUND`].
 const ROUNDS: usize = 800;
-/// So long nothing may change, in rounds: longer than anybody waits before it begins.
+/// So long nothing may change, in rounds: longer than any node waits before it begins.
 const CALM: usize = 40;
 
 impl Mesh {
@@ -39,7 +39,7 @@ impl Mesh {
                 self.step(at, Input::Membership(Delta::Failed(gone)), none)?;
             }
         }
-        // Where more were taken for living than are remembered, somebody who lives may be forgotten.
+        // Where more were taken for living than are remembered, a node that lives may be forgotten.
         if self.gone.len() >= self.settings.nodes {
             for at in 0..self.seats.len() {
                 self.announce(at, none)?;
@@ -52,12 +52,12 @@ impl Mesh {
         };
         let is_asked = !self.settings.is_mended() || !up.iter().any(has_begun);
         if is_asked {
-            // Who runs an election refuses.
+            // A node that runs an election refuses.
             self.step(last, Input::Command(Command::Elect), none)?;
         }
         self.settle(&up, none)?;
         self.summary.by_itself += u64::from(!is_asked);
-        // Once more, and now it is known who has to win.
+        // Once more, and now it is known which node has to win.
         for at in [first, last] {
             let epoch = self.machine(at).map(|it| it.epoch);
             self.step(at, Input::Command(Command::Elect), none)?;
@@ -111,7 +111,7 @@ impl Mesh {
         Err(text)
     }
 
-    /// Whether all follow the same one, by the same ballot, it is up and leads, and nobody runs an
+    /// Whether all follow the same one, by the same ballot, it is up and leads, and no node runs an
     /// election.
     fn follow_one(&self, up: &[usize]) -> bool {
         let mut machines = up.iter().filter_map(|&at| self.machine(at));

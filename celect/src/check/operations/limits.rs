@@ -25,7 +25,7 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
         .announcement
         .as_ref()
         .map_or(0, |it| it.awaited.len());
-    // The one who appointed us may not be on our list.
+    // The node that appointed us may not be on our list.
     check(&[
         ("listed", machine.members().count(), peers),
         ("remembered", machine.peers.remembered(), 2 * peers + 2),
@@ -45,7 +45,7 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
     let config = &machine.config;
     // What is measured is no more than are known.
     let wanted = WANTED + config.estimation.map_or(0, |_| peers);
-    // Who was asked may have a new life now, and the present one is asked, too.
+    // A node that was asked may have a new life now, and the present one is asked, too.
     let is_past = |it: &&Member| {
         machine.peers.is_over(**it)
             && run.met.binary_search(it).is_err()

@@ -117,7 +117,7 @@ impl Mesh {
         self.summary.restarts += 1;
         self.summary.renamed += u64::from(is_renamed);
         self.look();
-        // It may know nobody, and nobody of it.
+        // It may know no other node, and none of it.
         if byte & 1 == 0 {
             self.introduce(at, bytes, |_| true)?;
         }

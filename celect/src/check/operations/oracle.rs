@@ -1,4 +1,4 @@
-//! Who leads, by which ballots, and what of it is promised.
+//! Which nodes lead, by which ballots, and what of it is promised.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -13,7 +13,8 @@ use crate::{Ballot, Celect, Event, Message};
 /// What a run rests on.
 #[derive(Default)]
 struct Basis {
-    /// Who was up when it began and is still, and which nodes' lists lacked it at some moment.
+    /// The nodes that were up when it began and still are, and which nodes' lists lacked each at
+    /// some moment.
     lacked: BTreeMap<Member, BTreeSet<NodeId>>,
     /// How often each was appointed by each ballot.
     appointed: BTreeMap<Member, BTreeMap<Ballot, u32>>,
@@ -26,9 +27,9 @@ pub(super) struct Oracle {
     runs: BTreeMap<Member, Basis>,
     /// First ballots of runs.
     begun: BTreeSet<Ballot>,
-    /// Who was appointed by each ballot.
+    /// Which node was appointed by each ballot.
     named: BTreeMap<Ballot, Member>,
-    /// By which ballots somebody took the lead.
+    /// By which ballots a node took the lead.
     taken: BTreeMap<Ballot, Member>,
     /// The last ballot that each told of.
     last: BTreeMap<Member, Ballot>,
@@ -45,7 +46,7 @@ impl Oracle {
         }
     }
 
-    /// Takes note of who lacks whom now.
+    /// Takes note of which nodes lack which others now.
     pub(super) fn look<'a>(&mut self, machines: impl Iterator<Item = &'a Celect<Order>> + Clone) {
         for initiator in machines.clone().filter(|it| it.run.is_some()) {
             self.runs.entry(initiator.me).or_insert_with(|| Basis {
@@ -66,7 +67,7 @@ impl Oracle {
         }
     }
 
-    /// Looks at what a node did. Who lacks whom is known by now.
+    /// Looks at what a node did. Which nodes lack which others is known by now.
     pub(super) fn step(
         &mut self,
         before: &Celect<Order>,
@@ -102,8 +103,8 @@ impl Oracle {
         Ok(())
     }
 
-    /// Who ends a run has elected nobody who is above one who was there throughout, was on enough
-    /// lists, and answers in time (theorem 1).
+    /// A node that ends a run has elected none that is above one that was there throughout, was on
+    /// enough lists, and answers in time (theorem 1).
     fn judge(
         &mut self,
         before: &Celect<Order>,
@@ -126,7 +127,7 @@ impl Oracle {
         });
         let c = usize::from(concluded.unwrap_or(run.tolerates.0));
         let attempts = u32::from(after.config.attempts);
-        // Who was appointed last may have been passed over just now.
+        // The node that was appointed last may have been passed over just now.
         let is_last = |member: &Member| {
             let lasts = basis.appointed.iter().filter_map(|(who, it)| {
                 let (ballot, _) = it.last_key_value()?;

@@ -7,7 +7,7 @@ use selvedge_sim::Bytes;
 
 use crate::{Attribute, Config, Estimation, Protocol, Source};
 
-/// The lowest id leads, or the highest: whom a ballot prefers does not matter.
+/// The lowest id leads, or the highest: which node a ballot prefers does not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Order {
     is_reversed: bool,
@@ -33,7 +33,7 @@ pub(super) struct Settings {
     pub(super) lists: u8,
     pub(super) is_hostile: bool,
     is_tight: bool,
-    /// Whoever comes back has another id, and there are as many places as others that live.
+    /// A node that comes back has another id, and there are as many places as others that live.
     pub(super) is_renamed: bool,
     first: Member,
 }
@@ -187,7 +187,7 @@ impl Settings {
         Member { id, ..self.first }
     }
 
-    /// Whether all agree in the end: where there is room for all, and nobody lies.
+    /// Whether all agree in the end: where there is room for all, and no node lies.
     pub(super) const fn do_all_agree(&self) -> bool {
         !self.is_hostile && !self.is_tight
     }
@@ -197,7 +197,7 @@ impl Settings {
         self.base.reelect && self.base.retries > 0
     }
 
-    /// Where nothing is acknowledged whoever comes back has missed what was multicast.
+    /// Where nothing is acknowledged a node that comes back has missed what was multicast.
     pub(super) const fn is_forgetting_fatal(&self) -> bool {
         self.base.retries == 0
     }

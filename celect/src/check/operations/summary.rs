@@ -13,9 +13,9 @@ pub struct Summary {
     pub refused: u64,
     /// Elections begun.
     pub elections: u64,
-    /// Times that somebody took the lead.
+    /// Times that a node took the lead.
     pub led: u64,
-    /// Times that somebody who led heard of a larger ballot.
+    /// Times that a node that led heard of a larger ballot.
     pub deposed: u64,
     /// Times that an initiator gave way.
     pub yielded: u64,
@@ -27,9 +27,10 @@ pub struct Summary {
     pub given_up_early: u64,
     /// Initiators that knew too few.
     pub starved: u64,
-    /// Elections that ended at their initiator while it was known who was to win, at least.
+    /// Elections that ended at their initiator while it was known which node was to win, at
+    /// least.
     pub judged: u64,
-    /// Of those, elections that ended with somebody lower than all who were there throughout.
+    /// Of those, elections that ended with a node lower than all that were there throughout.
     pub lower: u64,
     /// Rounds that were begun anew.
     pub rounds: u64,
@@ -45,7 +46,7 @@ pub struct Summary {
     pub false_failures: u64,
     /// Runs that ended with agreement, twice.
     pub agreed: u64,
-    /// Of those, runs in which nobody was asked for an election after the last fault.
+    /// Of those, runs in which no node was asked for an election after the last fault.
     pub by_itself: u64,
     /// What found no room.
     pub no_room: u64,

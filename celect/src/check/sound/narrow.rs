@@ -14,7 +14,7 @@ pub(super) fn narrow() -> Vec<Scenario> {
     all
 }
 
-/// Nobody is told, and only time mends it.
+/// No node is told, and only time mends it.
 fn unheard() -> Vec<Scenario> {
     let four = Setup {
         lists: Lists::Given(&[&[], &[], &[1, 2, 4], &[3]]),

@@ -5,7 +5,7 @@ use selvedge_core::{Context, Input, NodeId, Span};
 use super::{Home, Thing, Tick};
 use crate::{Command, Outcome, Reject, Timer};
 
-/// No command is on its way to this device any more, and nobody asks it.
+/// No command is on its way to this device any more, and the hub does not ask it.
 pub(super) fn is_over(id: u64, cx: &mut Context<'_, Home>) {
     for tick in [Tick::Answers, Tick::Does, Tick::Refuses, Tick::Says] {
         cx.disarm(tick(id));
@@ -145,7 +145,7 @@ impl Home {
         self.tell(Input::Tick(Timer::Late(device)), cx)
     }
 
-    /// Nobody knows what became of the command.
+    /// What became of the command is unknown.
     pub(super) fn times_out(
         &mut self,
         device: NodeId,

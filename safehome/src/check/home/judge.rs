@@ -114,7 +114,7 @@ impl Home {
         is_in_order(&self.order, routine, is_skipped)
     }
 
-    /// Invariants 2 to 4; and who waits is known from the routines, for it is not told apart.
+    /// Invariants 2 to 4; and which routines wait is known from them, for it is not told apart.
     pub(super) fn is_consistent(&self) -> bool {
         let hub = self.hub();
         if !hub.waits_as_routines_say() {
@@ -168,14 +168,14 @@ impl Home {
 }
 
 impl Home {
-    /// Who has waited for too long, with a place or without one.
+    /// The routines that have waited for too long, with a place or without one.
     pub(super) fn late(&self) -> Vec<Impatient> {
         let late = self.hub().runs.iter().filter(|it| it.1.late);
         late.map(|it| Impatient::new(self.hub(), *it.0)).collect()
     }
 
-    /// Whether all who may be overtaken lose their patience at some time: those who have issued no
-    /// command yet.
+    /// Whether all that may be overtaken lose their patience at some time: those that have issued
+    /// no command yet.
     pub(super) fn is_patience_bounded(&self, timers: &[Tick]) -> bool {
         let config = self.hub().config();
         let is_patient =

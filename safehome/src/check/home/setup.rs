@@ -129,19 +129,19 @@ pub enum Promise {
     LastWins,
     /// A device has one command on its way at a time.
     OneCommand,
-    /// Who released a device stands before who uses it, and that one before all others; no two
-    /// routines come before each other (invariants 2 to 4 of section 4.3).
+    /// Routines that released a device stand before the one that uses it, and that one before all
+    /// others; no two routines come before each other (invariants 2 to 4 of section 4.3).
     Invariants,
     /// From every state there is a way to one in which all routines are finished.
     NoHang,
-    /// Nobody who came later starts on a device for which somebody has waited for too long, or goes
-    /// before it there ([`Config::patience`](crate::Config::patience)).
+    /// No routine that came later starts on a device for which another has waited for too long, or
+    /// goes before it there ([`Config::patience`](crate::Config::patience)).
     Patience,
-    /// Whoever has not begun and may be overtaken has waited for too long at some time.
+    /// A routine that has not begun and may be overtaken has waited for too long at some time.
     PatienceEnds,
-    /// Under eventual visibility nobody is aborted for a device that it could do without (rule 4 of
-    /// section 3). Strict models abort for devices that are asked about, too, and the strongest for
-    /// any.
+    /// Under eventual visibility no routine is aborted for a device that it could do without (rule
+    /// 4 of section 3). Strict models abort for devices that are asked about, too, and the strongest
+    /// for any.
     Spared,
 }
 
@@ -215,7 +215,7 @@ impl Setup {
         model
     }
 
-    /// What becomes of routines: who waits, is aborted, and finishes.
+    /// What becomes of routines: which wait, are aborted, and finish.
     fn fates(&self, mut model: Model<Home>) -> Model<Home> {
         if self.looks_at(Promise::Patience) {
             model = model.always(

@@ -109,7 +109,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// A routine whose states are its own, or one of a few that others use as well.
+    /// A routine with states that are its own, or one of a few that others use as well.
     pub(super) fn routine(&mut self, settings: &Settings, nth: usize) -> Routine<u8> {
         let steps = 1 + self.pick(4);
         let own = u8::try_from(nth * 8).unwrap_or(u8::MAX);

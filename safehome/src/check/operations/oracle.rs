@@ -145,7 +145,7 @@ impl Witness {
     /// Whether some order of the committed routines and of what happened to devices explains the
     /// end. Tries all of them.
     pub(super) fn try_all(&self) -> Verdict {
-        // Who is left, how much of each chain is told, and what that leads to.
+        // Which routines are left, how much of each chain is told, and what that leads to.
         type Situation = (Vec<RoutineId>, Vec<usize>, Serial);
         let first: Situation = (
             self.committed.clone(),

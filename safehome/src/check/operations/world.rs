@@ -38,7 +38,7 @@ struct Thing {
     flight: Option<Flying>,
     /// The hub asks for its state, with this token.
     asked: Option<u64>,
-    /// A command of which nobody heard, and that acts later.
+    /// A command of which nothing was heard, and that acts later.
     late: Option<Flying>,
 }
 
@@ -47,11 +47,11 @@ struct Thing {
 struct Flying {
     token: u64,
     value: u8,
-    /// Whose, unless it is a rollback.
+    /// The routine and step that it is for, unless it is a rollback.
     whose: Option<(RoutineId, u16)>,
     /// It has taken effect.
     is_done: bool,
-    /// It takes no effect any more, and nobody hears of it.
+    /// It takes no effect any more, and no outcome is told.
     is_over: bool,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct World<'a> {
     /// Since when a routine that has issued no command is known to the host.
     waits: BTreeMap<RoutineId, Time>,
     is_calm: bool,
-    /// What happened, if somebody wants to read it.
+    /// What happened, if it is to be read.
     pub(super) story: Option<Vec<String>>,
     pub(super) summary: Summary,
 }
@@ -200,7 +200,7 @@ impl<'a> World<'a> {
         }
         let routine = self.bytes.routine(&self.settings, nth);
         let next = RoutineId(self.hub.machine().hub().last.0 + 1);
-        // If it is lost it has this number all the same, and nobody hears of it.
+        // If it is lost it has this number all the same, and no event tells of it.
         self.witness.routines.insert(next, routine.clone());
         self.must(Input::Command(Command::Submit(routine)))
     }

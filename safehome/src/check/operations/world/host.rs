@@ -67,7 +67,7 @@ impl World<'_> {
         let stop = self.stop();
         if stop == Stop::BeforeSaving {
             self.summary.lost_inputs += 1;
-            // Whether it is refused nobody hears.
+            // Whether it is refused is not heard.
             let _lost: Result<(), Reject> = self.feed(input)?;
             self.restart(0)?;
             return Ok(Ok(()));
@@ -289,8 +289,8 @@ impl World<'_> {
         self.over()
     }
 
-    /// Who has waited for too long, by the host's clock: for longer than patience, and has issued no
-    /// command.
+    /// The routines that have waited for too long, by the host's clock: for longer than patience,
+    /// and have issued no command.
     fn late(&self) -> Vec<Impatient> {
         let config = &self.settings.config;
         if config.visibility != Visibility::Eventual || config.scheduler != Scheduler::JustInTime {

@@ -113,7 +113,7 @@ impl World<'_> {
         told
     }
 
-    /// Whether the device's command is done is decided; nobody hears of it.
+    /// Whether the device's command is done is decided; no outcome is told.
     pub(super) fn goes_over(&mut self, nth: usize) -> Result<(), String> {
         if self.bytes.pick(2) == 0 {
             self.takes_effect(nth)?;
@@ -152,7 +152,7 @@ impl World<'_> {
         }
     }
 
-    /// A command acts of which nobody has heard.
+    /// A command acts of which nothing was heard.
     fn acts_late(&mut self, nth: usize) -> Result<(), String> {
         let Some(thing) = self.things.get_mut(nth) else {
             return Ok(());
@@ -215,7 +215,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A device fails, is back, or restarts before anybody notices.
+    /// A device fails, is back, or restarts before it is noticed.
     pub(super) fn flip(&mut self, nth: usize) -> Result<(), String> {
         let kind = self.bytes.take();
         if self.witness.chains.iter().map(Vec::len).sum::<usize>() >= self.settings.links
