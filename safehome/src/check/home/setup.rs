@@ -139,9 +139,9 @@ pub enum Promise {
     Patience,
     /// A routine that has not begun and may be overtaken has waited for too long at some time.
     PatienceEnds,
-    /// Under eventual visibility no routine is aborted for a device that it could do without (rule
-    /// 4 of section 3). Strict models abort for devices that are asked about, too, and the strongest
-    /// for any.
+    /// Under eventual visibility no routine is aborted for a device that it could do without
+    /// (rule 4 of section 3). Strict models abort for devices that are asked about, too, and the
+    /// strongest for any.
     Spared,
 }
 
