@@ -1,7 +1,6 @@
 //! Operations on a machine that is not ours: the target to copy for one of your own.
 
 #[allow(
-    clippy::expect_used,
     dead_code,
     reason = "the example runs by itself as well, over lists that chance chooses"
 )]
