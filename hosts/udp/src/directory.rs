@@ -67,6 +67,12 @@ impl Directory {
         (0..seeds.min(0xFFFF) as u64).map(|index| NodeId(FIRST_STAND_IN + index))
     }
 
+    /// The id that stands in for this seed, counted from 0.
+    #[must_use]
+    pub(crate) fn stand_in(seed: usize) -> Option<NodeId> {
+        (seed < 0xFFFF).then(|| NodeId(FIRST_STAND_IN + seed as u64))
+    }
+
     /// Which seed an id stands in for.
     #[must_use]
     pub fn seed(id: NodeId) -> Option<usize> {

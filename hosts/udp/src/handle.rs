@@ -97,7 +97,9 @@ impl Handle {
     }
 
     /// Until when this node leads, by its [`clock`](Self::clock); `None` when it does not lead, when
-    /// no other node has acknowledged that yet, and once it has stopped. See
+    /// no other node has acknowledged that yet, and once it has stopped. Without a
+    /// [`lease`](celect::Config::lease), as the settings have it by default, it is the end of time,
+    /// also in two parts of a mesh at once. See
     /// [`Celect::leads_until`](celect::Celect::leads_until). Compare it with the clock right before
     /// you write as the leader: it does not wait for the node's task, which may be late.
     ///
@@ -128,7 +130,8 @@ impl Handle {
 
     /// Takes the lock of this name: waits until no other thread, task or node has it. Its guard
     /// gives it back when dropped, and has the fencing token: give that to what the lock protects,
-    /// and let it refuse lower ones.
+    /// and let it refuse lower ones. The whole token rises, not its number: two members may enter
+    /// with one number, and are told apart by [`by`](selvedge_core::Stamp::by).
     ///
     /// A caller that asks before the node has joined waits until it has. A dropped future waits no
     /// more, so any timeout may be put around it.
@@ -136,7 +139,7 @@ impl Handle {
     /// ```no_run
     /// # async fn run(node: &selvedge_udp::Handle) -> Result<(), Box<dyn std::error::Error>> {
     /// let guard = node.lock("printer".parse()?).await?;
-    /// println!("the printer is ours, with token {}", guard.token().number);
+    /// println!("the printer is ours, with token {:?}", guard.token());
     /// # Ok(())
     /// # }
     /// ```
@@ -249,8 +252,9 @@ impl Handle {
     /// the announcement for the end of what is held.
     ///
     /// # Errors
-    /// When the machine refuses, for instance because the node has not joined; the node stops all
-    /// the same. When it has stopped already.
+    /// When the machine refuses, because it was given [`Command::Leave`](membership::Command::Leave)
+    /// before; the node stops all the same. When it has stopped already. A node that has not joined
+    /// has nothing to announce, and stops.
     pub async fn leave(&self) -> Result<(), Error> {
         self.submit(Command::Leave).await
     }

@@ -18,7 +18,7 @@ use crate::notice::Paces;
 use crate::places::{self, Own};
 use crate::publisher::Publisher;
 use crate::sealing::Sealing;
-use crate::seeds::Lookups;
+use crate::seeds::{Lookups, Turns};
 use crate::setup::Setup;
 use crate::task::{Progress, Task};
 use crate::{Directory, Handle, MAX_NODE_ID, NodeState, Traffic, address, new_life};
@@ -128,6 +128,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         driver: Driver::new(machine),
         socket,
         directory: Directory::new(limit, &addresses),
+        turns: Turns::new(addresses.len()),
         lookups: Lookups::new(seeds, setup.clock.now()),
         own,
         rng,
@@ -148,7 +149,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         let announce = Command::SetMetadata(metadata);
         task.command(selvedge::Command::Membership(announce))?;
     }
-    let seeds = Directory::stand_ins(addresses.len()).collect();
+    let seeds = task.turns.stand_ins().collect();
     task.command(selvedge::Command::Membership(Command::Join { seeds }))?;
     let handle = Handle {
         shared,

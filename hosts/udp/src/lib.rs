@@ -21,7 +21,7 @@
 //!
 //! let mut events = node.events();
 //! let guard = node.lock("printer".parse()?).await?;
-//! println!("{} members, token {}", node.members().len(), guard.token().number);
+//! println!("{} members, token {:?}", node.members().len(), guard.token());
 //! drop(guard);
 //! println!("{:?}", events.recv().await?);
 //! node.leave().await?;

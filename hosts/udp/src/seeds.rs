@@ -7,11 +7,12 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use selvedge_core::{Span, Time};
+use selvedge_core::{NodeId, Span, Time};
 use tokio::net::lookup_host;
 use tokio::task::JoinSet;
 
 use crate::clock::Clock;
+use crate::directory::Directory;
 
 /// The most addresses of one seed that are tried.
 const ADDRESSES: usize = 16;
@@ -116,6 +117,49 @@ impl fmt::Debug for Seed {
             .field("name", &self.name)
             .field("addresses", &self.addresses)
             .finish_non_exhaustive()
+    }
+}
+
+/// How many stand-ins the machine asks: membership keeps no more.
+const STAND_INS: usize = 16;
+
+/// Which seed is asked next. The machine knows the first few stand-ins alone. The host has each of
+/// them, in turn, mean itself and all later ones at the same distance from one another.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    seeds: usize,
+    /// Of each stand-in that the machine knows: the seed that is asked next.
+    next: Vec<usize>,
+}
+
+impl Turns {
+    pub(crate) fn new(seeds: usize) -> Self {
+        Self {
+            seeds,
+            next: (0..seeds.min(STAND_INS)).collect(),
+        }
+    }
+
+    /// The stand-ins that the machine asks.
+    pub(crate) fn stand_ins(&self) -> impl Iterator<Item = NodeId> + use<> {
+        Directory::stand_ins(self.next.len())
+    }
+
+    /// The stand-in of the seed that is asked now, where the machine asks `id`. An id that is none
+    /// of the machine's stand-ins stays as it is.
+    pub(crate) fn next(&mut self, id: NodeId) -> NodeId {
+        let Some(nth) = Directory::seed(id) else {
+            return id;
+        };
+        let Some(next) = self.next.get_mut(nth) else {
+            return id;
+        };
+        let seed = *next;
+        *next += STAND_INS;
+        if *next >= self.seeds {
+            *next = nth;
+        }
+        Directory::stand_in(seed).unwrap_or(id)
     }
 }
 

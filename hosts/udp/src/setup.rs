@@ -110,7 +110,7 @@ impl Setup {
     }
 
     /// The nodes through which it joins. Its own addresses are passed over, and so is a seed that
-    /// has no other.
+    /// has no other. 16 are asked at a time: more take turns, each period of membership 16 others.
     #[must_use]
     pub fn seeds(mut self, seeds: impl IntoIterator<Item: Into<Seed>>) -> Self {
         self.seeds = seeds.into_iter().map(Into::into).collect();

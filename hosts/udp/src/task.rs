@@ -21,7 +21,7 @@ use crate::notice::Paces;
 use crate::places::Own;
 use crate::publisher::Publisher;
 use crate::sealing::Sealing;
-use crate::seeds::{Lookups, Seed};
+use crate::seeds::{Lookups, Seed, Turns};
 use crate::service::{Answer, Command, NodeService, Refused};
 use crate::transport::Datagrams;
 use crate::{Clock, Directory, Traffic, address};
@@ -34,6 +34,7 @@ pub(crate) struct Task {
     pub(crate) socket: Box<dyn Datagrams>,
     pub(crate) directory: Directory,
     pub(crate) lookups: Lookups,
+    pub(crate) turns: Turns,
     pub(crate) own: Own,
     pub(crate) rng: ChaCha12Rng,
     /// The longest datagram.
@@ -232,7 +233,7 @@ impl Task {
         seed.retain(|address| {
             address::reachable(address) && self.socket.reaches(address) && !self.own.is(address)
         });
-        if let Some(id) = Directory::stand_ins(usize::MAX).nth(nth)
+        if let Some(id) = Directory::stand_in(nth)
             && !seed.addresses().is_empty()
         {
             self.directory.move_seed(id, seed.addresses().to_vec());

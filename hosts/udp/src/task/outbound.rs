@@ -11,6 +11,10 @@ use super::Task;
 use crate::event::NodeEvent;
 use crate::{Directory, MAX_NODE_ID, address};
 
+/// How many seeds are passed over at a time because they are here: to find that out takes a look at
+/// all members.
+const TRIES: usize = 4;
+
 impl Task {
     /// Carries out the effects of the last step, in order. An answer to the sender of a datagram
     /// goes to where that came from, even if the sender is not on the list (yet).
@@ -18,14 +22,17 @@ impl Task {
         let mut effects = core::mem::take(&mut self.effects);
         for effect in effects.drain(..) {
             match effect {
-                Effect::Send { to, .. } if self.is_needless(to.id) => self.traffic.spared.add(1),
                 Effect::Send { to, message } => {
+                    let Some(receiver) = self.receiver(to.id) else {
+                        self.traffic.spared.add(1);
+                        continue;
+                    };
                     let reply = sender.filter(|&(id, _)| id == to.id);
                     let address = match reply {
                         Some((_, source)) => Some(source),
-                        None => self.directory.next(to.id),
+                        None => self.directory.next(receiver),
                     };
-                    if let Some(seed) = Directory::seed(to.id)
+                    if let Some(seed) = Directory::seed(receiver)
                         && self.lookups.asked(seed, self.clock.now())
                     {
                         self.traffic.lookups.add(1);
@@ -92,13 +99,24 @@ impl Task {
         }
     }
 
+    /// The node or seed that a message to `id` is for. `None` where it is a seed that is here.
+    fn receiver(&mut self, id: NodeId) -> Option<NodeId> {
+        if id <= MAX_NODE_ID {
+            return Some(id);
+        }
+        for _ in 0..TRIES {
+            let seed = self.turns.next(id);
+            if !self.is_needless(seed) {
+                return Some(seed);
+            }
+        }
+        None
+    }
+
     /// Whether this stands in for a seed that is here. The machine probes seeds now and then, to
     /// find back to those that were lost, but not those that it lists as alive: it cannot know that
-    /// a stand-in is one of them. O(members), for stand-ins alone.
+    /// a stand-in is one of them. O(members).
     fn is_needless(&self, to: NodeId) -> bool {
-        if to <= MAX_NODE_ID {
-            return false;
-        }
         let seeds = self.directory.all(to);
         let machine = self.driver.machine().membership();
         let mut others = machine

@@ -87,6 +87,18 @@ async fn a_killed_node_frees_its_port_and_a_departed_one_is_heard_to_leave() {
         .await;
 }
 
+/// Membership keeps 16 seeds; the host asks more of them in turn.
+#[tokio::test]
+async fn a_node_joins_through_the_last_of_many_seeds() {
+    let silent = [(); 40].map(|()| std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
+    let alive = Node::start(setup(1, &[])).await;
+    let mut seeds: Vec<_> = silent.iter().map(|it| it.local_addr().unwrap()).collect();
+    seeds.push(alive.address());
+    let mut other = Node::start(setup(2, &seeds)).await;
+    other.joins().await;
+    other.meets(alive.id()).await;
+}
+
 /// A seed is a member by and by, and then it need not be probed as a seed. When it is gone it is
 /// again, and the node that is there then is found.
 #[tokio::test]
