@@ -98,8 +98,8 @@ impl Handle {
 
     /// Until when this node leads, by its [`clock`](Self::clock); `None` when it does not lead, when
     /// no other node has acknowledged that yet, and once it has stopped. Without a
-    /// [`lease`](celect::Config::lease), as the settings have it by default, it is the end of time,
-    /// also in two parts of a mesh at once. See
+    /// [`lease`](celect::Config::lease), as the settings have it by default, it is the end of time.
+    /// Two parts of a mesh that was cut may both have a leader, also with a lease. See
     /// [`Celect::leads_until`](celect::Celect::leads_until). Compare it with the clock right before
     /// you write as the leader: it does not wait for the node's task, which may be late.
     ///
