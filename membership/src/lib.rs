@@ -19,7 +19,7 @@
 //! | a member that left stays left until it comes back in a new incarnation | its tombstone outlives the news about it: no more than [`Config::tombstone_limit`] leave within [`Config::tombstone_periods`], and the living leave room for them in [`Config::member_limit`]; how many fail does not matter |
 //! | a live node finds room on the list, however many have died | fewer than [`Config::member_limit`] are live |
 //! | the dead are forgotten [`Config::tombstone_periods`] after their end, however often others tell of them | nodes agree on that setting, and their periods last about as long; half as long again where a node learns of the end that late |
-//! | incarnations and revisions never go back | fewer than 2^31 of them between two contacts |
+//! | incarnations and revisions never go back | fewer than 2^31 of them between two contacts, and the node has not forgotten the member meanwhile: its tombstone has neither ended nor given way |
 //! | a restarted node is never taken for its former life | the node starts under an incarnation that it never had; a number that is too low is noticed; an equal one only while some node remembers the former life, and is asked to let the restarted node in or knows a higher revision of it |
 //! | every list ends with the metadata that a live member set last, also if the member restarts under a number that it had | lists are compared ([`Config::sync_after`] is not 0), and messages get through in both directions now and then |
 //! | parts that were cut off from each other, and nodes that lost every other node, find back | a seed or a remembered dead member is reachable; [`Config::reconnect_every`] is not 0 |

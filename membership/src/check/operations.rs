@@ -137,7 +137,8 @@ impl Mesh {
             0..=5 => self.deliver(bytes, false),
             6 => self.deliver(bytes, true),
             7 => {
-                self.pick(bytes).map(|at| self.in_flight.swap_remove(at));
+                // The others keep their order, as when one is delivered.
+                self.pick(bytes).map(|at| self.in_flight.remove(at));
                 Ok(())
             }
             8 | 9 => self.pass_time(bytes),

@@ -149,6 +149,35 @@ fn who_left_gives_way_to_nobody_that_is_dead() {
     assert_eq!(ring.nodes[0].machine().counters().list_full, 2);
 }
 
+/// A life is barred by its tombstone alone. One message may make that give way, and tell of an
+/// earlier life of the same node.
+#[test]
+fn a_member_that_gave_way_is_news_in_the_same_message() {
+    let config = plain().with_tombstone_limit(2);
+    let mut ring = Ring::joined(2, &config);
+    let member = Member::new(20, 5);
+    tell(
+        &mut ring,
+        [
+            Record {
+                member,
+                ..failed(20)
+            },
+            failed(21),
+        ],
+    );
+    tell(&mut ring, [alive(20)]);
+    let view = |ring: &Ring| {
+        let view = ring.nodes[0].machine().member(NodeId(20)).unwrap();
+        (view.member.incarnation.0, view.status)
+    };
+    assert_eq!(view(&ring), (5, Status::Failed), "it is remembered");
+    tell(&mut ring, [left(22), alive(20)]);
+    assert_eq!(view(&ring), (0, Status::Alive));
+    let counters = ring.nodes[0].machine().counters();
+    assert_eq!(counters.tombstones_displaced, 1);
+}
+
 /// Where the dead are remembered for ever, how long they are dead is nothing.
 #[test]
 fn the_dead_that_are_never_forgotten_are_learned_of_and_have_no_age() {

@@ -1,8 +1,9 @@
 //! What a node told its application, and what must follow from it.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use selvedge_core::{Delta, Incarnation, Member, NodeId, serial_newer};
 
@@ -14,11 +15,16 @@ pub(super) struct Told {
     identity: Option<Member>,
     live: BTreeMap<NodeId, Incarnation>,
     last: BTreeMap<NodeId, Last>,
+    /// Of which members an end was reported since the last comparison.
+    ended: BTreeSet<NodeId>,
+    /// How many tombstones had given way for want of room at the last comparison.
+    displaced: u64,
 }
 
 struct Last {
     incarnation: Incarnation,
     revision: u32,
+    is_live: bool,
     has_left: bool,
 }
 
@@ -53,6 +59,9 @@ impl Told {
         if !is_fitting {
             return Err(format!("{delta:?} where {id:?} was listed as {listed:?}"));
         }
+        if matches!(delta, Delta::Failed(_) | Delta::Left(_)) {
+            self.ended.insert(id);
+        }
         match delta {
             Delta::Joined(_) | Delta::Refuted(_) => {
                 self.live.insert(id, incarnation);
@@ -71,6 +80,7 @@ impl Told {
         let mut known = 0;
         let mut count = 0;
         let mut seen = BTreeMap::new();
+        let mut back = Vec::new();
         for view in machine.members() {
             let Member { id, incarnation } = view.member;
             known += 1;
@@ -85,18 +95,26 @@ impl Told {
             let last = Last {
                 incarnation,
                 revision: view.revision,
+                is_live: view.status.is_live(),
                 has_left,
             };
-            if let Some(before) = self.last.get(&id) {
-                last.check_after(before)
-                    .map_err(|what| format!("{:?}: {what}", view.member))?;
+            if let Some(before) = self.last.get(&id)
+                && let Err(what) = last.check_after(before)
+            {
+                let broken = format!("{:?}: {what}", view.member);
+                if before.is_live && !self.ended.contains(&id) {
+                    return Err(broken);
+                }
+                back.push(broken);
             }
             seen.insert(id, last);
         }
+        self.account_for(back, &seen, machine.counters().tombstones_displaced)?;
         // Itself, and the others.
         let known_before = 1 + self.last.len();
         // What is not listed any more was forgotten, and may come again as anything.
         self.last = seen;
+        self.ended.clear();
         let limit = machine.config().member_limit as usize;
         // Settings that shrink the list leave it to its entries to go; it must not grow then.
         if known > limit.max(known_before) {
@@ -115,6 +133,25 @@ impl Told {
             ));
         }
         Ok(())
+    }
+
+    /// A message may make a tombstone give way, and tell of the same member again: it is listed
+    /// before and after, and was forgotten between. So each of those that are `back` needs a
+    /// tombstone that gave way in this step, apart from those of the members that are gone.
+    fn account_for(
+        &mut self,
+        back: Vec<String>,
+        seen: &BTreeMap<NodeId, Last>,
+        displaced: u64,
+    ) -> Result<(), String> {
+        let gave_way = displaced.saturating_sub(self.displaced);
+        self.displaced = displaced;
+        let gone = self.last.keys().filter(|id| !seen.contains_key(id)).count();
+        let forgotten = gave_way.saturating_sub(gone as u64);
+        match back.into_iter().nth(forgotten as usize) {
+            Some(broken) => Err(broken),
+            None => Ok(()),
+        }
     }
 }
 
