@@ -27,9 +27,9 @@ fn node(members: u64) -> (Driver<Membership>, ChaCha8Rng) {
     let mut rng = ChaCha8Rng::seed_from_u64(members);
     // So that updates about joins are soon old; lists are compared by another message.
     let config = Config::default()
-.with_retransmit_factor(1)
-.with_sync_after(0)
-.with_hearsay_limit(0);
+        .with_retransmit_factor(1)
+        .with_sync_after(0)
+        .with_hearsay_limit(0);
     let machine = Membership::new(Member::new(0, 1), config);
     let mut driver = Driver::new(machine.expect("a change of a few settings within their ranges"));
     let begin = Input::Command(Command::Join { seeds: Vec::new() });

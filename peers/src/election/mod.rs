@@ -111,15 +111,9 @@ fn compare(nodes: usize, loss: u64, arguments: &Arguments) -> Vec<Row> {
     let base = Config::new(nodes.div_ceil(10) as u16, 1);
     let ours = [
         ("selvedge", base),
-        (
-            "selvedge, lean",
-            base.with_protocol(Protocol::Lean),
-        ),
+        ("selvedge, lean", base.with_protocol(Protocol::Lean)),
         // What raft's timeouts are spread over.
-        (
-            "selvedge, spread 2 s",
-            base.with_spread(Span::secs(2)),
-        ),
+        ("selvedge, spread 2 s", base.with_spread(Span::secs(2))),
         // As many answers as a majority has members.
         ("selvedge, c = n / 2", Config::new((nodes / 2) as u16, 0)),
     ];

@@ -27,9 +27,9 @@ pub(crate) fn settled(nodes: usize, seed: u64) -> Network<Host<Membership>> {
     // Few copies of updates while all join, lists that fit a frame, and unlimited hearsay: joining
     // is not measured.
     let joining = Config::default()
-.with_retransmit_factor(1)
-.with_frame_budget(u16::MAX)
-.with_hearsay_limit(0);
+        .with_retransmit_factor(1)
+        .with_frame_budget(u16::MAX)
+        .with_hearsay_limit(0);
     for node in 0..nodes {
         let machine = Membership::new(member(node), joining.clone());
         let machine = machine.expect("settings that work");
