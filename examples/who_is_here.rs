@@ -377,7 +377,10 @@ mod tests {
 
         let (status, reason) = second.ask("PUT /metadata", &"x".repeat(33)).await;
         assert_eq!(status, 409);
-        assert!(reason.contains("33 bytes, but at most 32 are allowed"), "{reason}");
+        assert!(
+            reason.contains("33 bytes, but at most 32 are allowed"),
+            "{reason}"
+        );
 
         let mut own_events = second.events().await;
         wait_for(&mut own_events, "\r\n").await;
