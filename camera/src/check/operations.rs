@@ -323,6 +323,9 @@ impl World {
             }
             self.play(Operation::DeliverAll)?;
             self.play(Operation::Wait(self.watch.settings.config.resend))?;
+            if self.watch.settings.may_forget() {
+                self.repeat_ends()?;
+            }
         }
         if let Some(seat) = self.mesh.seats().iter().find(waiting) {
             let machine = seat.machine();
@@ -330,6 +333,33 @@ impl World {
             return Err(format!("{:?} waits for {waits_for:?}", seat.me()));
         }
         self.watch.summary.served += wait as u64;
+        Ok(())
+    }
+
+    /// What a host does now and then ([`Camera::waits_for`]): each node hears again that a life is
+    /// over that it waits for, or that has its OK.
+    fn repeat_ends(&mut self) -> Result<(), String> {
+        let is_up = |member| {
+            let mut seats = self.mesh.seats().iter();
+            seats.any(|seat| seat.is_up() && seat.me() == member)
+        };
+        let ends = |(at, seat): (usize, &Seat<Camera>)| {
+            let machine = seat.machine().into_iter();
+            let met = machine.flat_map(|it| it.waits_for().chain(it.granted()));
+            let over: Vec<_> = met.filter(|&member| !is_up(member)).collect();
+            over.into_iter().map(move |member| (at, member))
+        };
+        let ends: Vec<_> = self
+            .mesh
+            .seats()
+            .iter()
+            .enumerate()
+            .flat_map(ends)
+            .collect();
+        for (seat, member) in ends {
+            let over = self.watch.over(member);
+            self.play(Operation::Learn(seat, over))?;
+        }
         Ok(())
     }
 }

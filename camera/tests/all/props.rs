@@ -130,3 +130,15 @@ fn a_broken_rule_is_noticed() {
         println!("{rule:?}, seed {seed}: {what}");
     }
 }
+
+#[test]
+fn a_node_that_forgot_an_end_hears_it_again() {
+    // Five in a line, and each remembers three. Two are gone. Older messages name one of them
+    // again to nodes that have heard of its end and forgotten it.
+    let bytes = [
+        56, 50, 208, 200, 138, 0, 36, 0, 0, 0, 0, 0, 0, 0, 0, 0, 28, 16, 0, 0, 0, 0, 0, 0, 0, 0,
+        62, 62, 112, 14, 2, 157, 96, 125, 16, 12, 0, 12,
+    ];
+    let summary = run(&bytes).expect("all are served");
+    assert!(summary.served >= 3, "{summary:?}");
+}

@@ -151,6 +151,12 @@ impl Settings {
         }
     }
 
+    /// Whether some node has no room for all others: it may forget that one of them is over.
+    pub(super) fn may_forget(&self) -> bool {
+        let others = self.nodes as u32 - 1;
+        self.limits.0.min(self.limits.1) < others
+    }
+
     pub(super) fn id(&self, node: usize) -> NodeId {
         NodeId(self.first.id.0.wrapping_add(node as u64))
     }
