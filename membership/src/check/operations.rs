@@ -9,15 +9,17 @@ mod model;
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::wire::frame_len;
-use selvedge_core::{Driver, Effect, Incarnation, Input, Member, NodeId, Time};
+use selvedge_core::{Driver, Effect, Incarnation, Member, NodeId, Span};
+use selvedge_sim::Bytes;
+use selvedge_sim::operations::{Broken, Mesh, Operation, Step, Watch};
 
-use crate::{Command, Config, Membership, Message, Metadata, Phase, Selection};
-use decoder::Bytes;
+use super::promises::is_timed;
+use crate::{Command, Config, ConfigError, Membership, Metadata, Phase, Published, Selection};
 use model::Told;
 
 /// How many nodes there are.
@@ -40,33 +42,31 @@ pub struct Summary {
     pub longest_frame: usize,
 }
 
-struct Seat {
-    driver: Option<Driver<Membership>>,
-    me: Member,
-    told: Told,
-}
-
-struct Mesh {
-    config: Config,
-    now: Time,
-    seats: Vec<Seat>,
-    in_flight: Vec<(Member, NodeId, Message)>,
-    summary: Summary,
-}
-
 /// Carries out the operations that `bytes` stand for. Any bytes do.
 ///
 /// # Errors
-/// The promise that broke, in words.
+/// The promise that broke, in words, with the last operations.
 pub fn run(bytes: &[u8]) -> Result<Summary, String> {
+    run_under(bytes, &[])
+}
+
+/// The same under rules that differ from ours, to see that it notices.
+///
+/// # Errors
+/// The promise that broke, in words, with the last operations.
+pub fn run_under(bytes: &[u8], rules: &[Published]) -> Result<Summary, String> {
     let mut bytes = Bytes::new(bytes);
-    let mut mesh = Mesh::new(&mut bytes)?;
+    let mut world = World::new(&mut bytes, rules)?;
     while !bytes.is_empty() {
-        mesh.summary.operations += 1;
-        mesh.operate(&mut bytes)
-            .map_err(|broken| format!("operation {}: {broken}", mesh.summary.operations))?;
+        world
+            .operate(&mut bytes)
+            .map_err(|broken| Broken::new(broken, &world.mesh).to_string())?;
+        world.watch.summary.operations += 1;
     }
-    Ok(mesh.summary)
+    let mut summary = world.watch.summary;
+    summary.delivered = world.mesh.delivered();
+    summary.refused = world.mesh.refused();
+    Ok(summary)
 }
 
 fn config(bytes: &mut Bytes<'_>) -> Config {
@@ -102,138 +102,103 @@ fn config(bytes: &mut Bytes<'_>) -> Config {
     config
 }
 
-impl Mesh {
-    fn new(bytes: &mut Bytes<'_>) -> Result<Self, String> {
+/// A mesh, and what watches it.
+struct World<'a> {
+    mesh: Mesh<Membership>,
+    watch: Watcher<'a>,
+}
+
+/// Holds each node against what it was told.
+struct Watcher<'a> {
+    config: Config,
+    rules: &'a [Published],
+    told: Vec<Told>,
+    /// The life before the step, and whether it had no mesh.
+    before: (Member, bool),
+    /// How far the next life's number is from the one before.
+    step: u32,
+    summary: Summary,
+}
+
+impl<'a> World<'a> {
+    fn new(bytes: &mut Bytes<'_>, rules: &'a [Published]) -> Result<Self, String> {
         let config = config(bytes);
         // Small ids, or the longest there are.
         let offset = if bytes.flip() { 0 } else { u64::MAX - 15 };
-        let mut mesh = Self {
+        let watch = Watcher {
             config,
-            now: Time::ZERO,
-            seats: Vec::new(),
-            in_flight: Vec::new(),
+            rules,
+            told: (0..NODES).map(|_| Told::default()).collect(),
+            before: (Member::default(), false),
+            step: 1,
             summary: Summary::default(),
         };
+        let mut mesh = Mesh::new(IN_FLIGHT);
         for node in 0..NODES {
             let me = Member::new(offset + node, u32::MAX - 1);
-            let driver = Some(mesh.new_driver(me)?);
-            mesh.seats.push(Seat {
-                driver,
-                me,
-                told: Told::default(),
-            });
+            let machine = watch.machine(me);
+            mesh.add(me, machine.map_err(|error| format!("{error}"))?);
         }
-        Ok(mesh)
+        Ok(Self { mesh, watch })
     }
 
-    fn new_driver(&self, me: Member) -> Result<Driver<Membership>, String> {
-        let machine = Membership::new(me, self.config.clone());
-        machine.map(Driver::new).map_err(|error| format!("{error}"))
+    fn play(
+        &mut self,
+        operation: Operation<Membership>,
+        bytes: &mut Bytes<'_>,
+    ) -> Result<(), String> {
+        self.mesh.play(operation, bytes, &mut self.watch)
     }
 
+    /// Two bytes say at which node what happens.
     fn operate(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
-        let seat = usize::from(bytes.take()) % self.seats.len();
-        match bytes.take() % 16 {
-            0..=5 => self.deliver(bytes, false),
-            6 => self.deliver(bytes, true),
-            7 => {
-                // The others keep their order, as when one is delivered.
-                self.pick(bytes).map(|at| self.in_flight.remove(at));
-                Ok(())
+        let seat = bytes.pick(self.mesh.seats().len());
+        let operation = match bytes.take() % 16 {
+            0..=5 => Operation::Deliver(bytes.take().into()),
+            6 => Operation::Duplicate(bytes.take().into()),
+            7 => Operation::Lose(bytes.take().into()),
+            8 | 9 => {
+                let quarters = u64::from(bytes.take() % 16);
+                Operation::Wait(Span(self.watch.config.period.0 / 4 * quarters))
             }
-            8 | 9 => self.pass_time(bytes),
-            10 => {
-                if let Some(seat) = self.seats.get_mut(seat) {
-                    seat.driver = None;
-                }
-                Ok(())
+            10 => Operation::Crash(seat),
+            11 => {
+                // With memory, without, or under a number from before.
+                self.watch.step = u32::from(bytes.take() % 4).wrapping_sub(2);
+                self.play(Operation::Restart(seat), bytes)?;
+                let seats = self.mesh.seats().iter();
+                let seeds = seats.map(|seat| seat.me().id).collect();
+                Operation::Command(seat, Command::Join { seeds })
             }
-            11 => self.restart(seat, bytes),
-            12..=14 => {
-                let command = self.command(bytes);
-                self.step(seat, Input::Command(command), bytes)
-            }
+            12..=14 => Operation::Command(seat, self.command(bytes)),
             _ => {
-                let offset = self.seats.first().map_or(0, |seat| seat.me.id.0);
-                let (from, message) = bytes.message(offset);
-                self.step(seat, Input::Message { from, message }, bytes)
+                let (from, message) = decoder::message(bytes, self.offset());
+                Operation::Forge(seat, from, message)
             }
-        }
+        };
+        self.play(operation, bytes)
     }
 
-    fn pick(&self, bytes: &mut Bytes<'_>) -> Option<usize> {
-        usize::from(bytes.take()).checked_rem(self.in_flight.len())
-    }
-
-    fn deliver(&mut self, bytes: &mut Bytes<'_>, again: bool) -> Result<(), String> {
-        let Some(at) = self.pick(bytes) else {
-            return Ok(());
-        };
-        let letter = self.in_flight.get(at).cloned();
-        if !again {
-            self.in_flight.remove(at);
-        }
-        let Some((from, to, message)) = letter else {
-            return Ok(());
-        };
-        let Some(seat) = self.seats.iter().position(|seat| seat.me.id == to) else {
-            return Ok(());
-        };
-        self.summary.delivered += 1;
-        self.step(seat, Input::Message { from, message }, bytes)
-    }
-
-    fn pass_time(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
-        let quarters = u64::from(bytes.take() % 16);
-        self.now = self.now + selvedge_core::Span(self.config.period.0 / 4 * quarters);
-        for seat in 0..self.seats.len() {
-            self.call(
-                seat,
-                |driver, now, sink, bytes| {
-                    driver.expire(now, bytes, |effect| sink.push(effect));
-                    Ok(())
-                },
-                bytes,
-            )?;
-        }
-        Ok(())
-    }
-
-    /// With memory, without, or under a number from before.
-    fn restart(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
-        let step = u32::from(bytes.take() % 4).wrapping_sub(2);
-        let Some(me) = self.seats.get(seat).map(|seat| seat.me) else {
-            return Ok(());
-        };
-        let incarnation = Incarnation(me.incarnation.0.wrapping_add(step));
-        let me = Member { incarnation, ..me };
-        let driver = Some(self.new_driver(me)?);
-        if let Some(seat) = self.seats.get_mut(seat) {
-            seat.driver = driver;
-            seat.me = me;
-            seat.told = Told::default();
-        }
-        let seeds = self.seats.iter().map(|seat| seat.me.id).collect();
-        self.step(seat, Input::Command(Command::Join { seeds }), bytes)
+    fn offset(&self) -> u64 {
+        self.mesh.seat(0).map_or(0, |seat| seat.me().id.0)
     }
 
     fn command(&self, bytes: &mut Bytes<'_>) -> Command {
-        let seats = self.seats.len() as u64;
-        let first = self.seats.first().map_or(0, |seat| seat.me.id.0);
-        let id = NodeId(first + u64::from(bytes.take()) % (seats + 1));
+        let seats = self.mesh.seats();
+        let id = NodeId(self.offset() + u64::from(bytes.take()) % (seats.len() as u64 + 1));
         match bytes.take() % 8 {
             0..=2 => Command::Join { seeds: vec![id] },
             3 => Command::Leave,
-            4 => Command::SetMetadata(Metadata(bytes.payload())),
+            4 => Command::SetMetadata(Metadata(decoder::payload(bytes))),
             5 => Command::SetDistance {
                 id,
                 distance: bytes.take().into(),
             },
-            6 => Command::Broadcast(bytes.payload()),
+            6 => Command::Broadcast(decoder::payload(bytes)),
             _ if bytes.flip() => Command::Configure(Box::new(config(bytes))),
             _ => {
-                let known = self.seats.iter().find(|seat| seat.me.id == id);
-                let member = known.map_or(Member::default(), |seat| seat.me);
+                let known = seats.iter().find(|seat| seat.me().id == id);
+                let member = known.map_or(Member::default(), |seat| seat.me());
                 if bytes.flip() {
                     Command::Inquire(member)
                 } else {
@@ -242,90 +207,75 @@ impl Mesh {
             }
         }
     }
+}
 
-    fn step(
-        &mut self,
-        seat: usize,
-        input: Input<Membership>,
-        bytes: &mut Bytes<'_>,
-    ) -> Result<(), String> {
-        self.call(
-            seat,
-            |driver, now, sink, bytes| {
-                let before = driver.machine().clone();
-                let taken = driver.step(now, bytes, input, |effect| sink.push(effect));
-                if taken.is_err() && (*driver.machine() != before || !sink.is_empty()) {
-                    return Err(format!("a refusal changed something: {taken:?}"));
-                }
-                taken.map_err(|_| String::new())
-            },
-            bytes,
-        )
+impl Watcher<'_> {
+    fn machine(&self, me: Member) -> Result<Membership, ConfigError> {
+        Membership::published(me, self.config.clone(), self.rules)
+    }
+}
+
+impl Watch<Membership> for Watcher<'_> {
+    fn before(&mut self, _: usize, driver: &Driver<Membership>) {
+        let machine = driver.machine();
+        self.before = (machine.me(), machine.phase() == Phase::Idle);
     }
 
-    /// Lets a node that is up do something, and holds what came of it against the model. An empty
-    /// error of `act` is a refusal.
-    fn call<'b>(
-        &mut self,
-        at: usize,
-        act: impl FnOnce(
-            &mut Driver<Membership>,
-            Time,
-            &mut Vec<Effect<Membership>>,
-            &mut Bytes<'b>,
-        ) -> Result<(), String>,
-        bytes: &mut Bytes<'b>,
-    ) -> Result<(), String> {
-        let Some(seat) = self.seats.get_mut(at) else {
+    fn after(&mut self, step: &Step<'_, Membership>) -> Result<(), String> {
+        let machine = step.machine();
+        let Some(told) = self.told.get_mut(step.at) else {
             return Ok(());
         };
-        let Some(driver) = &mut seat.driver else {
-            return Ok(());
-        };
-        let was_idle = driver.machine().phase() == Phase::Idle;
-        let mut effects = Vec::new();
-        match act(driver, self.now, &mut effects, bytes) {
-            Err(refused) if refused.is_empty() => self.summary.refused += 1,
-            outcome => outcome?,
-        }
-        if driver.refused_ticks() > 0 {
-            return Err("a tick was refused".into());
-        }
-        let machine = driver.machine();
-        for effect in effects {
+        for effect in step.effects {
             match effect {
-                Effect::Send { to, message } => {
-                    let len = frame_len(machine.me(), &message);
+                Effect::Send { message, .. } => {
+                    let len = frame_len(machine.me(), message);
                     let budget = usize::from(machine.config().frame_budget);
                     if len > budget {
                         return Err(format!(
                             "a frame of {len} bytes, {budget} allowed: {message:?}"
                         ));
                     }
-                    if to.id == machine.me().id {
-                        return Err(format!("a message to itself: {message:?}"));
-                    }
                     self.summary.longest_frame = self.summary.longest_frame.max(len);
-                    self.in_flight.push((machine.me(), to.id, message));
                 }
                 Effect::Multicast { .. } => return Err("a multicast".into()),
-                Effect::Event(event) => {
-                    self.summary.deltas += u64::from(seat.told.event(&event)?);
-                }
+                Effect::Event(event) => self.summary.deltas += u64::from(told.event(event)?),
             }
         }
-        let surplus = self.in_flight.len().saturating_sub(IN_FLIGHT);
-        self.in_flight.drain(..surplus);
+        let (before, was_idle) = self.before;
         if machine.phase() == Phase::Idle && !was_idle {
             // It forgot the mesh, and its next life begins.
-            seat.told = Told::default();
+            *told = Told::default();
         }
-        seat.told.compare(machine)?;
-        let (before, me) = (seat.me, machine.me());
+        told.compare(machine)?;
+        if !is_timed(machine, step.driver.timers().map(|(timer, _)| timer)) {
+            return Err(format!(
+                "{:?} has a suspicion without a timer, or a timer without one",
+                machine.me()
+            ));
+        }
+        let me = machine.me();
         if me != before && !me.supersedes(before) {
             return Err(format!("it was {before:?} and is {me:?}"));
         }
-        seat.me = me;
         Ok(())
+    }
+
+    /// The machine may take a later number by itself.
+    fn member(&self, _: Member, machine: &Membership) -> Member {
+        machine.me()
+    }
+
+    fn restart(&mut self, seat: usize, before: Member) -> Option<(Member, Membership)> {
+        let incarnation = Incarnation(before.incarnation.0.wrapping_add(self.step));
+        let me = Member {
+            incarnation,
+            ..before
+        };
+        if let Some(told) = self.told.get_mut(seat) {
+            *told = Told::default();
+        }
+        // The settings were taken at the beginning.
+        Some((me, self.machine(me).ok()?))
     }
 }

@@ -1,6 +1,8 @@
 //! What is promised, as conditions on a whole mesh.
 
-use selvedge_core::Member;
+use alloc::collections::BTreeSet;
+
+use selvedge_core::{Member, NodeId};
 use selvedge_sim::check::{Model, Node, State};
 
 use super::Witness;
@@ -70,20 +72,21 @@ pub fn lists_become_the_truth(model: Checked) -> Checked {
 }
 
 fn every_suspicion_is_timed(mesh: &Mesh) -> bool {
-    mesh.nodes().filter(|node| node.is_up()).all(|node| {
-        let list = &node.machine().list;
-        let timed = list
-            .all()
-            .filter_map(|slot| list.entry(slot))
-            .filter(|entry| entry.standing().is_timed());
-        let mut suspects: alloc::vec::Vec<_> = timed.map(|entry| entry.member().id).collect();
-        suspects.sort_unstable();
-        let timers = node.timers().iter().filter_map(|timer| match timer {
-            Timer::Suspicion(id) => Some(*id),
-            Timer::Period | Timer::Probe => None,
-        });
-        timers.eq(suspects)
-    })
+    mesh.nodes()
+        .filter(|node| node.is_up())
+        .all(|node| is_timed(node.machine(), node.timers().iter().copied()))
+}
+
+/// Whether each suspicion of this node is among its timers, and no timer is of anything else.
+pub(super) fn is_timed(machine: &Membership, timers: impl Iterator<Item = Timer>) -> bool {
+    let entries = machine.list.all().filter_map(|it| machine.list.entry(it));
+    let timed = entries.filter(|entry| entry.standing().is_timed());
+    let suspects: BTreeSet<NodeId> = timed.map(|entry| entry.member().id).collect();
+    let timers = timers.filter_map(|timer| match timer {
+        Timer::Suspicion(id) => Some(id),
+        Timer::Period | Timer::Probe => None,
+    });
+    suspects == timers.collect()
 }
 
 /// The nodes that are here: up, and in the mesh.

@@ -1,4 +1,5 @@
-//! Random operations on a small mesh: what holds at one node holds whatever the others send.
+//! Random operations on a small mesh: what holds at one node holds whatever the others send, and
+//! where a rule is broken it is noticed.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,7 +10,8 @@
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use proptest::prelude::*;
-use selvedge_membership::check::operations::{Summary, run};
+use selvedge_membership::Published;
+use selvedge_membership::check::operations::{Summary, run, run_under};
 
 proptest! {
     #![proptest_config(ProptestConfig {
@@ -28,14 +30,18 @@ proptest! {
     }
 }
 
+fn long(seed: u64) -> Vec<u8> {
+    let mut bytes = vec![0; 6_000];
+    ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);
+    bytes
+}
+
 /// Longer ones, from seeds; and they do something.
 #[test]
 fn long_histories_keep_every_local_promise_and_every_budget() {
     let mut all = Summary::default();
     for seed in 0..400 {
-        let mut bytes = vec![0; 6_000];
-        ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);
-        match run(&bytes) {
+        match run(&long(seed)) {
             Ok(summary) => {
                 all.operations += summary.operations;
                 all.delivered += summary.delivered;
@@ -52,4 +58,21 @@ fn long_histories_keep_every_local_promise_and_every_budget() {
         "{all:?}"
     );
     assert!(all.longest_frame > 127, "{all:?}");
+}
+
+/// So that the tests above mean something. The rules that are left out break what is promised of a
+/// mesh as a whole, or how long something takes: the model check has them, and `errata.rs`.
+#[test]
+fn a_broken_rule_is_noticed() {
+    for rule in [Published::NoTimerForNews, Published::RefutedTimerActs] {
+        let noticed = (0..1_000).find_map(|seed| {
+            run_under(&long(seed), &[rule])
+                .err()
+                .map(|what| (seed, what))
+        });
+        let Some((seed, what)) = noticed else {
+            panic!("{rule:?} is not noticed");
+        };
+        println!("{rule:?}, seed {seed}: {what}");
+    }
 }
