@@ -4,11 +4,12 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_core::{Delta, Input};
+use selvedge_core::Delta;
 use selvedge_sim::Bytes;
+use selvedge_sim::operations::Operation;
 
 use super::settings::Order;
-use super::{Mesh, ROUND};
+use super::{ROUND, World};
 use crate::{Celect, Command};
 
 /// After so many rounds without a fault all follow the same one. A round lasts a [`ROUND`].
@@ -16,66 +17,65 @@ const ROUNDS: usize = 800;
 /// So long nothing may change, in rounds: longer than any node waits before it begins.
 const CALM: usize = 40;
 
-impl Mesh {
+impl World {
     /// Nothing goes wrong any more, and all know each other: all follow one.
     pub(super) fn end(&mut self) -> Result<(), String> {
         let none = &mut Bytes::new(&[]);
-        let up: Vec<usize> = (0..self.seats.len())
-            .filter(|&at| self.seats.get(at).is_some_and(|it| it.driver.is_some()))
-            .collect();
+        let seats = 0..self.mesh.seats().len();
+        let up: Vec<usize> = seats.clone().filter(|&at| self.is_up(at)).collect();
         let (Some(&first), Some(&last)) = (up.first(), up.last()) else {
             return Ok(());
         };
         for &at in &up {
-            let (c, f) = self.settings.tolerance(0);
+            let (c, f) = self.watch.settings.tolerance(0);
             let c = c.min(up.len() as u16 - 1);
-            self.step(at, Input::Command(Command::Tolerate { c, f }), none)?;
+            self.play(Operation::Command(at, Command::Tolerate { c, f }), none)?;
         }
-        for at in 0..self.seats.len() {
-            self.announce(at, none)?;
+        for at in seats.clone() {
+            self.play(Operation::Announce(at), none)?;
         }
-        for gone in self.gone.clone() {
+        for gone in self.watch.gone.clone() {
             for &at in &up {
-                self.step(at, Input::Membership(Delta::Failed(gone)), none)?;
+                self.play(Operation::Learn(at, Delta::Failed(gone)), none)?;
             }
         }
         // Where more were taken for living than are remembered, a node that lives may be forgotten.
-        if self.gone.len() >= self.settings.nodes {
-            for at in 0..self.seats.len() {
-                self.announce(at, none)?;
+        if self.watch.gone.len() >= self.watch.settings.nodes {
+            for at in seats {
+                self.play(Operation::Announce(at), none)?;
             }
         }
         let has_begun = |at: &usize| {
-            let machine = self.machine(*at);
+            let machine = self.mesh.machine(*at);
             machine
                 .is_some_and(|it| it.run.is_some() || it.leader.is_some() || it.awaited.is_some())
         };
-        let is_asked = !self.settings.is_mended() || !up.iter().any(has_begun);
+        let is_asked = !self.watch.settings.is_mended() || !up.iter().any(has_begun);
         if is_asked {
             // A node that runs an election refuses.
-            self.step(last, Input::Command(Command::Elect), none)?;
+            self.play(Operation::Command(last, Command::Elect), none)?;
         }
         self.settle(&up, none)?;
-        self.summary.by_itself += u64::from(!is_asked);
+        self.watch.summary.by_itself += u64::from(!is_asked);
         // Once more, and now it is known which node has to win.
         for at in [first, last] {
-            let epoch = self.machine(at).map(|it| it.epoch);
-            self.step(at, Input::Command(Command::Elect), none)?;
+            let epoch = self.mesh.machine(at).map(|it| it.epoch);
+            self.play(Operation::Command(at, Command::Elect), none)?;
             self.settle(&up, none)?;
-            let Some(machine) = self.machine(at) else {
+            let Some(machine) = self.mesh.machine(at) else {
                 continue;
             };
             if Some(machine.epoch) == epoch {
                 return Err(format!("{:?} began no election", machine.me));
             }
-            let members = up.iter().filter_map(|&it| self.machine(it));
+            let members = up.iter().filter_map(|&it| self.mesh.machine(it));
             let lowest = members.map(|it| it.me).min_by_key(|&it| machine.key_of(it));
             let leader = machine.leader().map(|(leader, _)| leader);
             if !machine.config.protocol.prefers() && leader != lowest {
                 return Err(format!("{leader:?} leads, and {lowest:?} is the lowest"));
             }
         }
-        self.summary.agreed += 1;
+        self.watch.summary.agreed += 1;
         Ok(())
     }
 
@@ -84,24 +84,24 @@ impl Mesh {
         for round in 0..ROUNDS {
             // Where no leader is replaced by itself, the application asks, and asks again.
             if round % CALM == CALM - 1
-                && !self.settings.is_mended()
+                && !self.watch.settings.is_mended()
                 && calm == 0
                 && let Some(&at) = up.last()
             {
-                self.step(at, Input::Command(Command::Elect), bytes)?;
+                self.play(Operation::Command(at, Command::Elect), bytes)?;
             }
             // An answer takes no time.
             for _ in 0..4 {
-                self.deliver_all(bytes)?;
+                self.play(Operation::DeliverAll, bytes)?;
             }
-            self.pass_time(ROUND, bytes)?;
+            self.play(Operation::Wait(ROUND), bytes)?;
             calm = if self.follow_one(up) { calm + 1 } else { 0 };
             if calm == CALM {
                 return Ok(());
             }
         }
         let mut text = String::from("they do not agree");
-        for machine in up.iter().filter_map(|&at| self.machine(at)) {
+        for machine in up.iter().filter_map(|&at| self.mesh.machine(at)) {
             let (leader, run) = (machine.leader, &machine.run);
             text += &format!(
                 "\n  {:?} follows {leader:?}, awaits {:?}, runs {run:?}",
@@ -114,11 +114,11 @@ impl Mesh {
     /// Whether all follow the same one, by the same ballot, it is up and leads, and no node runs an
     /// election.
     fn follow_one(&self, up: &[usize]) -> bool {
-        let mut machines = up.iter().filter_map(|&at| self.machine(at));
+        let mut machines = up.iter().filter_map(|&at| self.mesh.machine(at));
         let Some(first) = machines.next().and_then(Celect::leader) else {
             return false;
         };
-        let mut all = up.iter().filter_map(|&at| self.machine(at));
+        let mut all = up.iter().filter_map(|&at| self.mesh.machine(at));
         let leads = |it: &Celect<Order>| it.me == first.0 && it.leads() == Some(first.1);
         machines.all(|it| it.leader() == Some(first))
             && all.clone().all(|it| it.run.is_none())

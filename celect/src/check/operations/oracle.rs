@@ -8,6 +8,7 @@ use selvedge_core::{Effect, Member, NodeId};
 
 use super::Summary;
 use super::settings::Order;
+use crate::run::Run;
 use crate::{Ballot, Celect, Event, Message};
 
 /// What a run rests on.
@@ -67,10 +68,11 @@ impl Oracle {
         }
     }
 
-    /// Looks at what a node did. Which nodes lack which others is known by now.
+    /// Looks at what a node did that ran this election before. Which nodes lack which others is known
+    /// by now.
     pub(super) fn step(
         &mut self,
-        before: &Celect<Order>,
+        before: Option<&Run>,
         after: &Celect<Order>,
         effects: &[Effect<Celect<Order>>],
     ) -> Result<(), String> {
@@ -107,11 +109,11 @@ impl Oracle {
     /// enough lists, and answers in time (theorem 1).
     fn judge(
         &mut self,
-        before: &Celect<Order>,
+        before: Option<&Run>,
         after: &Celect<Order>,
         effects: &[Effect<Celect<Order>>],
     ) -> Result<(), String> {
-        let (Some(run), Some(leader)) = (&before.run, after.leader) else {
+        let (Some(run), Some(leader)) = (before, after.leader) else {
             return Ok(());
         };
         let is_over = after.run.is_none() && leader.ballot.same_run(run.ballot);

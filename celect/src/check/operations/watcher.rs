@@ -1,0 +1,168 @@
+//! What holds the promises against what all nodes did.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use selvedge_core::{Driver, Effect, Member};
+use selvedge_sim::operations::{Letter, Mesh, Seat, Step, Watch};
+
+use super::Summary;
+use super::limits::{check_frame, check_limits};
+use super::oracle::Oracle;
+use super::settings::{Order, Settings};
+use crate::published::Rules;
+use crate::run::Run;
+use crate::{Celect, Event, Message, Published};
+
+/// Knows the settings, and holds the promises against what all nodes did.
+pub(super) struct Watcher {
+    pub(super) settings: Settings,
+    rules: Rules,
+    oracle: Oracle,
+    pub(super) summary: Summary,
+    /// The nodes that died with an id that does not come back, in order.
+    pub(super) gone: Vec<Member>,
+    /// What is played now delivers messages that nodes sent.
+    pub(super) is_delivering: bool,
+    /// The next node that comes back has another id.
+    pub(super) is_renamed: bool,
+    /// The election that the node ran before its step.
+    before: Option<Run>,
+}
+
+impl Watcher {
+    pub(super) fn new(settings: Settings, rules: &[Published]) -> Self {
+        Self {
+            settings,
+            rules: Rules::published(rules),
+            oracle: Oracle::default(),
+            summary: Summary::default(),
+            gone: Vec::new(),
+            is_delivering: false,
+            is_renamed: false,
+            before: None,
+        }
+    }
+
+    /// What a run did.
+    pub(super) fn summarize(mut self, mesh: &Mesh<Celect<Order>>) -> Summary {
+        for machine in mesh.seats().iter().filter_map(Seat::machine) {
+            self.count(machine);
+        }
+        self.oracle.report(&mut self.summary);
+        Summary {
+            delivered: mesh.delivered(),
+            refused: mesh.refused(),
+            ..self.summary
+        }
+    }
+
+    /// A node in the beginning of a life.
+    pub(super) fn machine(&self, node: usize, me: Member) -> Celect<Order> {
+        let config = self.settings.config(node);
+        Celect::unchecked(me, config, self.settings.order, self.rules)
+    }
+
+    /// Adds up what a node counted in the life that it is in.
+    fn count(&mut self, machine: &Celect<Order>) {
+        let counters = machine.counters();
+        self.summary.no_room += counters.no_room;
+        self.summary.rounds += counters.rounds;
+    }
+
+    /// Takes note of which nodes lack which others.
+    fn look(&mut self, seats: &[Seat<Celect<Order>>]) {
+        self.oracle.look(seats.iter().filter_map(Seat::machine));
+    }
+
+    fn measure(&mut self, machine: &Celect<Order>, message: &Message) -> Result<(), String> {
+        let len = check_frame(machine, message)?;
+        self.summary.longest_frame = self.summary.longest_frame.max(len);
+        Ok(())
+    }
+
+    /// A node that lets a leader's lease run out is none of those on which that lease still rests.
+    fn check_given_up(&mut self, step: &Step<'_, Celect<Order>>) -> Result<(), String> {
+        let (me, now) = (step.me, step.now);
+        for effect in step.effects {
+            let Effect::Event(Event::LeaseOver { leader, ballot }) = effect else {
+                continue;
+            };
+            let mut machines = step.seats.iter().filter_map(Seat::machine);
+            let machine = machines.find(|it| it.me == *leader);
+            let Some(machine) = machine.filter(|it| it.leads() == Some(*ballot)) else {
+                continue;
+            };
+            let until = machine.leads_until().filter(|&until| until > now);
+            let rests_on_us = machine.lease.as_ref().is_some_and(|it| it.rests_on(me));
+            if let Some(until) = until.filter(|_| rests_on_us) {
+                return Err(format!(
+                    "{me:?} gave {leader:?} up at {now:?}, which rests on it until {until:?}"
+                ));
+            }
+            self.summary.given_up_early += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Watch<Celect<Order>> for Watcher {
+    fn before(&mut self, _: usize, driver: &Driver<Celect<Order>>) {
+        self.before = driver.machine().run.clone();
+    }
+
+    fn after(&mut self, step: &Step<'_, Celect<Order>>) -> Result<(), String> {
+        check_limits(step.driver)?;
+        let machine = step.machine();
+        if !self.settings.is_hostile {
+            self.look(step.seats);
+            let before = self.before.as_ref();
+            self.oracle.step(before, machine, step.effects)?;
+            self.check_given_up(step)?;
+            if step.is_refused && self.is_delivering {
+                return Err(format!("{:?} refused a message of a node", step.me));
+            }
+        }
+        for effect in step.effects {
+            match effect {
+                Effect::Event(_) => {}
+                Effect::Send { message, .. } | Effect::Multicast { message } => {
+                    self.measure(machine, message)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn restart(&mut self, seat: usize, before: Member) -> Option<(Member, Celect<Order>)> {
+        let incarnation = before.incarnation.next();
+        let id = if self.is_renamed {
+            let id = self.settings.next_id(self.gone.len());
+            self.gone.push(before);
+            id
+        } else {
+            before.id
+        };
+        self.summary.restarts += 1;
+        self.summary.renamed += u64::from(self.is_renamed);
+        let me = Member { id, incarnation };
+        Some((me, self.machine(seat, me)))
+    }
+
+    fn crashed(&mut self, _: usize, me: Member, machine: &Celect<Order>) {
+        self.count(machine);
+        self.summary.leaders_died += u64::from(machine.leads().is_some());
+        self.summary.initiators_died += u64::from(machine.is_electing());
+        self.oracle.dies(me);
+    }
+
+    fn restarted(&mut self, _: usize, seats: &[Seat<Celect<Order>>]) {
+        self.look(seats);
+    }
+
+    /// A multicast is not lost: where nothing is acknowledged, the promises rest on it.
+    fn may_lose(&self, letter: &Letter<Celect<Order>>) -> bool {
+        !letter.is_multicast
+    }
+}
