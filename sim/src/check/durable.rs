@@ -39,9 +39,9 @@ impl<M: Durable, O: Observer<M>> Model<M, O> {
     /// The machines' facts are stored, and that takes time: whatever comes after a fact waits until
     /// storage has it, which is a step of its own ([`Action::Store`]). A crash loses the last facts
     /// that wait, any number of them, and every effect behind them; it may also come when facts are
-    /// stored and not all that waited for them is carried out. What [remains](Self::restart) of a node is the machine as its life
-    /// began, with its stored facts folded, and until [`restart`](Self::restart) says otherwise
-    /// that is what comes back.
+    /// stored and not all that waited for them is carried out. What [remains](Self::restart) of a
+    /// node is the machine as its life began, with its stored facts folded. That is what comes
+    /// back, unless [`restart`](Self::restart) says otherwise.
     ///
     /// A node takes no step while more than `unstored` of its facts wait: 0 is a host that waits
     /// for each fact, and gives the fewest states; with more, facts of later steps wait behind

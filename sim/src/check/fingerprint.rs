@@ -38,8 +38,8 @@ impl Hasher for Passed {
     }
 }
 
-/// Two lanes of multiply-and-fold. Not against an adversary: whoever writes a machine to be
-/// checked does not look for collisions.
+/// Two lanes of multiply-and-fold. Not against an adversary: the author of a machine that
+/// is checked does not look for collisions.
 struct Lanes {
     a: u64,
     b: u64,

@@ -23,7 +23,7 @@ pub fn verify_ours(list: &[Scenario]) -> Result<usize, Surprise> {
 /// there are.
 ///
 /// # Errors
-/// The first scenario that stands alone, or whose outcome is not as expected.
+/// The first scenario that stands alone, or that has another outcome than expected.
 pub fn verify_published(list: &[Scenario]) -> Result<usize, Flaw> {
     let quick = |it: &&Scenario| !it.is_deep();
     let of = |rules| move |it: &&Scenario| it.rules() == rules;

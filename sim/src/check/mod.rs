@@ -10,7 +10,7 @@
 //!
 //! # Check a machine of your own
 //!
-//! Three nodes pass a token round. Whoever has it may work.
+//! Three nodes pass a token round. The node that has it may work.
 //!
 //! ```
 //! use selvedge_core::{Context, Input, Machine, Member, Span};

@@ -48,14 +48,14 @@ pub struct Model<M: Machine, O = ()> {
 }
 
 impl<M: Machine> Model<M> {
-    /// Checks `machines`; `identity` reads from a machine who it is.
+    /// Checks `machines`; `identity` reads from a machine which member it is.
     ///
     /// No commands, no deltas, no faults, and timers that tick at any time, until more is said.
     pub fn new(machines: Vec<M>, identity: impl Fn(&M) -> Member + Send + Sync + 'static) -> Self {
         Self::observed(machines, identity, ())
     }
 
-    /// Checks machines that do not know who they are. Each restart adds 1 to the incarnation.
+    /// Checks machines that do not know their own identity. Each restart adds 1 to the incarnation.
     pub fn with_members(members: Vec<(Member, M)>) -> Self {
         let (identities, machines): (Vec<Member>, Vec<M>) = members.into_iter().unzip();
         let mut model = Self::observed(machines, |_| Member::default(), ());
@@ -192,7 +192,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self
     }
 
-    /// Whom a multicast of `node` reaches; all others, if nothing is said.
+    /// The nodes that a multicast of `node` reaches; all others, if nothing is said.
     #[must_use]
     pub fn reach(mut self, node: usize, others: impl Into<Vec<usize>>) -> Self {
         let others = others.into();

@@ -1,4 +1,4 @@
-//! What is to hold, and who watches.
+//! What is to hold, and what an observer keeps of a run.
 
 use alloc::sync::Arc;
 use core::fmt::Debug;

@@ -27,8 +27,8 @@ type Explore =
 /// A model with a name and the outcome that it should have. Scenarios of different machines go
 /// into one list.
 ///
-/// The list is run by tests, by the `selvedge check` command, and by whoever composes the
-/// machines in another way and wants to know that the parts hold.
+/// The list is run by tests, by the `selvedge check` command, and by a host that composes the
+/// machines in another way, to see that the parts hold.
 pub struct Scenario {
     name: String,
     rules: Rules,

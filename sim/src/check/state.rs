@@ -82,7 +82,7 @@ impl<M: Machine> Node<M> {
         &self.machine
     }
 
-    /// Who it says it is.
+    /// The member that it says it is.
     #[must_use]
     pub const fn member(&self) -> Member {
         self.member
@@ -167,7 +167,7 @@ impl<M: Machine> Letter<M> {
         }
     }
 
-    /// Who sent it, as it called itself then.
+    /// The member that sent it, by the identity that it had then.
     #[must_use]
     pub const fn from(&self) -> Member {
         self.from

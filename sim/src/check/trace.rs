@@ -16,7 +16,7 @@ pub struct Trace {
 /// One step of a [`Trace`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceStep {
-    /// Who did what, or what befell whom.
+    /// What happened, and to which node.
     pub what: String,
     /// The choices that the machine made, in order.
     pub choices: Vec<String>,

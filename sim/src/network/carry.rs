@@ -240,7 +240,7 @@ impl<M: Machine> Network<M> {
         }
     }
 
-    /// Counts at the sender; returns who that is.
+    /// Counts at the sender; returns the member that it is.
     fn count_sent(&mut self, node: usize, bytes: u64) -> Member {
         add(&mut self.counters.bytes, bytes);
         let Some(slot) = self.nodes.get_mut(node) else {

@@ -95,7 +95,7 @@ impl<M: Machine> Network<M> {
 
     /// Lets the node itself lose what it sends, on the first hop, and what it is sent, on the last:
     /// each copy with this chance, beside what hops lose. A bad antenna, say, or a loss that
-    /// depends on who speaks and not on how far. What it passes on for others is spared. A node
+    /// depends on the sender and not on the distance. What it passes on for others is spared. A node
     /// keeps it through restarts; [`Ratio::NEVER`] ends it.
     ///
     /// # Errors

@@ -51,7 +51,7 @@ pub enum Multicasts {
     /// The neighbours: one transmission, of which each may miss its copy.
     #[default]
     Neighbours,
-    /// Everyone who has a path, as protocols take it for granted that assume a reliable multicast.
+    /// All nodes that a path leads to, as protocols assume that rest on a reliable multicast.
     /// Each copy takes its own way, with the delays of its hops; nothing is lost or doubled, and all
     /// hops of all copies are counted in bytes.
     Reliable,

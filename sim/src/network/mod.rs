@@ -246,8 +246,9 @@ impl<M: Machine> Network<M> {
         self.size = size;
     }
 
-    /// Tells who a machine says it is, for machines that may take a later incarnation while they
-    /// run. It is asked after every step; until told, nodes are who they were added or restarted as.
+    /// Sets how to read from a machine which member it is, for machines that may take a later
+    /// incarnation while they run. It is read after every step. Without this, a node stays the
+    /// member as which it was added or restarted.
     pub const fn set_identity(&mut self, identity: fn(&M) -> Member) {
         self.identity = Some(identity);
     }

@@ -1,4 +1,4 @@
-//! Who can hear whom.
+//! Which nodes can hear each other.
 
 mod error;
 mod place;
@@ -36,7 +36,7 @@ enum Reach {
     Everyone,
     /// The edges were given.
     Listed { near: Vec<Vec<u32>> },
-    /// Whoever is at most `range` mm away is heard.
+    /// Each node that is at most `range` mm away is heard.
     Range {
         points: Vec<Point>,
         range: u32,
@@ -83,8 +83,8 @@ impl Topology {
         })
     }
 
-    /// Nodes at these points, each of which hears whoever is at most `range` mm away. The whole
-    /// need not be connected. Takes O(n log n) and the pairs that share a strip of the width of
+    /// Nodes at these points, each of which hears each node that is at most `range` mm away. The
+    /// whole need not be connected. Takes O(n log n) and the pairs that share a strip of the width of
     /// the range.
     ///
     /// # Errors

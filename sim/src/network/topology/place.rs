@@ -47,7 +47,7 @@ impl Square {
 
 impl Topology {
     /// `columns` by `rows` nodes, `spacing` mm apart, row by row from the corner. A node hears
-    /// whoever is at most `range` mm away: `range == spacing` gives each up to four neighbours.
+    /// each node that is at most `range` mm away: `range == spacing` gives each up to four neighbours.
     ///
     /// # Errors
     /// [`TopologyError::Size`] for no nodes or too many, [`TopologyError::TooFar`] when a
@@ -70,8 +70,8 @@ impl Topology {
         Self::placed(points, range)
     }
 
-    /// `nodes` nodes anywhere in a square with sides of `side` mm, each hearing whoever is at most
-    /// `range` mm away. Draws placements from `seed` until one is connected.
+    /// `nodes` nodes anywhere in a square with sides of `side` mm, each of which hears each
+    /// node that is at most `range` mm away. Draws placements from `seed` until one is connected.
     ///
     /// # Errors
     /// [`TopologyError::Size`] for no nodes or too many, [`TopologyError::NotConnected`] when
@@ -91,7 +91,7 @@ impl Topology {
     }
 
     /// Clusters of nodes, each anywhere in its square, numbered cluster by cluster; each node
-    /// hears whoever is at most `range` mm away. Draws placements from `seed` until one is
+    /// hears each node that is at most `range` mm away. Draws placements from `seed` until one is
     /// connected.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! Places, and who is in range of whom.
+//! Places, and which of them are in range of each other.
 
 use super::link;
 
