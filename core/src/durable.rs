@@ -13,7 +13,7 @@
 //! | effects are let out in the order in which the machine asked for them, none is lost or doubled | the process does not stop |
 //! | an effect with no unstored fact before it is let out at once, without allocation | |
 //! | after a crash the machine has all facts whose later effects were seen | storage keeps a prefix of what it was handed |
-//! | at most `limit` effects wait, and those of one step | the host asks [`Barrier::ready`] before each step |
+//! | at most `limit` effects wait, and those of one call of [`Driver::step`](crate::Driver::step) or [`Driver::expire`](crate::Driver::expire) | the host asks [`Barrier::ready`] before each call |
 //!
 //! What a host reads from the machine itself may rest on facts that are not stored yet. An answer
 //! to a command goes through the barrier as the effects do, or waits until the mark of the last
@@ -125,7 +125,7 @@ pub trait Durable: Machine {
     fn fold(&mut self, fact: &Self::Fact) -> Result<(), Self::Damage>;
 }
 
-/// Storage is behind: take no step now.
+/// Storage is behind: do not call the driver now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error(
     "{waiting} effects wait for storage, the limit is {limit}: store facts before the next step, or raise the limit"
@@ -147,7 +147,8 @@ pub struct Mark(u64);
 /// does, answers to commands for instance ([`push`](Self::push), [`push_fact`](Self::push_fact)).
 ///
 /// A host
-/// 1. asks [`ready`](Self::ready) before each step, and feeds nothing while storage is behind;
+/// 1. asks [`ready`](Self::ready) before each call of [`Driver::step`](crate::Driver::step) and
+///    [`Driver::expire`](crate::Driver::expire), and makes none while storage is behind;
 /// 2. gives every effect to the barrier, which hands back what need not wait;
 /// 3. when its storage is free, hands it all facts that are new ([`write_facts`](Self::write_facts))
 ///    in one write, and calls [`stored`](Self::stored) with the mark when they are safe.
@@ -175,7 +176,7 @@ struct Item<T> {
 
 impl<T> Barrier<T> {
     /// Nothing waits; [`ready`](Self::ready) refuses while more than `limit` effects do. With a
-    /// limit of 0 each step waits until the facts of the one before are stored.
+    /// limit of 0 each call waits until the facts of the one before are stored.
     #[must_use]
     pub const fn new(limit: usize) -> Self {
         Self {
@@ -188,8 +189,9 @@ impl<T> Barrier<T> {
         }
     }
 
-    /// Whether a step may be taken. What a step asks for is never refused, so this is asked before
-    /// each one, and before timers expire.
+    /// Whether the driver may be called. The effects of a call are never refused, however many they
+    /// are (an `expire` may tick many timers), so this is asked before each `step` and each
+    /// `expire`.
     ///
     /// # Errors
     /// [`Behind`] when more than the limit wait.

@@ -3,8 +3,8 @@
 /// A question that is not answered, and how often it was asked again.
 ///
 /// The question tells an answer to it from an answer to an earlier one: a ballot, the place where
-/// the next part of a list begins, the number of a renewal. Who is asked, and when an answer is
-/// overdue, is the protocol's: it arms one timer for all that it asked, and asks
+/// the next part of a list begins, the number of a renewal. Which nodes are asked, and when
+/// an answer is overdue, is the protocol's: it arms one timer for all that it asked, and asks
 /// [`again`](Self::again) when that ticks.
 ///
 /// ```

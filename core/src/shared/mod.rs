@@ -128,8 +128,8 @@ impl Default for Limits {
     }
 }
 
-/// A way from the application to a machine `M`, or another [`Service`], and back. `snapshot` is what is read until the host
-/// publishes.
+/// A way from the application to a machine `M`, or another [`Service`], and back. `snapshot` is what
+/// is read until the host publishes.
 #[must_use]
 pub fn channel<M: Service, S>(limits: Limits, snapshot: S) -> (Handle<M, S>, Port<M, S>) {
     let shared = Arc::new(Shared {
