@@ -317,7 +317,7 @@ fn sound() -> Vec<Scenario> {
             },
         ),
         holds(
-            "crash of a requester, who is confirmed dead",
+            "crash of a requester that is confirmed dead",
             2_618,
             Setup {
                 bounds: Bounds { crashes: 1, ..calm },

@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .collect::<Result<_, _>>()?;
     let (&listen, seeds) = addresses
         .split_first()
-        .ok_or("say where to listen, and then who to join: smallest ADDRESS [SEED..]")?;
+        .ok_or("say where to listen, and then which nodes to join: smallest ADDRESS [SEED..]")?;
     let socket = UdpSocket::bind(listen)?;
 
     // A life that this node never had before, however soon after its last one it starts.

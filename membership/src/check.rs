@@ -349,7 +349,7 @@ fn published() -> Vec<Scenario> {
             states: 21_674,
         },
         Erratum {
-            name: "whoever asks is let in under its number",
+            name: "a node that asks is let in under its number",
             rule: Published::FormerLifeIsWelcome,
             start: anew,
             promise: used_once,

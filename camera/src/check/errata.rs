@@ -62,7 +62,7 @@ fn two() -> Setup {
 
 fn joined_while_waiting() -> Case {
     Case {
-        name: "C1: a member joins the list of who waits",
+        name: "C1: a member joins the list of a node that waits",
         setup: Setup {
             deltas: TWO_JOINS,
             ..friends()
@@ -190,7 +190,7 @@ fn ok_of_an_earlier_request() -> Case {
 
 fn forgotten_ok() -> Case {
     Case {
-        name: "C5: who has our OK is wrongly declared failed",
+        name: "C5: a node that has our OK is wrongly declared failed",
         setup: Setup {
             deltas: ONE_FAILS_TWO,
             ..two()
@@ -201,7 +201,7 @@ fn forgotten_ok() -> Case {
 
 fn deferred_is_suspected() -> Case {
     Case {
-        name: "C8: who waits for us is wrongly declared failed, and nothing is sent again",
+        name: "C8: a node that waits for us is wrongly declared failed, and nothing is sent again",
         setup: Setup {
             deltas: ONE_FAILS_TWO,
             bounds: Bounds {
@@ -216,7 +216,7 @@ fn deferred_is_suspected() -> Case {
 
 fn tokens() -> Case {
     Case {
-        name: "T1: two that never heard of each other enter one after the other",
+        name: "T1: two nodes that never heard of each other enter one after the other",
         setup: friends(),
         states: 1_625,
     }
@@ -235,7 +235,7 @@ fn rival_is_suspected() -> Case {
 
 fn forgotten_among_three() -> Case {
     Case {
-        name: "C5b: who has our OK is wrongly declared failed, and a quorum says OK",
+        name: "C5b: a node that has our OK is wrongly declared failed, and a quorum says OK",
         setup: Setup {
             lists: &[&[3], &[1], &[1]],
             deltas: ONE_FAILS_TWO,
@@ -271,7 +271,7 @@ fn late_release() -> Case {
 /// Nodes 1 and 2 know each other; node 3 knows both, and membership never tells of it.
 fn asked_and_went() -> Case {
     Case {
-        name: "L1: who asked is gone, and membership never heard of it",
+        name: "L1: a node that asked is gone, and membership never heard of it",
         setup: Setup {
             lists: &[&[2], &[1], &[1, 2]],
             unheard: &[3],
@@ -289,7 +289,7 @@ fn asked_and_went() -> Case {
 fn out_and_gone() -> Case {
     let case = asked_and_went();
     Case {
-        name: "L2: who is waited for is out and gone, and an older OK names it",
+        name: "L2: a node that is waited for is out and gone, and an older OK names it",
         setup: Setup {
             bounds: Bounds {
                 drops: 1,
@@ -303,7 +303,7 @@ fn out_and_gone() -> Case {
 
 fn two_wait_for_one() -> Case {
     Case {
-        name: "X1: two that do not know each other wait for one",
+        name: "X1: two nodes that do not know each other wait for one",
         setup: friends().visits(&[VISIT, VISIT, VISIT]),
         states: 237_708,
     }

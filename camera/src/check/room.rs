@@ -87,7 +87,7 @@ pub(super) fn parts() -> Vec<Scenario> {
 
 fn abstained_before() -> Case {
     Case {
-        name: "A1: who had no room to say OK is inside when that comes once more",
+        name: "A1: a node that had no room to say OK is inside when its abstention comes again",
         setup: Setup {
             bounds: Bounds {
                 duplicates: 1,

@@ -180,7 +180,7 @@ impl Case {
         }
         if self.only.is_none() {
             model = model.never_rejects("no message is refused").progress(
-                "whoever waits gets in and out",
+                "each node that waits gets in and out",
                 |state| {
                     state
                         .machines()

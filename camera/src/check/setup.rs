@@ -27,12 +27,12 @@ pub struct Setup {
     pub upper: u32,
     /// What each node's application asks.
     pub commands: &'static [&'static [Command]],
-    /// What node (by id) may be told, true or not.
+    /// Deltas that a node (by id) may learn at any time, true or false.
     pub deltas: &'static [(u64, Delta)],
-    /// Nodes (by id) that may crash; `Confirmed` of their lives is told to all others when true.
+    /// Nodes (by id) that may crash. After the crash all others may learn `Confirmed` of that life.
     pub ends: &'static [u64],
-    /// Nodes (by id) that may crash when all have heard that they are out, and of which no node is
-    /// ever told: those that membership did not hear of. OKs that name them may be on their way.
+    /// Nodes (by id) that membership never hears of. They may crash when all others have heard that
+    /// they are out, and no node learns of that. OKs that name them may be in flight.
     pub unheard: &'static [u64],
     /// How much may go wrong.
     pub bounds: Bounds,
@@ -50,25 +50,26 @@ pub struct Setup {
     pub slow: bool,
     /// See [`Config::failures`].
     pub failures: u8,
-    /// Whether a node that was declared failed is passed over: then tokens alone say which is in.
+    /// Whether a node that was declared failed is passed over, see [`Config::takeover`]. Then two
+    /// nodes may be inside, and the property is that tokens rise.
     pub takeover: bool,
-    /// Nodes (by id) with room for so many others only, see [`Config::peer_limit`].
+    /// Nodes (by id) that can remember only this many others, see [`Config::peer_limit`].
     pub room: &'static [(u64, u32)],
-    /// See [`Config::copies`]. More than one makes states that differ in nothing else.
+    /// See [`Config::copies`]. More than one multiplies the states: a machine counts its copies.
     pub copies: u8,
-    /// After how many times [`Config::resend`] those are asked again that said that we have to wait.
-    /// So does counting to more than one.
+    /// How many times [`Config::resend`] pass before nodes that answered WAIT are asked again. More
+    /// than one multiplies the states: a machine counts the rounds.
     pub resends: u64,
-    /// See [`Config::tree_patience`]. Where it is 0, each failure is told of in the end.
+    /// See [`Config::tree_patience`]. With 0 the scenario has to report each failure.
     pub patience: u8,
     /// Whether an OK has room for one rival only, so that lists come in parts. Such frames are too
     /// short for the slow path.
     pub narrow: bool,
-    /// Rules that differ from ours.
+    /// Published rules that take the place of ours.
     pub rules: &'static [Published],
-    /// Whether a state from which not every node can get in and out is looked for.
+    /// Whether progress is checked: from every state each node that waits can get in and out.
     pub progress: bool,
-    /// The only promise to look at; all of them, if none is named.
+    /// The only promise to check; `None` for all.
     pub only: Option<Promise>,
 }
 
@@ -246,7 +247,7 @@ impl Setup {
         }
         if self.progress && looks_at(Promise::Progress) {
             model = model.progress(
-                "whoever waits gets in and out, or is told why not",
+                "each node that waits gets in and out, or is told why not",
                 |state| {
                     let idle = |machine: &Camera| machine.stage == Stage::Idle;
                     state.machines().all(idle)
@@ -286,8 +287,8 @@ fn is_known_to_be_out(state: &State<Camera, Watch>, node: usize) -> bool {
     })
 }
 
-/// Whether a root was refused though a child of it has not said OK, takes it for its parent, and is
-/// not known to be gone: the root has given it up.
+/// Whether a root has given up a child: the root was refused, and the child has not said OK, has
+/// the root as its parent, and is not known to the root as gone.
 fn has_given_up(state: &State<Camera, Watch>) -> bool {
     let is_without = |root: &Camera, child: &Camera| {
         let is_refused = |tree: &Tree| {
@@ -302,7 +303,7 @@ fn has_given_up(state: &State<Camera, Watch>) -> bool {
         .any(|root| state.machines().any(|child| is_without(root, child)))
 }
 
-/// Remembers the last token, and whether one was not higher than the one before.
+/// Remembers the last token, and whether any token was not above the one before it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Watch {
     last: Token,

@@ -119,12 +119,12 @@ pub(super) fn sound() -> Vec<Scenario> {
             },
         ),
         holds(
-            "slow path, who is waited for is out and gone",
+            "slow path, a node that is waited for is out and gone",
             29_923,
             out_and_gone,
         ),
         holds(
-            "slow path, who is waited for is out and gone, no multicast",
+            "slow path, a node that is waited for is out and gone, no multicast",
             30_852,
             Setup {
                 multicast: false,

@@ -154,7 +154,7 @@ fn orders() -> Vec<Case> {
             steps: 11,
         },
         Case {
-            name: "E5: who gave way to an initiator that dies",
+            name: "E5: a node gave way to an initiator that dies",
             setup: Setup {
                 commands: BOTH,
                 ends: &[1],

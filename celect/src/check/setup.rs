@@ -51,19 +51,20 @@ pub struct Setup {
     pub xy: (u8, u8),
     /// What each node's application asks.
     pub commands: &'static [&'static [Command]],
-    /// What node (by id) is told before anything else: suspicions, mostly.
+    /// Deltas that a node (by id) learns before anything else: suspicions, mostly.
     pub told: &'static [(u64, Delta)],
-    /// What node (by id) may be told, true or not.
+    /// Deltas that a node (by id) may learn at any time, true or false.
     pub deltas: &'static [(u64, Delta)],
-    /// Whether lists change only while no election runs and no list lacks more than c allows.
+    /// Whether lists change only while no election runs, and so that no node is missing from more
+    /// than c lists.
     pub calm_lists: bool,
-    /// Nodes (by id) that may crash, once a node has begun.
+    /// Nodes (by id) that may crash, once an election has begun.
     pub ends: &'static [u64],
-    /// Whether they may crash only while no node leads.
+    /// Whether the nodes of [`ends`](Self::ends) may crash only while no node leads.
     pub early: bool,
-    /// Whether those that crash come back in a new life, and all others are told so.
+    /// Whether nodes that crash come back in a new life, of which all others learn.
     pub rejoins: bool,
-    /// Nodes (by id) that are told `Failed` of them when it is true.
+    /// Nodes (by id) that learn `Failed` of the nodes that crashed.
     pub witnesses: &'static [u64],
     /// How much may go wrong.
     pub bounds: Bounds,
@@ -83,9 +84,9 @@ pub struct Setup {
     pub reelect: bool,
     /// See [`Config::estimation`].
     pub estimation: Option<Estimation>,
-    /// Rules that differ from ours.
+    /// Published rules that take the place of ours.
     pub rules: &'static [Published],
-    /// The only promise to look at; all of them, if none is named.
+    /// The only promise to check; `None` for all.
     pub only: Option<Promise>,
     /// Which node is to lead in the end.
     pub leads: Leads,
@@ -100,8 +101,8 @@ pub enum Leads {
     One,
     /// This node, by id.
     This(u64),
-    /// Not asked.
-    Whoever,
+    /// Any node, or none: this is not checked.
+    Any,
 }
 
 /// A promise of the crate, as a property.
@@ -115,12 +116,12 @@ pub enum Promise {
     /// No node goes back to a smaller ballot, no two leaders have the same one, and none follows a
     /// former life of itself.
     Ballots,
-    /// What is measured is from how many lists a node is missing at most; and from every state there
-    /// is a way to one in which that is known.
+    /// What is measured is the largest number of lists that lack one node. From every state there is
+    /// a way to one in which a node knows it.
     Measured,
 }
 
-/// The node that led before, and is not in the mesh.
+/// The leader before the run; it is not in the mesh.
 const FORMER: Member = Member::new(99, 0);
 
 /// What is seen of a run.
@@ -138,8 +139,7 @@ impl Setup {
         early_ticks: Some(0),
     };
 
-    /// So many nodes that know each other, which tolerate this, of which the last one runs an
-    /// election.
+    /// `nodes` nodes that know each other, with these [`Config::c`] and [`Config::f`].
     #[must_use]
     pub const fn full(nodes: u64, c: u16, f: u16) -> Self {
         Self {
@@ -317,13 +317,14 @@ impl Setup {
         model
     }
 
-    /// From how many lists a node is missing at most.
+    /// The largest number of lists that lack one node.
     fn missed_at_most(&self, state: &Mesh) -> Option<u16> {
         let missed = state.machines().map(|it| self.missed(state, it.me.id.0));
         missed.max().and_then(|it| u16::try_from(it).ok())
     }
 
-    /// Failures of those in `ends` are told when they are true; what is listed, at any time.
+    /// Failures of the nodes in `ends` may be learned when they are true, and what `deltas` lists at
+    /// any time.
     fn may_be_told(&self, state: &Mesh, node: usize, delta: Delta) -> bool {
         if delta.member() == FORMER {
             return self.is_tolerable(state) && self.is_enough(state, node);
@@ -384,7 +385,7 @@ impl Setup {
     fn is_right(&self, state: &Mesh) -> bool {
         let lowest = state.machines().map(|it| it.me.id).min();
         let right = match self.leads {
-            Leads::Whoever => return true,
+            Leads::Any => return true,
             Leads::One => None,
             Leads::Lowest => lowest,
             Leads::This(id) => Some(NodeId(id)),
@@ -431,7 +432,7 @@ pub struct Watch {
     fell: bool,
     /// What a node measured last; nothing, where too few lists came.
     measured: Option<Option<u16>>,
-    /// Of each node, the last ballot that it told of.
+    /// Of each node, the last ballot in its events.
     last: Vec<(usize, Ballot, Member)>,
 }
 
@@ -440,8 +441,8 @@ impl Observer<Celect<ById>> for Watch {
         match event {
             Event::Electing(_) => self.begun = true,
             Event::Elected { leader, ballot } => {
-                self.fell |= self.last.iter().any(|(other, last, who)| {
-                    *other == node && last >= ballot || last == ballot && who != leader
+                self.fell |= self.last.iter().any(|(other, last, by)| {
+                    *other == node && last >= ballot || last == ballot && by != leader
                 });
                 self.last.retain(|(other, ..)| *other != node);
                 let at = self.last.partition_point(|(other, ..)| *other < node);

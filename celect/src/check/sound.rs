@@ -217,7 +217,7 @@ pub(super) fn quick() -> Vec<Scenario> {
                 ends: &[1],
                 rejoins: true,
                 retries: 1,
-                leads: Leads::Whoever,
+                leads: Leads::Any,
                 bounds: Bounds {
                     restarts: 1,
                     ..crashes(1)
@@ -235,7 +235,7 @@ pub(super) fn quick() -> Vec<Scenario> {
             },
         ),
         holds(
-            "3 nodes, whoever is elected measures c",
+            "3 nodes, the one that is elected measures c",
             156,
             measured(SECOND, 0),
         ),

@@ -69,7 +69,7 @@ fn orders() -> [Case; 5] {
             steps: 3,
         },
         Case {
-            name: "H2: one before who is finished is left out of the order",
+            name: "H2: a routine before a finished one is left out of the order",
             setup: home(
                 3,
                 JustInTime,
@@ -81,7 +81,7 @@ fn orders() -> [Case; 5] {
             steps: 9,
         },
         Case {
-            name: "H3: who is finished leaves the order before who came first",
+            name: "H3: a finished routine leaves the order before those that it follows",
             setup: home(
                 3,
                 JustInTime,
@@ -131,7 +131,7 @@ fn rollbacks() -> [Case; 6] {
     const A3: &[Do] = &[Do::set(0, 3)];
     [
         Case {
-            name: "H5: who holds a device has not changed it yet",
+            name: "H5: the routine that holds a device has not changed it yet",
             setup: Setup {
                 faults: 1,
                 ..home(2, FirstCome, const { &[Submit(AB), Submit(A), Cancel(0)] })
@@ -430,7 +430,7 @@ fn unbroken() -> [Scenario; 2] {
     const AB: &[Do] = &[Do::set(0, 2), Do::set(1, 2)];
     [
         holds(
-            "H19: a lease before who has its place and has not used it",
+            "H19: a lease before a routine that has its place and has not used it",
             248,
             home(
                 2,

@@ -27,7 +27,7 @@ fn unheard() -> Vec<Scenario> {
     };
     alloc::vec![
         holds(
-            "4 nodes, a list names two dead ones whom the initiator never knew",
+            "4 nodes, a list names two dead ones that the initiator never knew",
             128,
             four
         ),
