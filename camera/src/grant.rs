@@ -169,8 +169,8 @@ impl Camera {
         true
     }
 
-    /// Lets nodes go first that waited for us and whose token is in `which`, lowest token first.
-    /// Each is told of those before it.
+    /// Says OK to the deferred requests that `which` selects by their tokens, lowest token first.
+    /// Each OK names the nodes that got theirs before.
     pub(crate) fn grant_deferred(
         &mut self,
         which: impl Fn(Token) -> bool,

@@ -35,8 +35,8 @@ impl Camera {
             return;
         };
         waiting.go_slow();
-        // A node whose OK was kept has not heard of this request, and may go before it. It need not
-        // be in the tree.
+        // A node that gave an OK which is kept has not heard of this request, and may go before it.
+        // It need not be in the tree.
         let kept: Vec<Member> = self.kept.iter().map(|(&member, ())| member).collect();
         self.kept.retain(|_, ()| false);
         for member in kept {

@@ -34,13 +34,15 @@
 //! not change where a walk is in the long run: only the mean of E counts, and that is exactly 1.
 //! What changes is how fast it gets there. At a length of 8 a walk takes at least two hops, and no
 //! more than two once in 500 times; an exponential one takes two or fewer once in 73 times, and
-//! none once in 3,000. So where nearly every node knows nearly every other, walks come much closer
-//! to uniform at the same cost. A node whose degree is 20 % off is drawn 0.2 % more or less often
-//! than its share at a length of 8 (2 % at 5, 0.3 % at 10). Fixed-point rounding adds less than
+//! none once in 3,000. So where nearly every node knows nearly every other, the ends of walks are much
+//! closer to uniformly distributed than with the exponential, for the same number of messages. A
+//! node that has 20 % more or fewer neighbours than the mean is drawn 0.2 % more or less often than
+//! its share at a length of 8 (2 % at 5, 0.3 % at 10). Fixed-point rounding adds less than
 //! d / 2^24.
 //!
-//! How long is long enough depends on the overlay. With second eigenvalue m of the walk from
-//! neighbour to neighbour (absolute), what a walk remembers of its start is:
+//! How long is long enough depends on the overlay. Let m be the second largest absolute eigenvalue
+//! of the walk from neighbour to neighbour. Then the distribution of a walk's end differs from the
+//! uniform one by at most this:
 //!
 //! | m | overlay, for instance | length 8 | 16 | 20 |
 //! |---|---|---|---|---|
@@ -48,13 +50,13 @@
 //! | 0.5 | random, 16 neighbours | 0.015 | 0.0002 | 0.00002 |
 //! | 0.87 | random, 4 neighbours | 0.35 | 0.12 | 0.07 |
 //!
-//! times the square root of N at worst; from there it shrinks by about e^((m - 1) length).
+//! times the square root of N. With more length it shrinks as e^((m - 1) length).
 //! On a grid or a ring of near neighbours no practical length is enough, and the bound does not
 //! hold there.
 //!
 //! **Degrees** may differ, but the initiator's own degree sets the length. An initiator with k
 //! times the mean degree makes walks k times too short; one with 1 / k makes them k times as long,
-//! up to [`Config::hop_limit`], where they are lost. Choose an initiator whose list has a usual
+//! and walks of more than [`Config::hop_limit`] hops are dropped. Choose an initiator whose list has a usual
 //! length.
 //!
 //! **Edges may go one way** (a knows b, b does not know a). Then a node is drawn in proportion to
@@ -97,7 +99,7 @@
 //!
 //! # What it costs
 //!
-//! With the default settings and hops of 1 to 5 ms, as `tests/estimate` measures. Messages are
+//! With the default settings and hops of 1 to 5 ms, as `tests/all/estimate` measures. Messages are
 //! those of walks and answers; walks that were under way at the end are included.
 //!
 //! | lists | N | samples | messages | time | relative error | mean `upper` |
@@ -163,7 +165,6 @@
 //! assert!((18..=24).contains(&nodes) && (20..=30).contains(&upper));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-
 //!
 //! # From an estimate to the bound of every section
 //!
