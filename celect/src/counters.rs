@@ -10,7 +10,7 @@ pub struct Counters {
     pub no_room: u64,
     /// Answers to runs, rounds and samples that are over, or from nodes that were not asked;
     /// answers that name a node that is over, when no more can be passed over, or that name only
-    /// some of the nodes that are passed over; NOTIFYLEADER to a former life; and reports and
+    /// some of the nodes that are passed over; APPOINT to a former life; and reports and
     /// estimates that come late, twice, or by a ballot that is not followed.
     pub stale: u64,
     /// Rounds in which all were asked again: a would-be leader did not answer or is over, all

@@ -52,7 +52,7 @@
 //!     ^     ^      or of a larger ballot              │ QUERY of a larger ballot
 //!     │     └──────────────────────────────── ┌───────v───┐
 //!     │            LEADER                     │ gave way  │
-//!     └─ NOTIFYLEADER, LEADER                 └───────────┘ initiator failed: initiator again
+//!     └─ APPOINT, LEADER                      └───────────┘ initiator failed: initiator again
 //! ```
 //!
 //! # Three nodes, by hand

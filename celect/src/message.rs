@@ -61,7 +61,7 @@ pub enum Message {
         /// Other nodes, as many as were wanted.
         known: Members,
     },
-    /// The receiver leads (NOTIFYLEADER). Answered by [`Message::Leader`].
+    /// The receiver leads (the thesis' NOTIFYLEADER). Answered by [`Message::Leader`].
     Appoint {
         /// By this ballot.
         ballot: Ballot,

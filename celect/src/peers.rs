@@ -20,7 +20,7 @@
 //! 2. A leader that was declared failed and speaks for itself is followed for a while. It is never
 //!    forgotten: [`Peers::make_room_for`] has one to spare.
 //! 3. Answers name the dead, and former lives. A node that has forgotten their end appoints them,
-//!    gets no answer, and asks again without them. That costs time. NOTIFYLEADER says which life is
+//!    gets no answer, and asks again without them. That costs time. APPOINT says which life is
 //!    meant.
 //! 4. Deltas of a former life say nothing of the present life. Membership does not go back to a
 //!    former life, as long as it remembers itself.

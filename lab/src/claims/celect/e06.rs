@@ -61,7 +61,7 @@ fn election(protocol: Protocol, c: u16, f: u16, seed: u64) -> Result<[u64; 2], F
         use selvedge_celect::Attribute as _;
         attribute.rank(member(*node))
     };
-    // An initiator that is the lowest itself needs no NOTIFYLEADER.
+    // An initiator that is the lowest itself needs no APPOINT.
     let lowest = (0..NODES).min_by_key(ranks).unwrap_or_default();
     let initiator = (seed % (NODES as u64 - 1)) as usize;
     let initiator = initiator + usize::from(initiator >= lowest);
