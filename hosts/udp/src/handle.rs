@@ -191,12 +191,14 @@ impl Handle {
         block_on(self.gate(name))
     }
 
-    /// A gate to a section with settings of its own, instead of those of all sections, and with
-    /// limits of its own. In one mesh all nodes give a section the same settings.
+    /// A gate to a section with these settings, or with those of all sections where `config` is
+    /// `None`, and with these limits of its queue. In one mesh all nodes give a section the same
+    /// settings. The limits are this node's: all its gates to the section share one queue.
     ///
     /// # Errors
-    /// As [`gate`](Self::gate); when the settings cannot work; and [`Refused::OtherSettings`](crate::Refused::OtherSettings) when
-    /// the section is in use with others.
+    /// As [`gate`](Self::gate); when the settings cannot work; and
+    /// [`Refused::OtherSettings`](crate::Refused::OtherSettings) when the section is in use here
+    /// with other settings or other limits.
     pub async fn gate_with(
         &self,
         name: Name,
@@ -238,8 +240,13 @@ impl Handle {
         self.ask(selvedge::Command::Sections(bound)).await
     }
 
-    /// Gives membership a command, for instance a broadcast. To leave, use [`leave`](Self::leave),
-    /// which ends the node as well.
+    /// Gives membership a command, for instance a broadcast.
+    ///
+    /// To leave, use [`leave`](Self::leave), which waits for guards and returns when the node has
+    /// stopped. [`Command::Leave`](membership::Command::Leave) returns when the announcement has
+    /// begun, is refused while a thread or task waits for a lock or has one
+    /// ([`Reject::InUse`](selvedge::Reject::InUse)), and stops the node when the announcement is
+    /// over.
     ///
     /// # Errors
     /// When the machine refuses it, or the node has stopped.
@@ -252,9 +259,8 @@ impl Handle {
     /// the announcement for the end of what is held.
     ///
     /// # Errors
-    /// When the machine refuses, because it was given [`Command::Leave`](membership::Command::Leave)
-    /// before; the node stops all the same. When it has stopped already. A node that has not joined
-    /// has nothing to announce, and stops.
+    /// When the node has stopped already, or is [killed](Self::kill) meanwhile. A node that has not
+    /// joined has nothing to announce, and stops.
     pub async fn leave(&self) -> Result<(), Error> {
         self.submit(Command::Leave).await
     }

@@ -20,7 +20,7 @@ use crate::{Clock, Seed, Udp};
 /// | [`advertise`](Self::advertise) | 1 to [`LIMIT`](crate::address::LIMIT) addresses | the address at which it listens |
 /// | [`seeds`](Self::seeds) | up to 65,535 | none: it begins a mesh |
 /// | [`membership`](Self::membership) | see [`Config`] | [`Config::default`] |
-/// | [`locks`](Self::locks), [`exclusion`](Self::exclusion) | see [`Exclusion`] | no locks |
+/// | [`locks`](Self::locks), [`exclusion`](Self::exclusion) | from 1 node; see [`Exclusion`] | no locks |
 /// | [`election`](Self::election) | see [`Election`] | no leader |
 /// | [`seal`](Self::seal) | | datagrams in the clear |
 /// | [`random_seed`](Self::random_seed) | any | the system's entropy |
@@ -125,8 +125,14 @@ impl Setup {
         self
     }
 
-    /// Takes part in locks with the default settings, in a mesh of at most `nodes` lives at a time:
-    /// nodes that restart count twice meanwhile. In one mesh all nodes take part, or none.
+    /// Takes part in locks with the default settings, in a mesh of at most `nodes` lives that are
+    /// present, in all, while a lock is asked for and held: from 1. A node that restarts meanwhile
+    /// counts twice. All nodes of a mesh give the same number.
+    ///
+    /// A lock is given only where more than half of `nodes` are present and answer. With a number
+    /// that is too low two nodes may hold one lock; with twice the nodes that there are, none ever
+    /// does ([`survives`](selvedge_camera::Config::survives)). In one mesh all nodes take part, or
+    /// none.
     #[must_use]
     pub fn locks(self, nodes: u32) -> Self {
         self.exclusion(Exclusion {
