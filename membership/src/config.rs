@@ -83,7 +83,7 @@ pub struct Config {
     pub metadata_limit: u16,
     /// How many nodes may be remembered, dead ones included. The dead give way to the living. Set
     /// it to the most members there can be at once, and as many more as leave within
-    /// `tombstone_periods`. Default 4,096.
+    /// `tombstone_periods`: 2 to 2^24. Default 4,096.
     pub member_limit: u32,
     /// How much one node may tell of others in a period. A new member, a change of metadata, a
     /// suspicion and a failure cost 1 each, unless the member was suspected or failed before. A
@@ -92,7 +92,7 @@ pub struct Config {
     /// joiner fetches. A later life of a live member is never believed on another's word; the
     /// member is asked. With 0 all nodes are believed in everything. Default 8.
     pub hearsay_limit: u16,
-    /// How many updates may wait to be passed on. Default 256.
+    /// How many updates may wait to be passed on: from 1. Default 256.
     pub gossip_limit: u16,
     /// The longest application broadcast in bytes: up to what fits a frame, which is 76 bytes less
     /// than `frame_budget`, and up to 16,383. Default 512.
@@ -135,7 +135,7 @@ pub enum Selection {
 pub enum SuspicionLength {
     /// So many periods, from 1 (thesis, section 4.1.1: 8).
     Fixed(u16),
-    /// So many times ceil(ln(N + 1)) periods, from 1, with N the number of live members.
+    /// So many times ceil(ln(N + 1)) periods, 1 to 1,023, with N the number of live members.
     PerLog(u16),
 }
 
@@ -165,7 +165,7 @@ pub struct ActiveFeedback {
     /// The weight alpha of a new interval in the average, as 1 in so many: from 1. Default 8
     /// (thesis: 0.125).
     pub smoothing: u8,
-    /// ACTIVE_TIMEOUT in periods: from 1. Default 4 (thesis: 80 units of 20).
+    /// ACTIVE_TIMEOUT in periods: 1 to 16,384. Default 4 (thesis: 80 units of 20).
     pub timeout: u16,
 }
 
