@@ -89,4 +89,22 @@ mod tests {
             assert_eq!(pending, Pending::new(()));
         }
     }
+
+    #[test]
+    fn an_answer_to_an_earlier_question_is_told_from_one_to_this() {
+        for repeats in 0..3 {
+            let mut pending = Pending::new(0_u8);
+            for question in 1..5 {
+                for _ in 0..repeats {
+                    assert!(pending.again(repeats));
+                }
+                pending.ask(question);
+                assert_eq!(pending, Pending::new(question), "asked for the first time");
+                assert_eq!(*pending.question(), question);
+                for other in 0..6 {
+                    assert_eq!(pending.is_answered_by(&other), other == question);
+                }
+            }
+        }
+    }
 }

@@ -326,7 +326,10 @@ proptest! {
             prop_assert_eq!(roster.get(member).copied(), same.map(|it| it.2));
             let is_over = model.is_past(member) && member != ME;
             prop_assert_eq!(roster.is_over(member), is_over);
-            prop_assert_eq!(roster.is_gone(member), is_over || roster.is_failed(member));
+            let is = |it: Standing| same.is_some_and(|known| known.1 == it);
+            prop_assert_eq!(roster.is_listed(member), is(Standing::Listed));
+            prop_assert_eq!(roster.is_failed(member), is(Standing::Failed));
+            prop_assert_eq!(roster.is_gone(member), is_over || is(Standing::Failed));
             let has_place = is_over || model.has_room(member, Standing::Listed);
             prop_assert_eq!(roster.has_place_for(member), has_place);
             let first_met = all.iter().find(|it| it.1 == Standing::Met && is_split);

@@ -163,4 +163,18 @@ mod tests {
         list[0] = 8;
         assert_eq!(*list, [8, 4, 6]);
     }
+
+    #[cfg(feature = "arbitrary")]
+    #[test]
+    fn an_arbitrary_list_is_an_arbitrary_vec() {
+        use arbitrary::{Arbitrary, Unstructured};
+
+        let bytes: Vec<u8> = (1..=64).collect();
+        for len in 0..bytes.len() {
+            let input = || Unstructured::new(&bytes[..len]);
+            let list = List::<u8, 4>::arbitrary(&mut input()).unwrap();
+            let vec = Vec::<u8>::arbitrary(&mut input()).unwrap();
+            assert_eq!(*list, *vec, "of {len} bytes");
+        }
+    }
 }

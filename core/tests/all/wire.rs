@@ -8,8 +8,8 @@ extern crate alloc;
 use alloc::sync::Arc;
 
 use crate::allocator::peak;
-use selvedge_core::Member;
-use selvedge_core::wire::{Envelope, List};
+use selvedge_core::wire::{self, Envelope, List, Message};
+use selvedge_core::{Member, NodeId, Stamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -103,5 +103,44 @@ fn a_list_is_encoded_as_a_slice_is() {
             postcard::to_allocvec(&Shared(members.into())).unwrap(),
             slice
         );
+    }
+}
+
+impl Message for Grown {
+    const KIND: u8 = 200;
+
+    fn encoded_len(&self) -> usize {
+        let members = self.0.iter().copied().map(wire::member_len);
+        wire::varint_len(self.0.len() as u64) + members.sum::<usize>()
+    }
+}
+
+#[test]
+fn lengths_are_those_of_the_encoder() {
+    let ends_of_each_length = (0..10_u32).flat_map(|bytes| {
+        let first = 1_u64 << (7 * bytes);
+        [first - 1, first]
+    });
+    for number in ends_of_each_length.chain([u64::MAX]) {
+        let lives = [Member::new(number, 0), Member::new(3, u32::MAX)];
+        for by in lives {
+            let stamp = Stamp { number, by };
+            assert_eq!(
+                stamp.encoded_len(),
+                postcard::to_allocvec(&stamp).unwrap().len()
+            );
+            let by = by.id;
+            let stamp: Stamp<NodeId> = Stamp { number, by };
+            assert_eq!(
+                stamp.encoded_len(),
+                postcard::to_allocvec(&stamp).unwrap().len()
+            );
+        }
+        for from in lives {
+            let message = Grown(lives.to_vec());
+            let len = wire::frame_len(from, &message);
+            let envelope = postcard::to_allocvec(&Envelope { from, message }).unwrap();
+            assert_eq!(len, wire::HEADER_LEN + envelope.len());
+        }
     }
 }
