@@ -88,7 +88,9 @@ pub struct Config {
     /// How often a child in a tree is asked in vain until the tree is built anew without it, where
     /// the membership service says nothing of it: 0 for always. A child that was taken over from a
     /// failed node may be on no list here, so 0 is for meshes where membership tells every node of
-    /// every end. Elsewhere such a child, when it dies, holds the request up for ever. Default 8.
+    /// every end, also of that of a life before a restart, and no node forgets it
+    /// ([`peer_limit`](Self::peer_limit)). Elsewhere such a child, when it dies, holds the request
+    /// up for ever. Default 8.
     pub tree_patience: u8,
     /// The longest frame in bytes, header and sender included: from 127. Default 1,400.
     pub frame_budget: u16,

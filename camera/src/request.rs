@@ -130,14 +130,14 @@ impl Camera {
             }
             return;
         }
+        let after = before.and_then(|it| match it.answer {
+            Answer::Optional { after } => Some(after),
+            Answer::Abstained { over } if over < rival.up_to => Some(None),
+            Answer::Awaited { .. } | Answer::Ok | Answer::Abstained { .. } => None,
+        });
         match before {
             None => self.ask(member, up_to, cx),
             Some(Asked { answer, .. }) => {
-                let after = match answer {
-                    Answer::Optional { after } => Some(after),
-                    Answer::Abstained { over } if over < rival.up_to => Some(None),
-                    Answer::Awaited { .. } | Answer::Ok | Answer::Abstained { .. } => None,
-                };
                 let answer = after.map_or(answer, |after| Answer::Awaited { after });
                 let asked = Asked {
                     answer,
@@ -157,8 +157,7 @@ impl Camera {
         if is_news {
             cx.event(Event::Waiting(member));
         }
-        let was_optional = |it: Asked| matches!(it.answer, Answer::Optional { .. });
-        if is_news || before.is_some_and(was_optional) {
+        if is_news || after.is_some() {
             self.recheck_failed(member, cx);
         }
     }

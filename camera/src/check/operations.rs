@@ -307,6 +307,9 @@ impl World {
         for seat in seats.clone() {
             self.play(Operation::Announce(seat))?;
         }
+        if self.watch.settings.config.tree_patience == 0 {
+            self.tell_former_ends()?;
+        }
         for seat in seats.clone() {
             // A node that waits or is inside refuses.
             self.play(Operation::Command(seat, Command::Enter))?;
@@ -336,6 +339,35 @@ impl World {
         Ok(())
     }
 
+    /// Each node hears of each restart, as a tree without patience needs it
+    /// ([`tree_patience`](crate::Config::tree_patience)).
+    fn tell_former_ends(&mut self) -> Result<(), String> {
+        let former = |(at, seat): (usize, &Seat<Camera>)| {
+            let (first, now) = (seat.first(), seat.me());
+            let next = |it: &Member| {
+                let incarnation = it.incarnation.next();
+                Some(Member { incarnation, ..*it })
+            };
+            let lives = core::iter::successors(Some(first), next);
+            lives
+                .take_while(move |&it| it != now)
+                .map(move |it| (at, it))
+        };
+        let ends: Vec<_> = self
+            .mesh
+            .seats()
+            .iter()
+            .enumerate()
+            .flat_map(former)
+            .collect();
+        for (at, member) in ends {
+            for seat in (0..self.mesh.seats().len()).filter(|&seat| seat != at) {
+                self.play(Operation::Learn(seat, Delta::Confirmed(member)))?;
+            }
+        }
+        Ok(())
+    }
+
     /// What a host does now and then ([`Camera::waits_for`]): each node hears again that a life is
     /// over that it waits for, or that has its OK.
     fn repeat_ends(&mut self) -> Result<(), String> {
@@ -357,7 +389,12 @@ impl World {
             .flat_map(ends)
             .collect();
         for (seat, member) in ends {
-            let over = self.watch.over(member);
+            let is_latest = self.mesh.seats().iter().any(|it| it.me() == member);
+            let over = if is_latest {
+                self.watch.over(member)
+            } else {
+                Delta::Confirmed(member)
+            };
             self.play(Operation::Learn(seat, over))?;
         }
         Ok(())

