@@ -12,7 +12,7 @@ use selvedge_camera::sections::{self, Name};
 use selvedge_core::shared::{Reply, Request};
 use selvedge_core::{Driver, Effect, Input};
 use selvedge_membership as membership;
-use tokio::time::sleep_until;
+use tokio::time::{Duration, sleep, sleep_until};
 
 use selvedge::{Node, Reject};
 
@@ -25,6 +25,11 @@ use crate::seeds::{Lookups, Seed, Turns};
 use crate::service::{Answer, Command, NodeService, Refused};
 use crate::transport::Datagrams;
 use crate::{Clock, Directory, Traffic, address};
+
+/// How many errors in a row the socket may give before the node pauses after each.
+const ERRORS: u32 = 16;
+/// For how long: an error that stays must not take the whole processor.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The answer to a command that is still to be given.
 type Pending = Reply<Answer, Refused>;
@@ -101,6 +106,7 @@ impl Task {
     async fn run_on(&mut self) {
         // One byte more than a frame may have shows that a datagram is too long.
         let mut buffer = vec![0; self.budget.saturating_add(1)];
+        let mut errors = 0_u32;
         self.carry_out(None).await;
         while !self.progress.is_over {
             let deadline = self.driver.deadline().map(|at| self.clock.instant(at));
@@ -117,7 +123,11 @@ impl Task {
                     None => return,
                 },
                 received = poll_fn(|cx| socket.poll_recv(cx, &mut buffer)) => {
+                    errors = if received.is_err() { errors.saturating_add(1) } else { 0 };
                     self.receive(received, &buffer).await;
+                    if errors > ERRORS {
+                        sleep(PAUSE).await;
+                    }
                 }
                 () = due => self.expire(&mut buffer).await,
                 (nth, seed) = self.lookups.next(&self.clock) => self.on_lookup(nth, seed),

@@ -34,7 +34,7 @@ pub trait Datagrams: fmt::Debug + Send {
     ///
     /// # Errors
     /// Those of the system, for instance that an earlier datagram had no receiver. The node counts
-    /// them and goes on.
+    /// them and goes on, and pauses for a millisecond after each where many come in a row.
     fn poll_recv(
         &mut self,
         cx: &mut Context<'_>,

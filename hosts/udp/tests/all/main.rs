@@ -11,6 +11,7 @@
 )]
 
 mod bench;
+mod broken;
 mod clocks;
 mod elections;
 mod faulty;
