@@ -20,8 +20,8 @@ use crate::{Attribute, Ballot, Celect, Timer};
 pub(crate) struct Announcement {
     /// The ballot and the renewal that LEADER says, and how often it was sent again.
     leader: Pending<(Ballot, u32)>,
-    /// The nodes that have not acknowledged it, in order. To look one up takes O(log n), and to take
-    /// it out moves those behind it.
+    /// The nodes that have not acknowledged it, in order. To look one up takes O(log n), and to
+    /// take it out moves those behind it.
     pub(crate) awaited: Vec<Member>,
     /// LEADER was sent often enough. A node that has not heard is told when there is news of it.
     pub(crate) is_given_up: bool,

@@ -122,8 +122,8 @@ pub struct Config {
     /// list. A sample counts no more nodes, either. Default 4,096.
     pub peer_limit: u32,
     /// Whether elections take c from what is measured. With `None`, the default, they take
-    /// [`c`](Self::c). Else they take `c` only while nothing newer is known. Exists with the feature
-    /// `estimate`.
+    /// [`c`](Self::c). Else they take `c` only while nothing newer is known. Exists with the
+    /// feature `estimate`.
     #[cfg(feature = "estimate")]
     pub estimation: Option<Estimation>,
 }

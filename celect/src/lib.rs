@@ -143,7 +143,8 @@
 //! | `std` | std in `selvedge-core` |
 //!
 //! On a Cortex-M4F a device's program with elections alone takes 47 KB of flash, the encoding of
-//! frames and the allocator included, and 66 KB with `estimate` (`no_std/flash`), ranked by SipHash.
+//! frames and the allocator included, and 66 KB with `estimate` (`no_std/flash`), ranked by
+//! SipHash.
 
 #![no_std]
 #![forbid(unsafe_code)]

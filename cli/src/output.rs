@@ -1,8 +1,9 @@
 //! Lines for a reader that may stall: queued, and written by a thread of their own.
 //!
 //! A write into a pipe that nobody reads blocks. A node that blocks answers nobody, and the others
-//! declare it failed. So a program that runs a protocol writes through an [`Output`]: to queue a line never
-//! waits, the queue is bounded, and what found no room is counted and said where it is missing.
+//! declare it failed. So a program that runs a protocol writes through an [`Output`]: to queue a
+//! line never waits, the queue is bounded, and what found no room is counted and said where it is
+//! missing.
 
 use core::time::Duration;
 use std::collections::VecDeque;

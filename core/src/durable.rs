@@ -150,8 +150,9 @@ pub struct Mark(u64);
 /// 1. asks [`ready`](Self::ready) before each call of [`Driver::step`](crate::Driver::step) and
 ///    [`Driver::expire`](crate::Driver::expire), and makes none while storage is behind;
 /// 2. gives every effect to the barrier, which hands back what need not wait;
-/// 3. when its storage is free, hands it all facts that are new ([`write_facts`](Self::write_facts))
-///    in one write, and calls [`stored`](Self::stored) with the mark when they are safe.
+/// 3. when its storage is free, hands it all facts that are new
+///    ([`write_facts`](Self::write_facts)) in one write, and calls [`stored`](Self::stored) with
+///    the mark when they are safe.
 ///
 /// Several writes may be on their way at a time if storage completes them in order. Each item is
 /// touched a constant number of times.
@@ -258,8 +259,8 @@ impl<T> Barrier<T> {
     /// all out again. A host whose storage may have kept a part of it writes it in a new place, or
     /// lets the later of two equal facts count.
     ///
-    /// Storage that cannot tell what it kept is not to be asked again. Then the host stops: whatever
-    /// waits here has not happened, as in a crash.
+    /// Storage that cannot tell what it kept is not to be asked again. Then the host stops:
+    /// whatever waits here has not happened, as in a crash.
     pub const fn failed(&mut self) {
         self.handed = 0;
     }

@@ -3,8 +3,8 @@
 /// Defines `Rules`: a set of the variants of `Published`, with one question for each rule.
 ///
 /// For a protocol crate with an enum `Published`, of at most 32 variants and `repr(u8)`, that
-/// exists with its feature `check`. Without the feature the set is empty and takes no room, and each
-/// answer is a constant no, so that the published rules cost nothing.
+/// exists with its feature `check`. Without the feature the set is empty and takes no room, and
+/// each answer is a constant no, so that the published rules cost nothing.
 ///
 /// ```
 /// # #![allow(unexpected_cfgs)]

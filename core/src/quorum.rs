@@ -204,8 +204,8 @@ pub enum Tally {
 )]
 pub struct NoElector;
 
-/// One vote of each elector. At most as many are kept as there are electors, as long as these do not
-/// change; after a change [`retain_electors`](Self::retain_electors) makes it so again.
+/// One vote of each elector. At most as many are kept as there are electors, as long as these do
+/// not change; after a change [`retain_electors`](Self::retain_electors) makes it so again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Votes<K, V> {
     /// In order of voters.
@@ -278,8 +278,9 @@ impl<K: Ord, V> Votes<K, V> {
         self.cast.get(at).map(|(_, vote)| vote)
     }
 
-    /// Drops the votes of nodes that are electors no more. They do not count, but a node that becomes
-    /// an elector again has its vote back while it is kept, and votes anew once it is dropped.
+    /// Drops the votes of nodes that are electors no more. They do not count, but a node that
+    /// becomes an elector again has its vote back while it is kept, and votes anew once it is
+    /// dropped.
     pub fn retain_electors(&mut self, all: &Electorate<K>) {
         self.cast.retain(|(voter, _)| all.contains(voter));
     }

@@ -17,8 +17,8 @@ const MEMORY_PER_BYTE: usize = 2 * size_of::<membership::Record>() / 4;
 
 /// Reads `data` as a frame of any protocol.
 ///
-/// Whatever it is, reading it ends without a panic, and never holds more than 24 bytes of memory for
-/// each byte that was read: items that a frame only claims to hold take none. If it is a frame:
+/// Whatever it is, reading it ends without a panic, and never holds more than 24 bytes of memory
+/// for each byte that was read: items that a frame only claims to hold take none. If it is a frame:
 /// - writing it again gives a frame that reads as an equal value;
 /// - that frame is no longer than `data`, because it is the shortest form;
 /// - its length is the one that the message predicts.

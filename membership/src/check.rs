@@ -1,8 +1,8 @@
 //! The promises as properties, and the scenarios that check them.
 //!
 //! One list, [`scenarios`], is run by this crate's tests, by `selvedge check`, and by crates
-//! that compose membership with other machines. Each scenario explores every order of messages, ticks,
-//! losses, crashes and restarts within its bounds, and every draw of a target or relay.
+//! that compose membership with other machines. Each scenario explores every order of messages,
+//! ticks, losses, crashes and restarts within its bounds, and every draw of a target or relay.
 //!
 //! The settings are the tightest that keep the number of states finite ([`tight`]): no jitter, one
 //! relay or none, a suspicion of two periods, news that go out a few times. Ages and health are

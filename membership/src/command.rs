@@ -10,8 +10,8 @@ use crate::target::weight;
 use crate::{Config, Membership, Reject, Selection};
 
 impl Membership {
-    /// Sends some bytes to all members: they are piggybacked on other messages, and arrive with high
-    /// probability at every member that is reachable, at most once.
+    /// Sends some bytes to all members: they are piggybacked on other messages, and arrive with
+    /// high probability at every member that is reachable, at most once.
     ///
     /// # Errors
     /// [`Reject::NotJoined`], [`Reject::BroadcastTooLong`], [`Reject::BroadcastsFull`].

@@ -9,8 +9,8 @@ use crate::message::{Body, Message};
 const REPORTS: usize = 16;
 
 impl Membership {
-    /// Once a period: reports to the neighbours when this node is unlucky. The list is passed over only
-    /// when there is something to report.
+    /// Once a period: reports to the neighbours when this node is unlucky. The list is passed over
+    /// only when there is something to report.
     pub(crate) fn monitor_self(&mut self, cx: &mut Context<'_, Self>) {
         // Switched off.
         let Some(active) = self.config.active else {
@@ -53,7 +53,8 @@ impl Membership {
 
     /// Algorithm 1 of the thesis, in integers: the member gets the mean weight of those that weigh
     /// more (itself included), and those above that mean give it, each in proportion to its excess.
-    /// What is given is exactly what is taken, so the probabilities keep summing to one. O(N log N).
+    /// What is given is exactly what is taken, so the probabilities keep summing to one. O(N log
+    /// N).
     fn boost(&mut self, unlucky: usize) {
         let own = self.list.draws().own(unlucky);
         let weight_of = |slot| {

@@ -145,8 +145,8 @@ impl Broadcasting {
         Ok(())
     }
 
-    /// Takes in a broadcast. Returns whether it is new to us, and whether another had to be given up
-    /// for it. O(limit).
+    /// Takes in a broadcast. Returns whether it is new to us, and whether another had to be given
+    /// up for it. O(limit).
     pub(crate) fn receive(&mut self, broadcast: &Broadcast) -> (bool, bool) {
         let id = (broadcast.origin, broadcast.number);
         if self.limit == 0 || self.seen.iter().any(|&seen| seen == id) {

@@ -96,8 +96,8 @@ impl Membership {
         from == about || source == Source::Fetched || self.config.hearsay_limit == 0
     }
 
-    /// Whether another protocol may have one more life asked after in this period: others told it of
-    /// the life.
+    /// Whether another protocol may have one more life asked after in this period: others told it
+    /// of the life.
     pub(crate) fn may_inquire(&mut self) -> bool {
         let allowance = self.config.hearsay_limit;
         let may = allowance == 0 || self.allowances.spend(self.own.id(), 1, allowance);

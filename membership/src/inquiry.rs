@@ -9,11 +9,12 @@ use crate::message::{Age, Body, Claim, Message, Metadata, Record};
 use crate::{Membership, Reject, Timer};
 
 impl Membership {
-    /// Finds out what became of a life. One that the list does not have is put there in doubt, as after
-    /// a probe that found no answer: it answers, or is declared failed. What another member knows is
-    /// asked for as well, so a good-bye that was missed is heard of. Nothing is done for a life that
-    /// is listed as live, left, or over. At most [`hearsay_limit`](crate::Config::hearsay_limit) a
-    /// period; what is beyond is counted as hearsay. O(log N).
+    /// Finds out what became of a life. One that the list does not have is put there in doubt, as
+    /// after a probe that found no answer: it answers, or is declared failed. What another member
+    /// knows is asked for as well, so a good-bye that was missed is heard of. Nothing is done for a
+    /// life that is listed as live, left, or over. At most
+    /// [`hearsay_limit`](crate::Config::hearsay_limit) a period; what is beyond is counted as
+    /// hearsay. O(log N).
     ///
     /// # Errors
     /// [`Reject::NotJoined`], [`Reject::OwnMember`].
@@ -64,11 +65,12 @@ impl Membership {
         Ok(())
     }
 
-    /// An operator's word that a life is over. Others hear that it left, which is as final. Of one that
-    /// the list does not have [`Delta::Left`] or [`Delta::Confirmed`] is told as well, for another
-    /// protocol may have met it; it is remembered where there is room for one more that left. Nothing
-    /// is done where the list has a later one, by which all hear that it is over. O(log N), and
-    /// O([`tombstone_limit`](crate::Config::tombstone_limit)) where one has to give way.
+    /// An operator's word that a life is over. Others hear that it left, which is as final. Of one
+    /// that the list does not have [`Delta::Left`] or [`Delta::Confirmed`] is told as well, for
+    /// another protocol may have met it; it is remembered where there is room for one more that
+    /// left. Nothing is done where the list has a later one, by which all hear that it is over.
+    /// O(log N), and O([`tombstone_limit`](crate::Config::tombstone_limit)) where one has to give
+    /// way.
     ///
     /// # Errors
     /// [`Reject::OwnMember`], [`Reject::NotJoined`] where the list does not have this life;
@@ -125,8 +127,8 @@ impl Membership {
         Self::emit(cx, Delta::Confirmed(member));
     }
 
-    /// Asks a life that was put on the list for a rumour. No other node hears of that before the life
-    /// has been silent for a period.
+    /// Asks a life that was put on the list for a rumour. No other node hears of that before the
+    /// life has been silent for a period.
     fn verify_newcomer(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let slot = self.list.find(member.id);
         let is_there = |slot: &usize| self.list.entry(*slot).map(Entry::member) == Some(member);

@@ -162,8 +162,8 @@ impl MemberList {
         }
     }
 
-    /// Forgets one dead member that ended at least `age` periods ago (0: never), and returns its id.
-    /// O(log N) and the move of the index.
+    /// Forgets one dead member that ended at least `age` periods ago (0: never), and returns its
+    /// id. O(log N) and the move of the index.
     pub(crate) fn forget_overdue(&mut self, now: u16, age: u16) -> Option<NodeId> {
         let id = self.tombstones.overdue(now, age).filter(|_| age > 0)?;
         self.forget(id)

@@ -45,10 +45,9 @@ impl Membership {
     /// A node that is in no mesh yet; give it [`Command::Join`](crate::Command::Join).
     ///
     /// The incarnation of `me` should be one that this node never had: the one that it stored
-    /// last plus one, else [`Incarnation::from_clock`](selvedge_core::Incarnation::from_clock), else
-    /// a random number.
-    /// If another node remembers a later one, this node takes one later still and says so with
-    /// [`Event::Identity`](crate::Event::Identity).
+    /// last plus one, else [`Incarnation::from_clock`](selvedge_core::Incarnation::from_clock),
+    /// else a random number. If another node remembers a later one, this node takes one later still
+    /// and says so with [`Event::Identity`](crate::Event::Identity).
     ///
     /// # Errors
     /// When the settings cannot work.

@@ -46,7 +46,8 @@ pub struct MemberView<'a> {
     pub revision: u32,
     /// The application's bytes about it.
     pub metadata: &'a [u8],
-    /// How often this node saw it suspected in this life, up to [`Config::health_limit`](crate::Config::health_limit).
+    /// How often this node saw it suspected in this life, up to
+    /// [`Config::health_limit`](crate::Config::health_limit).
     pub suspicions: u8,
     /// How often it missed a whole probe of this node, up to the same limit.
     pub missed: u8,

@@ -34,9 +34,9 @@ pub struct Counting {
 /// How a node takes part in elections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Election {
-    /// The settings of an election. While fewer than [`c`](celect::Config::c) others are on the list
-    /// it is as many as these: of n live nodes none is missing from more than n - 1 lists, and a
-    /// node that is alone leads itself.
+    /// The settings of an election. While fewer than [`c`](celect::Config::c) others are on the
+    /// list it is as many as these: of n live nodes none is missing from more than n - 1 lists, and
+    /// a node that is alone leads itself.
     pub config: celect::Config,
     /// Which draw: in one mesh all have the same. Others give other leaders.
     pub label: Box<[u8]>,

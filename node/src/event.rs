@@ -16,8 +16,8 @@ pub enum Command {
     Sections(sections::Command),
     /// Estimate how many nodes there are, and raise the bound if that is too low.
     Estimate,
-    /// A command to the elections. A `c` that is given holds in later lives, too; while fewer others
-    /// than that are known it is as many as these.
+    /// A command to the elections. A `c` that is given holds in later lives, too; while fewer
+    /// others than that are known it is as many as these.
     Election(celect::Command),
 }
 

@@ -23,9 +23,9 @@
 //! | frames of each protocol are as without the others, under their own kinds | |
 //!
 //! Each machine keeps the promises of its own crate, because it is fed as that crate asks: with
-//! membership's deltas, in order, from the first to the last of one life, and with nothing of another
-//! life. A machine sees neither that others run beside it nor their frames, so what was shown of it
-//! alone holds here.
+//! membership's deltas, in order, from the first to the last of one life, and with nothing of
+//! another life. A machine sees neither that others run beside it nor their frames, so what was
+//! shown of it alone holds here.
 //!
 //! # Two nodes, their frames, and an election
 //!

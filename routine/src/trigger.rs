@@ -2,7 +2,8 @@
 //!
 //! A [`Dispatcher`] stands beside the protocol that runs routines. It keeps a bank of routines by
 //! name and the triggers that start them, and says which routine is to be submitted when. Replacing
-//! a routine in the bank changes later submissions only: what the protocol has taken runs as it was.
+//! a routine in the bank changes later submissions only: what the protocol has taken runs as it
+//! was.
 //!
 //! # Time of day
 //! A machine knows no calendar. The host tells the local [`TimeOfDay`] with [`Command::Clock`]:

@@ -32,8 +32,8 @@ pub enum Scheduler {
     FirstCome,
     /// At the earliest place where it can start at once; it waits until there is one.
     JustInTime,
-    /// Into gaps between others, by estimates of how long each needs a device; but not before one that
-    /// sets the same devices, if neither asks for a state.
+    /// Into gaps between others, by estimates of how long each needs a device; but not before one
+    /// that sets the same devices, if neither asks for a state.
     #[default]
     Timeline,
 }
@@ -57,11 +57,11 @@ pub struct Config {
     /// How long a pre-lease may last, in percent of what was estimated: from 100. Default 110, as
     /// in section 4.1.
     pub leniency: u16,
-    /// How long a routine can be overtaken before its first command (section 5): above zero. Default
-    /// 60 s; the paper gives none.
+    /// How long a routine can be overtaken before its first command (section 5): above zero.
+    /// Default 60 s; the paper gives none.
     pub patience: Span,
-    /// How long a routine is planned to take at most, in percent of what its commands alone need, if
-    /// there is such a plan: from 100. Default 300; the paper gives none.
+    /// How long a routine is planned to take at most, in percent of what its commands alone need,
+    /// if there is such a plan: from 100. Default 300; the paper gives none.
     pub stretch: u16,
     /// How many gaps the timeline scheduler looks at before it puts a routine behind all others:
     /// from 1. Default 256; random loads need 34 at most (erratum H17).

@@ -19,13 +19,14 @@ use crate::{Hub, Placed, Routine, RoutineId, Saved, Step, Value};
 /// [`Hub::difference`] gives, behind the base and the differences before. When those have grown
 /// longer than a base it stores [`Hub::save`] or the state that it keeps as a new base, in place of
 /// the old one and in one write, and drops them after that, in any order. When it starts again it
-/// reads the base, [applies](Saved::apply) the differences in order, and restores the hub from that.
+/// reads the base, [applies](Saved::apply) the differences in order, and restores the hub from
+/// that.
 ///
-/// It may stop between any two of these writes. Steps are numbered over all restarts, so a difference
-/// that the base contains already is known, and changes nothing; one before which another is missing
-/// is refused. A last one that was written in part is dropped, for nothing of its step has been
-/// carried out. A hub that is made anew counts from the beginning: what is left of the one before it
-/// is dropped before its first base is stored.
+/// It may stop between any two of these writes. Steps are numbered over all restarts, so a
+/// difference that the base contains already is known, and changes nothing; one before which
+/// another is missing is refused. A last one that was written in part is dropped, for nothing of
+/// its step has been carried out. A hub that is made anew counts from the beginning: what is left
+/// of the one before it is dropped before its first base is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Difference<V> {
@@ -103,8 +104,8 @@ struct Splice<T> {
 
 impl<V: Value> Hub<V> {
     /// What has changed since `last`, an earlier state of this hub, was stored; `last` becomes the
-    /// state as it is now. Takes time in proportion to the state, and memory in proportion to what has
-    /// changed.
+    /// state as it is now. Takes time in proportion to the state, and memory in proportion to what
+    /// has changed.
     #[must_use = "what is not stored is lost"]
     pub fn difference(&self, last: &mut Saved<V>) -> Difference<V> {
         let mut found = Difference {
@@ -152,8 +153,8 @@ impl<V: Value> Saved<V> {
     /// proportion to the state.
     ///
     /// # Errors
-    /// When some before it are missing, or it belongs to another state. What is damaged otherwise is
-    /// seen by [`Hub::restore`].
+    /// When some before it are missing, or it belongs to another state. What is damaged otherwise
+    /// is seen by [`Hub::restore`].
     pub fn apply(mut self, difference: Difference<V>) -> Result<Self, DifferenceError> {
         let found = difference.version;
         if found != VERSION {

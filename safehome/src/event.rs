@@ -39,8 +39,8 @@ pub enum Command<V> {
     /// Abort this routine, if it is not finished.
     Cancel(RoutineId),
     /// What became of a command that was [issued](Event::Issue). Of one that may still act after
-    /// its outcome came back unknown ([`Lateness`](Self::Lateness)) a certain outcome may be reported
-    /// later; then the device is free that much sooner.
+    /// its outcome came back unknown ([`Lateness`](Self::Lateness)) a certain outcome may be
+    /// reported later; then the device is free that much sooner.
     Outcome {
         /// To which device.
         device: NodeId,
@@ -113,9 +113,9 @@ pub enum Event<V> {
     },
     /// Ask the device for its state, and report it as [`Answered`](Command::Answered) once the
     /// command can no longer take effect: where commands and questions travel in order, the answer
-    /// comes behind it. Its outcome may be reported instead, as [`Unknown`](Outcome::Unknown) if the
-    /// device cannot be asked. A device whose commands may act [late](Command::Lateness) is asked
-    /// when that time is over, but by a [weak](crate::Visibility::Weak) hub at once.
+    /// comes behind it. Its outcome may be reported instead, as [`Unknown`](Outcome::Unknown) if
+    /// the device cannot be asked. A device whose commands may act [late](Command::Lateness) is
+    /// asked when that time is over, but by a [weak](crate::Visibility::Weak) hub at once.
     Ask {
         /// Which device.
         device: NodeId,
@@ -156,8 +156,9 @@ pub enum Event<V> {
     /// A device refused to be restored as often as was tried. It is left as it is, until it
     /// restarts or is changed by hand, or a routine's command to it is done.
     Stuck(NodeId),
-    /// What was [begun](UndoStatus::Begun) or [pending](UndoStatus::Pending) on this device is given
-    /// up: the state to bring it back to is unknown now, or it was [taken out](Command::Remove).
+    /// What was [begun](UndoStatus::Begun) or [pending](UndoStatus::Pending) on this device is
+    /// given up: the state to bring it back to is unknown now, or it was [taken
+    /// out](Command::Remove).
     GivenUp(NodeId),
     /// What is told next in the order that explains the end: routines one by one, and failures and
     /// restarts of devices. It is final.
@@ -236,8 +237,8 @@ pub enum UndoStatus {
     Begun,
     /// The same, when it is up again and no command can act [late](Command::Lateness) any more.
     Pending,
-    /// It should be restored, and has refused to be ([`Event::Stuck`]): it is left as it is until it
-    /// moves again.
+    /// It should be restored, and has refused to be ([`Event::Stuck`]): it is left as it is until
+    /// it moves again.
     Stuck,
     /// It was changed, or may have been, and the state before is unknown: it stays as it is.
     Impossible,
@@ -293,8 +294,8 @@ pub enum Reject {
         "device {0} is in use, or is to be restored: wait until the routines that need it are finished"
     )]
     DeviceInUse(NodeId),
-    /// No room for a routine. To find that takes as long as to join committed ones: O(e u), with e the
-    /// places of routines on devices and u those that are unfinished.
+    /// No room for a routine. To find that takes as long as to join committed ones: O(e u), with e
+    /// the places of routines on devices and u those that are unfinished.
     #[error("{limit} routines are unfinished: wait until one is finished, or raise routine_limit")]
     TooManyRoutines {
         /// How many there may be.

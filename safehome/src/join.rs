@@ -22,8 +22,8 @@ const FEW: usize = 32;
 
 impl<V: Value> Hub<V> {
     /// Joins those that can be joined. Takes O(e u), with e the places of routines on devices and u
-    /// those that are unfinished; where there are many it does so when the committed ones have doubled,
-    /// so that each pays for its share.
+    /// those that are unfinished; where there are many it does so when the committed ones have
+    /// doubled, so that each pays for its share.
     pub(crate) fn join_committed(&mut self) {
         let committed = self.committed();
         let is_due = self.runs.len() <= FEW || committed > FEW && committed.is_power_of_two();
@@ -36,8 +36,8 @@ impl<V: Value> Hub<V> {
     }
 
     /// Joins those that can be joined, if only that leaves no more than so many routines. Takes as
-    /// long as to join them, and memory for a bit of each pair of a routine and an unfinished one, of
-    /// which there are no more than so many.
+    /// long as to join them, and memory for a bit of each pair of a routine and an unfinished one,
+    /// of which there are no more than so many.
     ///
     /// # Errors
     /// How many it would leave, if more; where there are more unfinished ones alone, how many there

@@ -1,9 +1,9 @@
 //! Commands that act after their outcomes came back unknown (erratum H22).
 //!
-//! A command may lie in a queue while its device is away, and the sender gives up long before. Until
-//! the time is over for which the device's commands may do so, nothing can be told of its state, and
-//! a rollback might be overtaken by what it is to undo. So nothing is sent to it, and nothing that it
-//! says counts.
+//! A command may lie in a queue while its device is away, and the sender gives up long before.
+//! Until the time is over for which the device's commands may do so, nothing can be told of its
+//! state, and a rollback might be overtaken by what it is to undo. So nothing is sent to it, and
+//! nothing that it says counts.
 
 use selvedge_core::{Context, NodeId, Span};
 

@@ -1,12 +1,12 @@
 //! Atomic, serializable routines at a hub.
 //!
-//! A routine is a list of commands to devices: close the window, then switch on the heating. Hubs of
-//! today send such commands as they come. Two routines that meet leave the home in a state that
+//! A routine is a list of commands to devices: close the window, then switch on the heating. Hubs
+//! of today send such commands as they come. Two routines that meet leave the home in a state that
 //! neither wanted; one that fails in the middle leaves half of it done. This hub decides which
 //! command goes to which device when, so that the end is as if the routines had run one by one, and
-//! undoes those that fail ("Home, SafeHome: Smart Home Reliability with Visibility and Atomicity" by
-//! S. B. Ahsan and others, EuroSys 2021). The paper's rules break in many places; ours do not. What
-//! differs and why is said in `docs/errata.md`.
+//! undoes those that fail ("Home, SafeHome: Smart Home Reliability with Visibility and Atomicity"
+//! by S. B. Ahsan and others, EuroSys 2021). The paper's rules break in many places; ours do not.
+//! What differs and why is said in `docs/errata.md`.
 //!
 //! # What is promised
 //!
@@ -46,10 +46,10 @@
 //! | after the last one, and is down at the end | goes on | aborted | aborted | aborted |
 //! | any other device fails or restarts | goes on | goes on | goes on | aborted |
 //!
-//! (Section 3, figure 3.) A device that has only commands that [may fail](Priority::BestEffort) ends
-//! no routine but under `StrongGlobalStrict`. A question that a [condition](Step::condition) asks
-//! counts as a command to the device that it asks about, from when it has its answer until the step
-//! is over; under `Eventual` it does so only on a device that the routine must command, too.
+//! (Section 3, figure 3.) A device that has only commands that [may fail](Priority::BestEffort)
+//! ends no routine but under `StrongGlobalStrict`. A question that a [condition](Step::condition)
+//! asks counts as a command to the device that it asks about, from when it has its answer until the
+//! step is over; under `Eventual` it does so only on a device that the routine must command, too.
 //!
 //! # Where a routine stands
 //!
@@ -107,16 +107,16 @@
 //!
 //! # Time
 //!
-//! The hub plans by estimates: [`Config::short`] for a short command, and [`Step::hold`] besides for
-//! a long one. What it promises does not depend on them; a bad estimate costs time. Moving the
+//! The hub plans by estimates: [`Config::short`] for a short command, and [`Step::hold`] besides
+//! for a long one. What it promises does not depend on them; a bad estimate costs time. Moving the
 //! clock's start changes nothing.
 //!
 //! # Features
 //!
 //! `serde` for routines, settings and [`Saved`]; `std`; `arbitrary`; `check` for the promises as
 //! properties of the model checker and the published rules that break them. Routine files, triggers
-//! and the states of files are in `selvedge-routine`; those of its types that stand in signatures of
-//! this crate are re-exported.
+//! and the states of files are in `selvedge-routine`; those of its types that stand in signatures
+//! of this crate are re-exported.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -394,8 +394,8 @@ impl<V: Clone + Eq> Device<V> {
         }
     }
 
-    /// It was brought into a state at this place, by hand or by an undo handler. Of several one after
-    /// the other the last one counts, so that no more are kept than there are others.
+    /// It was brought into a state at this place, by hand or by an undo handler. Of several one
+    /// after the other the last one counts, so that no more are kept than there are others.
     pub(crate) fn set_by_hand(&mut self, at: usize, wrote: Option<V>) {
         let before = at.checked_sub(1).and_then(|at| self.lineage.get_mut(at));
         match before.filter(|it| it.owner == Owner::Hand) {

@@ -331,8 +331,9 @@ impl<V: Value> Hub<V> {
         if let Some(flight) = &mut it.flight {
             flight.is_said = flight.value == state;
             if flight.is_said {
-                // The outcome says what became of a routine's command. A rollback may have been done
-                // though its outcome stays unknown: what a hand does after that is known to be so.
+                // The outcome says what became of a routine's command. A rollback may have been
+                // done though its outcome stays unknown: what a hand does after that is known to be
+                // so.
                 if flight.routine.is_none() {
                     it.actual = Some(state);
                 }

@@ -24,7 +24,8 @@ pub(crate) struct Run<V> {
     pub(crate) tested: bool,
     /// The device that a command of ours is on its way to, or that is held for us.
     pub(crate) busy: Option<NodeId>,
-    /// Has waited for its first command for longer than [`Config::patience`](crate::Config::patience).
+    /// Has waited for its first command for longer than
+    /// [`Config::patience`](crate::Config::patience).
     pub(crate) late: bool,
     /// The application was told that a change of ours is hidden.
     pub(crate) hidden: bool,

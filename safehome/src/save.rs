@@ -28,10 +28,10 @@ pub(crate) const VERSION: u16 = 4;
 /// each step, for hosts that keep effects back by a [`Barrier`](selvedge_core::durable::Barrier).
 /// A host that does without does this by itself:
 ///
-/// 1. After each step it stores [`Hub::save`], or [`Hub::difference`], and waits until that is safe;
-///    then it carries out the step's events. A tick without events need not be stored; a command
-///    without events must be, for what was [observed](crate::Command::Observed) may not be told a
-///    second time.
+/// 1. After each step it stores [`Hub::save`], or [`Hub::difference`], and waits until that is
+///    safe; then it carries out the step's events. A tick without events need not be stored; a
+///    command without events must be, for what was [observed](crate::Command::Observed) may not be
+///    told a second time.
 /// 2. When it starts again it calls [`Hub::restore`], sends
 ///    [`Command::Resume`](crate::Command::Resume) before anything else, and then tells the hub which
 ///    devices are up and which are not, as its membership service sees it now.
@@ -98,8 +98,8 @@ pub enum RestoreError {
     /// Settings allow less than there is.
     #[error("the state has {found} routines and routine_limit is {limit}: raise it")]
     TooManyRoutines {
-        /// How many there are. Committed ones that can be one count as one, unless there are too many
-        /// unfinished ones alone.
+        /// How many there are. Committed ones that can be one count as one, unless there are too
+        /// many unfinished ones alone.
         found: usize,
         /// How many there may be.
         limit: u32,
@@ -224,11 +224,12 @@ impl<V: Value> Hub<V> {
     /// A hub with a stored state. Send it [`Command::Resume`](crate::Command::Resume) first.
     ///
     /// Other settings than before will do, but for the visibility model while routines are
-    /// unfinished or a rollback is on its way. Those that waited for a place just in time get one in
-    /// the order of their submission if that is no longer the scheduler. Committed routines that can be
-    /// one are joined if only that leaves no more than `routine_limit`. A weak hub restores nothing:
-    /// rollbacks that are pending rest as long as it is one. What is counted begins at zero. Takes
-    /// O(p l), with p the places that routines have on devices and l the most on one device.
+    /// unfinished or a rollback is on its way. Those that waited for a place just in time get one
+    /// in the order of their submission if that is no longer the scheduler. Committed routines that
+    /// can be one are joined if only that leaves no more than `routine_limit`. A weak hub restores
+    /// nothing: rollbacks that are pending rest as long as it is one. What is counted begins at
+    /// zero. Takes O(p l), with p the places that routines have on devices and l the most on one
+    /// device.
     ///
     /// # Errors
     /// When the settings cannot work or do not fit the state, or no hub can have come into it.

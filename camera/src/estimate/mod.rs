@@ -34,11 +34,11 @@
 //! not change where a walk is in the long run: only the mean of E counts, and that is exactly 1.
 //! What changes is how fast it gets there. At a length of 8 a walk takes at least two hops, and no
 //! more than two once in 500 times; an exponential one takes two or fewer once in 73 times, and
-//! none once in 3,000. So where nearly every node knows nearly every other, the ends of walks are much
-//! closer to uniformly distributed than with the exponential, for the same number of messages. A
-//! node that has 20 % more or fewer neighbours than the mean is drawn 0.2 % more or less often than
-//! its share at a length of 8 (2 % at 5, 0.3 % at 10). Fixed-point rounding adds less than
-//! d / 2^24.
+//! none once in 3,000. So where nearly every node knows nearly every other, the ends of walks are
+//! much closer to uniformly distributed than with the exponential, for the same number of messages.
+//! A node that has 20 % more or fewer neighbours than the mean is drawn 0.2 % more or less often
+//! than its share at a length of 8 (2 % at 5, 0.3 % at 10). Fixed-point rounding adds less than d /
+//! 2^24.
 //!
 //! How long is long enough depends on the overlay. Let m be the second largest absolute eigenvalue
 //! of the walk from neighbour to neighbour. Then the distribution of a walk's end differs from the
@@ -56,8 +56,8 @@
 //!
 //! **Degrees** may differ, but the initiator's own degree sets the length. An initiator with k
 //! times the mean degree makes walks k times too short; one with 1 / k makes them k times as long,
-//! and walks of more than [`Config::hop_limit`] hops are dropped. Choose an initiator whose list has a usual
-//! length.
+//! and walks of more than [`Config::hop_limit`] hops are dropped. Choose an initiator whose list
+//! has a usual length.
 //!
 //! **Edges may go one way** (a knows b, b does not know a). Then a node is drawn in proportion to
 //! the number of nodes that know it over the number that it knows. The assumption is that the two

@@ -116,8 +116,8 @@ pub enum Promise {
     /// No node goes back to a smaller ballot, no two leaders have the same one, and none follows a
     /// former life of itself.
     Ballots,
-    /// What is measured is the largest number of lists that lack one node. From every state there is
-    /// a way to one in which a node knows it.
+    /// What is measured is the largest number of lists that lack one node. From every state there
+    /// is a way to one in which a node knows it.
     Measured,
 }
 
@@ -323,8 +323,8 @@ impl Setup {
         missed.max().and_then(|it| u16::try_from(it).ok())
     }
 
-    /// Failures of the nodes in `ends` may be learned when they are true, and what `deltas` lists at
-    /// any time.
+    /// Failures of the nodes in `ends` may be learned when they are true, and what `deltas` lists
+    /// at any time.
     fn may_be_told(&self, state: &Mesh, node: usize, delta: Delta) -> bool {
         if delta.member() == FORMER {
             return self.is_tolerable(state) && self.is_enough(state, node);

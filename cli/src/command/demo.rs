@@ -25,10 +25,11 @@ const MORNING_SPEED: u32 = 100;
 
 /// Run a live mesh on this machine for a quarter of a minute, and judge it (the default)
 ///
-/// Real sockets and real time: nodes join, lose 5 of 100 packets, elect a leader and lose it, crash,
-/// leave, restart, are cut off and heal, and all the time take turns at writing one file. Beside it
-/// the routines of a family's morning run in a virtual home, a hundred times as fast as a clock. A table says what was promised and what
-/// was seen, and a page shows it. The exit status is 0 if every promise held.
+/// Real sockets and real time: nodes join, lose 5 of 100 packets, elect a leader and lose it,
+/// crash, leave, restart, are cut off and heal, and all the time take turns at writing one file.
+/// Beside it the routines of a family's morning run in a virtual home, a hundred times as fast as a
+/// clock. A table says what was promised and what was seen, and a page shows it. The exit status is
+/// 0 if every promise held.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// How many nodes

@@ -21,9 +21,9 @@ use super::{Failure, entropy};
 /// Run routines in a virtual home, and draw which of them had which device when
 ///
 /// Devices are virtual and time runs faster than a clock. Routines come as the scenario says, or as
-/// their own triggers say. The page shows which routine had which device, which waited, what was lent and what
-/// was undone. The exit status is 0 if all routines ended and the end is as if they had run one by
-/// one.
+/// their own triggers say. The page shows which routine had which device, which waited, what was
+/// lent and what was undone. The exit status is 0 if all routines ended and the end is as if they
+/// had run one by one.
 #[derive(Debug, Args)]
 pub(crate) struct Home {
     /// Routines from this file instead of the scenario's

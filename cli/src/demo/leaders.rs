@@ -53,7 +53,8 @@ impl Leaders {
         }
     }
 
-    /// The leader that all of these nodes follow, if it is one, and is up in the life that they mean.
+    /// The leader that all of these nodes follow, if it is one, and is up in the life that they
+    /// mean.
     pub fn agreed(
         &self,
         views: &Views,

@@ -19,7 +19,8 @@ pub const LOSS: Ratio = Ratio::new(5, 100);
 /// What is less likely than this counts as impossible.
 const RISK: f64 = 1e-6;
 /// Within so many periods news reaches everyone: it rides on 3 ceil(ln(N + 1)) messages of
-/// every node that has it, and a node that it misses all the same finds another digest on its probes.
+/// every node that has it, and a node that it misses all the same finds another digest on its
+/// probes.
 const SPREAD_PERIODS: u64 = 15;
 
 /// The whole course of a demo.
@@ -320,7 +321,8 @@ impl Bounds {
 }
 
 /// When leaders come. An election asks, appoints and tells, each as often as it takes until one
-/// answer arrives; a dead node that no other knows to be dead is appointed in vain before all are asked anew.
+/// answer arrives; a dead node that no other knows to be dead is appointed in vain before all are
+/// asked anew.
 fn leading(election: &Election, asks: u64, join: &Bound, heal: &Bound) -> [Bound; 3] {
     let celect::Config {
         timeout,

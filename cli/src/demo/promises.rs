@@ -488,8 +488,8 @@ fn timed(
     }
 }
 
-/// The time until the last of those that stay up learned something. A node that is cut off meanwhile has
-/// until the lists are right again, and does not count for the figure.
+/// The time until the last of those that stay up learned something. A node that is cut off
+/// meanwhile has until the lists are right again, and does not count for the figure.
 fn spread(
     id: &str,
     promise: String,

@@ -221,8 +221,8 @@ impl<W: Write> Play<W> {
         }
     }
 
-    /// Where all know that a node has failed, an operator says that it is dead: what it held or waited
-    /// for is free.
+    /// Where all know that a node has failed, an operator says that it is dead: what it held or
+    /// waited for is free.
     async fn confirm_the_dead(&mut self) {
         for node in self.plan.crashing.map(NodeId) {
             if self.confirmed.contains(&node) {

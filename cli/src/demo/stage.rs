@@ -178,8 +178,8 @@ impl Stage {
         self.desk.turns()
     }
 
-    /// An operator knows that this life is over, and confirms that to every node: a node that is cut
-    /// off just then would hear of it from no other. Says whether one took that in.
+    /// An operator knows that this life is over, and confirms that to every node: a node that is
+    /// cut off just then would hear of it from no other. Says whether one took that in.
     pub async fn confirm(&self, member: Member) -> bool {
         let mut is_taken = false;
         for handle in self.nodes.values() {

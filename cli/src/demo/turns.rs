@@ -202,7 +202,8 @@ mod tests {
         assert_eq!((turns.overlaps(&down), turns.falls()), (0, 0));
         assert_eq!(turns.missing(3..=5, Time(10)), 1);
         assert_eq!(turns.missing(3..=5, Time(21)), 2);
-        // A node that crashes later was still writing; one that never crashed breaks off for no reason.
+        // A node that crashes later was still writing; one that never crashed breaks off for no
+        // reason.
         let late = BTreeMap::from([(NodeId(4), Time(41))]);
         assert_eq!(turns.overlaps(&late), 1);
         assert_eq!(turns.overlaps(&BTreeMap::new()), 1);

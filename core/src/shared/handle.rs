@@ -37,8 +37,8 @@ impl<M: Service, S> Handle<M, S> {
     /// Submits a command as soon as there is room, and waits for its outcome. Those that wait for
     /// room get it in no certain order.
     ///
-    /// Dropped while it waits for room, the future has submitted nothing. Dropped later, the command
-    /// is carried out all the same, see [`Outcome`](super::Outcome).
+    /// Dropped while it waits for room, the future has submitted nothing. Dropped later, the
+    /// command is carried out all the same, see [`Outcome`](super::Outcome).
     ///
     /// # Errors
     /// When the machine refuses it, or the host closes or does not answer.

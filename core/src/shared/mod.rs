@@ -22,7 +22,8 @@
 //! Where the machine is inside or outside as one, as with a lock, threads and tasks queue for it at
 //! a [`gate`].
 //!
-//! Locks are held to move a few pointers. No foreign code (a clone, a drop, a waker) runs under one.
+//! Locks are held to move a few pointers. No foreign code (a clone, a drop, a waker) runs under
+//! one.
 //!
 //! # A host in a thread
 //!
@@ -128,8 +129,8 @@ impl Default for Limits {
     }
 }
 
-/// A way from the application to a machine `M`, or another [`Service`], and back. `snapshot` is what
-/// is read until the host publishes.
+/// A way from the application to a machine `M`, or another [`Service`], and back. `snapshot` is
+/// what is read until the host publishes.
 #[must_use]
 pub fn channel<M: Service, S>(limits: Limits, snapshot: S) -> (Handle<M, S>, Port<M, S>) {
     let shared = Arc::new(Shared {

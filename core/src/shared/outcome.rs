@@ -11,8 +11,8 @@ use super::sync::{Mutex, block_on, lock};
 /// command that was carried out returns, `R` why one is refused.
 ///
 /// Dropping it gives up the answer alone. The command stays where it is and is carried out: the
-/// caller could not know whether it was taken already. Polled once more after it was ready, it stays
-/// pending.
+/// caller could not know whether it was taken already. Polled once more after it was ready, it
+/// stays pending.
 #[derive(Debug)]
 #[must_use = "await it or wait for it; the command is carried out in any case"]
 pub struct Outcome<A, R> {

@@ -26,8 +26,8 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Blocks this thread until `future` is ready. For threads without an executor, and futures that need
-/// none, as those of this module.
+/// Blocks this thread until `future` is ready. For threads without an executor, and futures that
+/// need none, as those of this module.
 ///
 /// ```
 /// let ready = selvedge_core::shared::block_on(async { 7 });

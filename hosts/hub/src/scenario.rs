@@ -162,8 +162,8 @@ const COMMON: u32 = 5;
 
 /// What an item needs at one of so many stages, and for how many seconds: each device of the
 /// boundary before it with probability 3/10, then each of the stage with 6/10, each of the boundary
-/// behind it with 3/10, and each of those that all share with 1/10, for 1 to 30 each. The last stage
-/// has a boundary behind it, too. An item that would need nothing is drawn again.
+/// behind it with 3/10, and each of those that all share with 1/10, for 1 to 30 each. The last
+/// stage has a boundary behind it, too. An item that would need nothing is drawn again.
 ///
 /// Devices are numbered: first those of the stages, then those of the boundaries, then those that
 /// all share.

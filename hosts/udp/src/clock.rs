@@ -31,8 +31,8 @@ pub async fn new_life() -> Result<Incarnation, getrandom::Error> {
 
 /// A host's clock. Hosts that share one can compare their times.
 ///
-/// It is [`std::time::Instant`]: it goes on while the process is stopped. On Linux and macOS it stands
-/// still while the machine is suspended, which leases do not survive, see
+/// It is [`std::time::Instant`]: it goes on while the process is stopped. On Linux and macOS it
+/// stands still while the machine is suspended, which leases do not survive, see
 /// [`Handle::leads_until`](super::Handle::leads_until).
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {

@@ -19,11 +19,11 @@ const PATIENCE: u8 = 2;
 /// Only members on the machine's list are worth an entry: the caller asks the machine first, so a
 /// stranger cannot grow the directory. What a member says about itself (its metadata) counts more
 /// than where a datagram seems to come from, and a later life more than an earlier one. Without
-/// sealed datagrams this is plausibility, not proof: an attacker that forges a member's datagrams can move
-/// its entry.
+/// sealed datagrams this is plausibility, not proof: an attacker that forges a member's datagrams
+/// can move its entry.
 ///
-/// A member with several addresses is sent to at the one that it was last heard from, and at each in
-/// turn while nothing is heard of it. A seed is asked at each in turn.
+/// A member with several addresses is sent to at the one that it was last heard from, and at each
+/// in turn while nothing is heard of it. A seed is asked at each in turn.
 #[derive(Clone, Debug)]
 pub struct Directory {
     entries: BoundedMap<NodeId, Entry>,

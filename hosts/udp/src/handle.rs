@@ -81,8 +81,8 @@ impl Handle {
     }
 
     /// The member list, this node included. It is made anew with each event of membership; a member
-    /// that failed or left may stay in it until the next one, when membership has forgotten it. Once
-    /// the node has stopped the last list stays.
+    /// that failed or left may stay in it until the next one, when membership has forgotten it.
+    /// Once the node has stopped the last list stays.
     #[must_use]
     pub fn members(&self) -> Arc<[MemberInfo]> {
         Arc::clone(&self.state().members)
@@ -96,8 +96,8 @@ impl Handle {
         self.state().leader
     }
 
-    /// Until when this node leads, by its [`clock`](Self::clock); `None` when it does not lead, when
-    /// no other node has acknowledged that yet, and once it has stopped. Without a
+    /// Until when this node leads, by its [`clock`](Self::clock); `None` when it does not lead,
+    /// when no other node has acknowledged that yet, and once it has stopped. Without a
     /// [`lease`](celect::Config::lease), as the settings have it by default, it is the end of time.
     /// Two parts of a mesh that was cut may both have a leader, also with a lease. See
     /// [`Celect::leads_until`](celect::Celect::leads_until). Compare it with the clock right before
@@ -115,8 +115,8 @@ impl Handle {
     ///
     /// The ring of events is bounded ([`Setup::limits`](crate::Setup::limits)). A reader that falls
     /// behind by more gets [`RecvError::Lagged`](shared::RecvError::Lagged) with the number of
-    /// events that it missed, and goes on with the oldest that is kept. It holds up neither the node
-    /// nor other readers.
+    /// events that it missed, and goes on with the oldest that is kept. It holds up neither the
+    /// node nor other readers.
     #[must_use]
     pub fn events(&self) -> Events {
         self.shared.subscribe()
@@ -273,8 +273,8 @@ impl Handle {
         block_on(self.leave())
     }
 
-    /// Stops the node at once, as a crash would: the others hear nothing. Its port is free when this
-    /// returns.
+    /// Stops the node at once, as a crash would: the others hear nothing. Its port is free when
+    /// this returns.
     pub async fn kill(&self) {
         // Or it has stopped already.
         let _stopped = self.submit(Command::Kill).await.is_ok();

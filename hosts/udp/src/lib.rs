@@ -1,8 +1,8 @@
 //! A host for one node over UDP, on tokio: membership, locks of the mesh, and its leader.
 //!
-//! [`Host::start`] takes a [`Setup`] and returns a [`Handle`], which threads and tasks clone. Through
-//! it they read what the node published last ([`Handle::members`], [`Handle::leader`]), ask for
-//! things ([`Handle::lock`], [`Handle::elect`], [`Handle::leave`]), and read events
+//! [`Host::start`] takes a [`Setup`] and returns a [`Handle`], which threads and tasks clone.
+//! Through it they read what the node published last ([`Handle::members`], [`Handle::leader`]), ask
+//! for things ([`Handle::lock`], [`Handle::elect`], [`Handle::leave`]), and read events
 //! ([`Handle::events`]).
 //!
 //! ```no_run

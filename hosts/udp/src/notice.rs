@@ -1,16 +1,16 @@
 //! Two processes with one id, in a sealed mesh: how both find out.
 //!
-//! A node that has heard the later start of a node refuses all datagrams of the earlier one, unread.
-//! So the earlier process is mute, and hears nothing. Therefore the node that refuses such a datagram
-//! sends a notice to where it came from, with the later start and its address. The earlier process
-//! passes the notice on to the later one. Both emit an event
+//! A node that has heard the later start of a node refuses all datagrams of the earlier one,
+//! unread. So the earlier process is mute, and hears nothing. Therefore the node that refuses such
+//! a datagram sends a notice to where it came from, with the later start and its address. The
+//! earlier process passes the notice on to the later one. Both emit an event
 //! ([`NodeEvent::Twin`](super::NodeEvent::Twin)).
 //!
 //! A notice is true, whatever datagram caused it: the refusing node has opened a datagram of that
 //! epoch. The later process believes that there is an earlier one when it opens a notice about its
 //! own epoch that is sealed under its own id: only a process with that id sends it, and only after
-//! some node has heard the epoch. So old recordings prove nothing. Notices are kind 6 and never sent
-//! in the clear. A node sends one a second at most.
+//! some node has heard the epoch. So old recordings prove nothing. Notices are kind 6 and never
+//! sent in the clear. A node sends one a second at most.
 //!
 //! The later start may also be a former life of the node itself, under a clock that was ahead. When
 //! its clock has passed that one, or was set right, the node takes a new epoch and is heard again.

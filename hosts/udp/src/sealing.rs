@@ -58,9 +58,9 @@ impl Sealing {
         self.opener.open(kind, datagram, now, &mut self.opened)
     }
 
-    /// Others refuse this node because of a later start of it. Where that was a former life, and the
-    /// system's clock has passed it, this node takes an epoch of now, so that it is heard again.
-    /// Whether it did.
+    /// Others refuse this node because of a later start of it. Where that was a former life, and
+    /// the system's clock has passed it, this node takes an epoch of now, so that it is heard
+    /// again. Whether it did.
     pub(crate) fn overtake(&mut self, later: Epoch, now: Time) -> bool {
         let since_start = now.since(self.started);
         match Later::of(later, since_1970(), since_start, self.ahead) {

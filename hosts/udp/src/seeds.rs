@@ -23,8 +23,8 @@ const FRESH: Span = Span::secs(5);
 type Found = io::Result<Vec<SocketAddr>>;
 type Lookup = dyn Fn() -> Pin<Box<dyn Future<Output = Found> + Send>> + Send + Sync;
 
-/// A node that others join through. It is asked at each of its addresses in turn, and one that has a
-/// name is looked up again as long as it does not answer.
+/// A node that others join through. It is asked at each of its addresses in turn, and one that has
+/// a name is looked up again as long as it does not answer.
 #[derive(Clone)]
 pub struct Seed {
     name: String,

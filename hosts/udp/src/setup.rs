@@ -55,8 +55,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// A node with the id `me`, up to [`MAX_NODE_ID`](crate::MAX_NODE_ID), that listens at `listen`.
-    /// No two nodes of a mesh may share an id.
+    /// A node with the id `me`, up to [`MAX_NODE_ID`](crate::MAX_NODE_ID), that listens at
+    /// `listen`. No two nodes of a mesh may share an id.
     ///
     /// Port 0 lets the system choose one. `0.0.0.0` is each of this machine's addresses of IPv4,
     /// `[::]` each of IPv4 and of IPv6.
@@ -84,8 +84,8 @@ impl Setup {
     }
 
     /// The number of this life. Without it, [`new_life`](crate::new_life) gives one, for which the
-    /// start waits up to [`Incarnation::TICK`]. Where another node remembers a later life, this node
-    /// takes one after that.
+    /// start waits up to [`Incarnation::TICK`]. Where another node remembers a later life, this
+    /// node takes one after that.
     #[must_use]
     pub fn life(mut self, life: Incarnation) -> Self {
         self.life = Some(life);

@@ -102,7 +102,8 @@ counters! {
     network_errors,
     /// Notices sent: to a process that is refused, as its node has started anew since.
     notices,
-    /// Signs of another process with this node's id: notices, and later lives that another node knew.
+    /// Signs of another process with this node's id: notices, and later lives that another node
+    /// knew.
     twins,
     /// Ticks that the machine refused, which is its defect.
     refused_ticks,

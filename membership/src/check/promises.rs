@@ -110,8 +110,8 @@ fn the_dead_are_gone(mesh: &Mesh) -> bool {
     })
 }
 
-/// Each node that takes part lists all that do, as alive and trusted and with the metadata that they
-/// have; each that is up and wants in, is in.
+/// Each node that takes part lists all that do, as alive and trusted and with the metadata that
+/// they have; each that is up and wants in, is in.
 fn the_living_are_listed(mesh: &Mesh) -> bool {
     let is_content = |node: &Node<Membership>| match node.machine().phase() {
         Phase::Joined => those_here(mesh).all(|there| {

@@ -7,9 +7,9 @@ use crate::message::Key;
 /// Slots in order of the keys that belong to them: some 9 bytes each.
 ///
 /// Hashed ids are spread evenly, so a table of where the keys with the same first bits begin leaves
-/// about [`SHARE`] of them to search, however many members there are. A peer that chooses ids against this node
-/// makes it a binary search. Keys with equal first halves are told apart by the slots' full
-/// keys, which every call gets to ask for as `key_of`.
+/// about [`SHARE`] of them to search, however many members there are. A peer that chooses ids
+/// against this node makes it a binary search. Keys with equal first halves are told apart by the
+/// slots' full keys, which every call gets to ask for as `key_of`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     places: Vec<Place>,

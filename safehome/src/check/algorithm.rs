@@ -138,7 +138,8 @@ impl Search {
         }
     }
 
-    /// The gap that was tried will not do: the last line calls the function again with the next one.
+    /// The gap that was tried will not do: the last line calls the function again with the next
+    /// one.
     fn go_on(&mut self) {
         while let Some((index, call)) = self.open.iter_mut().enumerate().next_back() {
             let Some((gap, is_endless)) = call.gap.take() else {

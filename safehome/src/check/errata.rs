@@ -346,7 +346,8 @@ const fn waits() -> [Case; 3] {
     ]
 }
 
-/// How places are searched: Algorithm 1 as it is printed, and homes in which ours has to do the same.
+/// How places are searched: Algorithm 1 as it is printed, and homes in which ours has to do the
+/// same.
 fn searches() -> Vec<Scenario> {
     const FIRST: Algorithm1 = Algorithm1 {
         tests_first: true,

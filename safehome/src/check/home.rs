@@ -70,7 +70,8 @@ pub enum Tick {
     Does(u64),
     /// A device refuses its command.
     Refuses(u64),
-    /// A device does its command and says in which state it is. The outcome is told later, or never.
+    /// A device does its command and says in which state it is. The outcome is told later, or
+    /// never.
     Says(u64),
     /// A device says in which state it is.
     Answers(u64),

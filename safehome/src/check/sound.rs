@@ -181,8 +181,8 @@ fn sames() -> Vec<Scenario> {
     all
 }
 
-/// The hub restarts at any moment, with commands on their way, long ones, rollbacks and devices that
-/// are down.
+/// The hub restarts at any moment, with commands on their way, long ones, rollbacks and devices
+/// that are down.
 fn resumes() -> Vec<Scenario> {
     let mut all = Vec::new();
     for (Row(visibility, scheduler, name, _), states) in ROWS.into_iter().zip(RESUMES) {

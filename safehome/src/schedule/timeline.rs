@@ -20,9 +20,9 @@ enum Unplaced {
 }
 
 impl<V: Value> Hub<V> {
-    /// The earliest places in gaps that agree with one order: such that the routine is not stretched
-    /// beyond [`Config::stretch`](crate::Config::stretch), or else any. Behind all others if none
-    /// are found within [`Config::search_limit`](crate::Config::search_limit).
+    /// The earliest places in gaps that agree with one order: such that the routine is not
+    /// stretched beyond [`Config::stretch`](crate::Config::stretch), or else any. Behind all others
+    /// if none are found within [`Config::search_limit`](crate::Config::search_limit).
     ///
     /// Not in front of a routine that sets the same devices, if neither asks for a state: the first
     /// one would come last. Where that leaves only gaps that stretch it, it takes these: behind all

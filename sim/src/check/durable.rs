@@ -124,8 +124,8 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         Ok(Some(image))
     }
 
-    /// Where a crash may come: when storage has so many facts more, and so many of those that waited
-    /// are out. One write may store several facts before anything behind them is out.
+    /// Where a crash may come: when storage has so many facts more, and so many of those that
+    /// waited are out. One write may store several facts before anything behind them is out.
     pub(super) fn places(&self, node: &Node<M>) -> Vec<(usize, usize)> {
         let mut places = Vec::new();
         let mut stored = 0;

@@ -27,10 +27,10 @@ impl<M: Machine> Network<M> {
     }
 
     /// The node stops at once and loses its timers. It gets nothing and, unless
-    /// [`Relays::All`](super::Relays) was chosen, relays nothing. Its machine can still be read with
-    /// [`machine`](Self::machine), so that a restart can take from it what was in stable storage; in
-    /// a network with [storage](Self::set_storage) that is all it shows then.
-    /// Returns whether it was up.
+    /// [`Relays::All`](super::Relays) was chosen, relays nothing. Its machine can still be read
+    /// with [`machine`](Self::machine), so that a restart can take from it what was in stable
+    /// storage; in a network with [storage](Self::set_storage) that is all it shows then. Returns
+    /// whether it was up.
     ///
     /// # Errors
     /// [`NetworkError::NoSuchNode`].
@@ -95,8 +95,8 @@ impl<M: Machine> Network<M> {
 
     /// Lets the node itself lose what it sends, on the first hop, and what it is sent, on the last:
     /// each copy with this chance, beside what hops lose. A bad antenna, say, or a loss that
-    /// depends on the sender and not on the distance. What it passes on for others is spared. A node
-    /// keeps it through restarts; [`Ratio::NEVER`] ends it.
+    /// depends on the sender and not on the distance. What it passes on for others is spared. A
+    /// node keeps it through restarts; [`Ratio::NEVER`] ends it.
     ///
     /// # Errors
     /// [`NetworkError::NoSuchNode`].

@@ -52,8 +52,8 @@ pub enum Multicasts {
     #[default]
     Neighbours,
     /// All nodes that a path leads to, as protocols assume that rest on a reliable multicast.
-    /// Each copy takes its own way, with the delays of its hops; nothing is lost or doubled, and all
-    /// hops of all copies are counted in bytes.
+    /// Each copy takes its own way, with the delays of its hops; nothing is lost or doubled, and
+    /// all hops of all copies are counted in bytes.
     Reliable,
 }
 

@@ -123,8 +123,8 @@ impl Routes {
 }
 
 impl Row {
-    /// Breadth first. Of several shortest paths the one with the relays that were found first counts, and
-    /// neighbours are in order of index: the same on every platform.
+    /// Breadth first. Of several shortest paths the one with the relays that were found first
+    /// counts, and neighbours are in order of index: the same on every platform.
     fn search(&mut self, topology: &Topology, radio: &Radio, from: usize, queue: &mut Vec<u32>) {
         self.paths.clear();
         self.paths.resize(topology.len(), UNREACHED);

@@ -20,8 +20,8 @@ use crate::command::Failure;
 /// For how long a node that ends waits for a reader of its last lines.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Writes what a node observes, a line each, and counts the nodes that are here. It never waits for the
-/// reader: what that does not read in time is dropped, and said.
+/// Writes what a node observes, a line each, and counts the nodes that are here. It never waits for
+/// the reader: what that does not read in time is dropped, and said.
 pub(super) struct Log {
     form: Form,
     output: Output,

@@ -37,7 +37,8 @@ impl<T: Copy, R> Gate<T, R> {
         poll_fn(|cx| waiter.poll_enter(cx)).await
     }
 
-    /// Does as [`enter`](Self::enter) until `timer` is ready, for instance the `sleep` of a runtime.
+    /// Does as [`enter`](Self::enter) until `timer` is ready, for instance the `sleep` of a
+    /// runtime.
     ///
     /// # Errors
     /// As there, and [`EnterError::TimedOut`].

@@ -13,8 +13,8 @@ use crate::notice::{KIND, Meaning, Notice};
 use crate::sealing::Sealing;
 
 impl Task {
-    /// A datagram of an earlier start of `sender` came from `source`: sends that process a notice of
-    /// the later one.
+    /// A datagram of an earlier start of `sender` came from `source`: sends that process a notice
+    /// of the later one.
     pub(super) async fn notify(&mut self, sender: NodeId, source: SocketAddr) {
         let latest = self.sealing.as_ref().and_then(|it| it.latest(sender));
         if let Some(epoch) = latest

@@ -1,9 +1,9 @@
 //! The loads: the paper's three scenarios and its parameterized load.
 //!
 //! The scenarios are those of [`selvedge_hub::Scenario`], which has the routines of the morning and
-//! the party as files, and the factory's rule. Devices and routines are numbers here: all that matters is which
-//! routines share a device, for how long, and when they come. What the paper leaves open is as in
-//! its authors' simulator.
+//! the party as files, and the factory's rule. Devices and routines are numbers here: all that
+//! matters is which routines share a device, for how long, and when they come. What the paper
+//! leaves open is as in its authors' simulator.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -35,7 +35,8 @@ const TOO_MANY: &str = "a model has at most 16 properties";
 /// - `always`, `sometimes` and `never_rejects` go over. A refusal that `never_rejects` forbids is
 ///   a state of its own in which nothing more happens, and an `always` breaks there. Progress does
 ///   not go over: `eventually` of stateright is another property.
-/// - A step that cannot be explored in all its ways leads to a state in which every `always` breaks.
+/// - A step that cannot be explored in all its ways leads to a state in which every `always`
+///   breaks.
 /// - Beyond the model's boundary nothing happens.
 ///
 /// Three traps of stateright: `assert_properties` passes on a run that was cut short, so ask

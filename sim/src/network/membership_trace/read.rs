@@ -10,8 +10,8 @@ const LINE_LIMIT: usize = 128;
 
 impl MembershipTrace {
     /// Reads a trace; the format is described [above](Self). Holds one line at a time beside the
-    /// entries, 48 bytes each: where the source is not trusted, limit what is read, for instance with
-    /// [`Read::take`].
+    /// entries, 48 bytes each: where the source is not trusted, limit what is read, for instance
+    /// with [`Read::take`].
     ///
     /// # Errors
     /// [`MembershipTraceError`] at the first line that is not as described. It names the line, what

@@ -84,8 +84,8 @@ impl Topology {
     }
 
     /// Nodes at these points, each of which hears each node that is at most `range` mm away. The
-    /// whole need not be connected. Takes O(n log n) and the pairs that share a strip of the width of
-    /// the range.
+    /// whole need not be connected. Takes O(n log n) and the pairs that share a strip of the width
+    /// of the range.
     ///
     /// # Errors
     /// [`TopologyError::Size`] as in [`full_mesh`](Self::full_mesh).

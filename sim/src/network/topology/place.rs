@@ -47,7 +47,8 @@ impl Square {
 
 impl Topology {
     /// `columns` by `rows` nodes, `spacing` mm apart, row by row from the corner. A node hears
-    /// each node that is at most `range` mm away: `range == spacing` gives each up to four neighbours.
+    /// each node that is at most `range` mm away: `range == spacing` gives each up to four
+    /// neighbours.
     ///
     /// # Errors
     /// [`TopologyError::Size`] for no nodes or too many, [`TopologyError::TooFar`] when a
