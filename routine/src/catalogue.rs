@@ -138,4 +138,19 @@ mod tests {
         assert!(matches!(taken, Taken::Id { name, .. } if name == "oven"));
         assert_eq!(catalogue, before);
     }
+
+    #[test]
+    fn as_many_are_there_as_are_listed_and_each_is_shown_by_name() {
+        let mut catalogue = Catalogue::new();
+        for count in 0..4_usize {
+            assert_eq!(catalogue.len(), count);
+            assert_eq!(catalogue.iter().count(), count);
+            assert_eq!(catalogue.is_empty(), count == 0);
+            catalogue.id_or_new(&format!("lamp {count}"));
+        }
+        for (device, name) in catalogue.iter() {
+            assert_eq!(catalogue.shown(device), format!("{name:?}"));
+        }
+        assert_eq!(catalogue.shown(NodeId(9)), "device 9");
+    }
 }

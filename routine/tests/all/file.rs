@@ -6,7 +6,9 @@
 use selvedge_core::{NodeId, Span};
 use selvedge_routine::file::{Fault, FileError, Home, write_routine};
 use selvedge_routine::trigger::{Clause, TimeOfDay, Trigger};
-use selvedge_routine::{Catalogue, Comparison, LONGEST_LATENESS, Number, Priority, State, Step};
+use selvedge_routine::{
+    Catalogue, Comparison, LONGEST_LATENESS, Number, Priority, Routine, State, Step,
+};
 
 /// Figure 10a of the paper, to the letter.
 const PAPER: &str = r#"{"RoutineName":"Prep. Breakfast", "CommandList":
@@ -386,6 +388,7 @@ fn what_is_refused_is_named_with_its_place_and_the_mend() {
         let (FileError::Form { path, .. } | FileError::Meaning { path, .. }) = &error;
         assert_eq!(path, place, "{text}: {error}");
         let message = error.to_string();
+        assert!(message.starts_with(place), "{text}: {message}");
         assert!(message.contains(said), "{text}: {message}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
@@ -471,5 +474,68 @@ fn lists_do_not_stand_for_objects() {
     ] {
         let error = Home::read(text.as_bytes()).unwrap_err().to_string();
         assert!(error.contains("expected an object"), "{text}: {error}");
+    }
+}
+
+/// Where a limit is named, as much as it says is taken.
+#[test]
+fn what_is_at_a_limit_is_read_and_what_is_beyond_is_not() {
+    let command = |hold: u64| format!(r#"{{"DevID": "d", "Action": 1, "hold_ms": {hold}}}"#);
+    let read = |commands: &[String]| {
+        let list = commands.join(",");
+        Home::read(format!(r#"{{"RoutineName": "r", "CommandList": [{list}]}}"#).as_bytes())
+    };
+    let fault = |error| match error {
+        FileError::Meaning { fault, .. } => fault,
+        form @ FileError::Form { .. } => panic!("{form}"),
+    };
+    let Fault::TooLong { found, limit } = fault(read(&[command(u64::MAX)]).unwrap_err()) else {
+        panic!("{} ms were read", u64::MAX);
+    };
+    assert_eq!(found, u64::MAX);
+    assert!(read(&[command(limit)]).is_ok());
+    assert!(read(&[command(limit + 1)]).is_err());
+    let most = usize::from(u16::MAX);
+    for many in [most, most + 1, most + 2] {
+        let home = read(&vec![command(0); many]);
+        if many <= most {
+            assert_eq!(home.unwrap().routines[0].routine.steps.len(), many);
+        } else {
+            assert_eq!(fault(home.unwrap_err()), Fault::TooManyCommands(many));
+        }
+    }
+}
+
+#[test]
+fn each_comparison_is_written_at_its_key_in_triggers_and_commands() {
+    for key in ["equal", "not_equal", "less", "greater"] {
+        let condition = format!(r#"{{"DevID": "d", "{key}": 20.5}}"#);
+        let text = format!(
+            r#"{{"routines": [{{"RoutineName": "r", "CommandList":
+                [{{"DevID": "d", "Action": 1, "if": {condition}}}]}}],
+              "triggers": [{{"RoutineName": "r", "when": {condition}}}]}}"#
+        );
+        let home = Home::read(text.as_bytes()).unwrap();
+        assert_eq!(Home::read(home.write().unwrap().as_bytes()).unwrap(), home);
+    }
+}
+
+/// Other programs tell 21 from 21.0.
+#[test]
+fn whole_numbers_are_written_without_a_point() {
+    let mut catalogue = Catalogue::new();
+    let device = catalogue.id_or_new("d");
+    for thousandths in [-1_000, -500, -1, 0, 1, 999, 1_000, 21_000, 21_001] {
+        let value = State::Number(Number::from_thousandths(thousandths).unwrap());
+        let steps = vec![Step::new(device, value)];
+        let text = write_routine("r", &Routine { steps }, &catalogue).unwrap();
+        let written = &serde_json::from_str::<serde_json::Value>(&text).unwrap()["CommandList"][0];
+        let whole = thousandths / 1_000;
+        let is_whole = whole * 1_000 == thousandths;
+        assert_eq!(
+            written["Action"].as_i64(),
+            is_whole.then_some(whole),
+            "{text}"
+        );
     }
 }

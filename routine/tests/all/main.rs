@@ -12,4 +12,6 @@
 
 mod book;
 mod file;
+mod routine;
+mod state;
 mod trigger;

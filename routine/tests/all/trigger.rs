@@ -362,7 +362,8 @@ fn limits_are_kept_and_named() {
     assert_eq!(refused, Err(Reject::ClauseTooLong { found: 3, limit: 2 }));
     let refused = bench.tell(add(Trigger::Every(Span::ZERO)));
     assert_eq!(refused, Err(Reject::NoInterval));
-    bench.trigger(Trigger::Manual);
+    let full = Clause::Any([is(1, Comparison::Equal, 1)].into());
+    bench.trigger(Trigger::When(full));
     let refused = bench.tell(add(Trigger::Manual));
     assert_eq!(refused, Err(Reject::TooManyTriggers { limit: 1 }));
     bench.observe(1, 1);
@@ -424,4 +425,85 @@ fn what_is_forgotten_wakes_nobody() {
     assert_eq!(bench.driver.deadline(), None);
     assert_eq!(bench.driver.machine().triggers().count(), 0);
     assert!(bench.pass(DAY).is_empty());
+}
+
+/// A correction runs what it leaps over, and nothing else: a time that is still to come, be it
+/// seconds or hours ahead, comes when the clock shows it.
+#[test]
+fn a_correction_runs_nothing_before_its_time() {
+    let noon = 43_200_u32;
+    let limit = u32::try_from(CORRECTION.0 / 1_000_000).unwrap();
+    let time = |seconds| Command::Clock(TimeOfDay::from_seconds(seconds).unwrap());
+    for ahead in (1..=2 * limit).chain([3_600, 43_000]) {
+        for forward in [1, limit / 2, limit] {
+            let mut bench = Bench::new();
+            bench.at("12:00");
+            bench.tell(time(noon - ahead)).unwrap();
+            bench.tell(time(noon - ahead + forward)).unwrap();
+            bench.pass(DAY / 2);
+            let came: Vec<u64> = bench.runs.iter().map(|it| it.0).collect();
+            let expected = u64::from(ahead.saturating_sub(forward));
+            assert_eq!(
+                came,
+                [expected],
+                "{ahead} s ahead, corrected by {forward} s"
+            );
+        }
+    }
+}
+
+/// The last midnight that a `Time` can hold.
+#[test]
+fn a_clock_that_was_set_ages_ago_still_goes_right() {
+    let day = DAY * 1_000_000;
+    let mut bench = Bench::new();
+    bench.tell(clock("00:00")).unwrap();
+    bench.now = Time(u64::MAX / day * day);
+    bench.at("00:10");
+    let midnight = bench.now.0 / 1_000_000;
+    assert_eq!(bench.pass(1_200), [midnight + 600]);
+}
+
+#[test]
+fn a_clause_asks_after_the_devices_in_its_comparisons() {
+    let not = |it| Clause::Not(Box::new(it));
+    let is = |device| is(device, Comparison::Less, 1);
+    for (clause, devices) in [
+        (is(1), &[1][..]),
+        (not(is(2)), &[2]),
+        (Clause::All([is(1), not(is(3))].into()), &[1, 3]),
+        (
+            Clause::Any([not(Clause::All([].into())), is(2)].into()),
+            &[2],
+        ),
+        (Clause::Any([].into()), &[]),
+    ] {
+        for device in 0..5 {
+            let asks = clause.asks(NodeId(device));
+            assert_eq!(asks, devices.contains(&device), "{clause:?} {device}");
+        }
+    }
+}
+
+#[test]
+fn what_was_put_is_shown_until_it_is_forgotten() {
+    let mut bench = Bench::new();
+    bench.put("s", 2);
+    let manual = bench.trigger(Trigger::Manual);
+    let every = bench.trigger(Trigger::Every(Span::secs(10)));
+    let machine = bench.driver.machine();
+    assert_eq!(machine.routine("r"), Some(&routine(1)));
+    assert_eq!(machine.routine("s"), Some(&routine(2)));
+    let shown: Vec<_> = machine.triggers().collect();
+    let interval = Trigger::Every(Span::secs(10));
+    assert_eq!(
+        shown,
+        [(manual, "r", &Trigger::Manual), (every, "r", &interval)]
+    );
+    assert_eq!(every.to_string(), every.0.to_string());
+    bench.tell(Command::Remove(manual)).unwrap();
+    bench.tell(Command::Forget("s".into())).unwrap();
+    let machine = bench.driver.machine();
+    assert_eq!(machine.routine("s"), None);
+    assert!(machine.triggers().map(|it| it.0).eq([every]));
 }
