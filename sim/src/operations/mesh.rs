@@ -2,61 +2,7 @@
 
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Machine, Member, NodeId, Span, Time};
 
-use super::{Operation, Step, Watch};
-
-/// The place of a node.
-#[derive(Debug)]
-pub struct Seat<M: Machine> {
-    driver: Option<Driver<M>>,
-    me: Member,
-    first: Member,
-    is_paused: bool,
-}
-
-impl<M: Machine> Seat<M> {
-    /// The driver, if the node is up.
-    #[must_use]
-    pub const fn driver(&self) -> Option<&Driver<M>> {
-        self.driver.as_ref()
-    }
-
-    /// The machine, if the node is up.
-    #[must_use]
-    pub fn machine(&self) -> Option<&M> {
-        self.driver.as_ref().map(Driver::machine)
-    }
-
-    /// The life that the node is in, or was in last.
-    #[must_use]
-    pub const fn me(&self) -> Member {
-        self.me
-    }
-
-    /// Its first life under the id that it has.
-    #[must_use]
-    pub const fn first(&self) -> Member {
-        self.first
-    }
-
-    /// Whether it runs, paused or not.
-    #[must_use]
-    pub const fn is_up(&self) -> bool {
-        self.driver.is_some()
-    }
-}
-
-/// A message in flight. It is for a node, whichever life the node is in.
-#[derive(Clone, Debug)]
-pub struct Letter<M: Machine> {
-    /// The life that sent it.
-    pub from: Member,
-    /// The node that it is for.
-    pub to: NodeId,
-    /// What it says.
-    pub message: M::Message,
-    /// Whether it was sent to all.
-    pub is_multicast: bool,
-}
+use super::{Letter, Operation, Seat, Step, Watch};
 
 /// A few nodes, a clock, and the messages between them.
 #[derive(Debug)]
@@ -91,12 +37,7 @@ impl<M: Machine> Mesh<M> {
 
     /// One more node, in its first life. Returns its seat.
     pub fn add(&mut self, me: Member, machine: M) -> usize {
-        self.seats.push(Seat {
-            driver: Some(Driver::new(machine)),
-            me,
-            first: me,
-            is_paused: false,
-        });
+        self.seats.push(Seat::new(me, machine));
         self.seats.len() - 1
     }
 
@@ -124,7 +65,7 @@ impl<M: Machine> Mesh<M> {
         self.seats.iter().position(|seat| seat.me.id == id)
     }
 
-    /// The time.
+    /// How much time has passed. Clocks of nodes began later: see [`Seat::now`].
     #[must_use]
     pub const fn now(&self) -> Time {
         self.now
@@ -309,17 +250,19 @@ impl<M: Machine> Mesh<M> {
         watch: &mut impl Watch<M>,
     ) -> Result<(), String> {
         self.now = self.now + span;
-        let now = self.now;
+        for seat in &mut self.seats {
+            seat.now = seat.now + span;
+        }
         for at in 0..self.seats.len() {
             let is_due = |seat: &Seat<M>| {
                 let deadline = seat.driver.as_ref().and_then(Driver::deadline);
-                !seat.is_paused && deadline.is_some_and(|deadline| deadline <= now)
+                !seat.is_paused && deadline.is_some_and(|deadline| deadline <= seat.now)
             };
             // Where nothing is due nothing happens, and there is nothing to hold promises against.
             if self.seats.get(at).is_some_and(is_due) {
-                self.call(at, watch, |driver, effects| {
+                self.call(at, watch, |driver, now, effects| {
                     driver.expire(now, choices, |effect| effects.push(effect));
-                    true
+                    Ok(())
                 })?;
             }
         }
@@ -414,6 +357,7 @@ impl<M: Machine> Mesh<M> {
             seat.first = me;
         }
         seat.me = me;
+        seat.now = Time::ZERO;
         seat.driver = Some(Driver::new(machine));
         watch.restarted(at, &self.seats);
     }
@@ -429,9 +373,8 @@ impl<M: Machine> Mesh<M> {
         if self.seats.get(seat).is_none_or(|seat| seat.is_paused) {
             return Ok(());
         }
-        let now = self.now;
         let mut changed = None;
-        self.call(seat, watch, |driver, effects| {
+        self.call(seat, watch, |driver, now, effects| {
             // In debug builds the driver compares by itself.
             let before = (!cfg!(debug_assertions)).then(|| driver.machine().clone());
             let taken = driver.step(now, choices, input, |effect| effects.push(effect));
@@ -440,48 +383,46 @@ impl<M: Machine> Mesh<M> {
             {
                 changed = Some(format!("a refusal changed something: {reject:?}"));
             }
-            taken.is_ok()
+            taken
         })?;
         changed.map_or(Ok(()), Err)
     }
 
-    /// Lets a node that is up do something, and holds what came of it against the promises. `act`
-    /// says whether it was not refused.
+    /// Lets a node that is up do something, and holds what came of it against the promises.
     fn call(
         &mut self,
         at: usize,
         watch: &mut impl Watch<M>,
-        act: impl FnOnce(&mut Driver<M>, &mut Vec<Effect<M>>) -> bool,
+        act: impl FnOnce(&mut Driver<M>, Time, &mut Vec<Effect<M>>) -> Result<(), M::Reject>,
     ) -> Result<(), String> {
-        let Some(driver) = self.seats.get_mut(at).and_then(|it| it.driver.as_mut()) else {
+        let Some(seat) = self.seats.get_mut(at) else {
+            return Ok(());
+        };
+        let Some(driver) = &mut seat.driver else {
             return Ok(());
         };
         watch.before(at, driver);
-        let is_refused = !act(driver, &mut self.effects);
-        self.refused += u64::from(is_refused);
+        let refusal = act(driver, seat.now, &mut self.effects).err();
+        self.refused += u64::from(refusal.is_some());
         if driver.refused_ticks() > 0 {
             return Err("a tick was refused".to_owned());
         }
-        if let Some(seat) = self.seats.get_mut(at)
-            && let Some(driver) = &seat.driver
-        {
-            seat.me = watch.member(seat.me, driver.machine());
-        }
-        let Some((driver, me)) = self
+        seat.me = watch.member(seat.me, driver.machine());
+        let Some((driver, me, now)) = self
             .seats
             .get(at)
-            .and_then(|it| Some((it.driver()?, it.me)))
+            .and_then(|it| Some((it.driver()?, it.me, it.now)))
         else {
             return Ok(());
         };
         watch.after(&Step {
             at,
             me,
-            now: self.now,
+            now,
             seats: &self.seats,
             driver,
             effects: &self.effects,
-            is_refused,
+            refusal: refusal.as_ref(),
         })?;
         self.post(me, watch)
     }

@@ -11,8 +11,11 @@
 //! | your [`Watch`] | machines, promises, counts |
 //! | your test | the list: typed, by `arbitrary` (feature `arbitrary`), or from bytes in a format of its own |
 //!
-//! [`run`] plays a whole list, and [`shrink`] makes a list that breaks a promise short. A protocol with a format of its own plays operation by
-//! operation ([`Mesh::play`]).
+//! Each life of a node has a clock of its own, which begins at zero: a machine that compares its time
+//! with that of another node, or of its life before, is found.
+//!
+//! [`run`] plays a whole list, and [`shrink`] makes a list that breaks a promise short. A protocol with
+//! a format of its own plays operation by operation ([`Mesh::play`]).
 //!
 //! # Fuzz a machine of your own
 //!
@@ -24,11 +27,13 @@ mod arbitrary;
 mod mesh;
 mod operation;
 mod runner;
+mod seat;
 mod watch;
 
 #[cfg(feature = "arbitrary")]
 pub use arbitrary::list;
-pub use mesh::{Letter, Mesh, Seat};
+pub use mesh::Mesh;
 pub use operation::Operation;
 pub use runner::{Broken, run, shrink};
+pub use seat::{Letter, Seat};
 pub use watch::{Step, Watch};

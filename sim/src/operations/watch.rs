@@ -11,7 +11,7 @@ pub struct Step<'a, M: Machine> {
     pub at: usize,
     /// The life that took the step.
     pub me: Member,
-    /// When.
+    /// When, by its own clock.
     pub now: Time,
     /// All nodes after it.
     pub seats: &'a [Seat<M>],
@@ -19,8 +19,8 @@ pub struct Step<'a, M: Machine> {
     pub driver: &'a Driver<M>,
     /// What it wants, in order.
     pub effects: &'a [Effect<M>],
-    /// Whether it refused its input.
-    pub is_refused: bool,
+    /// Why it refused its input, if it did.
+    pub refusal: Option<&'a M::Reject>,
 }
 
 impl<'a, M: Machine> Step<'a, M> {

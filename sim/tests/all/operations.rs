@@ -3,12 +3,16 @@
 #[path = "../../examples/own_operations.rs"]
 mod own_operations;
 
+use std::convert::Infallible;
+
 use own_operations::{Command, Lock, play};
+use selvedge_core::{Context, Effect, Input, Machine, Member, Span, Time};
+use selvedge_sim::Bytes;
 use selvedge_sim::operations::Operation::{
     Announce, Command as Ask, Crash, Cut, Deliver, DeliverAll, Duplicate, Introduce, Lose, Pause,
-    Restart, Resume,
+    Restart, Resume, Wait,
 };
-use selvedge_sim::operations::list;
+use selvedge_sim::operations::{Mesh, Seat, Step, Watch, list, run};
 
 /// With the defect both of two nodes get in; a list that shows it is found, and made short.
 #[test]
@@ -97,4 +101,75 @@ fn any_bytes_are_a_list() {
         assert!(!operations.is_empty(), "{byte}");
         play(&operations, true).unwrap();
     }
+}
+
+/// Refuses to be asked twice, and tells when it was asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Diary {
+    was_asked: bool,
+}
+
+impl Machine for Diary {
+    type Message = Infallible;
+    type Timer = Infallible;
+    type Command = ();
+    type Event = Time;
+    type Reject = &'static str;
+
+    fn handle(&mut self, _: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), &'static str> {
+        if self.was_asked {
+            return Err("again");
+        }
+        self.was_asked = true;
+        cx.event(cx.now());
+        Ok(())
+    }
+}
+
+/// Notes what each step was like.
+#[derive(Default)]
+struct Notes(Vec<(Time, Option<&'static str>)>);
+
+impl Watch<Diary> for Notes {
+    fn after(&mut self, step: &Step<'_, Diary>) -> Result<(), String> {
+        self.0.push((step.now, step.refusal.copied()));
+        let is_told = step.effects == [Effect::Event(step.now)];
+        (is_told || step.refusal.is_some())
+            .then_some(())
+            .ok_or_else(|| format!("{:?} at {:?}", step.effects, step.now))
+    }
+
+    fn restart(&mut self, _: usize, before: Member) -> Option<(Member, Diary)> {
+        Some((before, Diary::default()))
+    }
+}
+
+#[test]
+fn each_life_has_a_clock_of_its_own_and_a_step_says_why_it_was_refused() {
+    let (mut mesh, mut notes) = (Mesh::new(0), Notes::default());
+    mesh.add(Member::new(1, 0), Diary::default());
+    mesh.add(Member::new(2, 0), Diary::default());
+    let story = [
+        Wait(Span::secs(3)),
+        Ask(0, ()),
+        Ask(0, ()),
+        Restart(0),
+        Wait(Span::secs(1)),
+        Ask(0, ()),
+        Ask(1, ()),
+    ];
+    run(&mut mesh, story, &mut Bytes::new(&[]), &mut notes).unwrap();
+    let at = |secs| Time::ZERO + Span::secs(secs);
+    assert_eq!(
+        notes.0,
+        [
+            (at(3), None),
+            (at(3), Some("again")),
+            (at(1), None),
+            (at(4), None)
+        ]
+    );
+    assert_eq!(mesh.now(), at(4));
+    let clocks: Vec<Time> = mesh.seats().iter().map(Seat::now).collect();
+    assert_eq!(clocks, [at(1), at(4)]);
 }

@@ -84,14 +84,16 @@ impl Watcher {
 
     /// A node that lets a leader's lease run out is none of those on which that lease still rests.
     fn check_given_up(&mut self, step: &Step<'_, Celect<Order>>) -> Result<(), String> {
-        let (me, now) = (step.me, step.now);
+        let me = step.me;
         for effect in step.effects {
             let Effect::Event(Event::LeaseOver { leader, ballot }) = effect else {
                 continue;
             };
-            let mut machines = step.seats.iter().filter_map(Seat::machine);
-            let machine = machines.find(|it| it.me == *leader);
-            let Some(machine) = machine.filter(|it| it.leads() == Some(*ballot)) else {
+            let seat = step.seats.iter().find(|it| it.me() == *leader);
+            let leads = |it: &&Celect<Order>| it.leads() == Some(*ballot);
+            let Some((now, machine)) =
+                seat.and_then(|it| Some((it.now(), it.machine().filter(leads)?)))
+            else {
                 continue;
             };
             let until = machine.leads_until().filter(|&until| until > now);
@@ -120,8 +122,8 @@ impl Watch<Celect<Order>> for Watcher {
             let before = self.before.as_ref();
             self.oracle.step(before, machine, step.effects)?;
             self.check_given_up(step)?;
-            if step.is_refused && self.is_delivering {
-                return Err(format!("{:?} refused a message of a node", step.me));
+            if let Some(refusal) = step.refusal.filter(|_| self.is_delivering) {
+                return Err(format!("{:?} refused a message: {refusal}", step.me));
             }
         }
         for effect in step.effects {
