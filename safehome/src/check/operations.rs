@@ -14,16 +14,18 @@
 //!   did commands of both;
 //! - no command was done twice, and none of a committed routine was left out.
 
-mod bytes;
 mod oracle;
+mod settings;
 mod world;
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
+use selvedge_sim::Bytes;
+use selvedge_sim::operations::Broken;
+
 use crate::{Published, Saved};
-use bytes::Bytes;
 use world::World;
 
 /// How a saved state travels through storage.
@@ -75,7 +77,7 @@ pub struct Summary {
 /// Carries out the operations that `bytes` stand for. Any bytes do.
 ///
 /// # Errors
-/// The promise that broke, in words.
+/// The promise that broke, in words, with the last operations.
 pub fn run(bytes: &[u8]) -> Result<Summary, String> {
     run_under(bytes, &[], Ok)
 }
@@ -83,10 +85,11 @@ pub fn run(bytes: &[u8]) -> Result<Summary, String> {
 /// The same under rules that differ from ours, to see that it notices, and with a storage.
 ///
 /// # Errors
-/// The promise that broke, in words.
+/// The promise that broke, in words, with the last operations.
 pub fn run_under(bytes: &[u8], rules: &[Published], storage: Storage) -> Result<Summary, String> {
     let mut world = World::new(Bytes::new(bytes), rules, storage)?;
-    world.run()?;
+    let ran = world.run();
+    ran.map_err(|broken| Broken::new(broken, &world.mesh).to_string())?;
     Ok(world.summary)
 }
 

@@ -1,14 +1,11 @@
-//! Bytes as operations and choices. When they run out, all that follows is zero.
+//! What a home is like, and which routines come: from bytes.
 
 use alloc::vec::Vec;
 
 use selvedge_core::{NodeId, Span};
+use selvedge_sim::Bytes;
 
 use crate::{Comparison, Condition, Config, Priority, Routine, Scheduler, Step, Visibility};
-
-pub(super) struct Bytes<'a> {
-    rest: &'a [u8],
-}
 
 /// What a home is like.
 #[derive(Clone, Copy, Debug)]
@@ -47,39 +44,9 @@ const MODELS: [(Visibility, Scheduler); 7] = [
 ];
 
 impl Settings {
-    /// Whether commands act late and the hub does not wait for that.
-    pub(super) fn acts_unseen(&self) -> bool {
-        self.config.visibility == Visibility::Weak && self.lateness > Span::ZERO
-    }
-}
-
-impl<'a> Bytes<'a> {
-    pub(super) const fn new(rest: &'a [u8]) -> Self {
-        Self { rest }
-    }
-
-    pub(super) const fn is_empty(&self) -> bool {
-        self.rest.is_empty()
-    }
-
-    pub(super) fn take(&mut self) -> u8 {
-        match self.rest.split_first() {
-            Some((&first, rest)) => {
-                self.rest = rest;
-                first
-            }
-            None => 0,
-        }
-    }
-
-    /// One of so many: 0 when there are none.
-    pub(super) fn pick(&mut self, of: usize) -> usize {
-        usize::from(self.take()).checked_rem(of).unwrap_or_default()
-    }
-
-    pub(super) fn settings(&mut self) -> Settings {
-        let (visibility, scheduler) = MODELS.get(self.pick(7)).copied().unwrap_or_default();
-        let (leases, kind) = (self.take(), self.take());
+    pub(super) fn new(bytes: &mut Bytes<'_>) -> Self {
+        let (visibility, scheduler) = MODELS.get(bytes.pick(7)).copied().unwrap_or_default();
+        let (leases, kind) = (bytes.take(), bytes.take());
         let config = Config {
             visibility,
             scheduler,
@@ -91,9 +58,9 @@ impl<'a> Bytes<'a> {
             undo_attempts: 3,
             ..Config::default()
         };
-        Settings {
+        Self {
             config,
-            devices: 2 + self.pick(3),
+            devices: 2 + bytes.pick(3),
             answers: kind & 1 == 0,
             is_obedient: leases & 32 != 0,
             restarts: kind & 6 == 2,
@@ -110,12 +77,12 @@ impl<'a> Bytes<'a> {
     }
 
     /// A routine with states that are its own, or one of a few that others use as well.
-    pub(super) fn routine(&mut self, settings: &Settings, nth: usize) -> Routine<u8> {
-        let steps = 1 + self.pick(4);
+    pub(super) fn routine(&self, bytes: &mut Bytes<'_>, nth: usize) -> Routine<u8> {
+        let steps = 1 + bytes.pick(4);
         let own = u8::try_from(nth * 8).unwrap_or(u8::MAX);
         let step = |at: usize| {
-            let (kind, more) = (self.take(), self.take());
-            let device = NodeId(self.pick(settings.devices) as u64);
+            let (kind, more) = (bytes.take(), bytes.take());
+            let device = NodeId(bytes.pick(self.devices) as u64);
             let value = match more & 3 {
                 0 => more >> 6,
                 _ => 10 + own + u8::try_from(at).unwrap_or_default(),
@@ -130,10 +97,10 @@ impl<'a> Bytes<'a> {
                 _ => Span::secs(3),
             };
             step.timeout = (kind >> 4 & 3 == 0).then_some(Span::millis(700));
-            if settings.handlers && kind >> 6 == 0 {
+            if self.handlers && kind >> 6 == 0 {
                 step.undo = Some(200);
             }
-            if settings.conditions && more >> 2 & 7 == 0 {
+            if self.conditions && more >> 2 & 7 == 0 {
                 let comparison = match more >> 5 & 3 {
                     0 => Comparison::Equal,
                     1 => Comparison::NotEqual,
@@ -141,14 +108,19 @@ impl<'a> Bytes<'a> {
                     _ => Comparison::Greater,
                 };
                 step.condition = Some(Condition {
-                    device: NodeId(self.pick(settings.devices) as u64),
+                    device: NodeId(bytes.pick(self.devices) as u64),
                     comparison,
-                    value: self.take() % 64,
+                    value: bytes.take() % 64,
                 });
             }
             step
         };
         let steps: Vec<Step<u8>> = (0..steps).map(step).collect();
         Routine { steps }
+    }
+
+    /// Whether commands act late and the hub does not wait for that.
+    pub(super) fn acts_unseen(&self) -> bool {
+        self.config.visibility == Visibility::Weak && self.lateness > Span::ZERO
     }
 }

@@ -3,30 +3,29 @@
 mod disk;
 mod host;
 mod things;
+mod watcher;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_core::durable::Barrier;
-use selvedge_core::{Driver, Effect, Input, NodeId, Span, Time};
+use selvedge_core::{Driver, Member, NodeId, Span, Time};
+use selvedge_sim::Bytes;
+use selvedge_sim::operations::{Mesh, Operation, Seat};
 
 use super::super::order::is_in_order;
-use super::bytes::{Bytes, FEW, Settings};
 use super::oracle::{FIRST, Verdict, Witness};
+use super::settings::{FEW, Settings};
 use super::{Storage, Summary};
-use crate::lineage::Entry;
-use crate::published::Rules;
-use crate::run::Stage;
 use crate::{
-    Command, DurableHub, Hub, Outcome, Placed, Published, Reject, RoutineId, Scheduler, Timer,
-    Visibility,
+    Command, DurableHub, Hub, Outcome, Placed, Published, Reject, RoutineId, Timer, Visibility,
 };
 
-use disk::Disk;
-use host::lockstep;
+use watcher::Watcher;
 
+/// The seat of the hub, which is alone in its mesh.
+const HUB: usize = 0;
 /// So many steps after the last fault all is over.
 const ROUNDS: usize = 5_000;
 
@@ -58,13 +57,10 @@ struct Flying {
 pub(super) struct World<'a> {
     bytes: Bytes<'a>,
     settings: Settings,
-    rules: Rules,
     storage: Storage,
-    hub: Driver<DurableHub<u8>>,
-    /// What waits until the disk has what a step changed.
-    barrier: Barrier<Effect<DurableHub<u8>>>,
-    disk: Disk,
-    now: Time,
+    /// The hub.
+    pub(super) mesh: Mesh<DurableHub<u8>>,
+    watch: Watcher,
     things: Vec<Thing>,
     witness: Witness,
     open: usize,
@@ -94,8 +90,7 @@ impl<'a> World<'a> {
         rules: &[Published],
         storage: Storage,
     ) -> Result<Self, String> {
-        let settings = bytes.settings();
-        let rules = Rules::published(rules);
+        let settings = Settings::new(&mut bytes);
         let thing = |_| Thing {
             state: FIRST,
             is_up: true,
@@ -105,15 +100,14 @@ impl<'a> World<'a> {
             late: None,
         };
         let devices = settings.devices;
-        let hub = Hub::unchecked(settings.config, rules);
+        let (watch, hub) = Watcher::new(settings.config, rules);
+        let mut mesh = Mesh::new(0);
+        mesh.add(Member::default(), hub);
         let mut world = Self {
             bytes,
-            rules,
             storage,
-            disk: Disk::new(&hub),
-            hub: Driver::new(DurableHub::new(hub)),
-            barrier: lockstep(),
-            now: Time::ZERO,
+            mesh,
+            watch,
             things: (0..devices).map(thing).collect(),
             witness: Witness {
                 chains: (0..devices).map(|_| Vec::new()).collect(),
@@ -139,9 +133,9 @@ impl<'a> World<'a> {
         for nth in 0..devices {
             let device = NodeId(nth as u64);
             let state = Some(FIRST);
-            world.must(Input::Command(Command::Device { device, state }))?;
+            world.command(Command::Device { device, state })?;
             let lateness = settings.lateness;
-            world.must(Input::Command(Command::Lateness { device, lateness }))?;
+            world.command(Command::Lateness { device, lateness })?;
         }
         world.is_calm = false;
         Ok(world)
@@ -150,9 +144,7 @@ impl<'a> World<'a> {
     pub(super) fn run(&mut self) -> Result<(), String> {
         while !self.bytes.is_empty() {
             self.summary.operations += 1;
-            let nth = self.summary.operations;
-            self.operate()
-                .map_err(|broken| format!("operation {nth}: {broken}"))?;
+            self.operate()?;
         }
         self.is_calm = true;
         self.finish()
@@ -177,13 +169,13 @@ impl<'a> World<'a> {
             12 | 13 => self.pass_to_deadline(),
             14 => {
                 let step = Span::millis(10 * u64::from(self.bytes.take()));
-                self.pass(self.now + step)
+                self.pass(self.now() + step)
             }
             15 | 16 => self.flip(nth),
             17 => {
-                let last = self.hub.machine().hub().last.0 + 1;
+                let last = self.hub()?.last.0 + 1;
                 let id = RoutineId(u64::from(self.bytes.take()) % last);
-                match self.tell(Input::Command(Command::Cancel(id)))? {
+                match self.step(Operation::Command(HUB, Command::Cancel(id)))? {
                     Ok(()) | Err(Reject::UnknownRoutine(_)) => Ok(()),
                     Err(other) => Err(format!("a cancel was refused: {other}")),
                 }
@@ -198,15 +190,15 @@ impl<'a> World<'a> {
         if nth >= self.settings.routines {
             return Ok(());
         }
-        let routine = self.bytes.routine(&self.settings, nth);
-        let next = RoutineId(self.hub.machine().hub().last.0 + 1);
+        let routine = self.settings.routine(&mut self.bytes, nth);
+        let next = RoutineId(self.hub()?.last.0 + 1);
         // If it is lost it has this number all the same, and no event tells of it.
         self.witness.routines.insert(next, routine.clone());
-        self.must(Input::Command(Command::Submit(routine)))
+        self.command(Command::Submit(routine))
     }
 
     fn pass_to_deadline(&mut self) -> Result<(), String> {
-        match self.hub.deadline() {
+        match self.deadline() {
             Some(due) => self.pass(due),
             None => Ok(()),
         }
@@ -214,11 +206,10 @@ impl<'a> World<'a> {
 
     /// Time passes; what is due then ticks.
     fn pass(&mut self, until: Time) -> Result<(), String> {
-        let due = self.hub.deadline().unwrap_or(until).min(until);
-        self.now = self.now.max(due);
-        let now = self.now;
-        let due = self.hub.timers().filter(|it| it.1 <= now);
-        let due: Vec<Timer> = due.map(|it| it.0).collect();
+        let due = self.deadline().unwrap_or(until).min(until);
+        let now = self.now().max(due);
+        let due = self.driver().into_iter().flat_map(Driver::timers);
+        let due: Vec<Timer> = due.filter(|it| it.1 <= now).map(|it| it.0).collect();
         for timer in due {
             match timer {
                 Timer::Timeout(device) => {
@@ -236,51 +227,29 @@ impl<'a> World<'a> {
                 Timer::Hold(_) | Timer::Retry(_) | Timer::Lease(_) | Timer::Patience(_) => {}
             }
         }
-        self.step(None)?.map_err(|it| format!("{it}"))
+        let span = now.since(self.now());
+        self.step(Operation::Wait(span))?
+            .map_err(|it| format!("{it}"))
     }
 
-    /// What holds after every step.
-    fn watch(&self) -> Result<(), String> {
-        let hub = self.hub.machine().hub();
-        hub.check().map_err(|flaw| format!("{flaw}"))?;
-        if !hub.waits_as_routines_say() {
-            return Err("those who wait are not as the routines say".into());
-        }
-        if self.hub.refused_ticks() > 0 {
-            return Err(format!("{} ticks were refused", self.hub.refused_ticks()));
-        }
-        let is_planned = self.settings.config.visibility == Visibility::Eventual
-            && self.settings.config.scheduler != Scheduler::JustInTime;
-        for (id, device) in hub.devices.iter() {
-            // Invariant 1: no two are planned at one time.
-            let planned = || device.lineage.iter().filter(|it| !it.touched);
-            let mut pairs = planned().zip(planned().skip(1));
-            if is_planned && pairs.any(|(first, second)| first.end() > second.start) {
-                return Err(format!("two routines are planned on {id} at one time"));
-            }
-            let has_timer = |timer| self.hub.timers().any(|(it, _)| it == timer);
-            // What was on its way when the hub stopped is asked for later.
-            let is_late = has_timer(Timer::Late(*id));
-            if is_late && self.summary.is_weak {
-                return Err(format!("a weak hub waits for {id}"));
-            }
-            let lacks = device.flight.is_some() && !has_timer(Timer::Timeout(*id)) && !is_late
-                || device.late.is_some() && !is_late
-                || device.held.is_some() && !has_timer(Timer::Hold(*id))
-                || device.rests && !has_timer(Timer::Retry(*id));
-            if lacks {
-                return Err(format!("nobody wakes {id}"));
-            }
-            let lease = device.lineage.iter().find(|it| it.is_lease());
-            let is_over = |it: &Entry<u8>| {
-                let run = it.routine().and_then(|id| hub.runs.get(&id));
-                it.revoked || run.is_some_and(|run| matches!(run.stage, Stage::Aborting(_)))
-            };
-            if lease.is_some_and(|it| !is_over(it)) && !has_timer(Timer::Lease(*id)) {
-                return Err(format!("the lease of {id} has no end"));
-            }
-        }
-        Ok(())
+    fn driver(&self) -> Option<&Driver<DurableHub<u8>>> {
+        self.mesh.seat(HUB).and_then(Seat::driver)
+    }
+
+    fn hub(&self) -> Result<&Hub<u8>, String> {
+        let machine = self.mesh.machine(HUB);
+        machine
+            .map(DurableHub::hub)
+            .ok_or_else(|| String::from("the hub is down"))
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.driver().and_then(Driver::deadline)
+    }
+
+    /// By the hub's clock.
+    fn now(&self) -> Time {
+        self.mesh.seat(HUB).map_or(Time::ZERO, Seat::now)
     }
 
     /// Nothing goes wrong any more, and all that was begun comes to its end.
@@ -295,17 +264,11 @@ impl<'a> World<'a> {
                 let is_sent = it.flight.is_some_and(|it| !it.is_over);
                 it.asked.is_some() || is_sent || it.late.is_some()
             };
-            let stuck = self
-                .hub
-                .machine()
-                .hub()
-                .devices
-                .iter()
-                .find(|it| it.1.is_stuck);
+            let stuck = self.hub()?.devices.iter().find(|it| it.1.is_stuck);
             let stuck = stuck.and_then(|it| usize::try_from(it.0.0).ok());
             if let Some(nth) = self.things.iter().position(busy) {
                 self.land(nth, Outcome::Done)?;
-            } else if self.hub.deadline().is_some() {
+            } else if self.deadline().is_some() {
                 self.pass_to_deadline()?;
             } else if let Some(nth) = stuck {
                 // Somebody switches it off and on.
@@ -319,22 +282,19 @@ impl<'a> World<'a> {
                 return Ok(());
             }
         }
-        Err(format!(
-            "it does not come to rest: {:?}",
-            self.hub.machine().hub()
-        ))
+        Err(format!("it does not come to rest: {:?}", self.hub()?))
     }
 
     fn judge(&mut self) -> Result<(), String> {
-        let hub = self.hub.machine().hub();
+        self.unordered += self.unordered_since;
+        self.witness.end = self.things.iter().map(|it| it.state).collect();
+        let hub = self.hub()?;
         if self.open > 0 || !hub.is_quiet() {
             return Err(format!("{} routines are unfinished: {hub:?}", self.open));
         }
         if let Some(device) = self.begun.first() {
             return Err(format!("nobody heard what came of restoring {device}"));
         }
-        self.unordered += self.unordered_since;
-        self.witness.end = self.things.iter().map(|it| it.state).collect();
         for (nth, thing) in self.things.iter().enumerate() {
             let known = hub.state(NodeId(nth as u64));
             let is_seen = !self.settings.acts_unseen();

@@ -4,15 +4,15 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_core::durable::Barrier;
-use selvedge_core::{Choose, Driver, Effect, Input, NodeId, Ratio, Time, Weights};
+use selvedge_core::{Delta, NodeId, Time};
+use selvedge_sim::Bytes;
+use selvedge_sim::operations::Operation;
 
 use super::super::super::patience::Impatient;
-use super::{Flying, World};
+use super::{Flying, HUB, World};
 use crate::run::Run;
 use crate::{
-    AbortReason, Command, DurableEvent, DurableHub, Event, Hub, Reject, RoutineId, Scheduler,
-    UndoStatus, Visibility,
+    AbortReason, Command, DurableHub, Event, Reject, RoutineId, Scheduler, UndoStatus, Visibility,
 };
 
 /// When the host stops.
@@ -28,51 +28,33 @@ enum Stop {
     AmongEvents,
 }
 
-/// The host takes no step before the last one is stored.
-pub(super) const fn lockstep() -> Barrier<Effect<DurableHub<u8>>> {
-    Barrier::new(0)
-}
-
-/// Machines that draw nothing need nothing drawn.
-struct Nothing;
-
-impl Choose for Nothing {
-    fn below(&mut self, _: u64) -> u64 {
-        0
-    }
-
-    fn chance(&mut self, _: Ratio) -> bool {
-        false
-    }
-
-    fn weighted(&mut self, _: &dyn Weights) -> Option<usize> {
-        None
-    }
-}
-
 type Told = Result<Result<(), Reject>, String>;
 
 impl World<'_> {
-    pub(super) fn must(&mut self, input: Input<DurableHub<u8>>) -> Result<(), String> {
-        let told = self.tell(input.clone())?;
-        told.map_err(|refused| format!("{input:?} was refused: {refused}"))
+    pub(super) fn command(&mut self, command: Command<u8>) -> Result<(), String> {
+        self.must(Operation::Command(HUB, command))
     }
 
-    pub(super) fn tell(&mut self, input: Input<DurableHub<u8>>) -> Told {
-        self.step(Some(input))
+    pub(super) fn learn(&mut self, delta: Delta) -> Result<(), String> {
+        self.must(Operation::Learn(HUB, delta))
     }
 
-    /// A step of the host: with an input, or when a timer is due.
-    pub(super) fn step(&mut self, input: Option<Input<DurableHub<u8>>>) -> Told {
+    fn must(&mut self, operation: Operation<DurableHub<u8>>) -> Result<(), String> {
+        let told = self.step(operation.clone())?;
+        told.map_err(|refused| format!("{operation:?} was refused: {refused}"))
+    }
+
+    /// A step of the host: something happens to the hub, or time passes.
+    pub(super) fn step(&mut self, operation: Operation<DurableHub<u8>>) -> Told {
         let stop = self.stop();
         if stop == Stop::BeforeSaving {
             self.summary.lost_inputs += 1;
             // Whether it is refused is not heard.
-            let _lost: Result<(), Reject> = self.feed(input)?;
+            let _lost: Result<(), Reject> = self.feed(operation)?;
             self.restart(0)?;
             return Ok(Ok(()));
         }
-        let told = self.step_and_stop(input, stop)?;
+        let told = self.step_and_stop(operation, stop)?;
         if stop != Stop::Never && told.is_ok() {
             self.restart(0)?;
         }
@@ -91,50 +73,42 @@ impl World<'_> {
     }
 
     /// The hub takes a step. All that it wants waits for the step to be stored.
-    fn feed(&mut self, input: Option<Input<DurableHub<u8>>>) -> Told {
-        let (now, barrier) = (self.now, &mut self.barrier);
-        barrier.ready().map_err(|behind| format!("{behind}"))?;
-        let mut out = Vec::new();
-        let take = |effect| barrier.take(effect, |effect| out.push(effect));
-        let told = match input {
-            Some(input) => self.hub.step(now, &mut Nothing, input, take),
-            None => {
-                self.hub.expire(now, &mut Nothing, take);
-                Ok(())
-            }
-        };
-        match out.first() {
-            Some(effect) => Err(format!("{effect:?} is out before its step is stored")),
-            None => Ok(told),
-        }
+    fn feed(&mut self, operation: Operation<DurableHub<u8>>) -> Told {
+        self.watch.refusal = None;
+        // It draws nothing.
+        let mut nothing = Bytes::new(&[]);
+        self.mesh.play(operation, &mut nothing, &mut self.watch)?;
+        Ok(self.watch.refusal.take().map_or(Ok(()), Err))
     }
 
-    fn step_and_stop(&mut self, input: Option<Input<DurableHub<u8>>>, stop: Stop) -> Told {
-        let now = self.now;
-        if let Some(story) = &mut self.story {
-            story.push(format!("{now:?} {input:?}"));
-        }
-        let about = match &input {
-            Some(Input::Membership(delta)) => Some(delta.member().id),
-            Some(Input::Message { .. } | Input::Command(_) | Input::Tick(_)) | None => None,
-        };
-        let about = about.map(|id| (id, self.believed(id)));
+    fn step_and_stop(&mut self, operation: Operation<DurableHub<u8>>, stop: Stop) -> Told {
+        let mut now = self.now();
         // Of several ticks at a time a later one may make another device of it.
-        let is_one = input.is_some();
-        let late = self.late();
-        let told = self.feed(input)?;
+        let mut is_one = true;
+        if let Operation::Wait(span) = &operation {
+            now = now + *span;
+            is_one = false;
+        }
+        let about = if let Operation::Learn(_, delta) = &operation {
+            let id = delta.member().id;
+            Some((id, self.believed(id)))
+        } else {
+            None
+        };
+        if let Some(story) = &mut self.story {
+            story.push(format!("{now:?} {operation:?}"));
+        }
+        let late = self.late(now);
+        let told = self.feed(operation)?;
         if let Some((id, before)) = about {
             self.learned(id, before);
         }
-        self.watch()?;
         let events = self.save()?;
         if is_one {
             self.is_said_as_it_is(&events)?;
         }
-        if let Some(late) = late
-            .iter()
-            .find(|it| it.is_overtaken(self.hub.machine().hub()))
-        {
+        let hub = self.hub()?;
+        if let Some(late) = late.iter().find(|it| it.is_overtaken(hub)) {
             return Err(format!("{late:?} waits for too long, and is overtaken"));
         }
         for event in events {
@@ -146,19 +120,11 @@ impl World<'_> {
         Ok(told)
     }
 
-    /// The disk stores what the step changed; then its events come out.
+    /// The step is stored; then its events come out.
     fn save(&mut self) -> Result<Vec<Event<u8>>, String> {
-        let mut facts = Vec::new();
-        let mark = self.barrier.write_facts(|fact| facts.push(fact.clone()));
-        self.disk.store(facts, self.hub.machine())?;
-        self.unordered_since = self.hub.machine().hub().counters().unordered;
-        let mut events = Vec::new();
-        if let Some(mark) = mark {
-            self.barrier.stored(mark, |effect| match effect {
-                Effect::Event(DurableEvent::Hub(event)) => events.push(event),
-                Effect::Event(DurableEvent::Changed(_)) => {}
-            });
-        }
+        let machine = self.mesh.machine(HUB).ok_or("the hub is down")?;
+        let events = self.watch.save(machine)?;
+        self.unordered_since = machine.hub().counters().unordered;
         Ok(events)
     }
 
@@ -171,10 +137,11 @@ impl World<'_> {
             undo
         });
         let told: Vec<&(NodeId, UndoStatus)> = told.flatten().collect();
+        let hub = self.hub()?;
         for &&(device, _) in &told {
             let mut of_device = told.iter().filter(|it| it.0 == device);
             let is_left = of_device.all(|it| it.1 == UndoStatus::NotNeeded);
-            let it = self.hub.machine().hub().devices.get(&device);
+            let it = hub.devices.get(&device);
             let is_wrong = it.is_some_and(|it| {
                 let desired = it.desired();
                 desired.is_some() && it.actual.as_ref() != desired
@@ -190,7 +157,7 @@ impl World<'_> {
         match event {
             Event::Accepted(id) => {
                 self.open += 1;
-                self.waits.insert(id, self.now);
+                self.waits.insert(id, self.now());
             }
             Event::Issue {
                 device,
@@ -250,7 +217,7 @@ impl World<'_> {
         value: u8,
         routine: Option<RoutineId>,
     ) -> Result<(), String> {
-        let runs = &self.hub.machine().hub().runs;
+        let runs = &self.hub()?.runs;
         let at = |id| runs.get(&id).map(|run: &Run<u8>| (id, run.at));
         let whose = routine.and_then(at);
         let nth = usize::try_from(device.0).unwrap_or(usize::MAX);
@@ -291,14 +258,17 @@ impl World<'_> {
 
     /// The routines that have waited for too long, by the host's clock: for longer than patience,
     /// and have issued no command.
-    fn late(&self) -> Vec<Impatient> {
+    fn late(&self, now: Time) -> Vec<Impatient> {
         let config = &self.settings.config;
         if config.visibility != Visibility::Eventual || config.scheduler != Scheduler::JustInTime {
             return Vec::new();
         }
-        let is_late = |since: Time| self.now > since + config.patience;
+        let Some(machine) = self.mesh.machine(HUB) else {
+            return Vec::new();
+        };
+        let is_late = |since: Time| now > since + config.patience;
         let late = self.waits.iter().filter(|it| is_late(*it.1));
-        late.map(|it| Impatient::new(self.hub.machine().hub(), *it.0))
+        late.map(|it| Impatient::new(machine.hub(), *it.0))
             .collect()
     }
 
@@ -315,26 +285,22 @@ impl World<'_> {
         }
         self.summary.restarts += 1;
         self.unordered += core::mem::take(&mut self.unordered_since);
-        self.barrier = lockstep();
-        let stored = (self.storage)(self.disk.read()?)?;
-        let restored = Hub::restored(self.settings.config, self.rules, stored);
-        let hub = restored.map_err(|error| format!("what was saved is refused: {error}"))?;
-        if hub.save() != *self.disk.stored() {
-            return Err(format!("{:?} came back as {hub:?}", self.disk.stored()));
-        }
-        self.hub = Driver::new(DurableHub::new(hub));
-        // Another clock.
-        self.now = Time::ZERO;
+        self.watch.recover(self.storage)?;
+        // With a clock of its own.
+        let mut nothing = Bytes::new(&[]);
+        self.mesh
+            .play(Operation::Restart(HUB), &mut nothing, &mut self.watch)?;
         self.waits.values_mut().for_each(|it| *it = Time::ZERO);
         for thing in &mut self.things {
             thing.asked = None;
         }
+        let resume = Operation::Command(HUB, Command::Resume);
         let stop = if depth < 2 { self.stop() } else { Stop::Never };
         if stop == Stop::BeforeSaving {
-            let _lost: Result<(), Reject> = self.feed(Some(Input::Command(Command::Resume)))?;
+            let _lost: Result<(), Reject> = self.feed(resume)?;
             return self.restart(depth + 1);
         }
-        let told = self.step_and_stop(Some(Input::Command(Command::Resume)), stop)?;
+        let told = self.step_and_stop(resume, stop)?;
         told.map_err(|refused| format!("resume was refused: {refused}"))?;
         if stop != Stop::Never {
             return self.restart(depth + 1);

@@ -4,10 +4,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_core::{Delta, Incarnation, Input, Member, NodeId, Span};
+use selvedge_core::{Delta, Incarnation, Member, NodeId, Span};
 
 use super::super::oracle::Link;
-use super::{Flying, World};
+use super::{Flying, HUB, World};
 use crate::{Command, Outcome, RoutineId};
 
 impl World<'_> {
@@ -44,7 +44,7 @@ impl World<'_> {
             token,
             outcome,
         };
-        self.must(Input::Command(command))
+        self.command(command)
     }
 
     /// The device says in which state it is, or the host that it cannot be asked. Its command is
@@ -66,13 +66,13 @@ impl World<'_> {
         if !self.settings.answers {
             let outcome = Outcome::Unknown;
             self.summary.unknown += 1;
-            return self.must(Input::Command(Command::Outcome {
+            return self.command(Command::Outcome {
                 device,
                 token,
                 outcome,
-            }));
+            });
         }
-        let hub = self.hub.machine().hub();
+        let hub = self.hub()?;
         let flight = hub.devices.get(&device).and_then(|it| it.flight.as_ref());
         let is_found = flight.is_some_and(|it| it.value == state);
         let whose = flight.and_then(|it| it.routine);
@@ -83,11 +83,11 @@ impl World<'_> {
         } else {
             self.summary.not_found += 1;
         }
-        self.must(Input::Command(Command::Answered {
+        self.command(Command::Answered {
             device,
             token,
             state,
-        }))
+        })
     }
 
     /// The device does its command, if there is one, and says in which state it is. What became of
@@ -108,7 +108,7 @@ impl World<'_> {
     /// What a device says by itself it says again to a host that was away.
     fn observed(&mut self, device: NodeId, state: u8) -> Result<(), String> {
         let calm = core::mem::replace(&mut self.is_calm, true);
-        let told = self.must(Input::Command(Command::Observed { device, state }));
+        let told = self.command(Command::Observed { device, state });
         self.is_calm = calm;
         told
     }
@@ -246,12 +246,15 @@ impl World<'_> {
         } else {
             Delta::Failed(member)
         };
-        self.must(Input::Membership(delta))
+        self.learn(delta)
     }
 
     /// Whether the hub takes a device to be up, and in which life.
     pub(super) fn believed(&self, id: NodeId) -> (bool, Option<Incarnation>) {
-        let device = self.hub.machine().hub().devices.get(&id);
+        let device = self
+            .mesh
+            .machine(HUB)
+            .and_then(|it| it.hub().devices.get(&id));
         device.map_or((false, None), |it| (it.is_up, it.life))
     }
 
