@@ -118,14 +118,16 @@ impl Run {
         asked.retain(|it| !silent.contains(it));
     }
 
-    /// `member` is asked. A life of its node that is over, and has not answered, is waited for no
-    /// more: so a node takes no more room however often it restarts.
+    /// `member` is asked. A life of its node that is over, or before `member`, and has not answered,
+    /// is waited for no more: so a node takes no more room however often it restarts, also where
+    /// its lives are met and not listed.
     pub(crate) fn note_asked(&mut self, member: Member, peers: &Peers) {
         let Self {
             asked, answered, ..
         } = self;
         asked.retain(|it| {
-            it.id != member.id || !peers.is_over(*it) || answered.binary_search(it).is_ok()
+            let is_past = member.supersedes(*it) || it.id == member.id && peers.is_over(*it);
+            !is_past || answered.binary_search(it).is_ok()
         });
         sorted::insert(asked, member);
     }
@@ -229,6 +231,11 @@ mod tests {
             run.note_asked(member, &peers);
             assert_eq!(run.asked, [answered, member, Member::new(2, 0)]);
         }
+        // Nor where an answer names the later life, and membership has not told of it.
+        let met = Member::new(1, 12);
+        assert!(!peers.is_over(Member::new(1, 11)));
+        run.note_asked(met, &peers);
+        assert_eq!(run.asked, [answered, met, Member::new(2, 0)]);
     }
 
     /// Node 1 is on our list, and nodes 2 to 4 were met; nodes 1 to 3 were asked, and node 3 has

@@ -100,3 +100,16 @@ fn a_broken_rule_is_noticed() {
         println!("{rule:?}, seed {seed}: {what}");
     }
 }
+
+/// A node restarts twice while it is asked, and only an answer tells of its last life.
+#[test]
+fn a_life_that_was_asked_makes_way_for_one_that_was_met() {
+    let bytes = [
+        61, 26, 49, 0, 128, 34, 0, 133, 0, 164, 61, 0, 211, 27, 3, 83, 224, 1, 111, 65, 15, 72, 15,
+        11, 22, 0, 71, 22, 0, 32, 0, 22, 0, 22, 0, 125, 0, 0, 0, 0, 0, 0, 83, 0, 0, 207, 2, 0, 29,
+        59, 16, 140, 0, 14, 65, 28, 32, 8, 206, 65, 0, 251, 48, 214, 0, 0, 0, 90, 0, 251, 208, 0,
+        61, 118, 0, 0, 29, 93, 155, 22, 0, 22, 0, 0, 0, 22, 0, 0, 22, 0, 0, 26, 79, 2, 221, 103, 0,
+        12, 0, 0, 154, 0,
+    ];
+    run(&bytes).unwrap();
+}
