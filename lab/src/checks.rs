@@ -17,10 +17,11 @@ pub struct List {
     pub scenarios: fn() -> Vec<Scenario>,
 }
 
-/// All lists. A protocol's own list is plugged in here.
+/// All lists. A protocol's own list is plugged in here. Names of scenarios begin with that of their
+/// list, and a slash.
 pub const LISTS: &[List] = &[
     List {
-        name: "core",
+        name: "ricart-agrawala",
         scenarios: crate::ricart_agrawala::checks::scenarios,
     },
     List {

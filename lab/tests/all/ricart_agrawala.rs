@@ -1,5 +1,5 @@
 //! The example machine keeps its promises, and breaks where the paper says that it does. The deep
-//! scenarios are for `selvedge check core --deep`.
+//! scenarios are for `selvedge check ricart-agrawala --deep`.
 #![allow(
     clippy::panic,
     clippy::unwrap_used,

@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
+use selvedge_lab::checks::LISTS;
+
 use super::running::{complaint, lab};
 
 /// A small scenario of the laboratory's own machine.
@@ -26,8 +28,19 @@ fn a_scenario_by_its_name_is_searched_by_both_engines() {
 }
 
 #[test]
+fn names_of_scenarios_begin_with_that_of_their_list() {
+    for list in LISTS {
+        let prefix = format!("{}/", list.name);
+        for scenario in (list.scenarios)() {
+            let name = scenario.name();
+            assert!(name.starts_with(&prefix), "{name:?} in {:?}", list.name);
+        }
+    }
+}
+
+#[test]
 fn the_explorer_wants_one_scenario() {
-    let output = lab(&["check", "core", "--explore"]);
+    let output = lab(&["check", "ricart-agrawala", "--explore"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(complaint(&output).contains(SMALL), "{}", complaint(&output));
     let output = lab(&["check", "no such scenario", "--explore"]);
