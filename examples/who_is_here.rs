@@ -33,10 +33,10 @@ use axum::routing::{get, post, put};
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng;
 use futures_util::stream;
+use selvedge::frame;
 use selvedge_core::shared::{self, Handle, Limits, Port, RecvError, Request};
-use selvedge_core::wire::{Envelope, VERSION};
 use selvedge_core::{Driver, Effect, Incarnation, Input, Member, NodeId, Time};
-use selvedge_membership::{Command, Config, Event, KIND, Membership, Message, Metadata, Reject};
+use selvedge_membership::{Command, Config, Event, Membership, Message, Metadata, Reject};
 use serde::Serialize;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::time::{Instant, sleep};
@@ -90,7 +90,7 @@ async fn serve(
         .route("/leave", post(leave))
         .with_state(mesh);
     let left = async {
-        if let Ok(Err(error)) = host.await {
+        if let Err(error) = host.await {
             eprintln!("the host stopped: {error}");
         }
     };
@@ -173,7 +173,7 @@ impl Host {
     }
 
     /// Runs until the node has left.
-    async fn run(mut self) -> io::Result<()> {
+    async fn run(mut self) {
         const LONG: Duration = Duration::from_secs(3_600);
         let mut buffer = [0; 1_500];
         loop {
@@ -183,11 +183,11 @@ impl Host {
                 Ok(Request { command, reply }) = self.port.recv() => {
                     request = Some((reply, self.step(Input::Command(command))));
                 }
-                // What a socket reports here is that an earlier datagram found nobody.
+                // What a socket reports here is that an earlier datagram had no receiver.
                 Ok((len, _)) = self.socket.recv_from(&mut buffer) => {
-                    if let Some([VERSION, KIND, body @ ..]) = buffer.get(..len)
-                        && let Ok(Envelope { from, message }) = postcard::from_bytes(body)
-                    {
+                    let datagram = buffer.get(..len).unwrap_or_default();
+                    if let Ok(envelope) = frame::decode::<Message>(datagram, self.budget()) {
+                        let (from, message) = (envelope.from, envelope.message);
                         // A peer that misbehaves is refused, and that is that.
                         self.step(Input::Message { from, message }).ok();
                     }
@@ -197,7 +197,7 @@ impl Host {
                     self.driver.expire(now, &mut self.rng, |effect| effects.push(effect));
                 }
             }
-            let events = self.send().await?;
+            let events = self.send().await;
             let left = events.contains(&Event::Left);
             if request.is_some() || !events.is_empty() {
                 self.port.publish(list(self.driver.machine()), events);
@@ -206,7 +206,7 @@ impl Host {
                 reply.send(outcome);
             }
             if left {
-                return Ok(());
+                return;
             }
         }
     }
@@ -217,24 +217,29 @@ impl Host {
             .step(now, &mut self.rng, input, |effect| effects.push(effect))
     }
 
-    /// Sends what is to be sent and returns what is to be told.
-    async fn send(&mut self) -> io::Result<Vec<Event>> {
-        let mut events = Vec::new();
+    /// Sends what is to be sent, in order, and returns the events.
+    async fn send(&mut self) -> Vec<Event> {
+        let (mut events, mut datagram) = (Vec::new(), Vec::new());
+        let budget = self.budget();
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::Send { to, message } => {
                     let from = self.driver.machine().me();
-                    let mut frame = vec![VERSION, KIND];
-                    let envelope: Envelope<Message> = Envelope { from, message };
-                    frame.extend(postcard::to_allocvec(&envelope).map_err(io::Error::other)?);
-                    // Best effort: what gets lost, the protocol makes up for.
-                    self.socket.send_to(&frame, to_address(to.id)).await.ok();
+                    // A machine keeps to its frame budget.
+                    if frame::encode(from, &message, budget, &mut datagram).is_ok() {
+                        // Best effort: what gets lost, the protocol makes up for.
+                        self.socket.send_to(&datagram, to_address(to.id)).await.ok();
+                    }
                 }
                 Effect::Event(event) => events.push(event),
                 Effect::Multicast { .. } => {} // Not used by this protocol.
             }
         }
-        Ok(events)
+        events
+    }
+
+    fn budget(&self) -> usize {
+        self.driver.machine().config().frame_budget.into()
     }
 
     fn now(&self) -> Time {

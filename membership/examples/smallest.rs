@@ -70,7 +70,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let Some([VERSION, KIND, body @ ..]) = buffer.get(..len) else {
             continue;
         };
-        if let Ok(Envelope { from, message }) = postcard::from_bytes::<Envelope<Message>>(body) {
+        // Bytes behind the message make it no frame.
+        let read = postcard::take_from_bytes::<Envelope<Message>>(body);
+        if let Ok((Envelope { from, message }, [])) = read {
             let now = Time::since_start(start.elapsed());
             let input = Input::Message { from, message };
             // A peer that misbehaves is refused, and that is that.
