@@ -2,6 +2,8 @@
 
 mod heap;
 
+use core::cmp::Ordering;
+
 use self::heap::Heap;
 use crate::Time;
 
@@ -22,12 +24,19 @@ pub(crate) struct Timers<T> {
 
 const FEW: usize = 8;
 
-/// A timer: when it is due, its place among those armed, its tag. In this order they come out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A timer: when it is due, its place among those armed, its tag.
+#[derive(Clone, Copy, Debug)]
 struct Armed<T> {
     at: Time,
     order: u64,
     tag: T,
+}
+
+impl<T> Armed<T> {
+    /// Which one comes out first. No two have the same place among those armed.
+    fn turn(&self, other: &Self) -> Ordering {
+        (self.at.cmp(&other.at)).then_with(|| self.order.cmp(&other.order))
+    }
 }
 
 impl<T: Copy + Ord> Timers<T> {
@@ -49,18 +58,24 @@ impl<T: Copy + Ord> Timers<T> {
             Some(vacant) => *vacant = Some(timer),
             None => self.many.insert(timer),
         }
-        self.first = self.first.into_iter().chain([timer]).min();
+        // Of two that are due at one moment, the one that was armed before comes out first.
+        if self.first.is_none_or(|first| at < first.at) {
+            self.first = Some(timer);
+        }
     }
 
     pub(crate) fn disarm(&mut self, tag: T) {
-        let is_it = |it: &&mut Option<Armed<T>>| it.is_some_and(|timer| timer.tag == tag);
+        let is_it = |it: &&mut Option<Armed<T>>| it.as_ref().is_some_and(|timer| timer.tag == tag);
         match self.few.iter_mut().find(is_it) {
             Some(place) => *place = None,
             None => self.many.remove(tag),
         }
-        if self.first.is_some_and(|it| it.tag == tag) {
+        if self.first.as_ref().is_some_and(|it| it.tag == tag) {
             let few = self.few.iter().flatten();
-            self.first = few.chain(self.many.first()).min().copied();
+            self.first = few
+                .chain(self.many.first())
+                .min_by(|a, b| a.turn(b))
+                .copied();
         }
     }
 
@@ -80,7 +95,7 @@ impl<T: Copy + Ord> Timers<T> {
         if next.order > horizon {
             let all = self.few.iter().flatten().chain(self.many.iter());
             let is_due = |it: &&Armed<T>| it.at <= now && it.order <= horizon;
-            next = *all.filter(is_due).min()?;
+            next = *all.filter(is_due).min_by(|a, b| a.turn(b))?;
         }
         self.disarm(next.tag);
         Some(next.tag)

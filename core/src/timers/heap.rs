@@ -116,12 +116,8 @@ impl<T: Copy + Ord> Heap<T> {
 
     /// Whether there is an item with the first number, and it comes out before the other.
     fn is_before(&self, one: usize, other: usize) -> bool {
-        let timer = |at| {
-            self.items
-                .get(at)
-                .map(|it: &Item<T>| (it.timer.at, it.timer.order))
-        };
-        timer(one).is_some_and(|one| timer(other).is_some_and(|other| one < other))
+        let timer = |at: usize| self.items.get(at).map(|it| &it.timer);
+        timer(one).is_some_and(|one| timer(other).is_some_and(|other| one.turn(other).is_lt()))
     }
 
     /// The item with this number stays there.

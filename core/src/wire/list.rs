@@ -69,13 +69,20 @@ impl<T: fmt::Debug, const N: usize> fmt::Debug for List<T, N> {
 
 impl<T, const N: usize> FromIterator<T> for List<T, N> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
-        Self(items.into_iter().collect())
+        let mut list = Self::new();
+        list.extend(items);
+        list
     }
 }
 
 impl<T, const N: usize> Extend<T> for List<T, N> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
-        self.0.extend(items);
+        // `SmallVec::extend` has a loop for the room that is there, and one for the rest.
+        let items = items.into_iter();
+        self.0.reserve(items.size_hint().0);
+        for item in items {
+            self.push(item);
+        }
     }
 }
 
