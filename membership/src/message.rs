@@ -3,6 +3,9 @@
 //! Updates ([`Record`]s) and application broadcasts are piggybacked on every message, as many as
 //! fit the frame budget.
 
+#[cfg(feature = "serde")]
+mod buckets;
+
 use alloc::boxed::Box;
 use core::ops::{Deref, DerefMut};
 use core::slice;
@@ -89,6 +92,7 @@ pub enum Body {
     /// The two digests differ. These are the sender's, one for each bucket.
     Digests {
         /// By the leading bits of the hashed id.
+        #[cfg_attr(feature = "serde", serde(deserialize_with = "buckets::deserialize"))]
         buckets: [Digest; BUCKETS],
     },
     /// Asks for the receiver's records of this range of hashed ids.

@@ -10,12 +10,14 @@ const UNIT_WEIGHT: u64 = 1 << 40;
 
 /// The weight of a member at `distance`, (unit / distance)^exponent of the largest; from 1.
 pub(crate) fn weight(distance: u32, unit: u32, exponent: u8) -> u64 {
-    let distance = u128::from(distance.max(unit).max(1));
-    let mut weight = u128::from(UNIT_WEIGHT);
+    let distance = u64::from(distance.max(unit).max(1));
+    let unit = u64::from(unit);
+    let mut weight = UNIT_WEIGHT;
     for _ in 0..exponent {
-        weight = weight * u128::from(unit) / distance;
+        // weight * unit / distance, in two parts, so that 64 bits are enough.
+        weight = weight / distance * unit + weight % distance * unit / distance;
     }
-    u64::try_from(weight).unwrap_or(UNIT_WEIGHT).max(1)
+    weight.max(1)
 }
 
 impl Membership {
