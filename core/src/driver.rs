@@ -48,14 +48,9 @@ impl<M: Machine> Driver<M> {
         now: Time,
         choices: &mut C,
         input: Input<M>,
-        carry_out: impl FnMut(Effect<M>),
+        mut carry_out: impl FnMut(Effect<M>),
     ) -> Result<(), M::Reject> {
-        self.with(
-            now,
-            choices,
-            |machine, cx| machine.handle(input, cx),
-            carry_out,
-        )
+        self.take(now, choices, input, &mut carry_out)
     }
 
     /// Takes one step through one of the machine's own methods, as in
@@ -71,35 +66,7 @@ impl<M: Machine> Driver<M> {
         call: impl FnOnce(&mut M, &mut Context<'_, M>) -> Result<T, E>,
         mut carry_out: impl FnMut(Effect<M>),
     ) -> Result<T, E> {
-        self.now = self.now.max(now);
-        #[cfg(debug_assertions)]
-        let before = self.machine.clone();
-        let mut cx = Context::new(self.now, choices, &mut self.outbox);
-        let outcome = call(&mut self.machine, &mut cx);
-        if outcome.is_err() {
-            #[cfg(debug_assertions)]
-            {
-                debug_assert!(
-                    self.machine == before,
-                    "a refused input changed the machine"
-                );
-                debug_assert!(self.outbox.is_empty(), "a refused input had effects");
-            }
-            self.outbox.clear();
-            return outcome;
-        }
-        for (timer, after) in self.outbox.drain_timers() {
-            match after {
-                Some(after) => self.timers.arm(timer, self.now + after),
-                None => self.timers.disarm(timer),
-            }
-        }
-        let used = self.outbox.effects().len();
-        for effect in self.outbox.drain_effects() {
-            carry_out(effect);
-        }
-        self.outbox.give_back(used);
-        outcome
+        self.call(now, choices, call, &mut carry_out)
     }
 
     /// Ticks every timer that is due, earliest first, and hands the effects to `carry_out`.
@@ -119,10 +86,8 @@ impl<M: Machine> Driver<M> {
         let mut ticked = 0;
         while let Some(timer) = self.timers.pop_due(self.now, horizon) {
             ticked += 1;
-            if self
-                .step(self.now, choices, Input::Tick(timer), &mut carry_out)
-                .is_err()
-            {
+            let tick = Input::Tick(timer);
+            if (self.take(self.now, choices, tick, &mut carry_out)).is_err() {
                 self.refused_ticks += 1;
             }
         }
@@ -167,5 +132,55 @@ impl<M: Machine> Driver<M> {
     #[must_use]
     pub fn into_machine(self) -> M {
         self.machine
+    }
+
+    /// A step. Not generic in what carries its effects out: a device has it once for both ways in.
+    fn take(
+        &mut self,
+        now: Time,
+        choices: &mut dyn Choose,
+        input: Input<M>,
+        carry_out: &mut dyn FnMut(Effect<M>),
+    ) -> Result<(), M::Reject> {
+        let handle = |machine: &mut M, cx: &mut Context<'_, M>| machine.handle(input, cx);
+        self.call(now, choices, handle, carry_out)
+    }
+
+    fn call<T, E>(
+        &mut self,
+        now: Time,
+        choices: &mut dyn Choose,
+        call: impl FnOnce(&mut M, &mut Context<'_, M>) -> Result<T, E>,
+        carry_out: &mut dyn FnMut(Effect<M>),
+    ) -> Result<T, E> {
+        self.now = self.now.max(now);
+        #[cfg(debug_assertions)]
+        let before = self.machine.clone();
+        let mut cx = Context::new(self.now, choices, &mut self.outbox);
+        let outcome = call(&mut self.machine, &mut cx);
+        if outcome.is_err() {
+            #[cfg(debug_assertions)]
+            {
+                debug_assert!(
+                    self.machine == before,
+                    "a refused input changed the machine"
+                );
+                debug_assert!(self.outbox.is_empty(), "a refused input had effects");
+            }
+            self.outbox.clear();
+            return outcome;
+        }
+        for (timer, after) in self.outbox.drain_timers() {
+            match after {
+                Some(after) => self.timers.arm(timer, self.now + after),
+                None => self.timers.disarm(timer),
+            }
+        }
+        let used = self.outbox.effects().len();
+        for effect in self.outbox.drain_effects() {
+            carry_out(effect);
+        }
+        self.outbox.give_back(used);
+        outcome
     }
 }

@@ -1,118 +1,84 @@
 //! Which timers are armed, and when they are due.
 
-mod heap;
+mod queue;
 
-use core::cmp::Ordering;
+use alloc::vec::Vec;
 
-use self::heap::Heap;
+use self::queue::Queue;
 use crate::Time;
 
-/// Armed timers, at most one a tag. Every operation takes O(log n), and moves the places of tags that
-/// lie behind; timers that are due at one moment come out in the order in which they were armed.
+/// Armed timers, at most one a tag. Every operation takes O(log n), and moves a few bytes for each
+/// tag behind; timers that are due at one moment come out in the order in which they were armed.
 ///
-/// Most machines have a few timers armed. These are kept in an array, which is scanned faster than
-/// any tree. Timers that find no room there are kept in a heap.
+/// A timer has a slot, a small number, while it is armed. What is in order lies in the queue, which
+/// knows slots only: a device has its code once for all types of tags.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers<T> {
-    few: [Option<Armed<T>>; FEW],
-    many: Heap<T>,
-    /// The timer that comes out first of all.
-    first: Option<Armed<T>>,
-    /// Breaks ties; 2^64 armings do not wrap in any host's life.
-    order: u64,
-}
-
-const FEW: usize = 8;
-
-/// A timer: when it is due, its place among those armed, its tag.
-#[derive(Clone, Copy, Debug)]
-struct Armed<T> {
-    at: Time,
-    order: u64,
-    tag: T,
-}
-
-impl<T> Armed<T> {
-    /// Which one comes out first. No two have the same place among those armed.
-    fn turn(&self, other: &Self) -> Ordering {
-        (self.at.cmp(&other.at)).then_with(|| self.order.cmp(&other.order))
-    }
+    /// The tag of each slot; a vacant slot keeps its last one.
+    tags: Vec<T>,
+    queue: Queue,
 }
 
 impl<T: Copy + Ord> Timers<T> {
     pub(crate) const fn new() -> Self {
         Self {
-            few: [None; FEW],
-            many: Heap::new(),
-            first: None,
-            order: 0,
+            tags: Vec::new(),
+            queue: Queue::new(),
         }
     }
 
     pub(crate) fn arm(&mut self, tag: T, at: Time) {
-        self.disarm(tag);
-        self.order += 1;
-        let order = self.order;
-        let timer = Armed { at, order, tag };
-        match self.few.iter_mut().find(|it| it.is_none()) {
-            Some(vacant) => *vacant = Some(timer),
-            None => self.many.insert(timer),
-        }
-        // Of two that are due at one moment, the one that was armed before comes out first.
-        if self.first.is_none_or(|first| at < first.at) {
-            self.first = Some(timer);
+        match self.find(tag) {
+            Ok(place) => self.queue.move_to(place, at),
+            Err(place) => {
+                let slot = self.queue.insert(place, at);
+                match self.tags.get_mut(slot) {
+                    Some(vacant) => *vacant = tag,
+                    None => self.tags.push(tag),
+                }
+            }
         }
     }
 
     pub(crate) fn disarm(&mut self, tag: T) {
-        let is_it = |it: &&mut Option<Armed<T>>| it.as_ref().is_some_and(|timer| timer.tag == tag);
-        match self.few.iter_mut().find(is_it) {
-            Some(place) => *place = None,
-            None => self.many.remove(tag),
-        }
-        if self.first.as_ref().is_some_and(|it| it.tag == tag) {
-            let few = self.few.iter().flatten();
-            self.first = few
-                .chain(self.many.first())
-                .min_by(|a, b| a.turn(b))
-                .copied();
+        if let Ok(place) = self.find(tag) {
+            self.queue.remove(place);
         }
     }
 
     pub(crate) fn earliest(&self) -> Option<Time> {
-        self.first.map(|timer| timer.at)
+        self.queue.earliest()
     }
 
     /// The order number that the next timer to be armed will get is above this one.
     pub(crate) const fn horizon(&self) -> u64 {
-        self.order
+        self.queue.horizon()
     }
 
     /// Takes out the earliest timer that is due at `now` and was armed no later than `horizon`. Takes
     /// O(n) while another one comes first that was armed later, and is due already.
     pub(crate) fn pop_due(&mut self, now: Time, horizon: u64) -> Option<T> {
-        let mut next = self.first.filter(|it| it.at <= now)?;
-        if next.order > horizon {
-            let all = self.few.iter().flatten().chain(self.many.iter());
-            let is_due = |it: &&Armed<T>| it.at <= now && it.order <= horizon;
-            next = *all.filter(is_due).min_by(|a, b| a.turn(b))?;
-        }
-        self.disarm(next.tag);
-        Some(next.tag)
+        let slot = self.queue.due(now, horizon)?;
+        let tag = *self.tags.get(slot)?;
+        self.disarm(tag);
+        Some(tag)
     }
 
+    /// All, in order of their tags.
     pub(crate) fn tags(&self) -> impl Iterator<Item = (T, Time)> + '_ {
-        let mut few = self.few;
-        few.sort_unstable_by_key(|it| it.map(|timer| timer.tag));
-        // Both are in order of their tags.
-        let mut few = few.into_iter().flatten().peekable();
-        let mut many = self.many.by_tag().peekable();
-        core::iter::from_fn(move || match (few.peek(), many.peek()) {
-            (Some(timer), Some(other)) if timer.tag > other.tag => many.next().copied(),
-            (Some(_), _) => few.next(),
-            (None, _) => many.next().copied(),
-        })
-        .map(|timer| (timer.tag, timer.at))
+        let of_slot = |(slot, at)| Some((*self.tags.get(slot)?, at));
+        self.queue.by_tag().filter_map(of_slot)
+    }
+
+    /// The place of a tag in the order of tags, or where it belongs.
+    fn find(&self, tag: T) -> Result<usize, usize> {
+        let slots = self.queue.slots();
+        let other = |slot: &usize| self.tags.get(*slot);
+        let place = slots.partition_point(|slot| other(slot) < Some(&tag));
+        match slots.get(place).and_then(other) {
+            Some(other) if *other == tag => Ok(place),
+            _ => Err(place),
+        }
     }
 }
 
