@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, Member};
 
 use crate::grant::Verdict;
+use crate::granted::Grant;
 
 use crate::message::{RIVAL_MAX_LEN, Rivals, UP_MAX_LEN, branches_len};
 use crate::state::{Camera, Stage};
@@ -412,32 +413,22 @@ impl Camera {
             debug_assert!(false, "the tree of another node has a parent");
             return;
         };
-        let own = self
-            .granted
-            .grants()
-            .iter()
-            .map(|(&member, it)| (member, it.up_to));
-        let below = ours.rivals.iter().map(|(&member, &up_to)| (member, up_to));
-        let mut all: Vec<Rival> = own
-            .chain(below)
-            .filter(|(member, _)| *member != root && Some(*member) > after)
-            .map(|(member, up_to)| Rival { member, up_to })
-            .collect();
-        all.sort_unstable();
+        let is_named = |it: &Rival| it.member != root && Some(it.member) > after;
+        let grants = self.granted.grants().iter();
+        let own = grants.map(|(&member, &Grant { up_to, .. })| Rival { member, up_to });
+        let below = ours.rivals.iter();
+        let below = below.map(|(&member, &up_to)| Rival { member, up_to });
+        let mut own = own.filter(is_named).peekable();
+        let mut below = below.filter(is_named).peekable();
+        // Both are in order. Of two entries, the one with the higher number covers both.
+        let all = core::iter::from_fn(|| match (own.peek(), below.peek()) {
+            (Some(one), Some(other)) if one.member == other.member => own.next().max(below.next()),
+            (Some(one), Some(other)) if one.member > other.member => below.next(),
+            (Some(_), _) => own.next(),
+            (None, _) => below.next(),
+        });
         let mut room = self.config.list_room(UP_MAX_LEN);
-        let (mut rivals, mut more) = (Rivals::new(), false);
-        let mut all = all.into_iter().peekable();
-        while let Some(rival) = all.next() {
-            if all.peek().is_some_and(|next| next.member == rival.member) {
-                // The entry with the higher number covers both.
-                continue;
-            }
-            if !room.take(rival.encoded_len()) {
-                more = true;
-                break;
-            }
-            rivals.push(rival);
-        }
+        let (rivals, next): (Rivals, _) = room.fill(all, Rival::encoded_len);
         cx.send(
             parent,
             Message::Up {
@@ -446,7 +437,7 @@ impl Camera {
                 oks: ours.oks().saturating_add(1),
                 after,
                 rivals,
-                more,
+                more: next.is_some(),
                 floor: self.tokens.floor().max(ours.floor),
             },
         );
