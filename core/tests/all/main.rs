@@ -12,6 +12,7 @@
 
 #[path = "../counting/allocator.rs"]
 mod allocator;
+mod codec;
 mod driver;
 mod durable;
 mod gate;
