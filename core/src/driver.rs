@@ -14,8 +14,8 @@ use crate::{Choose, Context, Effect, Input, Machine, Outbox, Span, Time};
 /// [`Barrier`](crate::durable::Barrier) instead, and carries out what that lets out.
 ///
 /// Time never steps back: a `now` that lies before an earlier one counts as the earlier one.
-/// Steps allocate nothing once the outbox has grown to its working size and while up to eight
-/// timers are armed. What a rare, much larger step took of memory is given back by the next one.
+/// Steps allocate nothing once the outbox and the timers have grown to their working sizes. What a
+/// rare, much larger step took of memory in the outbox is given back by the next one.
 #[derive(Debug)]
 pub struct Driver<M: Machine> {
     machine: M,

@@ -13,7 +13,7 @@
 //! | a refused input changes nothing and has no effect | the machine keeps its word; debug builds of [`Driver`] check it |
 //! | no timer is lost, doubled or early; time never steps back | the host calls [`Driver::expire`] when [`Driver::deadline`] has come |
 //! | effects are handed over in order, none is lost | the host's closure does not panic |
-//! | a step allocates nothing in steady state | the machine does not; at most eight timers are armed |
+//! | a step allocates nothing in steady state | the machine does not; no more timers are armed than at one moment before |
 //!
 //! # Rules for machines
 //!
