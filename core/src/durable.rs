@@ -263,6 +263,8 @@ impl<T> Barrier<T> {
     /// whatever waits here has not happened, as in a crash.
     pub const fn failed(&mut self) {
         self.handed = 0;
+        // A mark of that write, reported late, lets nothing out.
+        self.written = self.stored;
     }
 
     /// The mark of the last fact so far.

@@ -160,8 +160,8 @@ impl Node {
         if self.exclusion.is_none() && self.election.is_none() {
             return;
         }
-        // The settings worked when they were checked.
         let present = Present::new(me, self.exclusion.as_ref(), self.election.as_ref());
+        debug_assert!(present.is_ok(), "the settings were checked");
         self.present = present.ok();
         let others = self.membership().members();
         let known: Vec<Delta> = others

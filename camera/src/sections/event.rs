@@ -81,7 +81,7 @@ pub enum Reject {
     #[error("the section {0:?} is in use: give Exit or Cancel first")]
     InUse(Name),
     /// Too many sections are open.
-    #[error("{limit} sections are there already: close one, or raise open_limit")]
+    #[error("{limit} sections are there already: close one, or raise open_limit or passive_limit")]
     Full {
         /// How many there may be.
         limit: u32,

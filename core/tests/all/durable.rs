@@ -315,6 +315,9 @@ fn a_write_that_failed_is_handed_out_again() {
     assert!(host.write());
     let late = host.writes[0].clone();
     host.fail(0);
+    let waiting = host.barrier.waiting();
+    host.barrier.stored(late.1, |_| panic!("it failed"));
+    assert_eq!(host.barrier.waiting(), waiting);
     assert!(host.write());
     assert_eq!(host.writes[0].0, late.0);
     host.complete(1);

@@ -15,7 +15,7 @@ use super::{Epoch, Head, Keyring, RateLimit, TAG_LEN, cipher};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unopened {
     /// It is not sealed, is of another protocol, or is cut short.
-    #[error("not a sealed datagram of this protocol: check that all nodes have --key")]
+    #[error("not a sealed datagram of this protocol: check that all nodes have a key")]
     NotSealed,
     /// No key of this opener opens it: it has another key or group, or is damaged.
     #[error("no key opens the datagram: check that all nodes have the same key file and group")]
