@@ -12,6 +12,8 @@
 
 mod check;
 mod facts;
+#[cfg(feature = "arbitrary")]
+mod mesh;
 mod network;
 #[cfg(feature = "arbitrary")]
 mod operations;
