@@ -193,3 +193,44 @@ fn an_ok_to_a_former_life_does_not_count() {
     let token = Token { number, by: holder };
     assert_eq!(hear(5), [Effect::Event(Event::Entered(token))]);
 }
+
+/// A newcomer hears of the highest token from any node, so tokens go on rising when all that
+/// entered before are gone.
+#[test]
+fn a_newcomer_that_is_left_alone_enters_above_all_tokens_it_was_not_there_for() {
+    let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
+    let node = |at| Driver::new(Camera::new(member(at), Config::new(1)).unwrap());
+    let (mut old, mut newcomer) = (node(0), node(1));
+    let mut tokens = Vec::new();
+    let mut enter = |node: &mut Driver<Camera>| {
+        let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
+        for command in [Command::Enter, Command::Exit] {
+            node.step(Time::ZERO, &mut rng, Input::Command(command), |effect| {
+                if let Effect::Event(Event::Entered(token)) = effect {
+                    tokens.push(token);
+                }
+            })
+            .unwrap();
+        }
+    };
+    for _ in 0..3 {
+        enter(&mut old);
+    }
+    let mut told = Vec::new();
+    let joined = Input::Membership(Delta::Joined(member(1)));
+    old.step(Time::ZERO, &mut rng, joined, |it| told.push(it))
+        .unwrap();
+    for effect in told {
+        if let Effect::Send { to, message } = effect {
+            assert_eq!(to, member(1));
+            let from = member(0);
+            let input = Input::Message { from, message };
+            newcomer.step(Time::ZERO, &mut rng, input, |_| ()).unwrap();
+        }
+    }
+    let left = Input::Membership(Delta::Left(member(0)));
+    newcomer.step(Time::ZERO, &mut rng, left, |_| ()).unwrap();
+    enter(&mut newcomer);
+    assert_eq!(tokens.len(), 4);
+    assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
+}

@@ -2,7 +2,8 @@
 
 use chacha20::rand_core::SeedableRng as _;
 use selvedge_camera::{
-    Camera, Command, Config, Event, Message, Misbehaviour, Refusal, Reject, Request, Token,
+    Branch, Camera, Command, Config, Event, Message, Misbehaviour, Refusal, Reject, Request, Token,
+    TreeId,
 };
 use selvedge_core::{Delta, Driver, Effect, Input, Member, Time};
 
@@ -64,11 +65,38 @@ fn what_no_sound_peer_sends_is_refused_and_changes_nothing() {
         more: false,
         floor: Token::default(),
     };
+    let echo = |levels, depths: &[u8]| {
+        let member = member(6);
+        let branches = depths.iter().map(|&depth| Branch { depth, member });
+        let branches = branches.collect();
+        let tree = TreeId {
+            root: self::member(0),
+            number: 1,
+            attempt: 1,
+        };
+        Message::Echo {
+            life: 0,
+            tree,
+            levels,
+            branches,
+        }
+    };
+    // What a sound peer sends late is no misbehaviour.
+    let from = member(1);
+    for message in [echo(0, &[]), echo(2, &[1, 2, 2, 1])] {
+        let input = Input::Message { from, message };
+        node.step(Time::ZERO, &mut rng, input, |_| ()).unwrap();
+    }
     for (from, message) in [
         (member(1), request(0, 0)),
         (member(1), request(7, 6)),
         (member(0), request(1, 1)),
         (member(1), unsorted),
+        (member(1), echo(u8::MAX, &[])),
+        (member(1), echo(2, &[2])),
+        (member(1), echo(2, &[1, 3])),
+        (member(1), echo(2, &[1, 0])),
+        (member(1), echo(1, &[1, 2])),
     ] {
         let input = Input::Message { from, message };
         let refused = node.step(Time::ZERO, &mut rng, input, |_| ()).unwrap_err();
