@@ -10,14 +10,10 @@
 //! fits them into a frame through [`Room`].
 
 #[cfg(feature = "serde")]
-mod codec;
-#[cfg(feature = "serde")]
 pub mod items;
 mod list;
 mod room;
 
-#[cfg(feature = "serde")]
-pub use codec::{Malformed, NotWritten, decode, encode};
 pub use list::{IntoIter, List};
 pub use room::Room;
 

@@ -12,7 +12,6 @@
 
 #[path = "../counting/allocator.rs"]
 mod allocator;
-mod codec;
 mod driver;
 mod durable;
 mod gate;

@@ -15,7 +15,7 @@ mod bare;
 use core::hint::black_box;
 
 use bare::Steps;
-use selvedge_core::wire::{self, Envelope};
+use selvedge_core::wire::Envelope;
 use selvedge_core::{Delta, Driver, Effect, Input, Machine, Member, Time};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -106,7 +106,7 @@ where
         let chance = &mut Steps(black_box(0));
         let member = black_box(Member::new(2, 1));
         let input = match black_box(0) {
-            0 => wire::decode(black_box(&radio))
+            0 => postcard::from_bytes(black_box(&radio))
                 .ok()
                 .map(|Envelope { from, message }| Input::Message { from, message }),
             1 => Some(Input::Membership(Delta::Joined(member))),
@@ -136,7 +136,7 @@ where
 {
     match effect {
         Effect::Send { to, message } => {
-            let written = wire::encode(&Envelope { from, message }, radio);
+            let written = postcard::to_slice(&Envelope { from, message }, radio);
             black_box((to, written.is_ok()));
         }
         other => {
