@@ -34,7 +34,9 @@ pub enum FrameError {
         found: u8,
     },
     /// Another protocol.
-    #[error("expected a frame of protocol {expected}, got {found}: run the same protocols on all nodes of a mesh, and no other program on their port")]
+    #[error(
+        "expected a frame of protocol {expected}, got {found}: run the same protocols on all nodes of a mesh, and no other program on their port"
+    )]
     Kind {
         /// What the frame says.
         found: u8,
