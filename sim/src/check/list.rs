@@ -1,21 +1,37 @@
 //! What a protocol crate's own tests do with its list of scenarios.
 
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::{panic, thread};
+
 use thiserror::Error;
 
 use super::{Rules, Scenario, Surprise};
 
-/// Verifies the quick scenarios under our rules. Returns how many there are.
+/// Verifies the quick scenarios under our rules, on as many threads as there are processors.
+/// Returns how many there are.
 ///
 /// # Errors
-/// The first outcome that is not as expected.
+/// An outcome that is not as expected.
 pub fn verify_ours(list: &[Scenario]) -> Result<usize, Surprise> {
     let quick = |it: &&Scenario| !it.is_deep() && it.rules() == Rules::Ours;
-    let mut count = 0;
-    for scenario in list.iter().filter(quick) {
-        scenario.verify()?;
-        count += 1;
-    }
-    Ok(count)
+    let quick: Vec<&Scenario> = list.iter().filter(quick).collect();
+    let next = AtomicUsize::new(0);
+    let verify = || -> Result<(), Surprise> {
+        while let Some(scenario) = quick.get(next.fetch_add(1, Ordering::Relaxed)) {
+            scenario.verify()?;
+        }
+        Ok(())
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(verify)).collect();
+        for worker in workers {
+            worker
+                .join()
+                .unwrap_or_else(|it| panic::resume_unwind(it))?;
+        }
+        Ok(quick.len())
+    })
 }
 
 /// Verifies the quick scenarios under published rules: each breaks in so many steps. Under the same

@@ -1,7 +1,9 @@
 //! Which answers count, and for which request.
 
 use chacha20::rand_core::SeedableRng as _;
-use selvedge_camera::{Camera, Command, Config, Event, Message, Request, Rival, Token, TreeId};
+use selvedge_camera::{
+    Camera, Command, Config, Event, Message, Refusal, Request, Rival, Token, TreeId,
+};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
 
 use super::member;
@@ -413,4 +415,36 @@ fn nothing_is_over_while_permissions_are_kept() {
     assert_eq!(node.hears(1, ok(1, 0)), []);
     node.command(Command::GiveBack);
     assert_eq!(node.hears(1, ok(1, 0)).len(), 1);
+}
+
+/// Where more are on the list than the bound says, an eager node needs more than half of the list
+/// and itself.
+#[test]
+fn an_eager_quorum_is_of_the_list_where_that_is_longer_than_the_bound() {
+    let config = Config::new(2).with_eager(true).with_slow_path(false);
+    for (nodes, needed) in [(2, 1), (4, 2), (5, 2), (6, 3), (7, 3)] {
+        let mut first = First::new(nodes, config);
+        first.command(Command::Enter);
+        for node in 1..=needed {
+            assert_eq!(first.number(), None, "{nodes} nodes, {node} of {needed}");
+            first.hears(node, ok(1, 0));
+        }
+        assert_eq!(first.number(), Some(1), "{nodes} nodes");
+    }
+}
+
+/// A node that waits and loses its last neighbour is refused at once: there is no slow path without
+/// neighbours.
+#[test]
+fn a_node_that_is_left_alone_while_it_waits_takes_no_slow_path() {
+    let mut first = First::new(2, Config::new(2));
+    first.command(Command::Enter);
+    let effects = first.step(Input::Membership(Delta::Left(member(1))));
+    let events = effects.iter().filter_map(|it| match it {
+        Effect::Event(event) => Some(*event),
+        Effect::Send { .. } | Effect::Multicast { .. } => None,
+    });
+    let (answered, upper) = (1, 2);
+    let refused = Event::Refused(Refusal::TooFew { answered, upper });
+    assert_eq!(events.collect::<Vec<_>>(), [refused]);
 }
