@@ -1,5 +1,6 @@
 //! Machines that must not forget: voters that have one vote each, for ever, and a counter. A voter
-//! that answers before it has stored its vote may give it twice.
+//! that answers before it has stored its vote may give it twice. And a teller with events that are
+//! no facts.
 
 use core::convert::Infallible;
 
@@ -129,6 +130,46 @@ impl Durable for Counter {
     fn fold(&mut self, last: &u32) -> Result<(), Infallible> {
         assert_eq!(*last, self.last + 1, "in order, and none is missing");
         self.last = *last;
+        Ok(())
+    }
+}
+
+/// Emits each number that it is asked for. Even numbers are facts, and 10 is the first fact that it
+/// refuses to fold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Teller {
+    pub(crate) folded: Vec<u8>,
+}
+
+impl Machine for Teller {
+    type Message = ();
+    type Timer = ();
+    type Command = u8;
+    type Event = u8;
+    type Reject = ();
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), ()> {
+        let Input::Command(number) = input else {
+            return Err(());
+        };
+        cx.event(number);
+        Ok(())
+    }
+}
+
+impl Durable for Teller {
+    type Fact = u8;
+    type Damage = u8;
+
+    fn fact(event: &u8) -> Option<&u8> {
+        Some(event).filter(|number| *number % 2 == 0)
+    }
+
+    fn fold(&mut self, number: &u8) -> Result<(), u8> {
+        if *number >= 10 {
+            return Err(*number);
+        }
+        self.folded.push(*number);
         Ok(())
     }
 }

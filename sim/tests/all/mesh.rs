@@ -116,7 +116,24 @@ fn mesh(capacity: usize) -> Mesh<Probe> {
     mesh
 }
 
-fn played(rules: &mut Rules, capacity: usize, operations: &[Operation<Probe>]) -> Mesh<Probe> {
+/// Overrides nothing that it may leave as it is.
+struct Plain;
+
+impl Watch<Probe> for Plain {
+    fn after(&mut self, _: &Step<'_, Probe>) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn restart(&mut self, _: usize, _: Member) -> Option<(Member, Probe)> {
+        None
+    }
+}
+
+fn played(
+    rules: &mut impl Watch<Probe>,
+    capacity: usize,
+    operations: &[Operation<Probe>],
+) -> Mesh<Probe> {
     let mut mesh = mesh(capacity);
     run(
         &mut mesh,
@@ -287,6 +304,25 @@ fn a_node_is_introduced_to_those_that_are_up_and_its_end_is_announced_to_all() {
     assert_eq!(heard(&mesh, 2), [joined(1), over]);
     assert!(mesh.machine(1).is_none() && !mesh.seat(1).unwrap().is_up());
     assert!(mesh.seats().iter().filter(|it| it.is_up()).count() == 2);
+}
+
+#[test]
+fn unless_it_is_said_otherwise_each_may_know_each_and_each_message_may_be_lost() {
+    let joined = |id| Heard::Delta(Delta::Joined(node(id)));
+    let list = [
+        Introduce(0),
+        Announce(0),
+        Crash(2),
+        Announce(2),
+        send(0, 1, 7),
+        Lose(0),
+    ];
+    let mesh = played(&mut Plain, 64, &list);
+    let over = Heard::Delta(Delta::Confirmed(node(2)));
+    assert_eq!(heard(&mesh, 0), [joined(1), joined(2), over.clone()]);
+    assert_eq!(heard(&mesh, 1), [joined(0), over]);
+    assert_eq!(letters(&mesh), []);
+    assert_eq!(mesh.seat(0).unwrap().me(), node(0));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use selvedge_core::Member;
 use selvedge_sim::check::{Bounds, Limits, Model};
 
-use crate::facts::{Counter, Voter};
+use crate::facts::{Counter, Teller, Voter};
 
 /// Where the voter stands, behind two candidates that ask it once or twice.
 const VOTER: usize = 2;
@@ -78,6 +78,36 @@ fn a_voter_that_answers_before_it_has_stored_its_vote_gives_it_twice() {
         "vote: Some(n0), is_elected: false }, 1 wait for storage",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn a_step_of_storage_is_told_with_the_effects_that_waited_for_it() {
+    let found = election(false, 1)
+        .durable(0)
+        .always("no candidate is elected", |state| {
+            !state.machines().any(|it| it.is_elected)
+        })
+        .verify()
+        .unwrap_err();
+    let text = found.to_string();
+    let step = "has stored Voted(n0)\n       -> tells Voted(n0)\n       -> sends Granted to n0#0\n";
+    assert!(text.contains(step), "{text}");
+}
+
+/// A fact waits in a state of its own until it is stored. An event that is no fact waits for
+/// nothing.
+#[test]
+fn events_that_are_no_facts_are_not_stored() {
+    for (number, states) in [(1, 2), (2, 3)] {
+        let model = Model::with_members(vec![(Member::new(0, 0), Teller::default())])
+            .commands(0, [number])
+            .durable(0)
+            .always("folded in its time", move |state| {
+                let folded = &state.node(0).unwrap().stored().unwrap().folded;
+                folded.is_empty() || *folded == [number]
+            });
+        assert_eq!(model.verify().unwrap(), states, "event {number}");
     }
 }
 

@@ -235,6 +235,13 @@ fn a_model_with_a_mistake_says_so() {
         why(&model().reach(0, [5])),
         Incomplete::NoSuchNode { node: 5, .. }
     ));
+    let deltas = vec![selvedge_core::Delta::Joined(member(1)); 64];
+    let none_is_told = Bounds {
+        deltas: Some(0),
+        ..Bounds::default()
+    };
+    let model_with_64 = model().deltas(0, deltas).bounds(none_is_told);
+    assert_eq!(model_with_64.verify().unwrap(), 8);
     let deltas = vec![selvedge_core::Delta::Joined(member(1)); 65];
     assert_eq!(
         why(&model().deltas(0, deltas)),

@@ -5,7 +5,7 @@ use selvedge_core::{Machine, Member, Span, Time};
 use selvedge_sim::histories;
 use selvedge_sim::network::{Action, Happened, Link, Network, Storage, Topology};
 
-use crate::facts::{Counter, Voter};
+use crate::facts::{Counter, Teller, Voter};
 
 const DISK: Storage = Storage {
     latency: Span::millis(5),
@@ -97,6 +97,42 @@ fn facts_that_come_during_a_write_share_the_next_one() {
     assert_eq!(network.node_counters(0).facts_stored, 5);
     assert_eq!(network.machine(1).unwrap().got.len(), 5);
     assert!(network.now() <= Time(2 * 15_000 + 5_000));
+}
+
+/// The write of the first life would be done in the middle of the second life's write.
+#[test]
+fn a_write_that_a_crash_ended_ends_no_later_write() {
+    let mut network = counters(7);
+    network.set_storage(Storage {
+        latency: Span::millis(20),
+        jitter: Span::ZERO,
+    });
+    let one = Member::new(1, 0);
+    network.command(0, one).unwrap();
+    network.run_until(Time(10_000));
+    assert_eq!(network.crash(0), Ok(true));
+    come_back(&mut network, 0);
+    network.command(0, one).unwrap();
+    for (at, unstored) in [(20_001, 1), (29_999, 1), (30_000, 0)] {
+        network.run_until(Time(at));
+        assert_eq!(network.unstored(0), unstored, "at {at} us");
+        assert_eq!(network.counters().sent, 1 - unstored, "at {at} us");
+    }
+}
+
+#[test]
+fn stored_facts_that_a_machine_refuses_are_counted() {
+    let mut network = network(7, vec![(Member::new(0, 0), Teller::default())]);
+    for number in [2, 10, 3, 12, 4] {
+        network.command(0, number).unwrap();
+    }
+    // 3 is no fact, and waits for those before it.
+    assert_eq!(network.unstored(0), 4);
+    network.run_for(Span::secs(1));
+    let counters = network.node_counters(0);
+    assert_eq!((counters.facts_stored, counters.refused_facts), (2, 2));
+    assert_eq!(network.crash(0), Ok(true));
+    assert_eq!(network.machine(0).unwrap().folded, [2, 4]);
 }
 
 /// Commands and crashes at any moment: no number is given out twice, and a crash keeps all, some
