@@ -28,7 +28,7 @@ const PATIENCE: u8 = 2;
 pub struct Directory {
     entries: BoundedMap<NodeId, Entry>,
     refused: u64,
-    /// Grows when the address of some node changes.
+    /// Grows when the address of some node changes, and not with those of seeds.
     version: u64,
 }
 
@@ -89,7 +89,8 @@ impl Directory {
         }
     }
 
-    /// A number that grows whenever a node's address changes, and never otherwise.
+    /// A number that grows whenever a node's address changes, and never otherwise: not with those
+    /// of seeds.
     #[must_use]
     pub const fn version(&self) -> u64 {
         self.version
@@ -98,8 +99,7 @@ impl Directory {
     /// Where `id` is written to.
     #[must_use]
     pub fn get(&self, id: NodeId) -> Option<SocketAddr> {
-        let entry = self.entries.get(&id)?;
-        entry.addresses.get(entry.at).copied()
+        self.entries.get(&id)?.address()
     }
 
     /// All addresses of `id`.
@@ -112,9 +112,9 @@ impl Directory {
     pub fn next(&mut self, id: NodeId) -> Option<SocketAddr> {
         let patience = if id > MAX_NODE_ID { 1 } else { PATIENCE };
         let entry = self.entries.get_mut(&id)?;
-        let before = entry.at;
+        let before = entry.address();
         let address = entry.next(patience);
-        self.version += u64::from(entry.at != before);
+        self.version += u64::from(id <= MAX_NODE_ID && address != before);
         address
     }
 
@@ -184,8 +184,8 @@ impl Directory {
             let same = incarnation == old.incarnation;
             let is_known = same && announced == old.announced && entry.addresses == old.addresses;
             if !is_known && (newer || (same && (announced || !old.announced))) {
+                self.version += u64::from(old.address() != entry.address());
                 *old = entry;
-                self.version += 1;
             }
             return;
         }
@@ -217,6 +217,10 @@ impl Entry {
             self.at = (self.at + 1) % self.addresses.len().max(1);
         }
         self.unanswered += 1;
+        self.address()
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
         self.addresses.get(self.at).copied()
     }
 }
@@ -249,6 +253,107 @@ mod tests {
         assert_eq!(directory.get(ids[0]), Some(at(1)));
         directory.move_seed(ids[0], vec![at(7)]);
         assert_eq!(directory.get(ids[0]), Some(at(7)));
+    }
+
+    #[test]
+    fn the_last_id_of_a_node_is_no_stand_in() {
+        let mut directory = Directory::new(3, &[]);
+        assert!(directory.is_empty());
+        let last = Member::new(MAX_NODE_ID.0, 5);
+        directory.announce(last, vec![at(1), at(2)], all);
+        assert!(!directory.is_empty());
+        directory.move_seed(last.id, vec![at(7)]);
+        assert_eq!(directory.all(last.id), [at(1), at(2)]);
+        let tried: Vec<_> = (0..3).map(|_| directory.next(last.id).unwrap()).collect();
+        assert_eq!(tried, [at(1), at(1), at(2)]);
+        directory.hear(last, at(1), all);
+        assert_eq!(directory.get(last.id), Some(at(1)));
+        // 65,535 seeds have a stand-in.
+        let stand_in = |nth| Directory::stand_in(nth).map(|id| id.0);
+        assert_eq!(stand_in(0), Some(MAX_NODE_ID.0 + 1));
+        assert_eq!(stand_in(0xFFFE), Some(u64::MAX - 1));
+        assert_eq!(stand_in(0xFFFF), None);
+    }
+
+    #[test]
+    fn room_is_made_by_members_that_are_on_no_list_and_never_by_seeds() {
+        let mut directory = Directory::new(2, &[vec![at(9)], vec![at(8)]]);
+        directory.hear(Member::new(MAX_NODE_ID.0, 0), at(1), all);
+        directory.hear(Member::new(2, 0), at(2), all);
+        directory.hear(Member::new(3, 0), at(3), |id| id == NodeId(2));
+        assert_eq!(directory.get(MAX_NODE_ID), None);
+        assert_eq!(directory.get(NodeId(2)), Some(at(2)));
+        assert_eq!(directory.get(NodeId(3)), Some(at(3)));
+        let seeds = Directory::stand_ins(2).map(|id| directory.get(id));
+        assert!(seeds.eq([Some(at(9)), Some(at(8))]));
+    }
+
+    /// The list that a node publishes is made anew where the version has grown.
+    #[test]
+    fn the_version_grows_with_each_change_of_an_address_of_a_node_and_never_otherwise() {
+        let mut directory = Directory::new(2, &[vec![at(8), at(9)]]);
+        let member = Member::new(1, 5);
+        let mut last = (directory.version(), None);
+        let mut check = |directory: &Directory, changes: bool, what: &str| {
+            let now = (directory.version(), directory.get(member.id));
+            assert_eq!(now.1 != last.1, changes, "the address: {what}");
+            assert_eq!(now.0, last.0 + u64::from(changes), "the version: {what}");
+            last = now;
+        };
+        directory.hear(member, at(1), all);
+        check(&directory, true, "the first word");
+        directory.hear(member, at(1), all);
+        check(&directory, false, "another word from there");
+        directory.hear(member, at(2), all);
+        check(&directory, true, "from elsewhere");
+        directory.announce(member, vec![at(2)], all);
+        check(&directory, false, "its own word of the same");
+        directory.announce(member, vec![at(3), at(4)], all);
+        check(&directory, true, "its own word");
+        directory.announce(member, vec![at(3), at(4)], all);
+        check(&directory, false, "the same again");
+        for (nth, changes) in [false, false, true, false, true].into_iter().enumerate() {
+            directory.next(member.id);
+            check(&directory, changes, &format!("unanswered, {nth}"));
+        }
+        directory.hear(member, at(3), all);
+        check(
+            &directory,
+            false,
+            "heard at the present one of its addresses",
+        );
+        directory.hear(member, at(4), all);
+        check(&directory, true, "heard at another one of its addresses");
+        directory.hear(member, at(5), all);
+        check(&directory, false, "heard at none of its addresses");
+        directory.announce(Member::new(1, 6), vec![at(6)], all);
+        check(&directory, true, "a later life");
+        directory.announce(member, vec![at(7)], all);
+        check(&directory, false, "a former life");
+        let seed = Directory::stand_in(0).unwrap();
+        for _ in 0..3 {
+            assert!(directory.next(seed).is_some());
+            check(&directory, false, "a seed is asked at each address in turn");
+        }
+        directory.move_seed(seed, vec![at(10)]);
+        check(&directory, false, "a seed has moved");
+    }
+
+    /// What differs in one thing alone.
+    #[test]
+    fn an_announcement_that_differs_is_taken_and_one_of_a_former_life_is_not() {
+        let mut directory = Directory::new(2, &[]);
+        let member = Member::new(1, 5);
+        directory.hear(member, at(1), all);
+        // It was heard there, and says so: from now on only its own word counts.
+        directory.announce(member, vec![at(1)], all);
+        directory.hear(member, at(2), all);
+        assert_eq!(directory.get(member.id), Some(at(1)));
+        directory.announce(member, vec![at(3)], all);
+        assert_eq!(directory.get(member.id), Some(at(3)));
+        directory.announce(Member::new(1, 6), vec![at(3)], all);
+        directory.announce(member, vec![at(4)], all);
+        assert_eq!(directory.get(member.id), Some(at(3)));
     }
 
     #[test]
