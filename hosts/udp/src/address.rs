@@ -144,6 +144,21 @@ mod tests {
         assert_eq!(from_metadata(&to_metadata(&[v6; LIMIT + 1])).len(), LIMIT);
     }
 
+    #[test]
+    fn metadata_that_is_no_list_of_addresses_tells_none() {
+        let v6 = [0x20; V6_LEN];
+        let list =
+            |count: usize, rest: &[u8]| from_metadata(&[&[0], &*v6.repeat(count), rest].concat());
+        assert_eq!(list(LIMIT, &[]).len(), LIMIT);
+        assert_eq!(list(LIMIT + 1, &[]), []);
+        assert_eq!(list(1, &[1]), []);
+        let v4 =
+            |count: u8| from_metadata(&[&[count][..], &[9; V4_LEN].repeat(count.into())].concat());
+        assert_eq!((v4(4).len(), v4(5).len()), (LIMIT, 0));
+        // More of IPv4 than there are.
+        assert_eq!(from_metadata(&[2, 10, 1, 2, 3, 0x1B, 0x59]), []);
+    }
+
     /// What a node of the first release writes and reads.
     #[test]
     fn one_address_is_written_as_ever() {

@@ -21,12 +21,17 @@ const NEVER_SET: Span = Span::secs(1_577_836_800);
 /// When the clock was never set and the system gives no random numbers.
 pub async fn new_life() -> Result<Incarnation, getrandom::Error> {
     let since_1970 = UNIX_EPOCH.elapsed().map(Span::from).unwrap_or_default();
-    if since_1970 < NEVER_SET {
-        return Ok(Incarnation(getrandom::u32()?));
-    }
-    let (life, wait) = Incarnation::from_clock(since_1970);
+    let (life, wait) = life_at(since_1970)?;
     sleep(wait.into()).await;
     Ok(life)
+}
+
+/// The life that begins at this time of the system's clock, and how long it is waited for.
+fn life_at(since_1970: Span) -> Result<(Incarnation, Span), getrandom::Error> {
+    if since_1970 < NEVER_SET {
+        return Ok((Incarnation(getrandom::u32()?), Span::ZERO));
+    }
+    Ok(Incarnation::from_clock(since_1970))
 }
 
 /// A host's clock. Hosts that share one can compare their times.
@@ -60,5 +65,36 @@ impl Clock {
     pub fn instant(&self, time: Time) -> Instant {
         const YEAR: u64 = 365 * 24 * 3_600 * 1_000_000;
         self.start + core::time::Duration::from_micros(time.0.min(YEAR))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by_the_clock() -> Incarnation {
+        Incarnation::from_clock(UNIX_EPOCH.elapsed().unwrap().into()).0
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_life_has_the_number_of_its_time() {
+        let before = by_the_clock();
+        let life = new_life().await.unwrap();
+        let after = by_the_clock();
+        assert!(!before.newer_than(life), "{life:?} after {before:?}");
+        assert!(!life.newer_than(after), "{life:?} before {after:?}");
+    }
+
+    /// Such a clock shows the same after each boot.
+    #[test]
+    fn a_life_under_a_clock_that_was_never_set_is_random_and_not_waited_for() {
+        for never_set in [Span::ZERO, NEVER_SET - Span::micros(1)] {
+            let lives = [(); 4].map(|()| life_at(never_set).unwrap());
+            assert!(lives.iter().all(|(_, wait)| *wait == Span::ZERO));
+            assert!(lives.iter().any(|it| *it != lives[0]), "{lives:?}");
+        }
+        for set in [NEVER_SET, NEVER_SET + Span::micros(1)] {
+            assert_eq!(life_at(set).unwrap(), Incarnation::from_clock(set));
+        }
     }
 }

@@ -200,3 +200,230 @@ impl Gates {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::future::Future;
+    use core::pin::{Pin, pin};
+    use core::task::{Context, Waker};
+
+    use selvedge_core::Member;
+    use selvedge_core::shared::gate::{EnterError, TryEnterError};
+
+    use super::*;
+
+    fn name(name: &str) -> Name {
+        name.parse().unwrap()
+    }
+
+    fn token(number: u64) -> Token {
+        let by = Member::new(1, 0);
+        Token { number, by }
+    }
+
+    fn settings(handovers: u32) -> Settings {
+        let limits = Limits {
+            handovers,
+            ..Limits::default()
+        };
+        (Some(selvedge_camera::Config::new(handovers)), limits)
+    }
+
+    /// One look at a future.
+    fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// The next wish, if there is one.
+    fn next(gates: &mut Gates) -> Option<Command> {
+        match poll(pin!(gates.next())) {
+            Poll::Ready(command) => Some(command),
+            Poll::Pending => None,
+        }
+    }
+
+    fn event(gates: &mut Gates, event: selvedge_camera::Event) {
+        let section = name("door");
+        gates.on_event(Event { section, event });
+    }
+
+    /// The keepers of one open section, and a gate to it.
+    fn open() -> (Gates, Gate) {
+        let mut gates = Gates::default();
+        let gate = gates.add(name("door"), Settings::default());
+        gates.opened(name("door"));
+        (gates, gate)
+    }
+
+    /// A user that is inside.
+    fn enter(gates: &mut Gates, gate: &Gate, number: u64) -> Guard {
+        let mut enters = pin!(gate.enter());
+        assert!(poll(enters.as_mut()).is_pending());
+        assert_eq!(next(gates), Some(Command::Enter(name("door"))));
+        event(gates, selvedge_camera::Event::Entered(token(number)));
+        let Poll::Ready(entered) = poll(enters) else {
+            panic!("it waits");
+        };
+        entered.unwrap()
+    }
+
+    #[test]
+    fn a_section_keeps_the_settings_that_it_was_asked_for_with() {
+        let mut gates = Gates::default();
+        assert!(gates.is_empty());
+        assert_eq!(gates.settings(name("door")), None);
+        assert!(gates.get(name("door")).is_none());
+        let _door = gates.add(name("door"), settings(7));
+        let _gate = gates.add(name("gate"), settings(8));
+        assert!(!gates.is_empty());
+        assert_eq!(gates.settings(name("door")), Some(settings(7)));
+        assert_eq!(gates.settings(name("gate")), Some(settings(8)));
+        let (config, _) = settings(7);
+        let door = name("door");
+        let open = Command::Open { name: door, config };
+        assert_eq!(gates.to_open().first(), Some(&(door, open)));
+        assert_eq!(gates.to_open().len(), 2);
+        gates.opened(door);
+        assert_eq!(gates.to_open().len(), 1);
+    }
+
+    /// It may be opened with other settings, or make room, only when neither holds.
+    #[test]
+    fn a_section_is_in_use_while_it_is_open_or_has_a_gate() {
+        let mut gates = Gates::default();
+        let door = name("door");
+        let in_use = |gates: &Gates| (gates.is_in_use(door), gates.is_closing());
+        assert_eq!(in_use(&gates), (false, false));
+        let gate = gates.add(door, Settings::default());
+        assert_eq!(in_use(&gates), (true, false));
+        drop(gate);
+        assert_eq!(in_use(&gates), (false, false));
+        gates.opened(door);
+        assert_eq!(in_use(&gates), (true, true));
+        let again = gates.get(door);
+        assert!(again.is_some());
+        assert_eq!(in_use(&gates), (true, false));
+        drop(again);
+        assert_eq!(next(&mut gates), Some(Command::Close(door)));
+        gates.remove(door);
+        assert_eq!(in_use(&gates), (false, false));
+        assert!(gates.is_empty());
+    }
+
+    #[test]
+    fn only_other_sections_with_a_gate_take_room() {
+        let mut gates = Gates::default();
+        let _door = gates.add(name("door"), Settings::default());
+        let gate = gates.add(name("gate"), Settings::default());
+        let _third = gates.add(name("third"), Settings::default());
+        assert_eq!(gates.others(name("door")), 2);
+        assert_eq!(gates.others(name("new")), 3);
+        drop(gate);
+        assert_eq!(gates.others(name("door")), 1);
+        assert_eq!(gates.others(name("gate")), 2);
+    }
+
+    /// No command comes for a section that is not open, whatever its users wish.
+    #[test]
+    fn a_section_that_is_not_open_has_no_wish() {
+        let mut gates = Gates::default();
+        let gate = gates.add(name("door"), Settings::default());
+        let mut enters = pin!(gate.enter());
+        assert!(poll(enters.as_mut()).is_pending());
+        assert_eq!(next(&mut gates), None);
+        gates.opened(name("door"));
+        assert_eq!(next(&mut gates), Some(Command::Enter(name("door"))));
+    }
+
+    #[test]
+    fn a_user_hears_why_the_machine_refused_and_the_next_one_is_served() {
+        let (mut gates, gate) = open();
+        let mut enters = pin!(gate.enter());
+        assert!(poll(enters.as_mut()).is_pending());
+        let command = next(&mut gates).unwrap();
+        gates.on_refused(command, Reject::NotPresent);
+        let refused = EnterError::Refused(NoEntry::Reject(Reject::NotPresent));
+        assert_eq!(poll(enters).map(Result::unwrap_err), Poll::Ready(refused));
+        assert_eq!(enter(&mut gates, &gate, 1).token(), token(1));
+    }
+
+    /// A machine that refuses to leave, or to wait no more, is outside already.
+    #[test]
+    fn a_refused_exit_or_cancel_leaves_the_section_free() {
+        let (mut gates, gate) = open();
+        drop(enter(&mut gates, &gate, 1));
+        let exit = next(&mut gates).unwrap();
+        assert_eq!(exit, Command::Exit(name("door")));
+        gates.on_refused(exit, Reject::NotPresent);
+        {
+            let mut enters = pin!(gate.enter());
+            assert!(poll(enters.as_mut()).is_pending());
+            assert_eq!(next(&mut gates), Some(Command::Enter(name("door"))));
+        }
+        let cancel = next(&mut gates).unwrap();
+        assert_eq!(cancel, Command::Cancel(name("door")));
+        gates.on_refused(cancel, Reject::NotPresent);
+        assert_eq!(enter(&mut gates, &gate, 2).token(), token(2));
+    }
+
+    #[test]
+    fn a_fenced_node_fences_its_guard_and_what_only_informs_changes_nothing() {
+        use selvedge_camera::Event as It;
+        let (mut gates, gate) = open();
+        let guard = enter(&mut gates, &gate, 1);
+        for news in [
+            It::Waiting(Member::new(2, 0)),
+            It::SlowPath,
+            It::PassedOver(Member::new(2, 0)),
+        ] {
+            event(&mut gates, news);
+        }
+        assert!(!guard.is_fenced());
+        event(&mut gates, It::Fenced(token(2)));
+        assert!(guard.is_fenced());
+        drop(guard);
+        assert_eq!(next(&mut gates), Some(Command::Exit(name("door"))));
+        event(&mut gates, It::Released(token(1)));
+        assert_eq!(enter(&mut gates, &gate, 3).token(), token(3));
+    }
+
+    /// No section is open in a new life: what is held is fenced, and each is opened anew.
+    #[test]
+    fn a_new_life_fences_guards_and_opens_sections_anew() {
+        let (mut gates, gate) = open();
+        let guard = enter(&mut gates, &gate, 1);
+        gates.begin_anew();
+        assert!(guard.is_fenced());
+        assert_eq!(gates.to_open().len(), 1);
+        drop(guard);
+        assert_eq!(next(&mut gates), None);
+        gates.opened(name("door"));
+        assert_eq!(enter(&mut gates, &gate, 2).token(), token(2));
+    }
+
+    #[test]
+    fn a_new_life_refuses_the_user_that_waits() {
+        let (mut gates, gate) = open();
+        let mut enters = pin!(gate.enter());
+        assert!(poll(enters.as_mut()).is_pending());
+        assert!(next(&mut gates).is_some());
+        gates.begin_anew();
+        let refused = EnterError::Refused(NoEntry::NewLife);
+        assert_eq!(poll(enters).map(Result::unwrap_err), Poll::Ready(refused));
+    }
+
+    #[test]
+    fn closed_gates_admit_no_more_users_and_keep_the_one_that_is_inside() {
+        let (mut gates, gate) = open();
+        let never_open = gates.add(name("gate"), Settings::default());
+        let guard = enter(&mut gates, &gate, 1);
+        gates.close();
+        assert!(gates.settings(name("gate")).is_none());
+        assert_eq!(never_open.try_enter().unwrap_err(), TryEnterError::Closed);
+        assert_eq!(gate.try_enter().unwrap_err(), TryEnterError::Closed);
+        assert!(!guard.is_fenced());
+        assert_eq!(next(&mut gates), None);
+        drop(guard);
+        assert_eq!(next(&mut gates), Some(Command::Exit(name("door"))));
+    }
+}

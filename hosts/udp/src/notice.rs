@@ -213,6 +213,12 @@ mod tests {
         ] {
             assert_eq!(of(later, now, up, ahead), meaning, "{later} at {now}");
         }
+        // What starts at this very moment, or together with this process, did so while it ran.
+        let at = |seconds: u64| Epoch::new(seconds * 1_000_000, 0);
+        for later in [100, 105] {
+            let meaning = Later::of(at(later), 105_000_000, Span::secs(5), None);
+            assert_eq!(meaning, Later::Twin, "{later}");
+        }
     }
 
     #[test]

@@ -93,9 +93,8 @@ impl Task {
             // Another node knew a later life of a node that was in already.
             Event::Identity(_) if self.progress.is_in => self.traffic.twins.add(1),
             Event::Identity(_) => self.progress.is_in = true,
-            Event::Membership(_) | Event::Broadcast { .. } => {}
-            // It may concern the application, which has it already.
-            _ => {}
+            // They concern the application alone, if any.
+            Event::Membership(_) | Event::Broadcast { .. } | _ => {}
         }
     }
 
