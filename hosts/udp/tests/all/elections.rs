@@ -202,6 +202,7 @@ async fn two_elections_at_once_no_elections_and_a_stopped_node_are_refused() {
         refused,
         Error::Rejected(Refused::Reject(Reject::NoElection))
     );
+    assert_eq!(plain.tolerate(1, 1).await, Err(refused));
     assert_eq!(plain.leader(), None);
 
     for node in &nodes {

@@ -8,22 +8,26 @@ use std::time::Duration;
 
 use selvedge_core::{Ratio, Span};
 use selvedge_udp::{Datagrams, FaultControl, Faults, Faulty, Transport, Udp};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, advance, timeout};
 
 use crate::bench::{Node, PATIENCE, setup, until};
+use crate::network::{Network, at};
 
 type Socket = Box<dyn Datagrams>;
 
-fn open(control: &FaultControl, seed: u64) -> (Socket, SocketAddr) {
-    let transport = Box::new(Faulty::new(Udp::new(), control, seed));
-    let socket = transport.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let address = socket.local();
-    (socket, address)
+/// Two sockets of a network in memory, with the faults of one control.
+fn pair(control: &FaultControl) -> (Socket, Socket) {
+    let network = Network::default();
+    let open = |port: u16| {
+        let transport = Box::new(Faulty::new(network.clone(), control, port.into()));
+        transport.bind(at(port)).unwrap()
+    };
+    (open(1), open(2))
 }
 
-async fn send(socket: &mut Socket, datagram: &[u8], to: SocketAddr) -> usize {
+async fn send(socket: &mut Socket, datagram: &[u8], to: SocketAddr) {
     let sent = poll_fn(|cx| socket.poll_send(cx, datagram, to)).await;
-    sent.unwrap()
+    assert_eq!(sent.unwrap(), datagram.len());
 }
 
 async fn recv(socket: &mut Socket) -> (Vec<u8>, SocketAddr) {
@@ -33,74 +37,190 @@ async fn recv(socket: &mut Socket) -> (Vec<u8>, SocketAddr) {
     (buffer[..len].to_vec(), source)
 }
 
-#[tokio::test]
-async fn a_share_is_lost_and_the_rest_arrives() {
-    let control = FaultControl::new(Faults::none().with_loss(Ratio::new(1, 4)));
-    let ((mut one, from), (mut two, to)) = (open(&control, 1), open(&control, 2));
-    let mut arrived = 0_u64;
-    for number in 0..200_u8 {
-        assert_eq!(send(&mut one, &[number], to).await, 1);
-        // The last ones pass, so that there is an end to wait for.
-        if number == 199 {
-            control.change(|it| it.loss = Ratio::NEVER);
-            send(&mut one, b"end", to).await;
-        }
-    }
-    loop {
-        let (datagram, source) = recv(&mut two).await;
-        assert_eq!(source, from);
-        if datagram == b"end" {
-            break;
-        }
-        arrived += 1;
-    }
-    // Loss is drawn on arrival, and all arrived after the change.
-    assert_eq!((arrived, control.counts().lost), (200, 0));
-    control.change(|it| it.loss = Ratio::new(1, 4));
+/// What has arrived by now.
+fn arrived(socket: &mut Socket) -> Option<Vec<u8>> {
     let mut buffer = [0; 16];
+    match socket.try_recv(&mut buffer) {
+        Ok((len, _)) => Some(buffer[..len].to_vec()),
+        Err(error) => {
+            assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+            None
+        }
+    }
+}
+
+#[test]
+fn each_fault_is_set_alone_and_stays_when_another_one_changes() {
+    let (loss, short, long) = (Ratio::new(1, 4), Span::millis(1), Span::millis(2));
+    let cut_off = BTreeSet::from([at(2)]);
+    let faults = Faults::none()
+        .with_loss(loss)
+        .with_delay(short, long)
+        .with_cut_off(cut_off.clone());
+    assert_eq!((faults.loss, faults.delay), (loss, (short, long)));
+    assert_eq!(faults.cut_off, cut_off);
+    let again = faults.clone().with_delay(short, long).with_loss(loss);
+    assert_eq!(again, faults);
+
+    let control = FaultControl::new(faults.clone());
+    control.change(|it| it.loss = Ratio::NEVER);
+    assert_eq!(control.faults(), faults.with_loss(Ratio::NEVER));
+}
+
+#[test]
+fn a_partition_lets_each_part_speak_within_itself() {
+    let faults = Faults::none().with_cut_off(BTreeSet::from([at(1), at(2)]));
+    for (one, other, passes) in [(1, 2, true), (3, 4, true), (1, 3, false), (4, 2, false)] {
+        assert_eq!(
+            faults.passes(at(one), at(other)),
+            passes,
+            "{one} to {other}"
+        );
+    }
+}
+
+/// Loss is drawn on arrival, and what is lost is counted.
+#[tokio::test(start_paused = true)]
+async fn a_share_is_lost_and_the_rest_arrives() {
+    let control = FaultControl::new(Faults::none().with_loss(Ratio::ALWAYS));
+    let (mut one, mut two) = pair(&control);
+    let (from, to) = (one.local(), two.local());
     for number in 0..200_u8 {
         send(&mut one, &[number], to).await;
-        let before = control.counts().lost;
-        let came = poll_fn(|cx| two.poll_recv(cx, &mut buffer));
-        if timeout(Duration::from_millis(20), came).await.is_err() {
-            assert_eq!(control.counts().lost, before + 1);
-        }
+    }
+    control.change(|it| it.loss = Ratio::NEVER);
+    for number in 0..200_u8 {
+        assert_eq!(recv(&mut two).await, (vec![number], from));
+    }
+    assert_eq!(control.counts().lost, 0);
+    control.change(|it| it.loss = Ratio::new(1, 4));
+    let mut came = 0;
+    for number in 0..200_u8 {
+        send(&mut one, &[number], to).await;
+        came += u64::from(arrived(&mut two).is_some());
     }
     let lost = control.counts().lost;
     assert!((20..=90).contains(&lost), "{lost} of 200, seed 2");
+    assert_eq!(came + lost, 200);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_partition_holds_back_and_ends() {
     let control = FaultControl::default();
-    let ((mut one, _), (mut two, to)) = (open(&control, 1), open(&control, 2));
+    let (mut one, mut two) = pair(&control);
+    let to = two.local();
     control.change(|it| it.cut_off = BTreeSet::from([to]));
-    assert_eq!(send(&mut one, b"lost", to).await, 4);
-    assert_eq!(control.counts().held_back, 1);
+    send(&mut one, b"lost", to).await;
+    send(&mut one, b"as well", to).await;
+    let counts = control.counts();
+    assert_eq!((counts.held_back, counts.held_back_bytes), (2, 11));
     control.change(|it| it.cut_off.clear());
     send(&mut one, b"heard", to).await;
     assert_eq!(recv(&mut two).await.0, b"heard");
+    assert_eq!(control.counts(), counts);
 }
 
-#[tokio::test]
-#[allow(
-    clippy::disallowed_methods,
-    reason = "a test of a delay reads the clock"
-)]
+/// Faults change nothing about which addresses a socket can send to.
+#[test]
+fn a_socket_with_faults_reaches_what_it_reaches_without() {
+    let (one, two) = pair(&FaultControl::default());
+    assert_eq!((one.local(), two.local()), (at(1), at(2)));
+    assert!(one.reaches(two.local()));
+    assert!(!one.reaches("[2001:db8::1]:2".parse().unwrap()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_delay_is_kept_and_wakes_the_reader() {
     let delay = Span::millis(80);
     let control = FaultControl::new(Faults::none().with_delay(delay, delay));
-    let ((mut one, _), (mut two, to)) = (open(&control, 1), open(&control, 2));
+    let (mut one, mut two) = pair(&control);
+    let to = two.local();
     let begun = Instant::now();
+    // Two of one moment, which stay in order.
     send(&mut one, b"first", to).await;
     send(&mut one, b"second", to).await;
     assert_eq!(recv(&mut two).await.0, b"first");
-    assert!(begun.elapsed() >= Duration::from(delay));
+    assert_eq!(begun.elapsed(), Duration::from(delay));
     assert_eq!(recv(&mut two).await.0, b"second");
+    assert_eq!(begun.elapsed(), Duration::from(delay));
     assert_eq!(control.counts().delayed, 2);
-    let mut buffer = [0; 16];
-    let nothing = two.try_recv(&mut buffer).unwrap_err();
-    assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+    assert_eq!(arrived(&mut two), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delayed_datagram_is_there_when_it_is_due_and_not_before() {
+    let control = FaultControl::new(Faults::none().with_delay(Span::millis(80), Span::millis(80)));
+    let (mut one, mut two) = pair(&control);
+    send(&mut one, b"late", two.local()).await;
+    assert_eq!(arrived(&mut two), None);
+    advance(Duration::from_millis(79)).await;
+    assert_eq!(arrived(&mut two), None);
+    advance(Duration::from_millis(1)).await;
+    assert_eq!(arrived(&mut two).as_deref(), Some(&b"late"[..]));
+}
+
+/// The reader sleeps for one that comes late when another one comes that is due before.
+#[tokio::test(start_paused = true)]
+async fn a_shorter_delay_overtakes_a_longer_one() {
+    let exactly = |millis| (Span::millis(millis), Span::millis(millis));
+    let control = FaultControl::new(Faults::none());
+    let (mut one, mut two) = pair(&control);
+    let to = two.local();
+    let begun = Instant::now();
+    control.change(|it| it.delay = exactly(50));
+    send(&mut one, b"first", to).await;
+    let waits = timeout(Duration::from_millis(5), recv(&mut two)).await;
+    assert!(waits.is_err());
+    control.change(|it| it.delay = exactly(10));
+    send(&mut one, b"second", to).await;
+    for (datagram, after) in [(&b"second"[..], 15), (b"first", 50)] {
+        assert_eq!(recv(&mut two).await.0, datagram);
+        assert_eq!(begun.elapsed(), Duration::from_millis(after));
+    }
+}
+
+/// Each delay is drawn from the whole range, also where that begins at nothing.
+#[tokio::test(start_paused = true)]
+async fn delays_lie_between_the_shortest_and_the_longest() {
+    for (shortest, longest) in [(0, 64), (100, 164)] {
+        let (least, most) = (Span::millis(shortest), Span::millis(longest));
+        let control = FaultControl::new(Faults::none().with_delay(least, most));
+        let (mut one, mut two) = pair(&control);
+        let to = two.local();
+        let begun = Instant::now();
+        for number in 0..200_u8 {
+            send(&mut one, &[number], to).await;
+        }
+        let (mut early, mut late) = (0_u32, 0_u32);
+        for _ in 0..200 {
+            recv(&mut two).await;
+            let after = begun.elapsed();
+            assert!(after >= least.into() && after <= most.into(), "{after:?}");
+            let is_early = after < Duration::from_millis(shortest + 32);
+            *if is_early { &mut early } else { &mut late } += 1;
+        }
+        assert!(early >= 50 && late >= 50, "{early}, {late}, seed 2");
+        assert_eq!(control.counts().delayed, 200);
+    }
+}
+
+/// What a socket keeps is bounded: what comes beyond it is lost, and counted.
+#[tokio::test(start_paused = true)]
+async fn a_socket_delays_4096_datagrams_and_loses_more() {
+    let delay = Span::millis(80);
+    let control = FaultControl::new(Faults::none().with_delay(delay, delay));
+    let (mut one, mut two) = pair(&control);
+    for number in 0..4_099_u16 {
+        send(&mut one, &number.to_be_bytes(), two.local()).await;
+    }
+    assert_eq!(arrived(&mut two), None);
+    let counts = control.counts();
+    assert_eq!((counts.delayed, counts.lost), (4_096, 3));
+    advance(delay.into()).await;
+    for number in 0..4_096_u16 {
+        assert_eq!(arrived(&mut two), Some(number.to_be_bytes().to_vec()));
+    }
+    assert_eq!(arrived(&mut two), None);
 }
 
 /// Delays beyond a probe's timeout are late answers, and not failures: the nodes meet.

@@ -13,9 +13,12 @@
 mod bench;
 mod broken;
 mod clocks;
+mod datagrams;
 mod elections;
 mod faulty;
 mod handle;
 mod host;
 mod hostile;
+mod network;
 mod sections;
+mod starts;

@@ -1,6 +1,7 @@
 //! Real nodes whose threads take turns in sections of the mesh.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -17,6 +18,8 @@ use selvedge_udp::{
 use tokio::time::timeout;
 
 use crate::bench::{self, Node, PATIENCE};
+use crate::datagrams::setup;
+use crate::network::Network;
 
 /// Nodes that lose one datagram in twenty, and seal them.
 struct Bench {
@@ -281,6 +284,54 @@ async fn a_section_that_cannot_be_opened_is_refused_and_a_gate_that_is_gone_is_r
             }
         }
     }
+}
+
+/// Before a node has joined no section is open: one whose gates are gone is asked for anew, with
+/// other limits.
+#[tokio::test(start_paused = true)]
+async fn a_section_that_was_never_open_takes_other_settings() {
+    let network = Network::default();
+    let node = setup(&network, 1, &[9]).locks(1);
+    let node = Node::start(node).await;
+    let name = "door".parse().unwrap();
+    drop(node.gate(name).await.unwrap());
+    let limits = Limits {
+        waiters: NonZeroUsize::MIN,
+        ..Limits::default()
+    };
+    let gate = node.gate_with(name, None, limits).await.unwrap();
+    let first = gate.enter();
+    tokio::pin!(first);
+    assert!(timeout(Duration::from_millis(1), &mut first).await.is_err());
+    let second = timeout(PATIENCE, gate.enter()).await.unwrap();
+    assert_eq!(second.unwrap_err(), EnterError::Full { limit: 1 });
+}
+
+/// All places of a node are taken by sections in which others are: its own gate says that it is
+/// closed, and does not wait for a place that may never come.
+#[tokio::test(start_paused = true)]
+async fn a_gate_to_a_section_without_room_is_closed() {
+    let network = Network::default();
+    let few = sections::Config::new(2)
+        .with_open_limit(1)
+        .with_passive_limit(1);
+    let exclusion = Exclusion {
+        sections: few,
+        counting: None,
+    };
+    let one = Node::start(setup(&network, 1, &[]).locks(2)).await;
+    let two = Node::start(setup(&network, 2, &[1]).exclusion(exclusion)).await;
+    bench::until(|| one.live() == 2 && two.live() == 2).await;
+    let lock = async |name: &str| {
+        let lock = timeout(PATIENCE, one.lock(name.parse().unwrap()));
+        lock.await.unwrap().unwrap()
+    };
+    let own = gate(&two, "own").await;
+    let _held = (lock("own").await, lock("other").await);
+    drop(own);
+    let third = gate(&two, "third").await;
+    let entered = timeout(PATIENCE, third.enter()).await.unwrap();
+    assert_eq!(entered.unwrap_err(), EnterError::Closed);
 }
 
 /// A lock that waits for its node to join is free to be given up, and one of a node that has
