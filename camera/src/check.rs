@@ -181,7 +181,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, the holder is passed over",
-            2_709_023,
+            2_530_852,
             Setup {
                 takeover: true,
                 deltas: FALSE,

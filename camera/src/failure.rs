@@ -45,7 +45,9 @@ impl Camera {
                 return false;
             };
             let holder = member;
-            if self.tokens.used() < (Token { number, by: holder }) {
+            // Only a higher token passed this one over. With the very token that it may have it
+            // entered, as its FENCE said, and may be inside.
+            if self.tokens.used() <= (Token { number, by: holder }) {
                 cx.arm(Timer::Takeover(member), takeover);
                 return false;
             }

@@ -165,6 +165,42 @@ fn a_failure_that_is_told_again_begins_no_takeover_anew() {
     assert!(mesh.machine(1).unwrap().token().is_some());
 }
 
+/// Node 2 passes node 1 over, and tells node 1 with which token. Then node 2 is cut off inside, and
+/// node 1 wants to enter again.
+#[test]
+fn a_holder_that_passed_another_one_over_has_its_time_there_too() {
+    for slack in [0, 64] {
+        let base = Config::new(3).with_takeover(Some(Span::secs(5)));
+        let mut mesh = mesh(3, base.with_slack(slack));
+        mesh.command(0, Command::Enter).unwrap();
+        mesh.run_for(DELAY * 3);
+        mesh.partition(&[vec![0], vec![1, 2]]).unwrap();
+        mesh.command(1, Command::Enter).unwrap();
+        mesh.membership(1, Delta::Failed(member(0))).unwrap();
+        mesh.run_for(Span::secs(6));
+        let token = mesh.machine(1).unwrap().token().unwrap();
+        mesh.heal();
+        mesh.membership(1, Delta::Refuted(member(0))).unwrap();
+        mesh.run_for(DELAY * 3);
+        let mut told = mesh.drain_events().map(|(_, node, it)| (node, it));
+        assert!(told.any(|it| it == (0, Event::Fenced(token))));
+        drop(told);
+        mesh.command(0, Command::Exit).unwrap();
+        mesh.run_for(DELAY * 3);
+
+        mesh.partition(&[vec![1], vec![0, 2]]).unwrap();
+        mesh.command(0, Command::Enter).unwrap();
+        mesh.run_for(Span::secs(1));
+        mesh.membership(0, Delta::Failed(member(1))).unwrap();
+        mesh.run_for(Span::secs(4));
+        let inside = |node| mesh.machine(node).and_then(Camera::token);
+        assert_eq!((inside(0), inside(1)), (None, Some(token)), "slack {slack}");
+        mesh.run_for(Span::secs(2));
+        let later = mesh.machine(0).unwrap().token();
+        assert!(later > Some(token), "slack {slack}");
+    }
+}
+
 /// Membership does not tell the end of the holder, so its request stays open, and each entry passes
 /// it over.
 #[test]
