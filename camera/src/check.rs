@@ -156,7 +156,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, permissions kept, crash and slack",
-            1_537_102,
+            1_469_610,
             Setup {
                 keep: true,
                 slack: 2,

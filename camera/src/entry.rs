@@ -133,7 +133,9 @@ impl Camera {
             return;
         };
         for (member, asked) in waiting.iter() {
-            if asked.answer == Answer::Ok && self.kept.insert(member, ()).is_err() {
+            // The OK of a life that has ended counts for this entry, and is good for no other.
+            let is_good = asked.answer == Answer::Ok && !self.peers.is_over(member);
+            if is_good && self.kept.insert(member, ()).is_err() {
                 self.counters.0.no_room += 1;
             }
         }

@@ -108,9 +108,11 @@ impl Granted {
     /// The member waits for our OK, and its former request is over.
     pub(crate) fn defer(&mut self, member: Member, request: Request) -> Result<(), Full> {
         self.grants.remove(&member);
-        if self.deferred_number(member) < Some(request.number) {
-            self.deferred.insert(member, request)?;
-        }
+        debug_assert!(
+            self.deferred_number(member) <= Some(request.number),
+            "a former request of {member} is over"
+        );
+        self.deferred.insert(member, request)?;
         self.check(member);
         Ok(())
     }

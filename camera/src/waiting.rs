@@ -55,9 +55,35 @@ pub(crate) struct Waiting {
     /// How often it was sent again, since it last was sent to all.
     pub(crate) again: u64,
     asked: BoundedMap<Member, Asked>,
+    counts: Counts,
+}
+
+/// How many of the nodes that were asked have come how far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Counts {
     awaited: usize,
+    /// Those of `awaited` that want to enter too, or may be inside.
     rivals: usize,
     oks: usize,
+}
+
+impl Counts {
+    const NONE: Self = Self {
+        awaited: 0,
+        rivals: 0,
+        oks: 0,
+    };
+
+    fn count(&mut self, before: Option<Asked>, after: Option<Asked>) {
+        let is_awaited = |it: Asked| matches!(it.answer, Answer::Awaited { .. });
+        let awaited = |it: Option<Asked>| usize::from(it.is_some_and(is_awaited));
+        let is_rival = |it: Asked| is_awaited(it) && it.rival.is_some();
+        let rivals = |it: Option<Asked>| usize::from(it.is_some_and(is_rival));
+        let oks = |it: Option<Asked>| usize::from(it.is_some_and(|it| it.answer == Answer::Ok));
+        self.awaited = (self.awaited + awaited(after)).saturating_sub(awaited(before));
+        self.rivals = (self.rivals + rivals(after)).saturating_sub(rivals(before));
+        self.oks = (self.oks + oks(after)).saturating_sub(oks(before));
+    }
 }
 
 impl Waiting {
@@ -72,9 +98,7 @@ impl Waiting {
             slow: false,
             again: 0,
             asked: BoundedMap::new(limit),
-            awaited: 0,
-            rivals: 0,
-            oks: 0,
+            counts: Counts::NONE,
         }
     }
 
@@ -91,32 +115,30 @@ impl Waiting {
     pub(crate) fn go_slow(&mut self) {
         self.slow = true;
         self.asked.retain(|_, asked| asked.rival.is_some());
-        let has = |which: fn(Answer) -> bool| {
-            let which = |(_, asked): &(&Member, &Asked)| which(asked.answer);
-            self.asked.iter().filter(which).count()
-        };
-        self.awaited = has(|answer| matches!(answer, Answer::Awaited { .. }));
-        self.oks = has(|answer| answer == Answer::Ok);
+        self.counts = Counts::NONE;
+        for (_, &asked) in self.asked.iter() {
+            self.counts.count(None, Some(asked));
+        }
     }
 
     /// How many nodes have not answered and must.
     pub(crate) const fn awaited(&self) -> usize {
-        self.awaited
+        self.counts.awaited
     }
 
     /// How many of the awaited nodes want to enter too, or may be inside.
     pub(crate) const fn awaited_rivals(&self) -> usize {
-        self.rivals
+        self.counts.rivals
     }
 
     /// How many have said OK.
     pub(crate) const fn oks(&self) -> usize {
-        self.oks
+        self.counts.oks
     }
 
     /// How many have said OK or are awaited.
     pub(crate) const fn reachable(&self) -> usize {
-        self.oks + self.awaited
+        self.counts.oks + self.counts.awaited
     }
 
     /// How many more can be asked.
@@ -136,30 +158,19 @@ impl Waiting {
     /// Changes what is awaited from `member`, or begins to await it.
     pub(crate) fn set(&mut self, member: Member, asked: Asked) -> Result<(), Full> {
         let before = self.asked.insert(member, asked)?;
-        self.count(before, Some(asked));
+        self.counts.count(before, Some(asked));
         Ok(())
     }
 
     /// Forgets `member`: nothing is awaited from it.
     pub(crate) fn remove(&mut self, member: Member) -> Option<Asked> {
         let before = self.asked.remove(&member)?;
-        self.count(Some(before), None);
+        self.counts.count(Some(before), None);
         Some(before)
     }
 
     /// Raises the floor.
     pub(crate) fn raise(&mut self, floor: Token) {
         self.floor = self.floor.max(floor);
-    }
-
-    fn count(&mut self, before: Option<Asked>, after: Option<Asked>) {
-        let is_awaited = |it: Asked| matches!(it.answer, Answer::Awaited { .. });
-        let awaited = |it: Option<Asked>| usize::from(it.is_some_and(is_awaited));
-        let is_rival = |it: Asked| is_awaited(it) && it.rival.is_some();
-        let rivals = |it: Option<Asked>| usize::from(it.is_some_and(is_rival));
-        let oks = |it: Option<Asked>| usize::from(it.is_some_and(|it| it.answer == Answer::Ok));
-        self.awaited = (self.awaited + awaited(after)).saturating_sub(awaited(before));
-        self.rivals = (self.rivals + rivals(after)).saturating_sub(rivals(before));
-        self.oks = (self.oks + oks(after)).saturating_sub(oks(before));
     }
 }

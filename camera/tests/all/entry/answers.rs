@@ -9,14 +9,14 @@ use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
 use super::member;
 
 /// Node 1 of a mesh, by hand.
-struct First {
-    driver: Driver<Camera>,
+pub(super) struct First {
+    pub(super) driver: Driver<Camera>,
     rng: chacha20::ChaCha8Rng,
 }
 
 impl First {
     /// It knows the nodes 2 to `nodes`.
-    fn new(nodes: usize, config: Config) -> Self {
+    pub(super) fn new(nodes: usize, config: Config) -> Self {
         let mut first = Self {
             driver: Driver::new(Camera::new(member(0), config).unwrap()),
             rng: chacha20::ChaCha8Rng::from_seed([0; 32]),
@@ -27,7 +27,7 @@ impl First {
         first
     }
 
-    fn step(&mut self, input: Input<Camera>) -> Vec<Effect<Camera>> {
+    pub(super) fn step(&mut self, input: Input<Camera>) -> Vec<Effect<Camera>> {
         let mut effects = Vec::new();
         self.driver
             .step(Time::ZERO, &mut self.rng, input, |it| effects.push(it))
@@ -35,26 +35,26 @@ impl First {
         effects
     }
 
-    fn command(&mut self, command: Command) {
+    pub(super) fn command(&mut self, command: Command) {
         self.step(Input::Command(command));
     }
 
-    fn hears(&mut self, node: usize, message: Message) -> Vec<Effect<Camera>> {
+    pub(super) fn hears(&mut self, node: usize, message: Message) -> Vec<Effect<Camera>> {
         let from = member(node);
         self.step(Input::Message { from, message })
     }
 
-    fn waits_for(&self) -> Vec<Member> {
+    pub(super) fn waits_for(&self) -> Vec<Member> {
         self.driver.machine().waits_for().collect()
     }
 
-    fn number(&self) -> Option<u64> {
+    pub(super) fn number(&self) -> Option<u64> {
         self.driver.machine().token().map(|it| it.number)
     }
 }
 
 /// An OK without rivals; the highest token that its sender knows of has this number.
-fn ok(number: u64, floor: u64) -> Message {
+pub(super) fn ok(number: u64, floor: u64) -> Message {
     let holder = member(9);
     Message::Ok {
         life: 0,
@@ -79,7 +79,7 @@ fn part_of(number: u64, rivals: &[usize]) -> Message {
 }
 
 /// A part of the list of an OK to request 1.
-fn part(after: Option<usize>, rivals: &[usize], more: bool) -> Message {
+pub(super) fn part(after: Option<usize>, rivals: &[usize], more: bool) -> Message {
     let rival = |&node| Rival {
         member: member(node),
         up_to: 1,
@@ -286,22 +286,27 @@ fn who_failed_and_is_out_is_not_waited_for_any_more() {
     assert_eq!(node.number(), Some(2));
 }
 
-/// Who was passed over and is out is no rival when it is back.
+/// A node that was passed over is a rival again when it is back, unless it is out.
 #[test]
-fn who_was_passed_over_and_is_out_is_not_awaited_when_it_is_back() {
-    let config = Config::new(3).with_takeover(Some(Span::secs(1)));
-    let mut node = First::new(3, config);
-    node.command(Command::Enter);
-    node.step(Input::Membership(Delta::Joined(member(3))));
-    node.step(Input::Membership(Delta::Failed(member(3))));
-    let (number, holder) = (1, member(9));
-    let token = Token { number, by: holder };
-    node.hears(1, Message::Fence { token });
-    node.hears(1, part(None, &[3], false));
-    assert_eq!(node.waits_for(), [member(2)], "others have passed it over");
-    node.hears(3, out(1));
-    node.step(Input::Membership(Delta::Refuted(member(3))));
-    assert_eq!(node.waits_for(), [member(2)]);
+fn who_was_passed_over_is_awaited_when_it_is_back_unless_it_is_out() {
+    for is_out in [true, false] {
+        let config = Config::new(3).with_takeover(Some(Span::secs(1)));
+        let mut node = First::new(3, config);
+        node.command(Command::Enter);
+        node.step(Input::Membership(Delta::Joined(member(3))));
+        node.step(Input::Membership(Delta::Failed(member(3))));
+        let (number, holder) = (1, member(9));
+        let token = Token { number, by: holder };
+        node.hears(1, Message::Fence { token });
+        node.hears(1, part(None, &[3], false));
+        assert_eq!(node.waits_for(), [member(2)], "others have passed it over");
+        if is_out {
+            node.hears(3, out(1));
+        }
+        node.step(Input::Membership(Delta::Refuted(member(3))));
+        let awaited = [member(2), member(3)];
+        assert_eq!(node.waits_for(), awaited[..if is_out { 1 } else { 2 }]);
+    }
 }
 
 #[test]
@@ -357,7 +362,7 @@ fn who_is_out_and_asks_again_is_told_of_again() {
     assert_eq!(node.waits_for(), [member(2), member(3)]);
 }
 
-fn request(number: u64, up_to: u64) -> Message {
+pub(super) fn request(number: u64, up_to: u64) -> Message {
     let request = Request {
         number,
         up_to,

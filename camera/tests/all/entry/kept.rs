@@ -1,9 +1,10 @@
 //! Permissions that are kept, and what they rest on.
 
-use selvedge_camera::{Camera, Command, Config, Event, Reject};
-use selvedge_core::{Delta, Member, Span};
+use selvedge_camera::{Camera, Command, Config, Event, Message, Reject};
+use selvedge_core::{Delta, Input, Member, Span};
 use selvedge_sim::network::{CallError, Network};
 
+use super::answers::{First, ok, request};
 use super::{entered, member, mesh};
 
 fn keeping(nodes: u32) -> Config {
@@ -39,6 +40,44 @@ fn what_is_kept_is_seen_and_given_back() {
         .any(|it| matches!(it.2, Event::Waiting(_)));
     assert!(!waited);
     mesh.command(1, Command::Exit).unwrap();
+}
+
+/// Node 2 says OK and ends. Its later life, which wants to enter, and node 3 say OK as well: that is
+/// one OK more than there is room for nodes.
+#[test]
+fn the_permission_of_a_life_that_ended_before_the_entry_is_not_kept() {
+    let mut node = First::new(3, keeping(3).with_peer_limit(2));
+    node.command(Command::Enter);
+    node.hears(1, ok(1, 0));
+    node.step(Input::Membership(Delta::Confirmed(member(1))));
+    let later = Member::new(2, 1);
+    for message in [request(5, 5), ok(1, 0)] {
+        let from = later;
+        node.step(Input::Message { from, message });
+    }
+    node.hears(2, ok(1, 0));
+    let machine = node.driver.machine();
+    assert!(machine.token().is_some());
+    assert!(machine.kept().eq([later, member(2)]));
+    assert_eq!(machine.counters().no_room, 0);
+}
+
+/// The later life makes room for node 4, and with it goes the knowledge that the former one ended.
+#[test]
+fn a_permission_for_which_there_is_no_room_is_counted() {
+    let mut node = First::new(3, keeping(3).with_peer_limit(2));
+    node.command(Command::Enter);
+    node.hears(1, ok(1, 0));
+    let (from, message) = (Member::new(2, 1), Message::Wait { number: 1 });
+    node.step(Input::Membership(Delta::Confirmed(member(1))));
+    node.step(Input::Message { from, message });
+    for message in [request(5, 5), ok(1, 0)] {
+        node.hears(3, message);
+    }
+    node.hears(2, ok(1, 0));
+    let machine = node.driver.machine();
+    assert!(machine.token().is_some());
+    assert_eq!((machine.kept().count(), machine.counters().no_room), (2, 1));
 }
 
 #[test]

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod again;
 mod answers;
 mod cost;
 mod kept;
