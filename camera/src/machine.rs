@@ -154,7 +154,8 @@ impl Camera {
             self.stop_awaiting(member, cx);
             return;
         }
-        self.note(|it| it.peers.set(member, Standing::Over));
+        // Where there is no room for it, that was counted when it was met.
+        let _is_remembered = self.peers.set(member, Standing::Over).is_ok();
         self.forget(member, cx);
     }
 

@@ -201,6 +201,18 @@ fn the_first_list_that_cannot_be_remembered_refuses_the_request() {
     let told = node.hear(member(1), ok(1, &[member(2), member(3), member(4)]));
     let refused = Event::Refused(Refusal::NoRoom { limit: 1 });
     assert!(told.contains(&Effect::Event(refused)), "{told:?}");
+    assert_eq!(node.driver.machine().counters().no_room, 1);
+}
+
+/// The list is full, so the end of a life that was never met is not remembered.
+#[test]
+fn an_end_that_cannot_be_remembered_is_counted_once() {
+    let mut node = Node::new(Config::new(3).with_peer_limit(1));
+    node.learn(Delta::Joined(member(1)));
+    node.learn(Delta::Confirmed(member(2)));
+    assert_eq!(node.driver.machine().counters().no_room, 1);
+    node.learn(Delta::Confirmed(member(1)));
+    assert_eq!(node.driver.machine().counters().no_room, 1);
 }
 
 /// The same where it comes up a tree.
@@ -334,6 +346,39 @@ fn who_has_our_ok_or_is_asked_for_one_is_never_forgotten() {
         assert_eq!(told, [Effect::Send { to, message: wait }]);
     }
     assert_eq!(node.waits_for(), [holder, named]);
+}
+
+/// The same of a node that was not asked: it has the OK of this node, or waits for it.
+#[test]
+fn a_node_with_an_open_request_is_never_forgotten() {
+    let [listed, asker] = [member(1), member(2)];
+    for is_inside in [false, true] {
+        let mut node = Node::new(Config::new(2).with_peer_limit(2));
+        node.learn(Delta::Joined(listed));
+        if is_inside {
+            node.enter();
+            node.hear(listed, ok(1, &[]));
+            assert!(node.driver.machine().token().is_some());
+        }
+        node.hear(asker, request(5));
+        for id in 100..110 {
+            let to = Member::new(id, 0);
+            let told = node.hear(to, request(5));
+            let is_open = |it: &Effect<Camera>| match it {
+                Effect::Send { message, .. } if is_inside => {
+                    *message != Message::Wait { number: 5 }
+                }
+                Effect::Send { message, .. } => !matches!(message, Message::Abstain { .. }),
+                Effect::Multicast { .. } | Effect::Event(_) => true,
+            };
+            assert!(told.len() == 1 && !told.iter().any(is_open), "{told:?}");
+        }
+        assert_eq!(node.driver.machine().counters().no_room, 10);
+        if is_inside {
+            node.told(Input::Command(Command::Exit));
+        }
+        assert!(node.driver.machine().granted().eq([asker]));
+    }
 }
 
 /// 2 has no room for 1. Its answer counts for what it asked before, and not for what it asks later.
