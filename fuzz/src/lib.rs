@@ -2,7 +2,8 @@
 //!
 //! A target takes bytes and panics when a promise is broken. It runs in two ways:
 //!
-//! - under libFuzzer, for hours: `cargo +nightly fuzz run decode --features libfuzzer`;
+//! - under libFuzzer, for hours:
+//!   `cargo +nightly fuzz run decode --features libfuzzer --no-trace-compares`;
 //! - in `cargo test -p selvedge-fuzz`, on stable Rust: over the committed corpus
 //!   (`fuzz/corpus/<target>/`) and over inputs made from a fixed seed.
 //!

@@ -15,6 +15,7 @@ mod limits;
 mod oracle;
 mod settings;
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -217,7 +218,7 @@ impl World {
                 let first = self.watch.settings.member(0);
                 let (from, message) = decoder::message(bytes, first);
                 self.watch.summary.hostile += 1;
-                Operation::Forge(seat, from, message)
+                Operation::Forge(seat, from, Box::new(message))
             }
             _ => Operation::Introduce(seat),
         };

@@ -19,6 +19,7 @@ mod settings;
 mod summary;
 mod watcher;
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 
@@ -139,7 +140,7 @@ impl World {
             29 | 30 if self.watch.settings.is_hostile => {
                 let (from, message) = decoder::message(bytes, self.watch.settings.member(0));
                 self.watch.summary.hostile += 1;
-                Operation::Forge(seat, from, message)
+                Operation::Forge(seat, from, Box::new(message))
             }
             _ => Operation::Introduce(seat),
         };

@@ -173,7 +173,7 @@ impl<'a> World<'a> {
             12..=14 => Operation::Command(seat, self.command(bytes)),
             _ => {
                 let (from, message) = decoder::message(bytes, self.offset());
-                Operation::Forge(seat, from, message)
+                Operation::Forge(seat, from, Box::new(message))
             }
         };
         self.play(operation, bytes)

@@ -14,6 +14,8 @@ pub struct Mesh<M: Machine> {
     capacity: usize,
     /// Reused from step to step.
     effects: Vec<Effect<M>>,
+    /// Empty. Takes turns with `in_flight`, so that neither grows anew.
+    arriving: Vec<Letter<M>>,
     played: Vec<Operation<M>>,
     delivered: u64,
     refused: u64,
@@ -29,6 +31,7 @@ impl<M: Machine> Mesh<M> {
             in_flight: Vec::new(),
             capacity,
             effects: Vec::new(),
+            arriving: Vec::new(),
             played: Vec::new(),
             delivered: 0,
             refused: 0,
@@ -147,6 +150,7 @@ impl<M: Machine> Mesh<M> {
             Operation::Introduce(seat) => self.introduce(seat, choices, watch),
             Operation::Announce(seat) => self.announce(seat, choices, watch),
             Operation::Forge(seat, from, message) => {
+                let message = *message;
                 self.step(seat, Input::Message { from, message }, choices, watch)
             }
             Operation::Crash(seat) => {
@@ -217,13 +221,16 @@ impl<M: Machine> Mesh<M> {
         choices: &mut C,
         watch: &mut impl Watch<M>,
     ) -> Result<(), String> {
-        for letter in core::mem::take(&mut self.in_flight) {
+        let mut arriving = core::mem::take(&mut self.arriving);
+        core::mem::swap(&mut self.in_flight, &mut arriving);
+        for letter in arriving.drain(..) {
             if self.waits(letter.to) {
                 self.in_flight.push(letter);
             } else {
                 self.hand_over(letter, choices, watch)?;
             }
         }
+        self.arriving = arriving;
         Ok(())
     }
 
@@ -456,7 +463,20 @@ impl<M: Machine> Mesh<M> {
                 }
             }
         }
-        let mut surplus = self.in_flight.len().saturating_sub(self.capacity);
+        let surplus = self.in_flight.len().saturating_sub(self.capacity);
+        self.lose_oldest(surplus, watch);
+        Ok(())
+    }
+
+    fn lose_oldest(&mut self, mut surplus: usize, watch: &impl Watch<M>) {
+        if surplus == 0 {
+            return;
+        }
+        // Mostly the first ones may be lost: then what is behind them moves once.
+        let oldest = self.in_flight.iter().take(surplus);
+        let lost = oldest.take_while(|it| watch.may_lose(it)).count();
+        self.in_flight.drain(..lost);
+        surplus -= lost;
         if surplus > 0 {
             self.in_flight.retain(|letter| {
                 let is_lost = surplus > 0 && watch.may_lose(letter);
@@ -464,6 +484,5 @@ impl<M: Machine> Mesh<M> {
                 !is_lost
             });
         }
-        Ok(())
     }
 }

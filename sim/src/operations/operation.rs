@@ -38,8 +38,8 @@ pub enum Operation<M: Machine> {
     Introduce(usize),
     /// All others that may know a node hear that it is up, or that its life is over.
     Announce(usize),
-    /// A node gets a message that no node sent.
-    Forge(usize, Member, M::Message),
+    /// A node gets a message that no node sent. Boxed: every operation would be as large.
+    Forge(usize, Member, Box<M::Message>),
     /// A node stops.
     Crash(usize),
     /// A node begins its next life. One that is up crashes first.

@@ -261,7 +261,10 @@ fn a_node_hears_of_others_and_not_of_itself() {
         (Suspect(0, 0), vec![]),
         (Refute(0, 3), vec![]),
         (Learn(0, Delta::Left(node(7))), told(Delta::Left(node(7)))),
-        (Forge(0, node(2), 5), vec![Heard::Message(NodeId(2), 5)]),
+        (
+            Forge(0, node(2), Box::new(5)),
+            vec![Heard::Message(NodeId(2), 5)],
+        ),
     ] {
         let mesh = play(core::slice::from_ref(&operation));
         assert_eq!(heard(&mesh, 0), expected, "{operation:?}");
@@ -384,7 +387,7 @@ fn a_message_to_itself_breaks_the_run() {
 fn a_broken_promise_is_told_with_the_last_operations() {
     for count in [1, 29, 30, 31, 45] {
         let mut operations = vec![DeliverAll; count - 1];
-        operations.push(Forge(1, node(0), 99));
+        operations.push(Forge(1, node(0), Box::new(99)));
         // What comes later is not played.
         let later = operations.iter().cloned().chain([Crash(2)]);
         let told = run(
