@@ -75,12 +75,6 @@ impl Granted {
         self.released.get(&member).copied().unwrap_or_default()
     }
 
-    /// How many members said that requests of theirs are over.
-    #[cfg(feature = "check")]
-    pub(crate) const fn released_len(&self) -> usize {
-        self.released.len()
-    }
-
     /// Whether this member has our OK or waits for it.
     pub(crate) fn has_open(&self, member: Member) -> bool {
         self.grants.contains(&member) || self.deferred.contains(&member)

@@ -26,7 +26,6 @@ pub(super) fn check_limits(driver: &Driver<Camera>) -> Result<(), String> {
         ("listed", machine.listed(), limit),
         ("granted", machine.granted.grants().len(), limit),
         ("deferred", machine.granted.deferred().len(), limit),
-        ("released", machine.granted.released_len(), limit),
         ("kept", machine.kept.len(), limit),
         ("asked", asked, 2 * limit),
         (

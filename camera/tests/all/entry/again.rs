@@ -37,6 +37,7 @@ fn a_request_that_is_issued_again_lets_in_those_that_it_no_longer_precedes() {
     let effects = node.hears(2, ok(1, 9));
     let says_ok = |it: &Effect<_>| matches!(it, Effect::Send { to, message: Message::Ok { number: 5, .. } } if *to == member(1));
     assert!(effects.iter().any(says_ok), "{effects:?}");
+    assert_eq!(node.driver.machine().counters().issued_again, 1);
 }
 
 /// Two of four others fail, so those that are left are too few for the fast path.
