@@ -1,0 +1,490 @@
+//! What a member must not forget: its promise, what it accepted, and what is committed.
+//!
+//! Each change is a [`Fact`], and is made by the same method when the fact is folded.
+//!
+//! Invariants:
+//! - `promised >= accepted`, both of the present configuration;
+//! - `tail` begins right after `committed`, and was accepted under `accepted` as a whole: it holds
+//!   everything that the leader of `accepted` had adopted;
+//! - an entry that seals the configuration is the last of `tail`.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use selvedge_core::quorum::{Electorate, Tally};
+use selvedge_core::{Member, NodeId};
+use serde::{Deserialize, Serialize};
+
+use crate::sessions::{Admission, Sessions};
+use crate::{Ballot, Configuration, ConfigurationError, Entry, Proposal, State, Version};
+
+/// A configuration, and its members as an electorate.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Group {
+    pub(crate) configuration: Configuration,
+    electorate: Electorate<NodeId>,
+}
+
+impl Group {
+    pub(crate) fn new(configuration: Configuration) -> Self {
+        let electorate = configuration.electorate();
+        Self {
+            configuration,
+            electorate,
+        }
+    }
+
+    /// Whether the members for which `vote` is true decide.
+    pub(crate) fn is_quorum(&self, vote: impl Fn(NodeId) -> bool) -> bool {
+        self.electorate.tally(|id| Some(vote(*id))) == Tally::Won
+    }
+
+    pub(crate) fn contains(&self, id: NodeId) -> bool {
+        self.electorate.contains(&id)
+    }
+}
+
+/// A state with what belongs to it, as of one version.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Snapshot<S: State> {
+    pub(crate) version: Version,
+    pub(crate) configuration: Configuration,
+    pub(crate) sessions: Sessions,
+    /// None at a witness, and at a node that was never a member.
+    pub(crate) state: Option<S>,
+}
+
+impl<S: State> Snapshot<S> {
+    /// Whether it can be one: what a peer sends may be anything.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.configuration.number > 0 && self.configuration.check().is_ok()
+    }
+}
+
+/// What must survive a crash: an event that the host stores before it carries out the effects behind
+/// it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub enum Fact<S: State> {
+    /// The member promised this ballot.
+    Promised(Ballot),
+    /// The member accepted what follows this version under a ballot.
+    Accepted {
+        /// The ballot.
+        ballot: Ballot,
+        /// What it follows.
+        after: Version,
+        /// Up to where it is committed.
+        commit: Version,
+        /// What is accepted.
+        entries: Vec<Entry<S::Update>>,
+    },
+    /// The member learned what was committed after this version.
+    Learned {
+        /// What it follows.
+        after: Version,
+        /// What is committed.
+        entries: Vec<Entry<S::Update>>,
+    },
+    /// The member received the state whole.
+    Installed(Box<Snapshot<S>>),
+    /// The member is none any more and gave the state up: the next configuration holds it.
+    Retired,
+}
+
+/// What came of accepting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accept {
+    /// The member holds all of it.
+    Held,
+    /// Entries are missing before it.
+    Gap,
+}
+
+/// What an entry that is committed comes to.
+#[derive(Clone, Debug)]
+pub(crate) enum Committed<S: State> {
+    Applied {
+        by: Member,
+        number: u64,
+        version: Version,
+        outcome: S::Outcome,
+    },
+    Forgotten {
+        by: Member,
+        number: u64,
+    },
+    Configured,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Acceptor<S: State> {
+    promised: Ballot,
+    accepted: Ballot,
+    group: Arc<Group>,
+    state: Option<S>,
+    sessions: Sessions,
+    committed: Version,
+    /// The last entries that were committed, for members that lack them.
+    window: VecDeque<Entry<S::Update>>,
+    window_limit: usize,
+    tail: VecDeque<Entry<S::Update>>,
+    /// Whether this member keeps entries without their updates.
+    is_witness: bool,
+    /// By which nodes names this member in configurations.
+    voter: Member,
+}
+
+impl<S: State> Acceptor<S> {
+    pub(crate) fn new(
+        voter: Member,
+        configuration: Configuration,
+        state: Option<S>,
+        window_limit: usize,
+    ) -> Self {
+        let mut acceptor = Self {
+            promised: Ballot::default(),
+            accepted: Ballot::default(),
+            group: Arc::new(Group::new(configuration)),
+            state,
+            sessions: Sessions::default(),
+            committed: 0,
+            window: VecDeque::new(),
+            window_limit,
+            tail: VecDeque::new(),
+            is_witness: false,
+            voter,
+        };
+        acceptor.note_part();
+        acceptor
+    }
+
+    pub(crate) const fn promised(&self) -> Ballot {
+        self.promised
+    }
+
+    pub(crate) const fn accepted(&self) -> Ballot {
+        self.accepted
+    }
+
+    pub(crate) const fn committed(&self) -> Version {
+        self.committed
+    }
+
+    pub(crate) const fn state(&self) -> Option<&S> {
+        self.state.as_ref()
+    }
+
+    pub(crate) fn group(&self) -> &Group {
+        &self.group
+    }
+
+    pub(crate) fn configuration(&self) -> &Configuration {
+        &self.group.configuration
+    }
+
+    pub(crate) const fn voter(&self) -> Member {
+        self.voter
+    }
+
+    pub(crate) const fn is_witness(&self) -> bool {
+        self.is_witness
+    }
+
+    /// Whether this member votes: the configuration names it in the life in which its memory began,
+    /// and it has the state, or needs none.
+    pub(crate) fn votes(&self) -> bool {
+        let named = self.configuration().voter(self.voter.id);
+        named.is_some_and(|it| it.member == self.voter && (it.is_witness || self.state.is_some()))
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// The last version that this member holds.
+    pub(crate) fn end(&self) -> Version {
+        self.committed + self.tail.len() as Version
+    }
+
+    /// What is accepted and not known to be committed.
+    pub(crate) fn tail(&self) -> impl DoubleEndedIterator<Item = &Entry<S::Update>> {
+        self.tail.iter()
+    }
+
+    /// Whether the configuration ends with what is accepted.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.tail.back().is_some_and(Entry::seals)
+    }
+
+    /// The entries behind `after`, from the window and the tail. `None` where some are gone.
+    pub(crate) fn entries(
+        &self,
+        after: Version,
+    ) -> Option<impl Iterator<Item = &Entry<S::Update>>> {
+        let oldest = self.committed - self.window.len() as Version;
+        let skipped = usize::try_from(after.checked_sub(oldest)?).ok()?;
+        Some(self.window.iter().chain(&self.tail).skip(skipped))
+    }
+
+    /// The committed entries behind `after`. `None` where some are gone.
+    pub(crate) fn committed_entries(
+        &self,
+        after: Version,
+    ) -> Option<impl Iterator<Item = &Entry<S::Update>>> {
+        let count = usize::try_from(self.committed.checked_sub(after)?).ok()?;
+        Some(self.entries(after)?.take(count))
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot<S> {
+        Snapshot {
+            version: self.committed,
+            configuration: self.configuration().clone(),
+            sessions: self.sessions.clone(),
+            state: self.state.clone(),
+        }
+    }
+
+    pub(crate) fn promise(&mut self, ballot: Ballot) {
+        self.promised = ballot;
+    }
+
+    /// Accepts under `ballot` what follows `after`. What the member holds already under this ballot
+    /// stays as it is: a leader never changes it.
+    pub(crate) fn accept(
+        &mut self,
+        ballot: Ballot,
+        after: Version,
+        entries: impl IntoIterator<Item = Entry<S::Update>>,
+    ) -> Accept {
+        let in_ballot = self.accepted == ballot;
+        let held = if in_ballot { self.end() } else { self.committed };
+        if after > held {
+            return Accept::Gap;
+        }
+        self.promised = self.promised.max(ballot);
+        if !in_ballot {
+            self.tail.clear();
+            self.accepted = ballot;
+        }
+        let skipped = usize::try_from(held - after).unwrap_or(usize::MAX);
+        for entry in entries.into_iter().skip(skipped) {
+            let entry = if self.is_witness { entry.elided() } else { entry };
+            self.tail.push_back(entry);
+        }
+        Accept::Held
+    }
+
+    /// Takes what follows `after` as committed, whatever ballots say.
+    pub(crate) fn learn(
+        &mut self,
+        after: Version,
+        entries: impl IntoIterator<Item = Entry<S::Update>>,
+        mut emit: impl FnMut(Committed<S>),
+    ) {
+        let Some(held) = self.committed.checked_sub(after) else {
+            return; // It lacks what comes before.
+        };
+        let number = self.configuration().number;
+        for entry in entries.into_iter().skip(held as usize) {
+            let entry = if self.is_witness { entry.elided() } else { entry };
+            // What was accepted in its place and differs was never committed, nor was what follows.
+            if self.tail.pop_front().is_some_and(|it| it != entry) {
+                self.tail.clear();
+            }
+            self.apply(entry, &mut emit);
+            if self.configuration().number != number {
+                return; // The next entries are of another configuration: they are asked for again.
+            }
+        }
+    }
+
+    /// Takes what was accepted as committed, up to `version` and as far as it is held.
+    pub(crate) fn commit(&mut self, version: Version, mut emit: impl FnMut(Committed<S>)) {
+        while self.committed < version
+            && let Some(entry) = self.tail.pop_front()
+        {
+            self.apply(entry, &mut emit);
+        }
+    }
+
+    fn apply(&mut self, entry: Entry<S::Update>, emit: &mut impl FnMut(Committed<S>)) {
+        self.committed += 1;
+        let version = self.committed;
+        match &entry {
+            Entry::Update(proposal) => self.apply_update(proposal, version, emit),
+            Entry::Configure(next) => {
+                self.configure((**next).clone());
+                emit(Committed::Configured);
+            }
+            Entry::Elided => {}
+        }
+        if self.window_limit > 0 && !self.is_witness {
+            if self.window.len() == self.window_limit {
+                self.window.pop_front();
+            }
+            self.window.push_back(entry);
+        } else {
+            self.window.clear();
+        }
+    }
+
+    fn apply_update(
+        &mut self,
+        proposal: &Proposal<S::Update>,
+        version: Version,
+        emit: &mut impl FnMut(Committed<S>),
+    ) {
+        let Some(state) = &mut self.state else {
+            return; // A node that never had the state, or gave it up.
+        };
+        let Proposal {
+            by,
+            number,
+            first,
+            since,
+            ref update,
+        } = *proposal;
+        let limit = self.group.configuration.proposers.into();
+        match (self.sessions).admit((by, number), (first, since), version, limit) {
+            Admission::New => {
+                let outcome = state.apply(update);
+                emit(Committed::Applied {
+                    by,
+                    number,
+                    version,
+                    outcome,
+                });
+            }
+            Admission::Old => {}
+            Admission::Forgotten => emit(Committed::Forgotten { by, number }),
+        }
+    }
+
+    /// The next link of the chain counts from here on; ballots begin anew.
+    fn configure(&mut self, next: Configuration) {
+        debug_assert!(self.tail.is_empty(), "nothing follows the last entry of a configuration");
+        self.tail.clear();
+        self.group = Arc::new(Group::new(next));
+        self.promised = Ballot::default();
+        self.accepted = Ballot::default();
+        self.note_part();
+    }
+
+    /// The published rule: another configuration counts at once, whatever is on its way.
+    pub(crate) fn switch(&mut self, next: Configuration) {
+        self.tail.clear();
+        self.configure(next);
+    }
+
+    /// Takes a state that is as late as `snapshot`, in place of what is held.
+    pub(crate) fn install(&mut self, snapshot: Snapshot<S>) {
+        let Snapshot {
+            version,
+            configuration,
+            sessions,
+            state,
+        } = snapshot;
+        debug_assert!(version >= self.committed, "a state is not replaced by an earlier one");
+        let held = usize::try_from(version.saturating_sub(self.committed)).unwrap_or(usize::MAX);
+        self.committed = version;
+        self.sessions = sessions;
+        self.window.clear();
+        if configuration.number == self.configuration().number {
+            // What was accepted behind it may be what is committed.
+            self.tail.drain(..held.min(self.tail.len()));
+        } else {
+            self.tail.clear();
+            self.configure(configuration);
+        }
+        self.state = if self.is_witness { None } else { state };
+    }
+
+    /// Gives up the state: this node is no member, and the next configuration holds it.
+    pub(crate) fn retire(&mut self) {
+        self.state = None;
+        self.window.clear();
+        self.sessions = Sessions::default();
+    }
+
+    pub(crate) fn fold(&mut self, fact: &Fact<S>) {
+        match fact {
+            Fact::Promised(ballot) => self.promise(*ballot),
+            Fact::Accepted {
+                ballot,
+                after,
+                commit,
+                entries,
+            } => {
+                let held = self.accept(*ballot, *after, entries.iter().cloned());
+                debug_assert_eq!(held, Accept::Held, "facts follow each other");
+                self.commit(*commit, |_| ());
+            }
+            Fact::Learned { after, entries } => self.learn(*after, entries.iter().cloned(), |_| ()),
+            Fact::Installed(snapshot) => self.install((**snapshot).clone()),
+            Fact::Retired => self.retire(),
+        }
+    }
+
+    fn note_part(&mut self) {
+        let named = self.configuration().voter(self.voter.id);
+        self.is_witness = named.is_some_and(|it| it.member == self.voter && it.is_witness);
+        if self.is_witness {
+            self.state = None;
+            self.sessions = Sessions::default();
+        }
+    }
+}
+
+/// All that a member must not forget, as a base for the facts that come after it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Stored<S: State> {
+    voter: Member,
+    promised: Ballot,
+    accepted: Ballot,
+    snapshot: Snapshot<S>,
+    tail: Vec<Entry<S::Update>>,
+}
+
+impl<S: State> Stored<S> {
+    /// Whether its configuration can work.
+    pub(crate) fn check(&self) -> Result<(), ConfigurationError> {
+        match self.snapshot.configuration.number {
+            0 => Ok(()), // Of a node that knew of none.
+            _ => self.snapshot.configuration.check(),
+        }
+    }
+}
+
+impl<S: State> Acceptor<S> {
+    pub(crate) fn stored(&self) -> Stored<S> {
+        Stored {
+            voter: self.voter,
+            promised: self.promised,
+            accepted: self.accepted,
+            snapshot: self.snapshot(),
+            tail: self.tail.iter().cloned().collect(),
+        }
+    }
+
+    pub(crate) fn restore(stored: Stored<S>, window_limit: usize) -> Self {
+        let Stored {
+            voter,
+            promised,
+            accepted,
+            snapshot,
+            tail,
+        } = stored;
+        let mut acceptor = Self::new(voter, snapshot.configuration, snapshot.state, window_limit);
+        acceptor.sessions = snapshot.sessions;
+        acceptor.committed = snapshot.version;
+        acceptor.promised = promised;
+        acceptor.accepted = accepted;
+        acceptor.tail = tail.into();
+        acceptor
+    }
+}

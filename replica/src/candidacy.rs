@@ -1,0 +1,66 @@
+//! What a candidate keeps.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Member, NodeId};
+
+use crate::{Ballot, Entries, Version};
+
+/// Under which ballot a member accepted last, and the last version that it holds. The highest one
+/// of a quorum holds all that may be committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Claim {
+    pub(crate) accepted: Ballot,
+    pub(crate) end: Version,
+}
+
+/// What the member with the highest claim holds behind what it knows to be committed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Best<U> {
+    pub(crate) from: Member,
+    pub(crate) claim: Claim,
+    pub(crate) committed: Version,
+    pub(crate) tail: Entries<U>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Candidacy<U> {
+    pub(crate) ballot: Ballot,
+    /// The ballot of the leader that asked this member to stand; 0 for none.
+    pub(crate) handed_over: Ballot,
+    /// In order of ids.
+    pub(crate) promises: Vec<(NodeId, Claim)>,
+    /// Of the members that hold entries.
+    pub(crate) best: Option<Best<U>>,
+}
+
+impl<U> Candidacy<U> {
+    pub(crate) const fn new(ballot: Ballot, handed_over: Ballot) -> Self {
+        Self {
+            ballot,
+            handed_over,
+            promises: Vec::new(),
+            best: None,
+        }
+    }
+
+    pub(crate) fn has(&self, id: NodeId) -> bool {
+        self.promises.binary_search_by_key(&id, |it| it.0).is_ok()
+    }
+
+    pub(crate) fn note(&mut self, id: NodeId, claim: Claim) {
+        match self.promises.binary_search_by_key(&id, |it| it.0) {
+            Ok(at) => {
+                if let Some(promise) = self.promises.get_mut(at) {
+                    promise.1 = claim;
+                }
+            }
+            Err(at) => self.promises.insert(at, (id, claim)),
+        }
+    }
+
+    /// The highest claim of those that promised.
+    pub(crate) fn highest(&self) -> Option<Claim> {
+        self.promises.iter().map(|it| it.1).max()
+    }
+}

@@ -1,0 +1,321 @@
+//! What a member lacks: committed entries, or the state whole.
+//!
+//! What is committed is final, so it is given and taken whatever ballots and configurations say.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Member};
+
+use crate::acceptor::Snapshot;
+use crate::encoding::{decode, encode, encoded_len};
+use crate::message::Body;
+use crate::replica::Replica;
+use crate::{Entries, Event, Fact, State, Timer, Version};
+
+/// A state that this member receives, page by page.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Fetching {
+    from: Member,
+    version: Version,
+    total: u32,
+    bytes: Vec<u8>,
+    attempts: u8,
+}
+
+/// A state that others fetch from this member: it stays as it is while they do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Serving {
+    version: Version,
+    /// Whether it is for members that hold no state.
+    is_bare: bool,
+    bytes: Arc<[u8]>,
+}
+
+impl<S: State> Replica<S> {
+    /// Asks a member for what this one lacks.
+    pub(crate) fn ask_for_missing(&mut self, from: Member, cx: &mut Context<'_, Self>) {
+        if self.fetching.is_some() {
+            return; // One state at a time; the rest is asked for behind it.
+        }
+        let body = Body::Lacking {
+            committed: self.acceptor.committed(),
+            whole: self.acceptor.state().is_none() && !self.acceptor.is_witness(),
+        };
+        self.send(from, body, cx);
+    }
+
+    /// Another node lacks what follows `committed`, or the state.
+    pub(crate) fn on_lacking(
+        &mut self,
+        from: Member,
+        (committed, whole): (Version, bool),
+        cx: &mut Context<'_, Self>,
+    ) {
+        let own = self.acceptor.committed();
+        if committed > own {
+            return; // It has more: it is asked when this member hears that something is missing.
+        }
+        let named = self.configuration().voter(from.id);
+        let is_bare = named.is_some_and(|it| it.is_witness);
+        if committed == own && (!whole || is_bare) {
+            return self.on_caught_up(from, cx);
+        }
+        if self.acceptor.state().is_none() {
+            // A witness, or one that gave its state up: it knows which nodes have it.
+            return self.send_current(from, cx);
+        }
+        if !whole && !is_bare && self.send_learn(from, committed, cx) {
+            return;
+        }
+        self.send_page(from, None, is_bare, cx);
+    }
+
+    /// A member has all that is committed here: the leader goes on from there.
+    fn on_caught_up(&mut self, from: Member, cx: &mut Context<'_, Self>) {
+        if self.leads() {
+            self.on_follower_here(from.id, false, cx);
+        }
+    }
+
+    /// Sends committed entries, if they are still kept.
+    fn send_learn(&self, to: Member, after: Version, cx: &mut Context<'_, Self>) -> bool {
+        let Some(behind) = self.acceptor.committed_entries(after) else {
+            return false;
+        };
+        let mut left = self.entry_room();
+        let mut entries = Entries::new();
+        for entry in behind {
+            let len = encoded_len(entry);
+            if len > left && !entries.is_empty() {
+                break;
+            }
+            left = left.saturating_sub(len);
+            entries.push(entry.clone());
+            if entry.seals() {
+                break;
+            }
+        }
+        self.send(to, Body::Learn { after, entries }, cx);
+        true
+    }
+
+    pub(crate) fn on_learn(
+        &mut self,
+        from: Member,
+        after: Version,
+        entries: Entries<S::Update>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let before = self.acceptor.committed();
+        let until = after.saturating_add(entries.len() as Version);
+        let lacks_state = self.acceptor.state().is_none() && !self.acceptor.is_witness();
+        if after > before || until <= before || lacks_state {
+            self.counters.stale += 1;
+            return;
+        }
+        let fact = Fact::Learned {
+            after,
+            entries: entries.iter().cloned().collect(),
+        };
+        Self::emit_fact(fact, cx);
+        let number = self.configuration().number;
+        let mut committed = Vec::new();
+        self.acceptor.learn(after, entries.iter().cloned(), |it| committed.push(it));
+        self.on_committed(committed, cx);
+        if self.configuration().number != number {
+            self.on_configured(cx);
+        }
+        self.answer_reads(cx);
+        self.evaluate(cx);
+        // There may be more.
+        self.ask_for_missing(from, cx);
+    }
+
+    /// Sends a page of the state: the first one of the latest state, or one that was asked for.
+    fn send_page(
+        &mut self,
+        to: Member,
+        asked: Option<(Version, u32)>,
+        is_bare: bool,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let oldest = self.acceptor.committed().saturating_sub(self.config.window.into());
+        let is_served = self.serving.as_ref().is_some_and(|it| {
+            let is_asked = asked.is_none_or(|(version, _)| version == it.version);
+            it.is_bare == is_bare && it.version >= oldest && is_asked
+        });
+        if !is_served {
+            let mut snapshot = self.acceptor.snapshot();
+            if is_bare {
+                snapshot.state = None;
+                snapshot.sessions = Default::default();
+            }
+            let Some(bytes) = encode(&snapshot) else {
+                debug_assert!(false, "postcard encodes what serde can serialize");
+                return;
+            };
+            self.serving = Some(Serving {
+                version: snapshot.version,
+                is_bare,
+                bytes: bytes.into(),
+            });
+        }
+        let Some(serving) = &self.serving else {
+            return;
+        };
+        // Another version than was asked for begins anew.
+        let offset = asked.filter(|_| is_served).map_or(0, |it| it.1);
+        let room = self.entry_room();
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let bytes = serving.bytes.get(start..).unwrap_or_default();
+        let is_last = bytes.len() <= room;
+        let page = Body::Page {
+            version: serving.version,
+            offset,
+            total: u32::try_from(serving.bytes.len()).unwrap_or(u32::MAX),
+            bytes: bytes.iter().take(room).copied().collect(),
+        };
+        if is_last {
+            self.serving = None;
+        }
+        self.send(to, page, cx);
+    }
+
+    pub(crate) fn on_fetch(
+        &mut self,
+        from: Member,
+        version: Version,
+        offset: u32,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if self.acceptor.state().is_none() {
+            return self.send_current(from, cx);
+        }
+        let named = self.configuration().voter(from.id);
+        let is_bare = named.is_some_and(|it| it.is_witness);
+        self.send_page(from, Some((version, offset)), is_bare, cx);
+    }
+
+    pub(crate) fn on_page(
+        &mut self,
+        from: Member,
+        (version, offset, total): (Version, u32, u32),
+        page: &[u8],
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), crate::Misbehaviour> {
+        let own = self.acceptor.committed();
+        let lacks_state = self.acceptor.state().is_none() && !self.acceptor.is_witness();
+        let is_wanted = version > own || version == own && lacks_state;
+        if !is_wanted || total > self.config.state_limit {
+            self.counters.stale += 1;
+            return Ok(());
+        }
+        let follows = self.fetching.as_ref().is_some_and(|it| {
+            let held = u32::try_from(it.bytes.len()).unwrap_or(u32::MAX);
+            it.from == from && it.version == version && it.total == total && held == offset
+        });
+        if !follows && offset != 0 {
+            self.counters.stale += 1;
+            return Ok(());
+        }
+        let held = match &self.fetching {
+            Some(fetching) if follows => fetching.bytes.as_slice(),
+            _ => &[],
+        };
+        let whole = held.len() + page.len();
+        if whole < usize::try_from(total).unwrap_or(usize::MAX) {
+            if page.is_empty() {
+                self.counters.stale += 1;
+                return Ok(());
+            }
+            let bytes = [held, page].concat();
+            self.fetching = Some(Fetching {
+                from,
+                version,
+                total,
+                bytes,
+                attempts: 0,
+            });
+            self.fetch_next(cx);
+            return Ok(());
+        }
+        let snapshot: Option<Snapshot<S>> = decode(&[held, page].concat());
+        let Some(snapshot) = snapshot.filter(|it| it.version == version && it.is_sound()) else {
+            return Err(crate::Misbehaviour::State);
+        };
+        self.on_state(from, snapshot, cx);
+        Ok(())
+    }
+
+    /// Asks for the next page.
+    fn fetch_next(&mut self, cx: &mut Context<'_, Self>) {
+        let Some(fetching) = &self.fetching else {
+            return;
+        };
+        let body = Body::Fetch {
+            version: fetching.version,
+            offset: u32::try_from(fetching.bytes.len()).unwrap_or(u32::MAX),
+        };
+        self.send(fetching.from, body, cx);
+        cx.arm(Timer::Fetch, self.config.resend);
+    }
+
+    pub(crate) fn on_fetch_tick(&mut self, cx: &mut Context<'_, Self>) {
+        let Some(fetching) = &mut self.fetching else {
+            return;
+        };
+        fetching.attempts += 1;
+        if fetching.attempts <= self.config.attempts {
+            return self.fetch_next(cx);
+        }
+        // Another member is asked when it is heard of.
+        self.fetching = None;
+    }
+
+    /// The state has arrived whole.
+    fn on_state(&mut self, from: Member, snapshot: Snapshot<S>, cx: &mut Context<'_, Self>) {
+        if self.fetching.take().is_some() {
+            cx.disarm(Timer::Fetch);
+        }
+        let before = self.configuration().number;
+        if snapshot.configuration.number < before {
+            self.counters.stale += 1;
+            return; // Of a configuration that has ended.
+        }
+        self.counters.installed += 1;
+        Self::emit_fact(Fact::Installed(Box::new(snapshot.clone())), cx);
+        let version = snapshot.version;
+        self.acceptor.install(snapshot);
+        cx.event(Event::Installed(version));
+        self.overtake(cx);
+        if self.configuration().number != before {
+            let number = self.configuration().number;
+            cx.event(Event::Configured { number, version });
+            self.on_configured(cx);
+        }
+        self.answer_reads(cx);
+        self.evaluate(cx);
+        self.ask_for_missing(from, cx);
+    }
+
+    /// Own proposals that the state holds already.
+    fn overtake(&mut self, cx: &mut Context<'_, Self>) {
+        let sessions = self.acceptor.sessions();
+        let mut overtaken = Vec::new();
+        self.work.proposals.retain(|it| {
+            let is_over = sessions.last(it.by) >= it.number;
+            if is_over {
+                overtaken.push((it.by, it.number));
+            }
+            !is_over
+        });
+        for &(by, number) in &overtaken {
+            cx.event(Event::Overtaken { by, number });
+        }
+        if !overtaken.is_empty() {
+            self.note_progress(cx);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! From one configuration to the next.
+//!
+//! The next configuration is the last entry of the present one, so it is committed with all that
+//! comes before it, by a quorum of the present members: nothing can follow it there, and any leader
+//! of the present one finds it. Members of the next one install the state as of that version before
+//! they vote, so whoever leads there has a quorum that installed it. The former members tell the
+//! next ones until one of them says that this is so; then those that are no members give the state
+//! up.
+
+use alloc::boxed::Box;
+
+use selvedge_core::{Context, Member, NodeId};
+
+use crate::message::Body;
+use crate::replica::{Replica, Role};
+use crate::{Configuration, Fact, Misbehaviour, Reject, State, Timer, Voter};
+
+impl<S: State> Replica<S> {
+    /// The application asks this leader for another configuration.
+    pub(crate) fn configure(
+        &mut self,
+        mut next: Configuration,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let leader = self.leader().map(|it| it.0);
+        let Role::Leader(leadership) = &mut self.role else {
+            return Err(Reject::NotLeader { leader });
+        };
+        next.number = self.acceptor.configuration().number.saturating_add(1);
+        next.check()?;
+        if leadership.change.is_some() || self.acceptor.is_sealed() {
+            return Err(Reject::Changing);
+        }
+        if self.rules.separate_successors() {
+            self.acceptor.switch(next);
+            self.on_configured(cx);
+            return Ok(());
+        }
+        leadership.change = Some(next);
+        self.append_backlog(cx);
+        Ok(())
+    }
+
+    /// A node of the configuration that remembers nothing asks to be named in its present life.
+    pub(crate) fn on_rejoin(&mut self, from: Member, cx: &mut Context<'_, Self>) {
+        if !self.leads() {
+            return; // It asks the leader when it hears from it.
+        }
+        let configuration = self.configuration();
+        let is_later = |it: &Voter| from.supersedes(it.member);
+        if !configuration.voter(from.id).is_some_and(|it| is_later(&it)) {
+            return;
+        }
+        let mut next = configuration.clone();
+        for voter in next.voters.iter_mut().chain(&mut next.also) {
+            if is_later(voter) {
+                voter.member = from;
+            }
+        }
+        // Refused while another change is under way; it asks again.
+        let _refused = self.configure(next, cx).is_err();
+    }
+
+    /// This member is in the next configuration, or knows that there is one.
+    pub(crate) fn on_configured(&mut self, cx: &mut Context<'_, Self>) {
+        let led = self.leads();
+        self.step_down(cx);
+        self.end_watch(cx);
+        self.lead = None;
+        self.deferred = None;
+        self.seen = 0;
+        self.is_active = false;
+        if self.is_tied {
+            self.is_tied = false;
+            cx.disarm(Timer::Tied);
+        }
+        if self.waits_to_stand {
+            self.waits_to_stand = false;
+            cx.disarm(Timer::Stand);
+        }
+        let is_member = self.configuration().voter(self.me.id).is_some();
+        if led || !is_member {
+            self.invite(cx);
+        }
+        self.seek_leader(cx);
+    }
+
+    /// Tells the members of the configuration that there is one, until one of them leads.
+    fn invite(&mut self, cx: &mut Context<'_, Self>) {
+        self.invites = true;
+        let body = self.current();
+        self.send_to_all(&body, cx);
+        cx.arm(Timer::Invite, self.config.resend);
+    }
+
+    pub(crate) fn on_invite_tick(&mut self, cx: &mut Context<'_, Self>) {
+        if self.invites && !self.is_active {
+            self.invite(cx);
+        } else {
+            self.invites = false;
+        }
+    }
+
+    fn current(&self) -> Body<S::Update> {
+        Body::Current {
+            configuration: Box::new(self.configuration().clone()),
+            is_active: self.is_active,
+        }
+    }
+
+    pub(crate) fn send_current(&self, to: Member, cx: &mut Context<'_, Self>) {
+        if self.configuration().number > 0 {
+            self.send(to, self.current(), cx);
+        }
+    }
+
+    /// Another node tells of a configuration.
+    pub(crate) fn on_current(
+        &mut self,
+        from: Member,
+        other: &Configuration,
+        is_active: bool,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let number = self.configuration().number;
+        if other.number < number {
+            return self.send_current(from, cx);
+        }
+        if other.number > number {
+            // The sender may have given its state up; the configuration's members have it.
+            self.ask_for_missing(from, cx);
+            for voter in other.members().filter(|it| !it.is_witness) {
+                let to = voter.member;
+                if to.id != from.id && to.id != self.me.id {
+                    self.ask_for_missing(to, cx);
+                }
+            }
+            return;
+        }
+        if self.is_active && !is_active {
+            self.send_current(from, cx);
+        }
+        if is_active && !self.is_active {
+            self.on_active(cx);
+        }
+        let lacks_state = self.acceptor.state().is_none() && !self.acceptor.is_witness();
+        if lacks_state && other.voter(self.me.id).is_some() {
+            self.ask_for_missing(from, cx);
+        }
+        self.seek_leader(cx);
+    }
+
+    /// A quorum of the configuration has installed the state.
+    fn on_active(&mut self, cx: &mut Context<'_, Self>) {
+        self.is_active = true;
+        if self.invites {
+            self.invites = false;
+            cx.disarm(Timer::Invite);
+        }
+        let is_member = self.configuration().voter(self.me.id).is_some();
+        if !is_member && self.acceptor.state().is_some() {
+            self.acceptor.retire();
+            self.serving = None;
+            Self::emit_fact(Fact::Retired, cx);
+        }
+    }
+
+    /// The application asks this leader to have another member lead.
+    pub(crate) fn hand_over(&mut self, to: NodeId, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let leader = self.leader().map(|it| it.0);
+        let Role::Leader(leadership) = &self.role else {
+            return Err(Reject::NotLeader { leader });
+        };
+        let ballot = leadership.ballot;
+        let voter = self.configuration().voter(to);
+        if to == self.me.id || !voter.is_some_and(|it| !it.is_witness) {
+            return Err(Reject::NoCandidate(to));
+        }
+        self.void_lease(cx);
+        self.send_to(to, Body::Stand { ballot }, cx);
+        Ok(())
+    }
+}
+
+/// Whether a configuration that a peer sends can be the one of this number.
+pub(crate) fn check_current(other: &Configuration, number: u64) -> Result<(), Misbehaviour> {
+    if other.number != number || other.check().is_err() {
+        return Err(Misbehaviour::Configuration);
+    }
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! The members of a group, and how many of them decide.
+
+use alloc::vec::Vec;
+
+use selvedge_core::quorum::{Electorate, Quorum};
+use selvedge_core::settings::{self, OutOfRange, Setting};
+use selvedge_core::{Member, NodeId, Span};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::encoding::encoded_len;
+use crate::message::FIXED_MAX_LEN;
+
+/// A member of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Voter {
+    /// The node, in the life in which its memory began: its present life where it stores nothing,
+    /// and its first one where it stores facts.
+    pub member: Member,
+    /// Whether it only votes. A witness keeps ballot and version, and neither updates nor state. It
+    /// never leads.
+    pub is_witness: bool,
+}
+
+impl Voter {
+    /// A member that votes and holds the state.
+    #[must_use]
+    pub const fn new(member: Member) -> Self {
+        Self {
+            member,
+            is_witness: false,
+        }
+    }
+
+    /// A member that only votes.
+    #[must_use]
+    pub const fn witness(member: Member) -> Self {
+        Self {
+            member,
+            is_witness: true,
+        }
+    }
+}
+
+/// For how long the members that acknowledge a leader promise no other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Lease {
+    /// By each member's own clock, which goes on while its host sleeps: from 1 ms.
+    pub span: Span,
+    /// By how much two clocks may run apart, in parts per million: at most 500,000. The leader
+    /// takes the lease to be shorter by this share.
+    pub drift: u32,
+}
+
+impl Lease {
+    /// For how long the leader relies on it.
+    #[must_use]
+    pub const fn relied_on(self) -> Span {
+        let lost = self.span.0 as u128 * self.drift as u128 / MILLION;
+        Span(self.span.0.saturating_sub(lost as u64))
+    }
+}
+
+const MILLION: u128 = 1_000_000;
+
+/// A link in the chain of configurations: the members of a group from one version on, and what they
+/// have to agree in. It is replicated as the state is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Configuration {
+    /// Which link: the first is 1, and each next one is higher by 1. A group sets it itself.
+    pub number: u64,
+    /// The members, the most preferred leader first. 1 to 32, each node once.
+    pub voters: Vec<Voter>,
+    /// Members of which a quorum is needed as well, to every decision; none by default.
+    pub also: Vec<Voter>,
+    /// How many decide; any two quorums share a member.
+    pub quorum: QuorumRule,
+    /// With a lease the leader answers reads without a round; `None`, the default, is off.
+    pub lease: Option<Lease>,
+    /// The longest frame in bytes, header and sender included: from 127. Default 1,400. The updates
+    /// that are on their way at once fit into one frame.
+    pub frame_budget: u16,
+    /// Of how many proposers the last number is remembered: from 1. Default 64. When there are
+    /// more, the one that was idle for longest is forgotten.
+    pub proposers: u16,
+}
+
+/// How many members decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum QuorumRule {
+    /// More than half.
+    Majority,
+    /// At least this many, which must be more than half.
+    AtLeast(u8),
+}
+
+impl QuorumRule {
+    const fn quorum(self) -> Quorum {
+        match self {
+            Self::Majority => Quorum::Majority,
+            Self::AtLeast(least) => Quorum::AtLeast(least as usize),
+        }
+    }
+}
+
+impl Configuration {
+    /// The first configuration of a group, with the defaults.
+    #[must_use]
+    pub fn new(voters: impl IntoIterator<Item = Voter>) -> Self {
+        Self {
+            number: 1,
+            voters: voters.into_iter().collect(),
+            also: Vec::new(),
+            quorum: QuorumRule::Majority,
+            lease: None,
+            frame_budget: 1_400,
+            proposers: 64,
+        }
+    }
+
+    /// A first configuration of members that all hold the state.
+    #[must_use]
+    pub fn of(members: impl IntoIterator<Item = Member>) -> Self {
+        Self::new(members.into_iter().map(Voter::new))
+    }
+
+    /// What a node holds that knows of no configuration.
+    pub(crate) fn none() -> Self {
+        Self {
+            number: 0,
+            ..Self::new([])
+        }
+    }
+
+    /// All members, each once: those of `voters` in their order, then the others.
+    pub fn members(&self) -> impl Iterator<Item = Voter> + '_ {
+        let others = self.also.iter().filter(|it| !self.voters.contains(it));
+        self.voters.iter().chain(others).copied()
+    }
+
+    /// The member with this id.
+    #[must_use]
+    pub fn voter(&self, id: NodeId) -> Option<Voter> {
+        self.members().find(|it| it.member.id == id)
+    }
+
+    /// The members whose votes decide, as an electorate.
+    #[must_use]
+    pub(crate) fn electorate(&self) -> Electorate<NodeId> {
+        let ids = |voters: &[Voter]| -> Vec<NodeId> { voters.iter().map(|it| it.member.id).collect() };
+        let mut electorate = Electorate::new(self.quorum.quorum(), ids(&self.voters));
+        if !self.also.is_empty() {
+            electorate.begin_change(ids(&self.also));
+        }
+        electorate
+    }
+
+    /// Whether this configuration can work.
+    ///
+    /// # Errors
+    /// What rules it out.
+    pub fn check(&self) -> Result<(), ConfigurationError> {
+        let lease = self.lease.unwrap_or(Lease {
+            span: LEASE_MIN,
+            drift: 0,
+        });
+        settings::check(&[
+            Setting::number("voters", self.voters.len() as u64, 1, VOTERS_MAX),
+            Setting::number("also", self.also.len() as u64, 0, VOTERS_MAX),
+            Setting::number("proposers", self.proposers.into(), 1, u16::MAX.into()),
+            Setting::time("lease", lease.span, LEASE_MIN, Span(u64::MAX)),
+            Setting::number("drift", lease.drift.into(), 0, 500_000).counts("ppm"),
+            Setting::number("frame_budget", self.frame_budget.into(), FRAME_MIN, u16::MAX.into())
+                .counts("bytes"),
+        ])?;
+        for voters in [&self.voters, &self.also] {
+            for (nth, voter) in voters.iter().enumerate() {
+                let id = voter.member.id;
+                if voters.iter().skip(nth + 1).any(|it| it.member.id == id) {
+                    return Err(ConfigurationError::Twice(id));
+                }
+                if self.voter(id) != Some(*voter) {
+                    return Err(ConfigurationError::Differs(id));
+                }
+            }
+            let count = voters.len();
+            let quorum = self.quorum.quorum();
+            if count > 0 && (quorum.needed(count).is_none() || !quorum.intersects(count)) {
+                return Err(ConfigurationError::Quorum {
+                    voters: count,
+                    rule: self.quorum,
+                });
+            }
+            if count > 0 && voters.iter().all(|it| it.is_witness) {
+                return Err(ConfigurationError::Witnesses);
+            }
+        }
+        let len = encoded_len(self) + FIXED_MAX_LEN;
+        if len > self.frame_budget.into() {
+            return Err(ConfigurationError::TooLong {
+                len,
+                budget: self.frame_budget,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The most members of a group.
+const VOTERS_MAX: u64 = 32;
+
+/// The shortest lease.
+const LEASE_MIN: Span = Span::millis(1);
+
+/// The shortest frame budget: an IEEE 802.15.4 radio frame.
+const FRAME_MIN: u64 = 127;
+
+/// What rules out a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
+pub enum ConfigurationError {
+    /// A number is outside its range.
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
+    /// A node is named twice.
+    #[error("node {0} is named twice among the voters: name it once")]
+    Twice(NodeId),
+    /// A node stands in both lists, and differs.
+    #[error("node {0} is another voter in `also`: give it one life and one part in both lists")]
+    Differs(NodeId),
+    /// Two quorums could decide apart.
+    #[error("of {voters} voters {rule:?} is no quorum: any two quorums must share a voter")]
+    Quorum {
+        /// How many there are.
+        voters: usize,
+        /// The rule.
+        rule: QuorumRule,
+    },
+    /// No voter holds the state.
+    #[error("all voters are witnesses: at least one must hold the state")]
+    Witnesses,
+    /// It does not fit into a frame.
+    #[error("it takes {len} bytes in a frame of {budget}: name fewer voters, or raise frame_budget")]
+    TooLong {
+        /// What it takes.
+        len: usize,
+        /// What there is.
+        budget: u16,
+    },
+}

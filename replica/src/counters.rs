@@ -1,0 +1,15 @@
+//! What a member counts.
+
+/// Counts since the machine was made; nothing depends on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Messages of ballots, rounds, candidacies or lives that are over.
+    pub stale: u64,
+    /// Proposals and reads of others that found no room; they are sent again.
+    pub no_room: u64,
+    /// States that were received whole.
+    pub installed: u64,
+    /// Elections that this member began.
+    pub elections: u64,
+}

@@ -1,0 +1,25 @@
+//! What a host stores, and what a later life folds.
+
+use core::convert::Infallible;
+
+use selvedge_core::durable::Durable;
+
+use crate::{Event, Fact, Replica, State};
+
+impl<S: State> Durable for Replica<S> {
+    type Fact = Fact<S>;
+    type Damage = Infallible;
+
+    fn fact(event: &Event<S>) -> Option<&Fact<S>> {
+        match event {
+            Event::Fact(fact) => Some(fact),
+            _ => None,
+        }
+    }
+
+    fn fold(&mut self, fact: &Fact<S>) -> Result<(), Infallible> {
+        self.acceptor.fold(fact);
+        self.is_restored = true;
+        Ok(())
+    }
+}

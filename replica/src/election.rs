@@ -1,0 +1,427 @@
+//! How a leader is found: pre-vote and phase 1 of Paxos in one round trip.
+//!
+//! A candidate asks for promises of a ballot that it has not promised itself. A member whose leader
+//! is there refuses, and nothing has changed anywhere: that is the pre-vote. A member without a
+//! leader promises: that is phase 1. The candidate makes its own promise last, when those of the
+//! others are enough, so a candidate that was cut off comes back as it went.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Member, NodeId};
+
+use crate::candidacy::{Best, Candidacy, Claim};
+use crate::encoding::encoded_len;
+use crate::lead::Leadership;
+use crate::message::Body;
+use crate::replica::{Deferred, Lead, Replica, Role};
+use crate::{Ballot, Entries, Entry, Event, Fact, State, Timer, Version};
+
+impl<S: State> Replica<S> {
+    /// Has some member stand, if there is no leader: this one at once if it is the most preferred of
+    /// those that are here, and else later.
+    pub(crate) fn seek_leader(&mut self, cx: &mut Context<'_, Self>) {
+        if self.has_leader() || !matches!(self.role, Role::Follower) || !self.can_lead() {
+            return;
+        }
+        let rank = self.rank();
+        if rank == 0 {
+            self.stand(Ballot::default(), cx);
+        } else {
+            self.wait_to_stand(rank, cx);
+        }
+    }
+
+    fn wait_to_stand(&mut self, turns: u64, cx: &mut Context<'_, Self>) {
+        if !self.waits_to_stand {
+            self.waits_to_stand = true;
+            cx.arm(Timer::Stand, self.config.resend * 2 * turns);
+        }
+    }
+
+    /// This member stands, with a ballot above all that it has seen.
+    pub(crate) fn stand(&mut self, handed_over: Ballot, cx: &mut Context<'_, Self>) {
+        let is_asked = handed_over != Ballot::default();
+        if self.may_be_tied() && !is_asked {
+            // It would break the lease that it acknowledged.
+            self.wait_to_stand(1, cx);
+            return;
+        }
+        self.step_down(cx);
+        self.counters.elections += 1;
+        self.waits_to_stand = false;
+        let ballot = self.next_ballot();
+        self.role = Role::Candidate(Candidacy::new(ballot, handed_over));
+        self.ask_for_promises(cx);
+        self.evaluate(cx);
+    }
+
+    /// Asks the members that have not promised.
+    fn ask_for_promises(&mut self, cx: &mut Context<'_, Self>) {
+        let Role::Candidate(candidacy) = &self.role else {
+            return;
+        };
+        let Claim { accepted, end } = self.claim();
+        let body = Body::Prepare {
+            ballot: candidacy.ballot,
+            committed: self.acceptor.committed(),
+            accepted,
+            end,
+            handed_over: candidacy.handed_over,
+        };
+        for voter in self.configuration().members() {
+            let to = voter.member;
+            let is_asked = to.id != self.me.id && !candidacy.has(to.id);
+            if is_asked && !self.peers.is_gone(to.id) {
+                self.send(to, body.clone(), cx);
+            }
+        }
+        cx.arm(Timer::Stand, self.config.resend);
+    }
+
+    pub(crate) fn on_stand_tick(&mut self, cx: &mut Context<'_, Self>) {
+        self.waits_to_stand = false;
+        let Role::Candidate(candidacy) = &self.role else {
+            if !self.has_leader() && self.can_lead() && matches!(self.role, Role::Follower) {
+                self.stand(Ballot::default(), cx);
+            }
+            return;
+        };
+        let group = self.acceptor.group();
+        let may_promise = |id| id == self.me.id || candidacy.has(id) || !self.peers.is_gone(id);
+        if group.is_quorum(may_promise) {
+            self.ask_for_promises(cx);
+            self.evaluate(cx);
+        } else {
+            // Idle until the membership service tells of another member.
+            self.step_down(cx);
+        }
+    }
+
+    /// A member is here that was not: a candidate asks it, and one may have waited for it.
+    pub(crate) fn on_candidate_here(&mut self, cx: &mut Context<'_, Self>) {
+        if matches!(self.role, Role::Candidate(_)) {
+            self.ask_for_promises(cx);
+        } else if self.lead.is_none() || self.lead.is_some_and(|it| it.is_lost) {
+            self.seek_leader(cx);
+        }
+    }
+
+    /// Another member asks for a promise.
+    pub(crate) fn on_prepare(
+        &mut self,
+        from: Member,
+        ballot: Ballot,
+        claim: Claim,
+        handed_over: Ballot,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if !self.votes() {
+            return; // It has no memory of what it promised, or no state.
+        }
+        self.seen = self.seen.max(ballot.number);
+        let promised = self.acceptor.promised();
+        let is_known = ballot == promised;
+        if ballot < promised && !self.rules.any_ballot() {
+            return self.refuse(from, ballot, cx);
+        }
+        if !is_known && self.is_bound(from, handed_over) {
+            let deferred = Deferred {
+                from,
+                ballot,
+                claim,
+            };
+            self.deferred = Some(deferred);
+            self.refuse(from, ballot, cx);
+            return self.watch(cx);
+        }
+        self.grant(from, ballot, claim, cx);
+    }
+
+    /// Whether this member may not promise: its leader is there, or may rely on a lease.
+    fn is_bound(&self, from: Member, handed_over: Ballot) -> bool {
+        let Some(lead) = self.lead else {
+            return self.may_be_tied();
+        };
+        if lead.ballot.by == from.id && !self.leads() {
+            return false; // The leader itself raises its ballot.
+        }
+        let is_handed_over = handed_over == lead.ballot;
+        !is_handed_over && (self.may_be_tied() || !lead.is_lost)
+    }
+
+    fn grant(&mut self, from: Member, ballot: Ballot, claim: Claim, cx: &mut Context<'_, Self>) {
+        if self.acceptor.promised() != ballot {
+            self.step_down(cx);
+            self.acceptor.promise(ballot);
+            self.lead = None;
+            self.deferred = None;
+            Self::emit_fact(Fact::Promised(ballot), cx);
+            if self.can_lead() {
+                // The candidate may fail.
+                self.waits_to_stand = false;
+                self.wait_to_stand(self.rank() + 1, cx);
+            }
+        }
+        let own = self.claim();
+        let tail = match own > claim && !self.acceptor.is_witness() {
+            true => self.acceptor.tail().cloned().collect(),
+            false => Entries::new(),
+        };
+        let promise = Body::Promise {
+            ballot,
+            committed: self.acceptor.committed(),
+            accepted: own.accepted,
+            end: own.end,
+            tail,
+        };
+        self.send(from, promise, cx);
+    }
+
+    pub(crate) fn refuse(&self, to: Member, ballot: Ballot, cx: &mut Context<'_, Self>) {
+        let leader = self.lead.filter(|it| !it.is_lost).map(|it| it.ballot);
+        let refusal = Body::Refuse {
+            ballot,
+            promised: self.acceptor.promised(),
+            leader: leader.unwrap_or_default(),
+        };
+        self.send(to, refusal, cx);
+    }
+
+    /// Asks the leader whether it is there, for others say that it is not.
+    pub(crate) fn watch(&mut self, cx: &mut Context<'_, Self>) {
+        let Some(lead) = self.lead.filter(|it| !it.is_lost && it.ballot.by != self.me.id) else {
+            return;
+        };
+        if self.watches {
+            return;
+        }
+        self.watches = true;
+        self.send_to(lead.ballot.by, Body::Read { number: 0 }, cx);
+        let patience = self.config.resend * u64::from(self.config.attempts);
+        cx.arm(Timer::Watch, patience);
+    }
+
+    pub(crate) fn on_watch_tick(&mut self, cx: &mut Context<'_, Self>) {
+        if self.watches {
+            self.watches = false;
+            self.lose_leader(cx);
+        }
+    }
+
+    /// The leader answered, or another one leads.
+    pub(crate) fn end_watch(&mut self, cx: &mut Context<'_, Self>) {
+        if self.watches {
+            self.watches = false;
+            cx.disarm(Timer::Watch);
+        }
+    }
+
+    /// The leader is gone, as far as this member knows.
+    pub(crate) fn lose_leader(&mut self, cx: &mut Context<'_, Self>) {
+        self.end_watch(cx);
+        if self.leads() {
+            return; // It learns that from higher ballots alone.
+        }
+        if let Some(lead) = &mut self.lead {
+            lead.is_lost = true;
+        }
+        if let Some(deferred) = self.deferred.take()
+            && deferred.ballot > self.acceptor.promised()
+            && !self.may_be_tied()
+            && self.votes()
+        {
+            let Deferred {
+                from,
+                ballot,
+                claim,
+            } = deferred;
+            return self.grant(from, ballot, claim, cx);
+        }
+        self.seek_leader(cx);
+    }
+
+    pub(crate) fn on_promise(
+        &mut self,
+        from: Member,
+        ballot: Ballot,
+        claim: Claim,
+        committed: Version,
+        tail: Entries<S::Update>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let Role::Candidate(candidacy) = &mut self.role else {
+            self.counters.stale += 1;
+            return;
+        };
+        let Some(voter) = self.acceptor.configuration().voter(from.id) else {
+            self.counters.stale += 1;
+            return;
+        };
+        if candidacy.ballot != ballot {
+            self.counters.stale += 1;
+            return;
+        }
+        candidacy.note(from.id, claim);
+        let is_better = candidacy.best.as_ref().is_none_or(|best| best.claim < claim);
+        let is_whole = committed + tail.len() as Version == claim.end;
+        if !voter.is_witness && is_whole && is_better {
+            candidacy.best = Some(Best {
+                from,
+                claim,
+                committed,
+                tail,
+            });
+        }
+        self.evaluate(cx);
+    }
+
+    /// Leads, if a quorum has promised and the candidate has what that quorum holds.
+    pub(crate) fn evaluate(&mut self, cx: &mut Context<'_, Self>) {
+        let Role::Candidate(candidacy) = &self.role else {
+            return;
+        };
+        if self.acceptor.promised() > candidacy.ballot && !self.rules.any_ballot() {
+            self.step_down(cx);
+            return self.seek_leader(cx);
+        }
+        let is_for = |id: NodeId| id == self.me.id || candidacy.has(id);
+        if !self.acceptor.group().is_quorum(is_for) {
+            return;
+        }
+        let own = self.claim();
+        let committed = self.acceptor.committed();
+        let highest = candidacy.highest().map_or(own, |it| it.max(own));
+        if own == highest || self.rules.adopts_confirmed() {
+            let mut tail: Vec<Entry<S::Update>> = self.acceptor.tail().cloned().collect();
+            if self.rules.adopts_confirmed() {
+                tail.truncate(self.confirmed(candidacy));
+            }
+            return self.lead(tail, cx);
+        }
+        // A witness alone may have the highest claim: then a member that holds it is waited for.
+        let Some(best) = candidacy.best.as_ref().filter(|it| it.claim == highest) else {
+            return;
+        };
+        if best.committed > committed {
+            let from = best.from;
+            let whole = false;
+            return self.send(from, Body::Lacking { committed, whole }, cx);
+        }
+        let known = usize::try_from(committed - best.committed).unwrap_or(usize::MAX);
+        let tail = best.tail.iter().skip(known).cloned().collect();
+        self.lead(tail, cx);
+    }
+
+    /// How many of the candidate's entries a quorum of those that promised holds: all that the
+    /// published rule keeps.
+    fn confirmed(&self, candidacy: &Candidacy<S::Update>) -> usize {
+        let committed = self.acceptor.committed();
+        let holds = |version: Version| {
+            self.acceptor.group().is_quorum(|id| {
+                let claim = candidacy.promises.iter().find(|it| it.0 == id);
+                id == self.me.id || claim.is_some_and(|it| it.1.end >= version)
+            })
+        };
+        (1..).take_while(|nth| committed + nth <= self.acceptor.end() && holds(committed + nth)).count()
+    }
+
+    /// This member leads, with these entries as adopted.
+    fn lead(&mut self, adopted: Vec<Entry<S::Update>>, cx: &mut Context<'_, Self>) {
+        let Role::Candidate(candidacy) = &self.role else {
+            return;
+        };
+        let ballot = candidacy.ballot;
+        let after = self.acceptor.committed();
+        cx.disarm(Timer::Stand);
+        self.end_watch(cx);
+        self.waits_to_stand = false;
+        self.deferred = None;
+        self.fetching = None;
+        cx.disarm(Timer::Fetch);
+        let lens = adopted.iter().map(encoded_len).collect();
+        self.acceptor.accept(ballot, after, adopted.iter().cloned());
+        self.role = Role::Leader(Leadership::new(
+            ballot,
+            self.me.id,
+            self.acceptor.configuration(),
+            lens,
+            after,
+        ));
+        let is_lost = false;
+        self.lead = Some(Lead { ballot, is_lost });
+        self.is_active = true;
+        Self::emit_fact(
+            Fact::Accepted {
+                ballot,
+                after,
+                commit: after,
+                entries: adopted,
+            },
+            cx,
+        );
+        let leader = self.me.id;
+        cx.event(Event::Leads { leader, ballot });
+        self.begin_lease(cx);
+        self.send_accepts(cx);
+        self.enter_own(cx);
+        self.advance(cx);
+    }
+
+    /// A member does not promise, or does not accept.
+    pub(crate) fn on_refuse(
+        &mut self,
+        ballot: Ballot,
+        promised: Ballot,
+        leader: Ballot,
+        cx: &mut Context<'_, Self>,
+    ) {
+        self.seen = self.seen.max(promised.number);
+        match &self.role {
+            Role::Candidate(candidacy) if candidacy.ballot == ballot => {
+                if leader != Ballot::default() && leader.by != self.me.id {
+                    self.step_down(cx);
+                    self.follow_hearsay(leader, cx);
+                } else if promised > ballot {
+                    self.step_down(cx);
+                    self.wait_to_stand(self.rank() + 1, cx);
+                }
+            }
+            Role::Leader(leadership) if leadership.ballot == ballot && promised > ballot => {
+                self.stand(Ballot::default(), cx);
+            }
+            Role::Follower if ballot == Ballot::default() && leader.by != self.me.id => {
+                let known = self.lead.map(|it| it.ballot).unwrap_or_default();
+                if leader > known {
+                    self.follow_hearsay(leader, cx);
+                }
+            }
+            Role::Follower | Role::Candidate(_) | Role::Leader(_) => self.counters.stale += 1,
+        }
+    }
+
+    /// Another member says that this leader is there. It is asked.
+    fn follow_hearsay(&mut self, leader: Ballot, cx: &mut Context<'_, Self>) {
+        if leader < self.acceptor.promised() {
+            return self.seek_leader(cx);
+        }
+        let is_lost = false;
+        self.lead = Some(Lead {
+            ballot: leader,
+            is_lost,
+        });
+        self.waits_to_stand = false;
+        cx.disarm(Timer::Stand);
+        self.watch(cx);
+        self.send_work(cx);
+    }
+
+    /// The leader asks this member to stand.
+    pub(crate) fn on_stand(&mut self, ballot: Ballot, cx: &mut Context<'_, Self>) {
+        let is_leader = self.lead.is_some_and(|it| it.ballot == ballot);
+        if is_leader && self.can_lead() && matches!(self.role, Role::Follower) {
+            self.stand(ballot, cx);
+        } else {
+            self.counters.stale += 1;
+        }
+    }
+}

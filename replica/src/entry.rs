@@ -1,0 +1,55 @@
+//! What is decided: one entry a version.
+
+use alloc::boxed::Box;
+
+use selvedge_core::Member;
+use selvedge_core::wire::List;
+use serde::{Deserialize, Serialize};
+
+use crate::{Configuration, Version};
+
+/// An update with its proposer's number, which makes it one of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Proposal<U> {
+    /// The proposer, in one of its lives.
+    pub by: Member,
+    /// Counts its proposals in this life, without a gap.
+    pub number: u64,
+    /// The number with which it began: 1, or a later one where the group had forgotten it.
+    pub first: u64,
+    /// The version that it knew to be committed when it took that number.
+    pub since: Version,
+    /// What it proposes.
+    pub update: U,
+}
+
+/// What one version decides.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Entry<U> {
+    /// An update.
+    Update(Proposal<U>),
+    /// The next configuration: the last entry of the present one.
+    Configure(Box<Configuration>),
+    /// What a witness keeps of an update.
+    Elided,
+}
+
+impl<U> Entry<U> {
+    /// What a witness keeps of it.
+    pub(crate) fn elided(&self) -> Self {
+        match self {
+            Self::Configure(next) => Self::Configure(next.clone()),
+            Self::Update(_) | Self::Elided => Self::Elided,
+        }
+    }
+
+    /// Whether the configuration ends with it.
+    pub(crate) const fn seals(&self) -> bool {
+        matches!(self, Self::Configure(_))
+    }
+}
+
+/// Entries in a message; one allocates nothing.
+pub type Entries<U> = List<Entry<U>, 1>;

@@ -1,0 +1,97 @@
+//! A member that follows a leader.
+
+use selvedge_core::{Context, Member};
+
+use crate::acceptor::Accept;
+use crate::message::Body;
+use crate::replica::{Lead, Replica, Role};
+use crate::{Ballot, Entries, Event, Fact, State, Timer, Version};
+
+impl<S: State> Replica<S> {
+    /// The leader asks to accept, tells what is committed, or says that it leads.
+    pub(crate) fn on_accept(
+        &mut self,
+        from: Member,
+        ballot: Ballot,
+        (after, commit, round): (Version, Version, u64),
+        entries: Entries<S::Update>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if !self.votes() {
+            return self.on_accept_without_vote(from, commit, cx);
+        }
+        if ballot < self.acceptor.promised() && !self.rules.any_ballot() {
+            return self.refuse(from, ballot, cx);
+        }
+        let before = self.claim();
+        let held = {
+            let entries = entries.iter().cloned();
+            self.acceptor.accept(ballot, after, entries)
+        };
+        self.follow(ballot, cx);
+        if held == Accept::Gap {
+            return self.ask_for_missing(from, cx);
+        }
+        if self.claim() != before {
+            let fact = Fact::Accepted {
+                ballot,
+                after,
+                commit: self.acceptor.committed(),
+                entries: entries.iter().cloned().collect(),
+            };
+            Self::emit_fact(fact, cx);
+        }
+        self.tie(cx);
+        let number = self.configuration().number;
+        let end = self.acceptor.end();
+        // What follows the last entry that is held is not known to be the leader's.
+        self.commit(commit, cx);
+        if self.configuration().number != number {
+            return; // The leader knows it: its own configuration ended.
+        }
+        let committed = self.acceptor.committed();
+        let accepted = Body::Accepted {
+            ballot,
+            end,
+            committed,
+            round,
+        };
+        self.send(from, accepted, cx);
+        if commit > committed {
+            self.ask_for_missing(from, cx);
+        }
+    }
+
+    /// A member without a vote follows what is committed, and asks to be named.
+    fn on_accept_without_vote(&mut self, from: Member, commit: Version, cx: &mut Context<'_, Self>) {
+        let named = self.configuration().voter(self.me.id);
+        if commit > self.acceptor.committed() || self.acceptor.state().is_none() {
+            self.ask_for_missing(from, cx);
+        }
+        if named.is_some_and(|it| it.member != self.acceptor.voter()) {
+            self.send(from, Body::Rejoin, cx);
+        }
+    }
+
+    /// A leader is heard of from itself.
+    fn follow(&mut self, ballot: Ballot, cx: &mut Context<'_, Self>) {
+        self.seen = self.seen.max(ballot.number);
+        self.is_active = true;
+        let known = self.lead.filter(|it| !it.is_lost).map(|it| it.ballot);
+        if known == Some(ballot) && matches!(self.role, Role::Follower) {
+            return;
+        }
+        self.step_down(cx);
+        self.end_watch(cx);
+        let is_lost = false;
+        self.lead = Some(Lead { ballot, is_lost });
+        self.deferred = None;
+        if self.waits_to_stand {
+            self.waits_to_stand = false;
+            cx.disarm(Timer::Stand);
+        }
+        let leader = ballot.by;
+        cx.event(Event::Leads { leader, ballot });
+        self.send_work(cx);
+    }
+}

@@ -1,0 +1,145 @@
+//! What a leader keeps.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use selvedge_core::{Member, NodeId, Time, Untracked};
+
+use crate::{Ballot, Configuration, Proposal, Version};
+
+/// What the leader knows of another member.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Follower {
+    pub(crate) id: NodeId,
+    pub(crate) is_witness: bool,
+    /// Up to where it holds what the leader has; `None` until it has accepted under this ballot.
+    pub(crate) matched: Option<Version>,
+    /// Up to where entries were sent to it.
+    pub(crate) sent: Version,
+    /// Up to where it knows the entries to be committed, and was told so.
+    pub(crate) committed: Version,
+    pub(crate) told: Version,
+    /// The latest round that it acknowledged.
+    pub(crate) round: u64,
+}
+
+/// A read that waits for a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Question {
+    pub(crate) by: Member,
+    pub(crate) number: u64,
+    pub(crate) version: Version,
+    pub(crate) round: u64,
+}
+
+/// The lease of a leader.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Held {
+    /// The round that was sent when the timer was armed; 0 for none.
+    pub(crate) round: u64,
+    /// Whether a quorum has acknowledged that round, and the timer has not ticked.
+    pub(crate) is_held: bool,
+    /// Until when. In time as a checker has it this is never over before the timer ticks; a host
+    /// that slept may ask before its timers tick.
+    pub(crate) until: Untracked<Time>,
+    /// Whether this ballot was handed over, so that others may promise in spite of the lease.
+    pub(crate) is_void: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Leadership<U> {
+    pub(crate) ballot: Ballot,
+    /// The last version that was adopted. Reads wait until it is committed.
+    pub(crate) start: Version,
+    pub(crate) followers: Vec<Follower>,
+    /// Counts the rounds that are sent.
+    pub(crate) round: u64,
+    /// Whether reads wait for a round that is not sent yet.
+    pub(crate) wants_round: bool,
+    pub(crate) questions: Vec<Question>,
+    pub(crate) lease: Held,
+    /// Proposals that have no place yet among those on their way.
+    pub(crate) backlog: VecDeque<Proposal<U>>,
+    /// The next configuration, while it has no place yet.
+    pub(crate) change: Option<Configuration>,
+    /// The lengths of the entries on their way, and their sum.
+    lens: VecDeque<usize>,
+    len: usize,
+    pub(crate) resends: bool,
+    pub(crate) tells_commit: bool,
+}
+
+impl<U> Leadership<U> {
+    pub(crate) fn new(
+        ballot: Ballot,
+        me: NodeId,
+        configuration: &Configuration,
+        lens: VecDeque<usize>,
+        committed: Version,
+    ) -> Self {
+        let others = configuration.members().filter(|it| it.member.id != me);
+        let followers = others.map(|it| Follower {
+            id: it.member.id,
+            is_witness: it.is_witness,
+            matched: None,
+            sent: 0,
+            committed: 0,
+            told: 0,
+            round: 0,
+        });
+        Self {
+            ballot,
+            start: committed + lens.len() as Version,
+            followers: followers.collect(),
+            round: 1,
+            wants_round: false,
+            questions: Vec::new(),
+            lease: Held::default(),
+            backlog: VecDeque::new(),
+            change: None,
+            len: lens.iter().sum(),
+            lens,
+            resends: false,
+            tells_commit: false,
+        }
+    }
+
+    /// What the entries on their way take in a frame.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn push_len(&mut self, len: usize) {
+        self.lens.push_back(len);
+        self.len += len;
+    }
+
+    /// The first entries are committed; so many stay on their way.
+    pub(crate) fn keep_lens(&mut self, on_their_way: usize) {
+        while self.lens.len() > on_their_way
+            && let Some(len) = self.lens.pop_front()
+        {
+            self.len -= len;
+        }
+    }
+
+    pub(crate) fn follower(&mut self, id: NodeId) -> Option<&mut Follower> {
+        self.followers.iter_mut().find(|it| it.id == id)
+    }
+
+    pub(crate) fn matches(&self, id: NodeId, version: Version) -> bool {
+        let follower = self.followers.iter().find(|it| it.id == id);
+        follower.is_some_and(|it| it.matched >= Some(version))
+    }
+
+    /// Whether a round that was sent is to be acknowledged.
+    pub(crate) fn waits_for_round(&self) -> bool {
+        let is_asked = self.questions.first().is_some_and(|it| it.round <= self.round);
+        is_asked || self.lease.round != 0 && !self.lease.is_held
+    }
+
+    pub(crate) fn acknowledged(&self, id: NodeId, round: u64) -> bool {
+        let follower = self.followers.iter().find(|it| it.id == id);
+        follower.is_some_and(|it| it.round >= round)
+    }
+}

@@ -1,0 +1,448 @@
+//! Phase 2 of Paxos: the leader sends what it appends, and commits what a quorum holds.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_core::wire::List;
+use selvedge_core::{Context, Member, NodeId};
+
+use crate::acceptor::Committed;
+use crate::encoding::encoded_len;
+use crate::lead::Leadership;
+use crate::message::{Body, FIXED_MAX_LEN};
+use crate::replica::{Replica, Role};
+use crate::{Ballot, Entries, Entry, Event, Fact, Proposal, State, Timer, Version};
+
+impl<S: State> Replica<S> {
+    /// The bytes that the entries of a frame may take.
+    pub(crate) fn entry_room(&self) -> usize {
+        usize::from(self.configuration().frame_budget).saturating_sub(FIXED_MAX_LEN)
+    }
+
+    /// Others propose through this member.
+    pub(crate) fn on_propose(
+        &mut self,
+        from: Member,
+        proposals: List<Proposal<S::Update>, 1>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if !self.leads() {
+            if self.has_leader() {
+                return self.refuse(from, Ballot::default(), cx);
+            }
+            return self.seek_leader(cx);
+        }
+        self.append_all(proposals, cx);
+    }
+
+    /// This leader's own proposals, all that wait.
+    pub(crate) fn enter_own(&mut self, cx: &mut Context<'_, Self>) {
+        if self.leads() && !self.work.proposals.is_empty() {
+            let own: Vec<Proposal<S::Update>> = self.work.proposals.iter().cloned().collect();
+            self.append_all(own, cx);
+        }
+        let reads: Vec<u64> = self.work.reads.iter().map(|it| it.number).collect();
+        for number in reads {
+            self.on_read(self.me, number, cx);
+        }
+    }
+
+    /// Appends what is new, and sends it in one message to each member.
+    pub(crate) fn append_all(
+        &mut self,
+        proposals: impl IntoIterator<Item = Proposal<S::Update>>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let limit = usize::try_from(self.config.pending).unwrap_or(usize::MAX);
+        for proposal in proposals {
+            if !self.is_next(&proposal) {
+                continue; // It is on its way, was applied, or came before its predecessor.
+            }
+            let Role::Leader(leadership) = &mut self.role else {
+                return;
+            };
+            if leadership.backlog.len() >= limit {
+                self.counters.no_room += 1;
+                break;
+            }
+            leadership.backlog.push_back(proposal);
+        }
+        self.append_backlog(cx);
+    }
+
+    /// Whether the leader has not seen this proposal, and has seen the one before it.
+    fn is_next(&self, proposal: &Proposal<S::Update>) -> bool {
+        let Role::Leader(leadership) = &self.role else {
+            return false;
+        };
+        let Proposal {
+            by,
+            number,
+            first,
+            since,
+            ..
+        } = *proposal;
+        let sessions = self.acceptor.sessions();
+        let queued = leadership.backlog.iter().rev().find(|it| it.by == by);
+        let on_its_way = || {
+            self.acceptor.tail().rev().find_map(|entry| match entry {
+                Entry::Update(other) if other.by == by => Some(other.number),
+                Entry::Update(_) | Entry::Configure(_) | Entry::Elided => None,
+            })
+        };
+        match queued.map(|it| it.number).or_else(on_its_way) {
+            Some(last) => number == last + 1,
+            None if sessions.knows(by) => number == sessions.last(by) + 1,
+            // One that was forgotten is told so when its proposal is decided.
+            None => number == first || sessions.is_forgotten(since),
+        }
+    }
+
+    /// Appends what waits, as far as there is room, and sends it.
+    pub(crate) fn append_backlog(&mut self, cx: &mut Context<'_, Self>) {
+        let room = self.entry_room();
+        let mut appended = Vec::new();
+        let after = self.acceptor.end();
+        let number = self.configuration().number;
+        while let Role::Leader(leadership) = &mut self.role
+            && !self.acceptor.is_sealed()
+        {
+            let entry = if let Some(next) = &leadership.change {
+                let mut next = next.clone();
+                next.number = number + 1;
+                Entry::Configure(next.into())
+            } else if let Some(proposal) = leadership.backlog.front() {
+                Entry::Update(proposal.clone())
+            } else {
+                break;
+            };
+            let len = encoded_len(&entry);
+            if leadership.len() + len > room {
+                break;
+            }
+            if entry.seals() {
+                leadership.change = None;
+            } else {
+                leadership.backlog.pop_front();
+            }
+            leadership.push_len(len);
+            let ballot = leadership.ballot;
+            self.acceptor.accept(ballot, self.acceptor.end(), [entry.clone()]);
+            appended.push(entry);
+        }
+        if appended.is_empty() {
+            return;
+        }
+        self.send_accepts(cx);
+        let Role::Leader(leadership) = &self.role else {
+            return;
+        };
+        let fact = Fact::Accepted {
+            ballot: leadership.ballot,
+            after,
+            commit: self.acceptor.committed(),
+            entries: appended,
+        };
+        Self::emit_fact(fact, cx);
+        self.advance(cx);
+    }
+
+    /// Sends to each member what it was not sent.
+    pub(crate) fn send_accepts(&mut self, cx: &mut Context<'_, Self>) {
+        let Role::Leader(leadership) = &self.role else {
+            return;
+        };
+        for at in 0..leadership.followers.len() {
+            self.send_accept(at, cx);
+        }
+        self.arm_resend(cx);
+    }
+
+    /// Sends to one member what it was not sent: as much as fits where it has accepted under this
+    /// ballot, and else all that is not committed, which always fits.
+    fn send_accept(&mut self, at: usize, cx: &mut Context<'_, Self>) {
+        let room = self.entry_room();
+        let Role::Leader(leadership) = &mut self.role else {
+            return;
+        };
+        let Leadership { ballot, round, .. } = *leadership;
+        let committed = self.acceptor.committed();
+        let Some(follower) = leadership.followers.get_mut(at) else {
+            return;
+        };
+        if self.peers.is_gone(follower.id) {
+            return;
+        }
+        let from = match follower.matched {
+            Some(_) => follower.sent,
+            None => committed,
+        };
+        let (after, behind) = match self.acceptor.entries(from) {
+            Some(entries) => (from, Some(entries)),
+            None => (committed, self.acceptor.entries(committed)),
+        };
+        let behind = behind.into_iter().flatten();
+        let entry = |it: &Entry<S::Update>| match follower.is_witness {
+            true => it.elided(),
+            false => it.clone(),
+        };
+        // One entry always fits: its length was looked at when it was appended.
+        let is_measured = self.acceptor.end() > after + 1;
+        let mut left = room;
+        let mut entries = Entries::new();
+        for it in behind {
+            let len = if is_measured { encoded_len(it) } else { 0 };
+            if len > left && !entries.is_empty() {
+                break;
+            }
+            left = left.saturating_sub(len);
+            entries.push(entry(it));
+        }
+        follower.sent = after + entries.len() as Version;
+        follower.told = committed;
+        let to = follower.id;
+        let body = Body::Accept {
+            ballot,
+            after,
+            commit: committed,
+            round,
+            entries,
+        };
+        self.send_to(to, body, cx);
+    }
+
+    /// A member holds what was sent to it.
+    pub(crate) fn on_accepted(
+        &mut self,
+        from: Member,
+        ballot: Ballot,
+        (end, committed, round): (Version, Version, u64),
+        cx: &mut Context<'_, Self>,
+    ) {
+        let last = self.acceptor.end();
+        let Role::Leader(leadership) = &mut self.role else {
+            self.counters.stale += 1;
+            return;
+        };
+        if leadership.ballot != ballot || end > last || round > leadership.round {
+            self.counters.stale += 1;
+            return;
+        }
+        let Some(at) = leadership.followers.iter().position(|it| it.id == from.id) else {
+            self.counters.stale += 1;
+            return;
+        };
+        let Some(follower) = leadership.followers.get_mut(at) else {
+            return;
+        };
+        follower.matched = follower.matched.max(Some(end));
+        follower.committed = follower.committed.max(committed);
+        follower.sent = follower.sent.max(end);
+        follower.round = follower.round.max(round);
+        let lacks = follower.sent < last;
+        self.on_round(cx);
+        self.advance(cx);
+        if lacks && self.leads() {
+            self.send_accept(at, cx);
+        }
+        self.settle_resend(cx);
+    }
+
+    /// Commits what a quorum holds.
+    pub(crate) fn advance(&mut self, cx: &mut Context<'_, Self>) {
+        let Role::Leader(leadership) = &self.role else {
+            return;
+        };
+        let own = self.acceptor.end();
+        let committed = self.acceptor.committed();
+        let group = self.acceptor.group();
+        let holds = |version: Version| {
+            let is_for = |id: NodeId| id == self.me.id || leadership.matches(id, version);
+            group.is_quorum(is_for)
+        };
+        let matched = leadership.followers.iter().filter_map(|it| it.matched);
+        let version = matched.chain([own]).filter(|&it| it > committed && holds(it)).max();
+        let Some(version) = version else {
+            return;
+        };
+        self.commit(version, cx);
+        if !self.leads() {
+            return; // The configuration ended.
+        }
+        self.settle_commit(cx);
+        self.append_backlog(cx);
+    }
+
+    /// What a quorum holds is committed: applies it, and tells the application.
+    pub(crate) fn commit(&mut self, version: Version, cx: &mut Context<'_, Self>) {
+        let version = version.min(self.acceptor.end());
+        if version <= self.acceptor.committed() {
+            return;
+        }
+        if self.acceptor.is_sealed() && version == self.acceptor.end() {
+            // Ballots begin anew behind it, so its commit must not be forgotten.
+            let fact = Fact::Accepted {
+                ballot: self.acceptor.accepted(),
+                after: version,
+                commit: version,
+                entries: vec![],
+            };
+            Self::emit_fact(fact, cx);
+        }
+        let number = self.configuration().number;
+        let mut committed = Vec::new();
+        self.acceptor.commit(version, |it| committed.push(it));
+        self.on_committed(committed, cx);
+        if self.configuration().number != number {
+            self.on_configured(cx);
+        } else if let Role::Leader(leadership) = &mut self.role {
+            leadership.keep_lens(self.acceptor.tail().count());
+        }
+        self.answer_reads(cx);
+    }
+
+    /// Tells the application what came of entries.
+    pub(crate) fn on_committed(&mut self, all: Vec<Committed<S>>, cx: &mut Context<'_, Self>) {
+        for it in all {
+            match it {
+                Committed::Applied {
+                    by,
+                    number,
+                    version,
+                    outcome,
+                } => {
+                    if self.work.finish(by, number) {
+                        self.note_progress(cx);
+                    }
+                    cx.event(Event::Applied {
+                        version,
+                        by,
+                        number,
+                        outcome,
+                    });
+                }
+                Committed::Forgotten { by, number } => {
+                    if self.work.finish(by, number) {
+                        if by == self.me {
+                            self.work.begin_again();
+                        }
+                        cx.event(Event::Forgotten { by, number });
+                        self.note_progress(cx);
+                    }
+                }
+                Committed::Configured => {
+                    let number = self.configuration().number;
+                    let version = self.acceptor.committed();
+                    cx.event(Event::Configured { number, version });
+                }
+            }
+        }
+    }
+
+    /// What is committed is told with the next message to each member, or after a while.
+    fn settle_commit(&mut self, cx: &mut Context<'_, Self>) {
+        let committed = self.acceptor.committed();
+        let Role::Leader(leadership) = &mut self.role else {
+            return;
+        };
+        let lacks = leadership.followers.iter().any(|it| it.told < committed);
+        if lacks && !leadership.tells_commit {
+            leadership.tells_commit = true;
+            cx.arm(Timer::Commit, self.config.commit_delay);
+        }
+    }
+
+    pub(crate) fn on_commit_tick(&mut self, cx: &mut Context<'_, Self>) {
+        let committed = self.acceptor.committed();
+        let Role::Leader(leadership) = &mut self.role else {
+            return;
+        };
+        leadership.tells_commit = false;
+        let lacks = leadership.followers.iter().enumerate().filter(|(_, it)| it.told < committed);
+        let lacks: Vec<usize> = lacks.map(|(at, _)| at).collect();
+        for at in lacks {
+            self.send_accept(at, cx);
+        }
+        self.arm_resend(cx);
+    }
+
+    /// Whether this member has not acknowledged all that it was sent.
+    fn lacks(&self, at: usize) -> bool {
+        let Role::Leader(leadership) = &self.role else {
+            return false;
+        };
+        let Some(follower) = leadership.followers.get(at) else {
+            return false;
+        };
+        let waits_for_round = leadership.waits_for_round() && follower.round < leadership.round;
+        let lacks = follower.matched != Some(self.acceptor.end())
+            || follower.committed < follower.told
+            || waits_for_round;
+        lacks && !self.peers.is_gone(follower.id)
+    }
+
+    fn lacking(&self) -> Vec<usize> {
+        let Role::Leader(leadership) = &self.role else {
+            return Vec::new();
+        };
+        (0..leadership.followers.len()).filter(|&at| self.lacks(at)).collect()
+    }
+
+    pub(crate) fn arm_resend(&mut self, cx: &mut Context<'_, Self>) {
+        let any = matches!(&self.role, Role::Leader(it) if (0..it.followers.len()).any(|at| self.lacks(at)));
+        if let Role::Leader(leadership) = &mut self.role
+            && any
+            && !leadership.resends
+        {
+            leadership.resends = true;
+            cx.arm(Timer::Resend, self.config.resend);
+        }
+    }
+
+    fn settle_resend(&mut self, cx: &mut Context<'_, Self>) {
+        let any = matches!(&self.role, Role::Leader(it) if (0..it.followers.len()).any(|at| self.lacks(at)));
+        if let Role::Leader(leadership) = &mut self.role
+            && leadership.resends
+            && !any
+        {
+            leadership.resends = false;
+            cx.disarm(Timer::Resend);
+        }
+    }
+
+    pub(crate) fn on_resend_tick(&mut self, cx: &mut Context<'_, Self>) {
+        let lacking = self.lacking();
+        if let Role::Leader(leadership) = &mut self.role {
+            leadership.resends = false;
+        }
+        for at in lacking {
+            if let Role::Leader(leadership) = &mut self.role
+                && let Some(follower) = leadership.followers.get_mut(at)
+            {
+                follower.sent = follower.matched.unwrap_or_default();
+            }
+            self.send_accept(at, cx);
+        }
+        self.arm_resend(cx);
+    }
+
+    /// A member is back, or began a new life: what it was sent is forgotten.
+    pub(crate) fn on_follower_here(&mut self, id: NodeId, is_new: bool, cx: &mut Context<'_, Self>) {
+        let Role::Leader(leadership) = &mut self.role else {
+            return;
+        };
+        let Some(at) = leadership.followers.iter().position(|it| it.id == id) else {
+            return;
+        };
+        if let Some(follower) = leadership.followers.get_mut(at) {
+            if is_new {
+                follower.matched = None;
+                follower.committed = 0;
+                follower.round = 0;
+            }
+            follower.sent = follower.matched.unwrap_or_default();
+        }
+        self.send_accept(at, cx);
+        self.arm_resend(cx);
+    }
+}

@@ -1,0 +1,106 @@
+//! The lease: for a time a leader knows that there is no other, without a round.
+//!
+//! A member that acknowledges a leader promises no other ballot until its own timer
+//! ([`Timer::Tied`]) has run for the whole [`Lease::span`]. The leader takes the lease to run from
+//! the moment at which it *sent* the round that a quorum acknowledged, and to be shorter by the
+//! drift. So its lease is over, by any clock, before the first of that quorum promises another
+//! ballot, and no other leader commits anything before.
+//!
+//! - A member that restarts does not remember when it acknowledged, so it is tied from its first
+//!   input on for a whole span.
+//! - A leader that hands over lets others promise at once, so its ballot has no lease any more.
+//! - A leader that stands again has none until its new ballot has one.
+//! - A host that slept may ask before its timers tick. The moment at which the lease ends decides
+//!   then; it is never later than the timer.
+
+use selvedge_core::{Context, Untracked};
+
+use crate::lead::Held;
+use crate::replica::{Replica, Role};
+use crate::{Lease, State, Timer};
+
+impl<S: State> Replica<S> {
+    fn lease(&self) -> Option<Lease> {
+        self.configuration().lease
+    }
+
+    /// The round that is sent now, if there is a lease and none is held or asked for.
+    pub(crate) fn begin_lease(&mut self, cx: &mut Context<'_, Self>) {
+        let Some(lease) = self.lease() else {
+            return;
+        };
+        let Role::Leader(leadership) = &mut self.role else {
+            return;
+        };
+        if leadership.lease.is_void || leadership.lease.round != 0 {
+            return;
+        }
+        let until = cx.now() + lease.relied_on();
+        leadership.lease = Held {
+            round: leadership.round,
+            until: Untracked(until),
+            ..Held::default()
+        };
+        cx.arm(Timer::Lease, lease.relied_on());
+    }
+
+    /// Whether this leader knows, now, that no other has committed anything since.
+    pub(crate) fn holds_lease(&self, cx: &Context<'_, Self>) -> bool {
+        let Role::Leader(leadership) = &self.role else {
+            return false;
+        };
+        let lease = &leadership.lease;
+        lease.is_held && cx.now() < *lease.until
+    }
+
+    /// A round was acknowledged by a quorum.
+    pub(crate) fn settle_lease(&mut self, round: u64) {
+        if let Role::Leader(leadership) = &mut self.role {
+            let lease = &mut leadership.lease;
+            if lease.round != 0 && lease.round <= round && !lease.is_void {
+                lease.is_held = true;
+            }
+        }
+    }
+
+    pub(crate) fn on_lease_tick(&mut self) {
+        if let Role::Leader(leadership) = &mut self.role {
+            let is_void = leadership.lease.is_void;
+            leadership.lease = Held {
+                is_void,
+                ..Held::default()
+            };
+        }
+    }
+
+    /// Others may promise at once: this ballot has no lease any more.
+    pub(crate) fn void_lease(&mut self, cx: &mut Context<'_, Self>) {
+        if let Role::Leader(leadership) = &mut self.role {
+            leadership.lease = Held {
+                is_void: true,
+                ..Held::default()
+            };
+            cx.disarm(Timer::Lease);
+        }
+    }
+
+    /// Whether this member may have acknowledged a lease that still runs.
+    pub(crate) fn may_be_tied(&self) -> bool {
+        self.is_tied || self.is_restored && self.lease().is_some()
+    }
+
+    /// This member acknowledges its leader.
+    pub(crate) fn tie(&mut self, cx: &mut Context<'_, Self>) {
+        if let Some(lease) = self.lease() {
+            self.is_tied = true;
+            cx.arm(Timer::Tied, lease.span);
+        }
+    }
+
+    pub(crate) fn on_tied_tick(&mut self, cx: &mut Context<'_, Self>) {
+        self.is_tied = false;
+        if self.lead.is_some_and(|it| it.is_lost) {
+            self.lose_leader(cx);
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Where each input goes.
+
+use selvedge_core::roster::OwnEnd;
+use selvedge_core::{Context, Delta, Input, Machine, Member};
+
+use crate::candidacy::Claim;
+use crate::change::check_current;
+use crate::message::{Body, Message};
+use crate::peers::Learned;
+use crate::replica::Replica;
+use crate::{Ballot, Command, Entry, Event, Misbehaviour, Reject, State, Timer, Version};
+
+impl<S: State> Replica<S> {
+    fn command(
+        &mut self,
+        command: Command<S::Update>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        match command {
+            Command::Propose(update) => self.propose(update, cx),
+            Command::Relay(proposal) => self.relay(proposal, cx),
+            Command::Read(read) => self.read(read, cx),
+            Command::Stand if !self.can_lead() => Err(Reject::NoMember),
+            Command::Stand => {
+                if !self.leads() {
+                    self.stand(Ballot::default(), cx);
+                }
+                Ok(())
+            }
+            Command::HandOver(to) => self.hand_over(to, cx),
+            Command::Configure(next) => self.configure(next, cx),
+        }
+    }
+
+    fn receive(
+        &mut self,
+        from: Member,
+        message: Message<S::Update>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        self.judge(from, &message)?;
+        if let Body::Page {
+            version,
+            offset,
+            total,
+            bytes,
+        } = &message.body
+        {
+            // The only message whose content shows late that it is malformed.
+            self.on_page(from, (*version, *offset, *total), bytes, cx)?;
+            return Ok(());
+        }
+        if !self.peers.hear(from) {
+            self.counters.stale += 1;
+            return Ok(());
+        }
+        let own = self.configuration().number;
+        let Message {
+            configuration,
+            body,
+        } = message;
+        match body {
+            Body::Lacking { committed, whole } => self.on_lacking(from, (committed, whole), cx),
+            Body::Learn { after, entries } => self.on_learn(from, after, entries, cx),
+            Body::Fetch { version, offset } => self.on_fetch(from, version, offset, cx),
+            Body::Current {
+                configuration: other,
+                is_active,
+            } => self.on_current(from, &other, is_active, cx),
+            _ if configuration > own => self.ask_for_missing(from, cx),
+            Body::Promise { .. } | Body::Accepted { .. } | Body::Refuse { .. } | Body::ReadAt { .. }
+                if configuration < own =>
+            {
+                self.counters.stale += 1;
+            }
+            _ if configuration < own => self.send_current(from, cx),
+            body => self.on_ballot(from, body, cx),
+        }
+        Ok(())
+    }
+
+    /// A message of this member's configuration.
+    fn on_ballot(&mut self, from: Member, body: Body<S::Update>, cx: &mut Context<'_, Self>) {
+        match body {
+            Body::Prepare {
+                ballot,
+                committed: _,
+                accepted,
+                end,
+                handed_over,
+            } => self.on_prepare(from, ballot, Claim { accepted, end }, handed_over, cx),
+            Body::Promise {
+                ballot,
+                committed,
+                accepted,
+                end,
+                tail,
+            } => self.on_promise(from, ballot, Claim { accepted, end }, committed, tail, cx),
+            Body::Refuse {
+                ballot,
+                promised,
+                leader,
+            } => self.on_refuse(ballot, promised, leader, cx),
+            Body::Accept {
+                ballot,
+                after,
+                commit,
+                round,
+                entries,
+            } => self.on_accept(from, ballot, (after, commit, round), entries, cx),
+            Body::Accepted {
+                ballot,
+                end,
+                committed,
+                round,
+            } => self.on_accepted(from, ballot, (end, committed, round), cx),
+            Body::Propose { proposals } => self.on_propose(from, proposals, cx),
+            Body::Read { number } => self.on_read(from, number, cx),
+            Body::ReadAt { number, version } => self.on_read_at(number, version, cx),
+            Body::Stand { ballot } => self.on_stand(ballot, cx),
+            Body::Rejoin => self.on_rejoin(from, cx),
+            Body::Lacking { .. }
+            | Body::Learn { .. }
+            | Body::Fetch { .. }
+            | Body::Page { .. }
+            | Body::Current { .. } => {
+                debug_assert!(false, "these are of any configuration, and were handled");
+            }
+        }
+    }
+
+    /// Whether a correct peer may send this.
+    fn judge(&self, from: Member, message: &Message<S::Update>) -> Result<(), Misbehaviour> {
+        if from.id == self.me.id {
+            return Err(Misbehaviour::OwnId(from));
+        }
+        match &message.body {
+            Body::Prepare { ballot, .. } | Body::Accept { ballot, .. } | Body::Stand { ballot }
+                if ballot.by != from.id =>
+            {
+                Err(Misbehaviour::Ballot(ballot.by))
+            }
+            Body::Promise {
+                committed,
+                end,
+                tail,
+                ..
+            } => {
+                let is_whole = committed.checked_add(tail.len() as Version) == Some(*end);
+                if !tail.is_empty() && !is_whole {
+                    return Err(Misbehaviour::Entries);
+                }
+                self.judge_entries(*committed, tail, message.configuration)
+            }
+            Body::Accept { after, entries, .. } | Body::Learn { after, entries } => {
+                self.judge_entries(*after, entries, message.configuration)
+            }
+            Body::Current { configuration, .. } => {
+                check_current(configuration, message.configuration)
+            }
+            Body::Page {
+                offset,
+                total,
+                bytes,
+                ..
+            } => match u32::try_from(bytes.len()).ok().and_then(|it| it.checked_add(*offset)) {
+                Some(end) if end <= *total => Ok(()),
+                _ => Err(Misbehaviour::State),
+            },
+            Body::Prepare { .. }
+            | Body::Refuse { .. }
+            | Body::Accepted { .. }
+            | Body::Lacking { .. }
+            | Body::Fetch { .. }
+            | Body::Propose { .. }
+            | Body::Read { .. }
+            | Body::ReadAt { .. }
+            | Body::Stand { .. }
+            | Body::Rejoin => Ok(()),
+        }
+    }
+
+    fn judge_entries(
+        &self,
+        after: Version,
+        entries: &[Entry<S::Update>],
+        configuration: u64,
+    ) -> Result<(), Misbehaviour> {
+        if after.checked_add(entries.len() as Version).is_none() {
+            return Err(Misbehaviour::Entries);
+        }
+        let mut rest = entries.iter();
+        while let Some(entry) = rest.next() {
+            match entry {
+                Entry::Update(_) => {}
+                Entry::Elided if self.acceptor.is_witness() => {}
+                Entry::Configure(next) if rest.len() == 0 => {
+                    let is_next = next.number <= configuration.saturating_add(1);
+                    if !is_next || next.check().is_err() {
+                        return Err(Misbehaviour::Configuration);
+                    }
+                }
+                Entry::Elided | Entry::Configure(_) => return Err(Misbehaviour::Entries),
+            }
+        }
+        Ok(())
+    }
+
+    fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let member = delta.member();
+        if member.id == self.me.id {
+            return match delta {
+                Delta::Left(_) | Delta::Confirmed(_) if member == self.me => {
+                    Err(Reject::OwnEnd(OwnEnd(delta)))
+                }
+                Delta::Joined(_)
+                | Delta::Suspected(_)
+                | Delta::Refuted(_)
+                | Delta::Failed(_)
+                | Delta::Left(_)
+                | Delta::Confirmed(_) => Ok(()),
+            };
+        }
+        let is_leader = self.lead.is_some_and(|it| it.ballot.by == member.id);
+        match self.peers.learn(delta) {
+            Learned::Gone => {
+                if is_leader {
+                    self.lose_leader(cx);
+                }
+                if self.deferred.is_some_and(|it| it.from.id == member.id) {
+                    self.deferred = None;
+                }
+                if self.waits_to_stand && self.rank() == 0 && !self.has_leader() {
+                    self.waits_to_stand = false;
+                    cx.disarm(Timer::Stand);
+                    self.seek_leader(cx);
+                }
+            }
+            Learned::Here { is_new } => {
+                if is_leader && is_new {
+                    self.lose_leader(cx);
+                }
+                self.on_follower_here(member.id, is_new, cx);
+                self.on_candidate_here(cx);
+            }
+            Learned::Nothing => {}
+        }
+        Ok(())
+    }
+
+    fn on_tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {
+        match timer {
+            Timer::Resend => self.on_resend_tick(cx),
+            Timer::Commit => self.on_commit_tick(cx),
+            Timer::Stand => self.on_stand_tick(cx),
+            Timer::Pending => self.on_pending_tick(cx),
+            Timer::Watch => self.on_watch_tick(cx),
+            Timer::Fetch => self.on_fetch_tick(cx),
+            Timer::Lease => self.on_lease_tick(),
+            Timer::Tied => self.on_tied_tick(cx),
+            Timer::Invite => self.on_invite_tick(cx),
+        }
+    }
+}
+
+impl<S: State> Machine for Replica<S> {
+    type Message = Message<S::Update>;
+    type Timer = Timer;
+    type Command = Command<S::Update>;
+    type Event = Event<S>;
+    type Reject = Reject;
+
+    fn handle(
+        &mut self,
+        input: Input<Self>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Self::Reject> {
+        match input {
+            Input::Message { from, message } => self.receive(from, message, cx)?,
+            Input::Membership(delta) => self.learn(delta, cx)?,
+            Input::Command(command) => self.command(command, cx)?,
+            Input::Tick(timer) => self.on_tick(timer, cx),
+        }
+        if self.is_restored {
+            self.is_restored = false;
+            self.tie(cx);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,179 @@
+//! What is sent; nothing else is.
+
+use alloc::boxed::Box;
+
+use selvedge_core::Member;
+use selvedge_core::wire::{self, HEADER_LEN, List, MEMBER_MAX_LEN};
+use serde::{Deserialize, Serialize};
+
+use crate::encoding::encoded_len;
+use crate::{Ballot, Configuration, Entries, Proposal, Version};
+
+/// The protocol's kind in a frame header.
+pub const KIND: u8 = 7;
+
+/// The length of the longest frame without its list: header, sender, number of the configuration,
+/// and a PROMISE of the largest numbers with the length of its list.
+pub(crate) const FIXED_MAX_LEN: usize =
+    HEADER_LEN + MEMBER_MAX_LEN + 10 + 1 + (10 + 10) * 2 + 10 + 10 + 3;
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Message<U> {
+    /// The number of the configuration that the sender is in.
+    pub configuration: u64,
+    /// What it says.
+    pub body: Body<U>,
+}
+
+/// What a message says. Ballots are those of the configuration that stands beside it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Body<U> {
+    /// Asks for a promise. A member whose leader is there promises nothing (pre-vote and phase 1 in
+    /// one). Answered by [`Body::Promise`] or [`Body::Refuse`].
+    Prepare {
+        /// The ballot to promise.
+        ballot: Ballot,
+        /// Up to where the sender knows the entries to be committed.
+        committed: Version,
+        /// Under which ballot the sender accepted last.
+        accepted: Ballot,
+        /// The last version that the sender holds.
+        end: Version,
+        /// The ballot of the leader that asked the sender to stand; 0 for none.
+        handed_over: Ballot,
+    },
+    /// The sender promises to accept under no lower ballot.
+    Promise {
+        /// The ballot that is promised.
+        ballot: Ballot,
+        /// Up to where the sender knows the entries to be committed.
+        committed: Version,
+        /// Under which ballot the sender accepted last.
+        accepted: Ballot,
+        /// The last version that the sender holds.
+        end: Version,
+        /// All that the sender holds behind `committed`, if that is later than what the receiver
+        /// holds; empty at a witness.
+        tail: Entries<U>,
+    },
+    /// The sender does not promise, or does not accept.
+    Refuse {
+        /// Which ballot.
+        ballot: Ballot,
+        /// What the sender has promised.
+        promised: Ballot,
+        /// The ballot of the leader that is there, as the sender knows; 0 for none.
+        leader: Ballot,
+    },
+    /// The leader asks to accept what follows a version. Without entries it tells what is
+    /// committed, and that it leads. Answered by [`Body::Accepted`], [`Body::Lacking`] or
+    /// [`Body::Refuse`].
+    Accept {
+        /// The leader's ballot.
+        ballot: Ballot,
+        /// What the entries follow.
+        after: Version,
+        /// Up to where the leader knows the entries to be committed.
+        commit: Version,
+        /// Counts the leader's rounds: whoever acknowledges it has followed since it was sent.
+        round: u64,
+        /// What follows.
+        entries: Entries<U>,
+    },
+    /// The sender holds all that the leader has, up to a version.
+    Accepted {
+        /// The leader's ballot.
+        ballot: Ballot,
+        /// Up to where.
+        end: Version,
+        /// Up to where the sender knows the entries to be committed.
+        committed: Version,
+        /// The latest of the leader's rounds that came with it.
+        round: u64,
+    },
+    /// The sender lacks entries or the state. Of any configuration. Answered by [`Body::Learn`],
+    /// [`Body::Page`], or, where it lacks nothing, by the leader's [`Body::Accept`].
+    Lacking {
+        /// Up to where it has what is committed.
+        committed: Version,
+        /// Whether it wants the state whole.
+        whole: bool,
+    },
+    /// Committed entries. Of any configuration.
+    Learn {
+        /// What they follow.
+        after: Version,
+        /// The entries, as many as fit.
+        entries: Entries<U>,
+    },
+    /// Asks for a page of the state as of a version. Of any configuration. Answered by
+    /// [`Body::Page`].
+    Fetch {
+        /// Which version.
+        version: Version,
+        /// From which byte on.
+        offset: u32,
+    },
+    /// A page of the state. Of any configuration.
+    Page {
+        /// As of which version.
+        version: Version,
+        /// From which byte on.
+        offset: u32,
+        /// How many bytes there are in all.
+        total: u32,
+        /// As many as fit.
+        bytes: List<u8, 16>,
+    },
+    /// Proposals, in their proposer's order.
+    Propose {
+        /// As many as fit.
+        proposals: List<Proposal<U>, 1>,
+    },
+    /// Asks up to where to read. Answered by [`Body::ReadAt`].
+    Read {
+        /// The sender's number of it.
+        number: u64,
+    },
+    /// A state of this version or a later one holds all that was committed before the question.
+    ReadAt {
+        /// Which question.
+        number: u64,
+        /// The version.
+        version: Version,
+    },
+    /// The leader asks the receiver to stand.
+    Stand {
+        /// The leader's ballot.
+        ballot: Ballot,
+    },
+    /// The latest configuration that the sender knows.
+    Current {
+        /// The configuration.
+        configuration: Box<Configuration>,
+        /// Whether a quorum of it has installed the state: the former one may forget.
+        is_active: bool,
+    },
+    /// The sender is a node of the configuration, and remembers nothing of its former life: it asks
+    /// to be named in this one.
+    Rejoin,
+}
+
+impl<U: Serialize> wire::Message for Message<U> {
+    const KIND: u8 = KIND;
+
+    fn encoded_len(&self) -> usize {
+        encoded_len(self)
+    }
+}
+
+impl<U: Serialize> Message<U> {
+    /// The length of the frame in which `from` sends it.
+    #[must_use]
+    pub fn frame_len(&self, from: Member) -> usize {
+        wire::frame_len(from, self)
+    }
+}

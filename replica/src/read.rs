@@ -1,0 +1,141 @@
+//! Reads that see all that was applied before them.
+//!
+//! The leader notes what is committed when it is asked, and answers when a quorum has acknowledged
+//! a round that it sent after that: then no other leader had committed anything when it was asked
+//! (Ongaro, "Consensus: bridging theory and practice", 2014, section 6.4). With a
+//! [lease](crate::Lease) it answers at once.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Member, NodeId};
+
+use crate::lead::Question;
+use crate::message::Body;
+use crate::replica::{Replica, Role};
+use crate::{Ballot, Event, State, Version};
+
+impl<S: State> Replica<S> {
+    /// A member, perhaps this one, asks up to where to read.
+    pub(crate) fn on_read(&mut self, by: Member, number: u64, cx: &mut Context<'_, Self>) {
+        if !self.leads() {
+            if self.has_leader() {
+                return self.refuse(by, Ballot::default(), cx);
+            }
+            return self.seek_leader(cx);
+        }
+        let holds_lease = self.holds_lease(cx);
+        let limit = usize::try_from(self.config.pending).unwrap_or(usize::MAX);
+        let committed = self.acceptor.committed();
+        let Role::Leader(leadership) = &mut self.role else {
+            return;
+        };
+        let version = committed.max(leadership.start);
+        if holds_lease {
+            return self.answer(by, number, version, cx);
+        }
+        let questions = &mut leadership.questions;
+        if questions.iter().any(|it| it.by == by && it.number == number) {
+            return; // It is asked again while it waits.
+        }
+        if questions.len() >= limit {
+            self.counters.no_room += 1;
+            return;
+        }
+        // One round at a time: what is asked meanwhile waits for the next one.
+        let is_free = questions.is_empty();
+        let round = leadership.round + 1;
+        questions.push(Question {
+            by,
+            number,
+            version,
+            round,
+        });
+        if is_free {
+            self.begin_round(cx);
+        } else {
+            leadership.wants_round = true;
+        }
+    }
+
+    fn begin_round(&mut self, cx: &mut Context<'_, Self>) {
+        if let Role::Leader(leadership) = &mut self.role {
+            leadership.round += 1;
+            leadership.wants_round = false;
+        }
+        self.begin_lease(cx);
+        self.send_accepts(cx);
+        self.on_round(cx);
+    }
+
+    /// Answers what waited for rounds that a quorum has acknowledged.
+    pub(crate) fn on_round(&mut self, cx: &mut Context<'_, Self>) {
+        let Role::Leader(leadership) = &mut self.role else {
+            return;
+        };
+        let me = self.me.id;
+        let group = self.acceptor.group();
+        let is_done = |round: u64| {
+            group.is_quorum(|id: NodeId| id == me || leadership.acknowledged(id, round))
+        };
+        let lease_round = leadership.lease.round;
+        let lease_done = lease_round != 0 && !leadership.lease.is_held && is_done(lease_round);
+        let first = leadership.questions.first().map(|it| it.round);
+        let done = first.filter(|&round| round <= leadership.round && is_done(round));
+        if lease_done {
+            self.settle_lease(lease_round);
+        }
+        let Some(round) = done else {
+            return;
+        };
+        let Role::Leader(leadership) = &mut self.role else {
+            return;
+        };
+        let answered: Vec<Question> =
+            leadership.questions.iter().filter(|it| it.round <= round).copied().collect();
+        leadership.questions.retain(|it| it.round > round);
+        let wants_round = leadership.wants_round;
+        for it in answered {
+            self.answer(it.by, it.number, it.version, cx);
+        }
+        if wants_round {
+            self.begin_round(cx);
+        }
+    }
+
+    fn answer(&mut self, by: Member, number: u64, version: Version, cx: &mut Context<'_, Self>) {
+        if by == self.me {
+            self.on_read_at(number, version, cx);
+        } else {
+            self.send(by, Body::ReadAt { number, version }, cx);
+        }
+    }
+
+    /// The leader says from which version on a read may be answered.
+    pub(crate) fn on_read_at(&mut self, number: u64, version: Version, cx: &mut Context<'_, Self>) {
+        self.end_watch(cx);
+        let Some(asked) = self.work.reads.iter_mut().find(|it| it.number == number) else {
+            return; // It was answered before, or asked if the leader is there.
+        };
+        if asked.at.is_none() {
+            asked.at = Some(version);
+        }
+        self.answer_reads(cx);
+    }
+
+    /// Tells the application of the reads that this member's state can answer.
+    pub(crate) fn answer_reads(&mut self, cx: &mut Context<'_, Self>) {
+        let committed = self.acceptor.committed();
+        let is_ready = |at: Option<Version>| at.is_some_and(|at| at <= committed);
+        if !self.work.reads.iter().any(|it| is_ready(it.at)) {
+            return;
+        }
+        for it in self.work.reads.iter().filter(|it| is_ready(it.at)) {
+            cx.event(Event::Readable {
+                read: it.read,
+                version: committed,
+            });
+        }
+        self.work.reads.retain(|it| !is_ready(it.at));
+        self.note_progress(cx);
+    }
+}

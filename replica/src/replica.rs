@@ -1,0 +1,324 @@
+//! The state of a member, and what it can be asked without a step.
+
+use core::mem;
+
+use selvedge_core::settings::OutOfRange;
+use selvedge_core::{Context, Member, NodeId, Stamp, Untracked};
+
+use crate::acceptor::Acceptor;
+use crate::candidacy::{Candidacy, Claim};
+use crate::catch_up::{Fetching, Serving};
+use crate::counters::Counters;
+use crate::lead::Leadership;
+use crate::message::{Body, Message};
+use crate::peers::Peers;
+use crate::published::Rules;
+use crate::work::Work;
+use crate::{
+    Ballot, Config, Configuration, ConfigurationError, Event, Fact, Reject, State, Stored, Timer,
+    Version,
+};
+
+/// The leader that a member follows, or is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Lead {
+    pub(crate) ballot: Ballot,
+    /// Whether it is gone, as far as this member knows.
+    pub(crate) is_lost: bool,
+}
+
+/// A question for a promise that was refused because the leader is there: it is answered if the
+/// leader turns out to be gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Deferred {
+    pub(crate) from: Member,
+    pub(crate) ballot: Ballot,
+    pub(crate) claim: Claim,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Role<U> {
+    Follower,
+    Candidate(Candidacy<U>),
+    Leader(Leadership<U>),
+}
+
+/// One member of a group that holds an `S`.
+///
+/// See the [crate page](crate) for what is promised.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Replica<S: State> {
+    pub(crate) config: Config,
+    pub(crate) me: Member,
+    pub(crate) acceptor: Acceptor<S>,
+    pub(crate) role: Role<S::Update>,
+    pub(crate) lead: Option<Lead>,
+    pub(crate) deferred: Option<Deferred>,
+    /// The highest number of a ballot that was seen in this configuration.
+    pub(crate) seen: u64,
+    pub(crate) peers: Peers,
+    pub(crate) work: Work<S::Update>,
+    pub(crate) fetching: Option<Fetching>,
+    pub(crate) serving: Option<Serving>,
+    /// Whether a quorum of the configuration is known to have installed the state.
+    pub(crate) is_active: bool,
+    /// Whether this member tells the members of the configuration that there is one.
+    pub(crate) invites: bool,
+    /// Whether the lease that this member acknowledged may run.
+    pub(crate) is_tied: bool,
+    /// Whether it was tied when its former life ended, and no input has come since.
+    pub(crate) is_restored: bool,
+    /// Whether the timer runs after which this member stands.
+    pub(crate) waits_to_stand: bool,
+    /// Whether the leader was asked if it is there.
+    pub(crate) watches: bool,
+    pub(crate) counters: Untracked<Counters>,
+    pub(crate) rules: Rules,
+}
+
+impl<S: State> Replica<S> {
+    /// A member, in its first life, of a group that begins with `first` and this state; all members
+    /// begin with equal ones. A node that `first` does not name in this life has no vote, and asks
+    /// the group to be named.
+    ///
+    /// # Errors
+    /// [`Reject::Config`] and [`Reject::Configuration`], if these cannot work.
+    pub fn new(
+        me: Member,
+        config: Config,
+        first: Configuration,
+        state: S,
+    ) -> Result<Self, Reject> {
+        first.check()?;
+        Self::make(me, config, me, |window| Acceptor::new(me, first, Some(state), window))
+            .map_err(Reject::Config)
+    }
+
+    /// A node that knows of no configuration. It becomes a member when a configuration names it.
+    ///
+    /// # Errors
+    /// A setting is out of its range.
+    pub fn newcomer(me: Member, config: Config) -> Result<Self, OutOfRange> {
+        Self::make(me, config, me, |window| {
+            Acceptor::new(me, Configuration::none(), None, window)
+        })
+    }
+
+    /// A member in a later life `me`, with what its former life stored. The facts that came after
+    /// `stored` are [folded](selvedge_core::durable::Durable::fold) before its first input.
+    ///
+    /// # Errors
+    /// [`Reject::Config`], and [`Reject::Configuration`] where `stored` was damaged.
+    pub fn restore(me: Member, config: Config, stored: Stored<S>) -> Result<Self, Reject> {
+        let check: Result<(), ConfigurationError> = stored.check();
+        check?;
+        let mut replica = Self::make(me, config, me, |window| Acceptor::restore(stored, window))
+            .map_err(Reject::Config)?;
+        replica.is_restored = true;
+        Ok(replica)
+    }
+
+    fn make(
+        me: Member,
+        config: Config,
+        _voter: Member,
+        acceptor: impl FnOnce(usize) -> Acceptor<S>,
+    ) -> Result<Self, OutOfRange> {
+        config.check()?;
+        let window = usize::try_from(config.window).unwrap_or(usize::MAX);
+        Ok(Self {
+            config,
+            me,
+            acceptor: acceptor(window),
+            role: Role::Follower,
+            lead: None,
+            deferred: None,
+            seen: 0,
+            peers: Peers::new(usize::try_from(config.peers).unwrap_or(usize::MAX)),
+            work: Work::new(),
+            fetching: None,
+            serving: None,
+            is_active: false,
+            invites: false,
+            is_tied: false,
+            is_restored: false,
+            waits_to_stand: false,
+            watches: false,
+            counters: Untracked(Counters::default()),
+            rules: Rules::default(),
+        })
+    }
+
+    /// The same member under rules that break a promise.
+    #[cfg(feature = "check")]
+    #[must_use]
+    pub fn published(mut self, rules: &[crate::Published]) -> Self {
+        self.rules = Rules::published(rules);
+        self
+    }
+
+    /// This node in its present life.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// The settings.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The state as of [`version`](Self::version): what is committed, as far as this member knows.
+    /// It may be behind; a [`Command::Read`](crate::Command::Read) says when it is not. `None` at a
+    /// witness, and at a node that was never a member or is none any more.
+    #[must_use]
+    pub const fn state(&self) -> Option<&S> {
+        self.acceptor.state()
+    }
+
+    /// The version of the state.
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        self.acceptor.committed()
+    }
+
+    /// The latest configuration that this member knows.
+    #[must_use]
+    pub fn configuration(&self) -> &Configuration {
+        self.acceptor.configuration()
+    }
+
+    /// Whether this member votes in it.
+    #[must_use]
+    pub fn votes(&self) -> bool {
+        if self.rules.forgetful_votes() {
+            return self.configuration().voter(self.me.id).is_some();
+        }
+        self.acceptor.votes()
+    }
+
+    /// The leader that this member follows, or is, with its ballot. `None` while it knows of none,
+    /// and when that one is gone.
+    #[must_use]
+    pub fn leader(&self) -> Option<(NodeId, Ballot)> {
+        let lead = self.lead.filter(|it| !it.is_lost)?;
+        Some((lead.ballot.by, lead.ballot))
+    }
+
+    /// Whether this member leads, as far as it knows.
+    #[must_use]
+    pub const fn leads(&self) -> bool {
+        matches!(self.role, Role::Leader(_))
+    }
+
+    /// The number that this member's next proposal has, in this life.
+    #[must_use]
+    pub const fn next_number(&self) -> u64 {
+        self.work.next_number()
+    }
+
+    /// How many own proposals and reads wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.work.proposals.len() + self.work.reads.len()
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters.0
+    }
+
+    /// All that must survive a crash, as of now: a host stores it in place of all facts so far.
+    #[must_use]
+    pub fn stored(&self) -> Stored<S> {
+        self.acceptor.stored()
+    }
+
+    /// Sends to a member in its latest life.
+    pub(crate) fn send(&self, to: Member, body: Body<S::Update>, cx: &mut Context<'_, Self>) {
+        let to = self.peers.latest(to);
+        let configuration = self.configuration().number;
+        cx.send(to, Message { configuration, body });
+    }
+
+    /// Sends to the member with this id.
+    pub(crate) fn send_to(&self, to: NodeId, body: Body<S::Update>, cx: &mut Context<'_, Self>) {
+        if let Some(voter) = self.configuration().voter(to) {
+            self.send(voter.member, body, cx);
+        }
+    }
+
+    /// Sends to all other members that are not known to be gone.
+    pub(crate) fn send_to_all(&self, body: &Body<S::Update>, cx: &mut Context<'_, Self>) {
+        for voter in self.configuration().members() {
+            let to = voter.member;
+            if to.id != self.me.id && !self.peers.is_gone(to.id) {
+                self.send(to, body.clone(), cx);
+            }
+        }
+    }
+
+    pub(crate) fn emit_fact(fact: Fact<S>, cx: &mut Context<'_, Self>) {
+        cx.event(Event::Fact(fact));
+    }
+
+    /// Whether a leader is there, as far as this member knows.
+    pub(crate) fn has_leader(&self) -> bool {
+        self.lead.is_some_and(|it| !it.is_lost)
+    }
+
+    /// Whether this member may lead.
+    pub(crate) fn can_lead(&self) -> bool {
+        self.votes() && self.acceptor.state().is_some()
+    }
+
+    /// This member's place among those that may lead and are here: 0 stands first.
+    pub(crate) fn rank(&self) -> u64 {
+        let here = self.configuration().members().filter(|it| {
+            let id = it.member.id;
+            !it.is_witness && (id == self.me.id || !self.peers.is_gone(id))
+        });
+        let before = here.take_while(|it| it.member.id != self.me.id);
+        before.count() as u64
+    }
+
+    /// The other member that should lead, if any is here.
+    pub(crate) fn preferred(&self) -> Option<NodeId> {
+        let others = self.configuration().members().filter(|it| !it.is_witness);
+        let mut others = others.map(|it| it.member.id).filter(|&id| id != self.me.id);
+        others.find(|&id| !self.peers.is_gone(id))
+    }
+
+    /// What this member holds.
+    pub(crate) fn claim(&self) -> Claim {
+        Claim {
+            accepted: self.acceptor.accepted(),
+            end: self.acceptor.end(),
+        }
+    }
+
+    /// A ballot above all that were seen.
+    pub(crate) fn next_ballot(&self) -> Ballot {
+        let number = self.seen.max(self.acceptor.promised().number);
+        Stamp { number, by: () }.next(self.me.id)
+    }
+
+    /// This member neither stands nor leads any more.
+    pub(crate) fn step_down(&mut self, cx: &mut Context<'_, Self>) {
+        match mem::replace(&mut self.role, Role::Follower) {
+            Role::Follower => {}
+            Role::Candidate(_) => cx.disarm(Timer::Stand),
+            Role::Leader(leadership) => {
+                for timer in [Timer::Resend, Timer::Commit, Timer::Lease] {
+                    cx.disarm(timer);
+                }
+                if self.lead.is_some_and(|it| it.ballot == leadership.ballot) {
+                    self.lead = None;
+                }
+                cx.event(Event::Deposed(leadership.ballot));
+            }
+        }
+    }
+}

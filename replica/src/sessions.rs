@@ -1,0 +1,116 @@
+//! Which proposals were applied: each once, in the order of its proposer.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Incarnation, Member, NodeId};
+use serde::{Deserialize, Serialize};
+
+use crate::Version;
+
+/// What the group remembers of a proposer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Session {
+    id: NodeId,
+    incarnation: Incarnation,
+    /// The last number that was applied.
+    last: u64,
+    /// The version that applied it.
+    used: Version,
+}
+
+/// The proposers with the last number of each, by id. Part of the replicated state, so it depends on
+/// the entries alone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub(crate) struct Sessions {
+    /// In order of ids.
+    known: Vec<Session>,
+    /// No proposer that was forgotten was used after this version.
+    forgotten: Version,
+}
+
+/// What becomes of a proposal when it is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// It is applied.
+    New,
+    /// It was applied before, its life is over, or one before it is missing.
+    Old,
+    /// Its proposer was forgotten: whether it was applied before cannot be told.
+    Forgotten,
+}
+
+impl Sessions {
+    /// The last number of this proposer that was applied; 0 for none.
+    pub(crate) fn last(&self, by: Member) -> u64 {
+        let known = self.place(by.id).ok().and_then(|at| self.known.get(at));
+        match known {
+            Some(session) if session.incarnation == by.incarnation => session.last,
+            _ => 0,
+        }
+    }
+
+    /// Whether the proposer that began at `since`, and is not known, may have been forgotten. All that
+    /// a forgotten proposer had applied was proposed before it was applied, so with an earlier
+    /// `since`.
+    pub(crate) fn is_forgotten(&self, since: Version) -> bool {
+        since < self.forgotten
+    }
+
+    /// Whether this life of the proposer is known.
+    pub(crate) fn knows(&self, by: Member) -> bool {
+        let known = self.place(by.id).ok().and_then(|at| self.known.get(at));
+        known.is_some_and(|it| it.incarnation == by.incarnation)
+    }
+
+    /// Takes note of a proposal that `version` decides. O(log n), and O(n) where a proposer is new.
+    pub(crate) fn admit(
+        &mut self,
+        (by, number): (Member, u64),
+        (first, since): (u64, Version),
+        version: Version,
+        limit: usize,
+    ) -> Admission {
+        let place = self.place(by.id);
+        let session = Session {
+            id: by.id,
+            incarnation: by.incarnation,
+            last: number,
+            used: version,
+        };
+        match place {
+            Ok(at) => {
+                let Some(known) = self.known.get_mut(at) else {
+                    return Admission::Old;
+                };
+                let follows = known.incarnation == by.incarnation && number == known.last + 1;
+                let begins = by.incarnation.newer_than(known.incarnation) && number == first;
+                if !follows && !begins {
+                    return Admission::Old;
+                }
+                *known = session;
+                Admission::New
+            }
+            Err(_) if self.is_forgotten(since) => Admission::Forgotten,
+            Err(_) if number != first => Admission::Old,
+            Err(at) => {
+                self.known.insert(at, session);
+                self.forget_beyond(limit);
+                Admission::New
+            }
+        }
+    }
+
+    /// Keeps the `limit` that were used last.
+    fn forget_beyond(&mut self, limit: usize) {
+        while self.known.len() > limit {
+            let idle = self.known.iter().enumerate().min_by_key(|(_, it)| it.used);
+            let Some((at, &session)) = idle else { return };
+            self.known.remove(at);
+            self.forgotten = self.forgotten.max(session.used);
+        }
+    }
+
+    fn place(&self, id: NodeId) -> Result<usize, usize> {
+        self.known.binary_search_by_key(&id, |it| it.id)
+    }
+}

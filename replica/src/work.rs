@@ -1,0 +1,98 @@
+//! What the application of this member waits for.
+
+use alloc::collections::VecDeque;
+
+use selvedge_core::Member;
+
+use crate::{Proposal, Version};
+
+/// A read of this member's application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Asked {
+    /// The application's number.
+    pub(crate) read: u64,
+    /// This member's number.
+    pub(crate) number: u64,
+    /// From which version on it may be answered, once the leader has said it.
+    pub(crate) at: Option<Version>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Work<U> {
+    /// In the order of each proposer.
+    pub(crate) proposals: VecDeque<Proposal<U>>,
+    pub(crate) reads: VecDeque<Asked>,
+    next_number: u64,
+    next_read: u64,
+    /// The number with which this member began, and what it knew to be committed then.
+    first: u64,
+    since: Version,
+    /// How often in a row it was asked in vain.
+    pub(crate) attempts: u8,
+    pub(crate) is_unavailable: bool,
+    pub(crate) is_armed: bool,
+}
+
+impl<U> Work<U> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            proposals: VecDeque::new(),
+            reads: VecDeque::new(),
+            next_number: 1,
+            next_read: 1,
+            first: 1,
+            since: 0,
+            attempts: 0,
+            is_unavailable: false,
+            is_armed: false,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.proposals.is_empty() && self.reads.is_empty()
+    }
+
+    /// The number that this member's next proposal has.
+    pub(crate) const fn next_number(&self) -> u64 {
+        self.next_number
+    }
+
+    /// The proposal of this member that carries `update`.
+    pub(crate) fn number(&mut self, me: Member, committed: Version, update: U) -> Proposal<U> {
+        if self.next_number == self.first {
+            self.since = committed;
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        Proposal {
+            by: me,
+            number,
+            first: self.first,
+            since: self.since,
+            update,
+        }
+    }
+
+    /// The group has forgotten this member: it begins again with its next number.
+    pub(crate) fn begin_again(&mut self) {
+        self.first = self.next_number;
+    }
+
+    pub(crate) fn ask(&mut self, read: u64) -> u64 {
+        let number = self.next_read;
+        self.next_read += 1;
+        let at = None;
+        self.reads.push_back(Asked { read, number, at });
+        number
+    }
+
+    /// Takes out a proposal that waits no more. Whether it waited.
+    pub(crate) fn finish(&mut self, by: Member, number: u64) -> bool {
+        let is_it = |it: &Proposal<U>| it.by == by && it.number == number;
+        // Nearly always the first one.
+        match self.proposals.iter().position(is_it) {
+            Some(at) => self.proposals.remove(at).is_some(),
+            None => false,
+        }
+    }
+}
