@@ -40,10 +40,6 @@ impl Group {
     pub(crate) fn is_quorum(&self, vote: impl Fn(NodeId) -> bool) -> bool {
         self.electorate.tally(|id| Some(vote(*id))) == Tally::Won
     }
-
-    pub(crate) fn contains(&self, id: NodeId) -> bool {
-        self.electorate.contains(&id)
-    }
 }
 
 /// A state with what belongs to it, as of one version.
@@ -77,11 +73,14 @@ pub enum Fact<S: State> {
         ballot: Ballot,
         /// What it follows.
         after: Version,
-        /// Up to where it is committed.
+        /// Up to where the member knew entries to be committed before.
         commit: Version,
         /// What is accepted.
         entries: Vec<Entry<S::Update>>,
     },
+    /// What the member had accepted is committed up to this version, with which the configuration
+    /// ends. Other commits are learned again.
+    Committed(Version),
     /// The member learned what was committed after this version.
     Learned {
         /// What it follows.
@@ -91,7 +90,8 @@ pub enum Fact<S: State> {
     },
     /// The member received the state whole.
     Installed(Box<Snapshot<S>>),
-    /// The member is none any more and gave the state up: the next configuration holds it.
+    /// The node gave the state up: a later configuration holds it, in which it is no member, or a
+    /// witness.
     Retired,
 }
 
@@ -159,6 +159,9 @@ impl<S: State> Acceptor<S> {
             voter,
         };
         acceptor.note_part();
+        if acceptor.is_witness {
+            acceptor.state = None;
+        }
         acceptor
     }
 
@@ -174,8 +177,21 @@ impl<S: State> Acceptor<S> {
         self.committed
     }
 
+    /// The state, also at a node that was a member that holds it and is none any more, until the
+    /// next configuration has installed it.
     pub(crate) const fn state(&self) -> Option<&S> {
         self.state.as_ref()
+    }
+
+    /// Whether it has no state, and is no witness.
+    pub(crate) const fn lacks_state(&self) -> bool {
+        self.state.is_none() && !self.is_witness
+    }
+
+    /// Whether it holds a state that it has no use for.
+    pub(crate) fn holds_in_vain(&self) -> bool {
+        let named = self.configuration().voter(self.voter.id);
+        self.state.is_some() && (self.is_witness || named.is_none())
     }
 
     pub(crate) fn group(&self) -> &Group {
@@ -322,7 +338,7 @@ impl<S: State> Acceptor<S> {
             }
             Entry::Elided => {}
         }
-        if self.window_limit > 0 && !self.is_witness {
+        if self.window_limit > 0 && self.state.is_some() {
             if self.window.len() == self.window_limit {
                 self.window.pop_front();
             }
@@ -403,7 +419,7 @@ impl<S: State> Acceptor<S> {
         self.state = if self.is_witness { None } else { state };
     }
 
-    /// Gives up the state: this node is no member, and the next configuration holds it.
+    /// Gives up the state: the next configuration holds it, and this node needs it no more.
     pub(crate) fn retire(&mut self) {
         self.state = None;
         self.window.clear();
@@ -419,11 +435,15 @@ impl<S: State> Acceptor<S> {
                 commit,
                 entries,
             } => {
+                self.commit(*commit, |_| ());
                 let held = self.accept(*ballot, *after, entries.iter().cloned());
                 debug_assert_eq!(held, Accept::Held, "facts follow each other");
-                self.commit(*commit, |_| ());
             }
-            Fact::Learned { after, entries } => self.learn(*after, entries.iter().cloned(), |_| ()),
+            Fact::Committed(version) => self.commit(*version, |_| ()),
+            Fact::Learned { after, entries } => {
+                self.commit(*after, |_| ());
+                self.learn(*after, entries.iter().cloned(), |_| ());
+            }
             Fact::Installed(snapshot) => self.install((**snapshot).clone()),
             Fact::Retired => self.retire(),
         }
@@ -432,10 +452,6 @@ impl<S: State> Acceptor<S> {
     fn note_part(&mut self) {
         let named = self.configuration().voter(self.voter.id);
         self.is_witness = named.is_some_and(|it| it.member == self.voter && it.is_witness);
-        if self.is_witness {
-            self.state = None;
-            self.sessions = Sessions::default();
-        }
     }
 }
 
@@ -479,7 +495,8 @@ impl<S: State> Acceptor<S> {
             snapshot,
             tail,
         } = stored;
-        let mut acceptor = Self::new(voter, snapshot.configuration, snapshot.state, window_limit);
+        let mut acceptor = Self::new(voter, snapshot.configuration, None, window_limit);
+        acceptor.state = snapshot.state;
         acceptor.sessions = snapshot.sessions;
         acceptor.committed = snapshot.version;
         acceptor.promised = promised;

@@ -28,8 +28,6 @@ pub(crate) struct Fetching {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Serving {
     version: Version,
-    /// Whether it is for members that hold no state.
-    is_bare: bool,
     bytes: Arc<[u8]>,
 }
 
@@ -41,7 +39,7 @@ impl<S: State> Replica<S> {
         }
         let body = Body::Lacking {
             committed: self.acceptor.committed(),
-            whole: self.acceptor.state().is_none() && !self.acceptor.is_witness(),
+            whole: self.acceptor.lacks_state(),
         };
         self.send(from, body, cx);
     }
@@ -110,10 +108,13 @@ impl<S: State> Replica<S> {
     ) {
         let before = self.acceptor.committed();
         let until = after.saturating_add(entries.len() as Version);
-        let lacks_state = self.acceptor.state().is_none() && !self.acceptor.is_witness();
+        let lacks_state = self.acceptor.lacks_state();
         if after > before || until <= before || lacks_state {
             self.counters.stale += 1;
             return;
+        }
+        if self.acceptor.is_witness() && self.acceptor.holds_in_vain() {
+            self.on_active(cx);
         }
         let fact = Fact::Learned {
             after,
@@ -142,9 +143,11 @@ impl<S: State> Replica<S> {
         cx: &mut Context<'_, Self>,
     ) {
         let oldest = self.acceptor.committed().saturating_sub(self.config.window.into());
-        let is_served = self.serving.as_ref().is_some_and(|it| {
+        let slot = usize::from(is_bare);
+        let served = self.serving.get(slot).and_then(Option::as_ref);
+        let is_served = served.is_some_and(|it| {
             let is_asked = asked.is_none_or(|(version, _)| version == it.version);
-            it.is_bare == is_bare && it.version >= oldest && is_asked
+            it.version >= oldest && is_asked
         });
         if !is_served {
             let mut snapshot = self.acceptor.snapshot();
@@ -156,13 +159,15 @@ impl<S: State> Replica<S> {
                 debug_assert!(false, "postcard encodes what serde can serialize");
                 return;
             };
-            self.serving = Some(Serving {
+            let serving = Serving {
                 version: snapshot.version,
-                is_bare,
                 bytes: bytes.into(),
-            });
+            };
+            if let Some(slot) = self.serving.get_mut(slot) {
+                *slot = Some(serving);
+            }
         }
-        let Some(serving) = &self.serving else {
+        let Some(serving) = self.serving.get(slot).and_then(Option::as_ref) else {
             return;
         };
         // Another version than was asked for begins anew.
@@ -177,8 +182,8 @@ impl<S: State> Replica<S> {
             total: u32::try_from(serving.bytes.len()).unwrap_or(u32::MAX),
             bytes: bytes.iter().take(room).copied().collect(),
         };
-        if is_last {
-            self.serving = None;
+        if is_last && let Some(slot) = self.serving.get_mut(slot) {
+            *slot = None;
         }
         self.send(to, page, cx);
     }
@@ -206,7 +211,7 @@ impl<S: State> Replica<S> {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), crate::Misbehaviour> {
         let own = self.acceptor.committed();
-        let lacks_state = self.acceptor.state().is_none() && !self.acceptor.is_witness();
+        let lacks_state = self.acceptor.lacks_state();
         let is_wanted = version > own || version == own && lacks_state;
         if !is_wanted || total > self.config.state_limit {
             self.counters.stale += 1;

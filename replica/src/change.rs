@@ -79,7 +79,19 @@ impl<S: State> Replica<S> {
             cx.disarm(Timer::Stand);
         }
         let is_member = self.configuration().voter(self.me.id).is_some();
+        if self.state().is_none() {
+            self.abandon(cx);
+        }
         if led || !is_member {
+            self.invite(cx);
+        }
+        self.seek_leader(cx);
+    }
+
+    /// The first input of a later life has come: what a timer or a leader knew is forgotten.
+    pub(crate) fn begin_again(&mut self, cx: &mut Context<'_, Self>) {
+        self.tie(cx);
+        if self.acceptor.holds_in_vain() && !self.is_active {
             self.invite(cx);
         }
         self.seek_leader(cx);
@@ -143,7 +155,7 @@ impl<S: State> Replica<S> {
         if is_active && !self.is_active {
             self.on_active(cx);
         }
-        let lacks_state = self.acceptor.state().is_none() && !self.acceptor.is_witness();
+        let lacks_state = self.acceptor.lacks_state();
         if lacks_state && other.voter(self.me.id).is_some() {
             self.ask_for_missing(from, cx);
         }
@@ -151,16 +163,15 @@ impl<S: State> Replica<S> {
     }
 
     /// A quorum of the configuration has installed the state.
-    fn on_active(&mut self, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_active(&mut self, cx: &mut Context<'_, Self>) {
         self.is_active = true;
         if self.invites {
             self.invites = false;
             cx.disarm(Timer::Invite);
         }
-        let is_member = self.configuration().voter(self.me.id).is_some();
-        if !is_member && self.acceptor.state().is_some() {
+        if self.acceptor.holds_in_vain() {
             self.acceptor.retire();
-            self.serving = None;
+            self.serving = [None, None];
             Self::emit_fact(Fact::Retired, cx);
         }
     }

@@ -116,7 +116,11 @@ impl<S: State> Replica<S> {
         cx: &mut Context<'_, Self>,
     ) {
         if !self.votes() {
-            return; // It has no memory of what it promised, or no state.
+            // It has no memory of what it promised, or no state yet.
+            if self.acceptor.lacks_state() {
+                self.ask_for_missing(from, cx);
+            }
+            return;
         }
         self.seen = self.seen.max(ballot.number);
         let promised = self.acceptor.promised();
@@ -349,7 +353,7 @@ impl<S: State> Replica<S> {
         ));
         let is_lost = false;
         self.lead = Some(Lead { ballot, is_lost });
-        self.is_active = true;
+        self.on_active(cx);
         Self::emit_fact(
             Fact::Accepted {
                 ballot,

@@ -64,6 +64,16 @@ pub enum Event<S: State> {
         /// The proposer's number.
         number: u64,
     },
+    /// This node is no member any more: it does not learn what becomes of this proposal, which may
+    /// be applied or not.
+    Abandoned {
+        /// The proposer.
+        by: Member,
+        /// The proposer's number.
+        number: u64,
+    },
+    /// This node is no member any more: it cannot answer this read.
+    Unreadable(u64),
     /// This member received the state whole.
     Installed(Version),
     /// The state holds all that was applied anywhere before the command.

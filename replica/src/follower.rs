@@ -23,12 +23,9 @@ impl<S: State> Replica<S> {
         if ballot < self.acceptor.promised() && !self.rules.any_ballot() {
             return self.refuse(from, ballot, cx);
         }
-        let before = self.claim();
-        let held = {
-            let entries = entries.iter().cloned();
-            self.acceptor.accept(ballot, after, entries)
-        };
         self.follow(ballot, cx);
+        let before = self.claim();
+        let held = self.acceptor.accept(ballot, after, entries.iter().cloned());
         if held == Accept::Gap {
             return self.ask_for_missing(from, cx);
         }
@@ -76,7 +73,9 @@ impl<S: State> Replica<S> {
     /// A leader is heard of from itself.
     fn follow(&mut self, ballot: Ballot, cx: &mut Context<'_, Self>) {
         self.seen = self.seen.max(ballot.number);
-        self.is_active = true;
+        if !self.is_active {
+            self.on_active(cx);
+        }
         let known = self.lead.filter(|it| !it.is_lost).map(|it| it.ballot);
         if known == Some(ballot) && matches!(self.role, Role::Follower) {
             return;

@@ -123,10 +123,6 @@ impl<U> Leadership<U> {
         }
     }
 
-    pub(crate) fn follower(&mut self, id: NodeId) -> Option<&mut Follower> {
-        self.followers.iter_mut().find(|it| it.id == id)
-    }
-
     pub(crate) fn matches(&self, id: NodeId, version: Version) -> bool {
         let follower = self.followers.iter().find(|it| it.id == id);
         follower.is_some_and(|it| it.matched >= Some(version))

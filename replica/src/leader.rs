@@ -1,6 +1,5 @@
 //! Phase 2 of Paxos: the leader sends what it appends, and commits what a quorum holds.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::wire::List;
@@ -91,8 +90,11 @@ impl<S: State> Replica<S> {
             })
         };
         match queued.map(|it| it.number).or_else(on_its_way) {
-            Some(last) => number == last + 1,
-            None if sessions.knows(by) => number == sessions.last(by) + 1,
+            Some(last) => number == last + 1 || number == first && number > last,
+            None if sessions.knows(by) => {
+                let last = sessions.last(by);
+                number == last + 1 || number == first && number > last
+            }
             // One that was forgotten is told so when its proposal is decided.
             None => number == first || sessions.is_forgotten(since),
         }
@@ -281,13 +283,7 @@ impl<S: State> Replica<S> {
         }
         if self.acceptor.is_sealed() && version == self.acceptor.end() {
             // Ballots begin anew behind it, so its commit must not be forgotten.
-            let fact = Fact::Accepted {
-                ballot: self.acceptor.accepted(),
-                after: version,
-                commit: version,
-                entries: vec![],
-            };
-            Self::emit_fact(fact, cx);
+            Self::emit_fact(Fact::Committed(version), cx);
         }
         let number = self.configuration().number;
         let mut committed = Vec::new();
@@ -321,15 +317,7 @@ impl<S: State> Replica<S> {
                         outcome,
                     });
                 }
-                Committed::Forgotten { by, number } => {
-                    if self.work.finish(by, number) {
-                        if by == self.me {
-                            self.work.begin_again();
-                        }
-                        cx.event(Event::Forgotten { by, number });
-                        self.note_progress(cx);
-                    }
-                }
+                Committed::Forgotten { by, number } => self.on_forgotten(by, number, cx),
                 Committed::Configured => {
                     let number = self.configuration().number;
                     let version = self.acceptor.committed();
@@ -337,6 +325,27 @@ impl<S: State> Replica<S> {
                 }
             }
         }
+    }
+
+    /// The group has forgotten a proposer. What it had proposed before it begins again is lost, in
+    /// whichever order it arrives.
+    fn on_forgotten(&mut self, by: Member, number: u64, cx: &mut Context<'_, Self>) {
+        let is_it = |it: &&Proposal<S::Update>| it.by == by && it.number == number;
+        let Some(first) = self.work.proposals.iter().find(is_it).map(|it| it.first) else {
+            return; // Another member proposed it.
+        };
+        self.work.proposals.retain(|it| {
+            let is_lost = it.by == by && it.first == first;
+            if is_lost {
+                let number = it.number;
+                cx.event(Event::Forgotten { by, number });
+            }
+            !is_lost
+        });
+        if by == self.me {
+            self.work.begin_again();
+        }
+        self.note_progress(cx);
     }
 
     /// What is committed is told with the next message to each member, or after a while.

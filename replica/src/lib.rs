@@ -9,6 +9,8 @@ extern crate std;
 
 mod acceptor;
 mod candidacy;
+#[cfg(feature = "check")]
+pub mod check;
 mod catch_up;
 mod change;
 mod config;

@@ -116,7 +116,10 @@ impl<S: State> Replica<S> {
             } => self.on_accepted(from, ballot, (end, committed, round), cx),
             Body::Propose { proposals } => self.on_propose(from, proposals, cx),
             Body::Read { number } => self.on_read(from, number, cx),
-            Body::ReadAt { number, version } => self.on_read_at(number, version, cx),
+            Body::ReadAt { life, .. } if life != self.me.incarnation.0 => self.counters.stale += 1,
+            Body::ReadAt {
+                number, version, ..
+            } => self.on_read_at(number, version, cx),
             Body::Stand { ballot } => self.on_stand(ballot, cx),
             Body::Rejoin => self.on_rejoin(from, cx),
             Body::Lacking { .. }
@@ -283,7 +286,7 @@ impl<S: State> Machine for Replica<S> {
         }
         if self.is_restored {
             self.is_restored = false;
-            self.tie(cx);
+            self.begin_again(cx);
         }
         Ok(())
     }

@@ -140,6 +140,8 @@ pub enum Body<U> {
     },
     /// A state of this version or a later one holds all that was committed before the question.
     ReadAt {
+        /// The life of the receiver that asked: a message reaches a node in whichever life it is.
+        life: u32,
         /// Which question.
         number: u64,
         /// The version.

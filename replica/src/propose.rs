@@ -1,5 +1,7 @@
 //! What this member's application asks, and how long it waits.
 
+use core::mem;
+
 use selvedge_core::wire::List;
 use selvedge_core::{Context, NodeId};
 
@@ -11,7 +13,7 @@ use crate::{Event, Proposal, Reject, State, Timer};
 impl<S: State> Replica<S> {
     fn check_room(&self) -> Result<(), Reject> {
         let limit = self.config.pending;
-        if self.acceptor.state().is_none() {
+        if self.state().is_none() {
             return Err(Reject::NoMember);
         }
         if self.waiting() >= usize::try_from(limit).unwrap_or(usize::MAX) {
@@ -159,6 +161,7 @@ impl<S: State> Replica<S> {
             self.enter_own(cx);
         } else {
             if !self.has_leader() {
+                self.work.turn = self.work.turn.wrapping_add(1);
                 self.seek_leader(cx);
             }
             self.send_work(cx);
@@ -178,9 +181,22 @@ impl<S: State> Replica<S> {
         }
     }
 
+    /// This node is no member any more: what waits here is answered nowhere.
+    pub(crate) fn abandon(&mut self, cx: &mut Context<'_, Self>) {
+        for Proposal { by, number, .. } in mem::take(&mut self.work.proposals) {
+            cx.event(Event::Abandoned { by, number });
+        }
+        self.work.begin_again();
+        for asked in mem::take(&mut self.work.reads) {
+            cx.event(Event::Unreadable(asked.read));
+        }
+        self.note_progress(cx);
+    }
+
     /// Something that this member waited for has come.
     pub(crate) fn note_progress(&mut self, cx: &mut Context<'_, Self>) {
         self.work.attempts = 0;
+        self.work.turn = 0;
         if self.work.is_unavailable {
             self.work.is_unavailable = false;
             cx.event(Event::Available);

@@ -106,7 +106,13 @@ impl<S: State> Replica<S> {
         if by == self.me {
             self.on_read_at(number, version, cx);
         } else {
-            self.send(by, Body::ReadAt { number, version }, cx);
+            let life = by.incarnation.0;
+            let body = Body::ReadAt {
+                life,
+                number,
+                version,
+            };
+            self.send(by, body, cx);
         }
     }
 

@@ -59,7 +59,8 @@ pub struct Replica<S: State> {
     pub(crate) peers: Peers,
     pub(crate) work: Work<S::Update>,
     pub(crate) fetching: Option<Fetching>,
-    pub(crate) serving: Option<Serving>,
+    /// To members that hold a state, and to witnesses.
+    pub(crate) serving: [Option<Serving>; 2],
     /// Whether a quorum of the configuration is known to have installed the state.
     pub(crate) is_active: bool,
     /// Whether this member tells the members of the configuration that there is one.
@@ -137,7 +138,7 @@ impl<S: State> Replica<S> {
             peers: Peers::new(usize::try_from(config.peers).unwrap_or(usize::MAX)),
             work: Work::new(),
             fetching: None,
-            serving: None,
+            serving: [None, None],
             is_active: false,
             invites: false,
             is_tied: false,
@@ -163,6 +164,12 @@ impl<S: State> Replica<S> {
         self.me
     }
 
+    /// This node as configurations name it: in the life in which its memory began.
+    #[must_use]
+    pub const fn voter(&self) -> Member {
+        self.acceptor.voter()
+    }
+
     /// The settings.
     #[must_use]
     pub const fn config(&self) -> &Config {
@@ -173,8 +180,8 @@ impl<S: State> Replica<S> {
     /// It may be behind; a [`Command::Read`](crate::Command::Read) says when it is not. `None` at a
     /// witness, and at a node that was never a member or is none any more.
     #[must_use]
-    pub const fn state(&self) -> Option<&S> {
-        self.acceptor.state()
+    pub fn state(&self) -> Option<&S> {
+        self.acceptor.state().filter(|_| !self.acceptor.holds_in_vain())
     }
 
     /// The version of the state.
@@ -271,7 +278,7 @@ impl<S: State> Replica<S> {
 
     /// Whether this member may lead.
     pub(crate) fn can_lead(&self) -> bool {
-        self.votes() && self.acceptor.state().is_some()
+        self.votes() && self.state().is_some()
     }
 
     /// This member's place among those that may lead and are here: 0 stands first.
@@ -284,11 +291,15 @@ impl<S: State> Replica<S> {
         before.count() as u64
     }
 
-    /// The other member that should lead, if any is here.
+    /// Another member that may lead: the one that should at first, and then one after another.
     pub(crate) fn preferred(&self) -> Option<NodeId> {
-        let others = self.configuration().members().filter(|it| !it.is_witness);
-        let mut others = others.map(|it| it.member.id).filter(|&id| id != self.me.id);
-        others.find(|&id| !self.peers.is_gone(id))
+        let others = || {
+            let others = self.configuration().members().filter(|it| !it.is_witness);
+            let others = others.map(|it| it.member.id).filter(|&id| id != self.me.id);
+            others.filter(|&id| !self.peers.is_gone(id))
+        };
+        let nth = usize::from(self.work.turn).checked_rem(others().count())?;
+        others().nth(nth)
     }
 
     /// What this member holds.

@@ -83,7 +83,12 @@ impl Sessions {
                     return Admission::Old;
                 };
                 let follows = known.incarnation == by.incarnation && number == known.last + 1;
-                let begins = by.incarnation.newer_than(known.incarnation) && number == first;
+                // In a later life, or without those that it gave up.
+                let is_later = match known.incarnation == by.incarnation {
+                    true => number > known.last,
+                    false => by.incarnation.newer_than(known.incarnation),
+                };
+                let begins = is_later && number == first;
                 if !follows && !begins {
                     return Admission::Old;
                 }

@@ -29,6 +29,8 @@ pub(crate) struct Work<U> {
     since: Version,
     /// How often in a row it was asked in vain.
     pub(crate) attempts: u8,
+    /// Which of the members is asked while no leader is known.
+    pub(crate) turn: u8,
     pub(crate) is_unavailable: bool,
     pub(crate) is_armed: bool,
 }
@@ -43,6 +45,7 @@ impl<U> Work<U> {
             first: 1,
             since: 0,
             attempts: 0,
+            turn: 0,
             is_unavailable: false,
             is_armed: false,
         }
@@ -73,7 +76,8 @@ impl<U> Work<U> {
         }
     }
 
-    /// The group has forgotten this member: it begins again with its next number.
+    /// The group has forgotten this member, or it gave its proposals up: it begins again with its
+    /// next number.
     pub(crate) fn begin_again(&mut self) {
         self.first = self.next_number;
     }
