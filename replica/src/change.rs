@@ -11,9 +11,13 @@ use alloc::boxed::Box;
 
 use selvedge_core::{Context, Member, NodeId};
 
+use crate::encoding::encoded_len;
 use crate::message::Body;
 use crate::replica::{Replica, Role};
 use crate::{Configuration, Fact, Misbehaviour, Reject, State, Timer, Voter};
+
+/// How often the time between invitations doubles.
+const INVITE_SLOWEST: u8 = 6;
 
 impl<S: State> Replica<S> {
     /// The application asks this leader for another configuration.
@@ -23,11 +27,17 @@ impl<S: State> Replica<S> {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         let leader = self.leader().map(|it| it.0);
+        let room = self.entry_room();
         let Role::Leader(leadership) = &mut self.role else {
             return Err(Reject::NotLeader { leader });
         };
         next.number = self.acceptor.configuration().number.saturating_add(1);
         next.check()?;
+        // It travels in frames of the present configuration.
+        let len = 1 + encoded_len(&next);
+        if len > room {
+            return Err(Reject::TooLong { len, room });
+        }
         if leadership.change.is_some() || self.acceptor.is_sealed() {
             return Err(Reject::Changing);
         }
@@ -70,6 +80,9 @@ impl<S: State> Replica<S> {
         self.deferred = None;
         self.seen = 0;
         self.is_active = false;
+        if self.invited.take().is_some() {
+            cx.disarm(Timer::Invite);
+        }
         if self.is_tied {
             self.is_tied = false;
             cx.disarm(Timer::Tied);
@@ -97,19 +110,28 @@ impl<S: State> Replica<S> {
         self.seek_leader(cx);
     }
 
-    /// Tells the members of the configuration that there is one, until one of them leads.
+    /// Tells the members of the configuration that there is one, and other nodes that may know a
+    /// later one, until one of them leads; less and less often.
     fn invite(&mut self, cx: &mut Context<'_, Self>) {
-        self.invites = true;
+        let nth = self.invited.unwrap_or_default();
+        self.invited = Some(nth.saturating_add(1));
         let body = self.current();
         self.send_to_all(&body, cx);
-        cx.arm(Timer::Invite, self.config.resend);
+        if nth > 0 {
+            let members = self.configuration();
+            let others = self.peers.here().filter(|it| members.voter(it.id).is_none());
+            for other in others {
+                self.send(other, body.clone(), cx);
+            }
+        }
+        cx.arm(Timer::Invite, self.config.resend * (1 << nth.min(INVITE_SLOWEST)));
     }
 
     pub(crate) fn on_invite_tick(&mut self, cx: &mut Context<'_, Self>) {
-        if self.invites && !self.is_active {
+        if self.invited.is_some() && !self.is_active {
             self.invite(cx);
         } else {
-            self.invites = false;
+            self.invited = None;
         }
     }
 
@@ -165,8 +187,7 @@ impl<S: State> Replica<S> {
     /// A quorum of the configuration has installed the state.
     pub(crate) fn on_active(&mut self, cx: &mut Context<'_, Self>) {
         self.is_active = true;
-        if self.invites {
-            self.invites = false;
+        if self.invited.take().is_some() {
             cx.disarm(Timer::Invite);
         }
         if self.acceptor.holds_in_vain() {

@@ -199,7 +199,8 @@ impl Configuration {
                 return Err(ConfigurationError::Witnesses);
             }
         }
-        let len = encoded_len(self) + FIXED_MAX_LEN;
+        // As an entry it has a kind in front.
+        let len = 1 + encoded_len(self) + FIXED_MAX_LEN;
         if len > self.frame_budget.into() {
             return Err(ConfigurationError::TooLong {
                 len,

@@ -382,7 +382,10 @@ impl<S: State> Replica<S> {
         self.seen = self.seen.max(promised.number);
         match &self.role {
             Role::Candidate(candidacy) if candidacy.ballot == ballot => {
-                if leader != Ballot::default() && leader.by != self.me.id {
+                // This member cannot follow a leader below what it has promised.
+                let own = self.acceptor.promised();
+                let is_there = leader != Ballot::default() && leader.by != self.me.id;
+                if is_there && leader >= own {
                     self.step_down(cx);
                     self.follow_hearsay(leader, cx);
                 } else if promised > ballot {

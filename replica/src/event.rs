@@ -148,8 +148,8 @@ pub enum Reject {
         /// The limit.
         limit: u32,
     },
-    /// The update does not fit into a frame.
-    #[error("the update takes {len} bytes, a frame has room for {room}: propose a smaller one")]
+    /// The update, or the configuration, does not fit into a frame.
+    #[error("it takes {len} bytes, a frame has room for {room}: propose a smaller one")]
     TooLong {
         /// What it takes.
         len: usize,

@@ -6,7 +6,7 @@ use selvedge_core::{Context, Delta, Input, Machine, Member};
 use crate::candidacy::Claim;
 use crate::change::check_current;
 use crate::message::{Body, Message};
-use crate::peers::Learned;
+use crate::peers::{Heard, Learned};
 use crate::replica::Replica;
 use crate::{Ballot, Command, Entry, Event, Misbehaviour, Reject, State, Timer, Version};
 
@@ -50,9 +50,13 @@ impl<S: State> Replica<S> {
             self.on_page(from, (*version, *offset, *total), bytes, cx)?;
             return Ok(());
         }
-        if !self.peers.hear(from) {
-            self.counters.stale += 1;
-            return Ok(());
+        match self.peers.hear(from) {
+            Heard::Former => {
+                self.counters.stale += 1;
+                return Ok(());
+            }
+            Heard::Known => {}
+            Heard::New => self.on_here(from, true, cx),
         }
         let own = self.configuration().number;
         let Message {
@@ -224,10 +228,9 @@ impl<S: State> Replica<S> {
                 | Delta::Confirmed(_) => Ok(()),
             };
         }
-        let is_leader = self.lead.is_some_and(|it| it.ballot.by == member.id);
         match self.peers.learn(delta) {
             Learned::Gone => {
-                if is_leader {
+                if self.lead.is_some_and(|it| it.ballot.by == member.id) {
                     self.lose_leader(cx);
                 }
                 if self.deferred.is_some_and(|it| it.from.id == member.id) {
@@ -239,16 +242,19 @@ impl<S: State> Replica<S> {
                     self.seek_leader(cx);
                 }
             }
-            Learned::Here { is_new } => {
-                if is_leader && is_new {
-                    self.lose_leader(cx);
-                }
-                self.on_follower_here(member.id, is_new, cx);
-                self.on_candidate_here(cx);
-            }
+            Learned::Here { is_new } => self.on_here(member, is_new, cx),
             Learned::Nothing => {}
         }
         Ok(())
+    }
+
+    /// A node is here that was not, or has begun a new life.
+    fn on_here(&mut self, member: Member, is_new: bool, cx: &mut Context<'_, Self>) {
+        if is_new && self.lead.is_some_and(|it| it.ballot.by == member.id) {
+            self.lose_leader(cx);
+        }
+        self.on_follower_here(member.id, is_new, cx);
+        self.on_candidate_here(cx);
     }
 
     fn on_tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {

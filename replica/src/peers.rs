@@ -28,6 +28,17 @@ pub(crate) enum Learned {
     Nothing,
 }
 
+/// Which life a message came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// One that is over.
+    Former,
+    /// The one that is known, or the first one.
+    Known,
+    /// One that began after the one that was known.
+    New,
+}
+
 impl Peers {
     pub(crate) const fn new(limit: usize) -> Self {
         Self {
@@ -50,14 +61,27 @@ impl Peers {
         self.known.get(&id).is_some_and(|it| it.is_gone)
     }
 
-    /// A message came from this life. Whether it is the latest one.
-    pub(crate) fn hear(&mut self, from: Member) -> bool {
-        match self.known.get_mut(&from.id) {
-            Some(peer) if peer.incarnation.newer_than(from.incarnation) => false,
-            Some(peer) if peer.incarnation == from.incarnation => true,
-            _ => {
+    /// The nodes that are not known to be gone.
+    pub(crate) fn here(&self) -> impl Iterator<Item = Member> + '_ {
+        let here = self.known.iter().filter(|(_, peer)| !peer.is_gone);
+        here.map(|(&id, peer)| Member {
+            id,
+            incarnation: peer.incarnation,
+        })
+    }
+
+    /// A message came from this life.
+    pub(crate) fn hear(&mut self, from: Member) -> Heard {
+        match self.known.get(&from.id) {
+            Some(peer) if peer.incarnation.newer_than(from.incarnation) => Heard::Former,
+            Some(peer) if peer.incarnation == from.incarnation => Heard::Known,
+            Some(_) => {
                 self.note(from, false);
-                true
+                Heard::New
+            }
+            None => {
+                self.note(from, false);
+                Heard::Known
             }
         }
     }

@@ -63,8 +63,8 @@ pub struct Replica<S: State> {
     pub(crate) serving: [Option<Serving>; 2],
     /// Whether a quorum of the configuration is known to have installed the state.
     pub(crate) is_active: bool,
-    /// Whether this member tells the members of the configuration that there is one.
-    pub(crate) invites: bool,
+    /// How often this member has told others that there is this configuration, while it does.
+    pub(crate) invited: Option<u8>,
     /// Whether the lease that this member acknowledged may run.
     pub(crate) is_tied: bool,
     /// Whether it was tied when its former life ended, and no input has come since.
@@ -140,7 +140,7 @@ impl<S: State> Replica<S> {
             fetching: None,
             serving: [None, None],
             is_active: false,
-            invites: false,
+            invited: None,
             is_tied: false,
             is_restored: false,
             waits_to_stand: false,
