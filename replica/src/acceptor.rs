@@ -277,7 +277,11 @@ impl<S: State> Acceptor<S> {
         entries: impl IntoIterator<Item = Entry<S::Update>>,
     ) -> Accept {
         let in_ballot = self.accepted == ballot;
-        let held = if in_ballot { self.end() } else { self.committed };
+        let held = if in_ballot {
+            self.end()
+        } else {
+            self.committed
+        };
         if after > held {
             return Accept::Gap;
         }
@@ -288,7 +292,11 @@ impl<S: State> Acceptor<S> {
         }
         let skipped = usize::try_from(held - after).unwrap_or(usize::MAX);
         for entry in entries.into_iter().skip(skipped) {
-            let entry = if self.is_witness { entry.elided() } else { entry };
+            let entry = if self.is_witness {
+                entry.elided()
+            } else {
+                entry
+            };
             self.tail.push_back(entry);
         }
         Accept::Held
@@ -306,7 +314,11 @@ impl<S: State> Acceptor<S> {
         };
         let number = self.configuration().number;
         for entry in entries.into_iter().skip(held as usize) {
-            let entry = if self.is_witness { entry.elided() } else { entry };
+            let entry = if self.is_witness {
+                entry.elided()
+            } else {
+                entry
+            };
             // What was accepted in its place and differs was never committed, nor was what follows.
             if self.tail.pop_front().is_some_and(|it| it != entry) {
                 self.tail.clear();
@@ -382,7 +394,10 @@ impl<S: State> Acceptor<S> {
 
     /// The next link of the chain counts from here on; ballots begin anew.
     fn configure(&mut self, next: Configuration) {
-        debug_assert!(self.tail.is_empty(), "nothing follows the last entry of a configuration");
+        debug_assert!(
+            self.tail.is_empty(),
+            "nothing follows the last entry of a configuration"
+        );
         self.tail.clear();
         self.group = Arc::new(Group::new(next));
         self.promised = Ballot::default();
@@ -404,7 +419,10 @@ impl<S: State> Acceptor<S> {
             sessions,
             state,
         } = snapshot;
-        debug_assert!(version >= self.committed, "a state is not replaced by an earlier one");
+        debug_assert!(
+            version >= self.committed,
+            "a state is not replaced by an earlier one"
+        );
         let held = usize::try_from(version.saturating_sub(self.committed)).unwrap_or(usize::MAX);
         self.committed = version;
         self.sessions = sessions;

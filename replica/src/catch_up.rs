@@ -123,7 +123,8 @@ impl<S: State> Replica<S> {
         Self::emit_fact(fact, cx);
         let number = self.configuration().number;
         let mut committed = Vec::new();
-        self.acceptor.learn(after, entries.iter().cloned(), |it| committed.push(it));
+        self.acceptor
+            .learn(after, entries.iter().cloned(), |it| committed.push(it));
         self.on_committed(committed, cx);
         if self.configuration().number != number {
             self.on_configured(cx);
@@ -142,7 +143,10 @@ impl<S: State> Replica<S> {
         is_bare: bool,
         cx: &mut Context<'_, Self>,
     ) {
-        let oldest = self.acceptor.committed().saturating_sub(self.config.window.into());
+        let oldest = self
+            .acceptor
+            .committed()
+            .saturating_sub(self.config.window.into());
         let slot = usize::from(is_bare);
         let served = self.serving.get(slot).and_then(Option::as_ref);
         let is_served = served.is_some_and(|it| {

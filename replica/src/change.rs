@@ -119,12 +119,18 @@ impl<S: State> Replica<S> {
         self.send_to_all(&body, cx);
         if nth > 0 {
             let members = self.configuration();
-            let others = self.peers.here().filter(|it| members.voter(it.id).is_none());
+            let others = self
+                .peers
+                .here()
+                .filter(|it| members.voter(it.id).is_none());
             for other in others {
                 self.send(other, body.clone(), cx);
             }
         }
-        cx.arm(Timer::Invite, self.config.resend * (1 << nth.min(INVITE_SLOWEST)));
+        cx.arm(
+            Timer::Invite,
+            self.config.resend * (1 << nth.min(INVITE_SLOWEST)),
+        );
     }
 
     pub(crate) fn on_invite_tick(&mut self, cx: &mut Context<'_, Self>) {
@@ -198,7 +204,11 @@ impl<S: State> Replica<S> {
     }
 
     /// The application asks this leader to have another member lead.
-    pub(crate) fn hand_over(&mut self, to: NodeId, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+    pub(crate) fn hand_over(
+        &mut self,
+        to: NodeId,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
         let leader = self.leader().map(|it| it.0);
         let Role::Leader(leadership) = &self.role else {
             return Err(Reject::NotLeader { leader });

@@ -151,7 +151,8 @@ impl Configuration {
     /// The members whose votes decide, as an electorate.
     #[must_use]
     pub(crate) fn electorate(&self) -> Electorate<NodeId> {
-        let ids = |voters: &[Voter]| -> Vec<NodeId> { voters.iter().map(|it| it.member.id).collect() };
+        let ids =
+            |voters: &[Voter]| -> Vec<NodeId> { voters.iter().map(|it| it.member.id).collect() };
         let mut electorate = Electorate::new(self.quorum.quorum(), ids(&self.voters));
         if !self.also.is_empty() {
             electorate.begin_change(ids(&self.also));
@@ -174,8 +175,13 @@ impl Configuration {
             Setting::number("proposers", self.proposers.into(), 1, u16::MAX.into()),
             Setting::time("lease", lease.span, LEASE_MIN, Span(u64::MAX)),
             Setting::number("drift", lease.drift.into(), 0, 500_000).counts("ppm"),
-            Setting::number("frame_budget", self.frame_budget.into(), FRAME_MIN, u16::MAX.into())
-                .counts("bytes"),
+            Setting::number(
+                "frame_budget",
+                self.frame_budget.into(),
+                FRAME_MIN,
+                u16::MAX.into(),
+            )
+            .counts("bytes"),
         ])?;
         for voters in [&self.voters, &self.also] {
             for (nth, voter) in voters.iter().enumerate() {
@@ -245,7 +251,9 @@ pub enum ConfigurationError {
     #[error("all voters are witnesses: at least one must hold the state")]
     Witnesses,
     /// It does not fit into a frame.
-    #[error("it takes {len} bytes in a frame of {budget}: name fewer voters, or raise frame_budget")]
+    #[error(
+        "it takes {len} bytes in a frame of {budget}: name fewer voters, or raise frame_budget"
+    )]
     TooLong {
         /// What it takes.
         len: usize,

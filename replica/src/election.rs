@@ -193,7 +193,10 @@ impl<S: State> Replica<S> {
 
     /// Asks the leader whether it is there, for others say that it is not.
     pub(crate) fn watch(&mut self, cx: &mut Context<'_, Self>) {
-        let Some(lead) = self.lead.filter(|it| !it.is_lost && it.ballot.by != self.me.id) else {
+        let Some(lead) = self
+            .lead
+            .filter(|it| !it.is_lost && it.ballot.by != self.me.id)
+        else {
             return;
         };
         if self.watches {
@@ -266,7 +269,10 @@ impl<S: State> Replica<S> {
             return;
         }
         candidacy.note(from.id, claim);
-        let is_better = candidacy.best.as_ref().is_none_or(|best| best.claim < claim);
+        let is_better = candidacy
+            .best
+            .as_ref()
+            .is_none_or(|best| best.claim < claim);
         let is_whole = committed + tail.len() as Version == claim.end;
         if !voter.is_witness && is_whole && is_better {
             candidacy.best = Some(Best {
@@ -326,7 +332,9 @@ impl<S: State> Replica<S> {
                 id == self.me.id || claim.is_some_and(|it| it.1.end >= version)
             })
         };
-        (1..).take_while(|nth| committed + nth <= self.acceptor.end() && holds(committed + nth)).count()
+        (1..)
+            .take_while(|nth| committed + nth <= self.acceptor.end() && holds(committed + nth))
+            .count()
     }
 
     /// This member leads, with these entries as adopted.

@@ -60,7 +60,12 @@ impl<S: State> Replica<S> {
     }
 
     /// A member without a vote follows what is committed, and asks to be named.
-    fn on_accept_without_vote(&mut self, from: Member, commit: Version, cx: &mut Context<'_, Self>) {
+    fn on_accept_without_vote(
+        &mut self,
+        from: Member,
+        commit: Version,
+        cx: &mut Context<'_, Self>,
+    ) {
         let named = self.configuration().voter(self.me.id);
         if commit > self.acceptor.committed() || self.acceptor.state().is_none() {
             self.ask_for_missing(from, cx);

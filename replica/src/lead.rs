@@ -130,7 +130,10 @@ impl<U> Leadership<U> {
 
     /// Whether a round that was sent is to be acknowledged.
     pub(crate) fn waits_for_round(&self) -> bool {
-        let is_asked = self.questions.first().is_some_and(|it| it.round <= self.round);
+        let is_asked = self
+            .questions
+            .first()
+            .is_some_and(|it| it.round <= self.round);
         is_asked || self.lease.round != 0 && !self.lease.is_held
     }
 

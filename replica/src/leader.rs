@@ -129,7 +129,8 @@ impl<S: State> Replica<S> {
             }
             leadership.push_len(len);
             let ballot = leadership.ballot;
-            self.acceptor.accept(ballot, self.acceptor.end(), [entry.clone()]);
+            self.acceptor
+                .accept(ballot, self.acceptor.end(), [entry.clone()]);
             appended.push(entry);
         }
         if appended.is_empty() {
@@ -263,7 +264,10 @@ impl<S: State> Replica<S> {
             group.is_quorum(is_for)
         };
         let matched = leadership.followers.iter().filter_map(|it| it.matched);
-        let version = matched.chain([own]).filter(|&it| it > committed && holds(it)).max();
+        let version = matched
+            .chain([own])
+            .filter(|&it| it > committed && holds(it))
+            .max();
         let Some(version) = version else {
             return;
         };
@@ -367,7 +371,11 @@ impl<S: State> Replica<S> {
             return;
         };
         leadership.tells_commit = false;
-        let lacks = leadership.followers.iter().enumerate().filter(|(_, it)| it.told < committed);
+        let lacks = leadership
+            .followers
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| it.told < committed);
         let lacks: Vec<usize> = lacks.map(|(at, _)| at).collect();
         for at in lacks {
             self.send_accept(at, cx);
@@ -394,7 +402,9 @@ impl<S: State> Replica<S> {
         let Role::Leader(leadership) = &self.role else {
             return Vec::new();
         };
-        (0..leadership.followers.len()).filter(|&at| self.lacks(at)).collect()
+        (0..leadership.followers.len())
+            .filter(|&at| self.lacks(at))
+            .collect()
     }
 
     pub(crate) fn arm_resend(&mut self, cx: &mut Context<'_, Self>) {
@@ -436,7 +446,12 @@ impl<S: State> Replica<S> {
     }
 
     /// A member is back, or began a new life: what it was sent is forgotten.
-    pub(crate) fn on_follower_here(&mut self, id: NodeId, is_new: bool, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on_follower_here(
+        &mut self,
+        id: NodeId,
+        is_new: bool,
+        cx: &mut Context<'_, Self>,
+    ) {
         let Role::Leader(leadership) = &mut self.role else {
             return;
         };

@@ -9,10 +9,10 @@ extern crate std;
 
 mod acceptor;
 mod candidacy;
-#[cfg(feature = "check")]
-pub mod check;
 mod catch_up;
 mod change;
+#[cfg(feature = "check")]
+pub mod check;
 mod config;
 mod configuration;
 mod counters;

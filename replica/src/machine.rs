@@ -72,7 +72,10 @@ impl<S: State> Replica<S> {
                 is_active,
             } => self.on_current(from, &other, is_active, cx),
             _ if configuration > own => self.ask_for_missing(from, cx),
-            Body::Promise { .. } | Body::Accepted { .. } | Body::Refuse { .. } | Body::ReadAt { .. }
+            Body::Promise { .. }
+            | Body::Accepted { .. }
+            | Body::Refuse { .. }
+            | Body::ReadAt { .. }
                 if configuration < own =>
             {
                 self.counters.stale += 1;
@@ -170,7 +173,10 @@ impl<S: State> Replica<S> {
                 total,
                 bytes,
                 ..
-            } => match u32::try_from(bytes.len()).ok().and_then(|it| it.checked_add(*offset)) {
+            } => match u32::try_from(bytes.len())
+                .ok()
+                .and_then(|it| it.checked_add(*offset))
+            {
                 Some(end) if end <= *total => Ok(()),
                 _ => Err(Misbehaviour::State),
             },

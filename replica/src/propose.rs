@@ -115,7 +115,13 @@ impl<S: State> Replica<S> {
         self.send_proposals(to, cx);
         let unanswered = self.work.reads.iter().filter(|it| it.at.is_none());
         for asked in unanswered {
-            self.send_to(to, Body::Read { number: asked.number }, cx);
+            self.send_to(
+                to,
+                Body::Read {
+                    number: asked.number,
+                },
+                cx,
+            );
         }
     }
 

@@ -34,7 +34,10 @@ impl<S: State> Replica<S> {
             return self.answer(by, number, version, cx);
         }
         let questions = &mut leadership.questions;
-        if questions.iter().any(|it| it.by == by && it.number == number) {
+        if questions
+            .iter()
+            .any(|it| it.by == by && it.number == number)
+        {
             return; // It is asked again while it waits.
         }
         if questions.len() >= limit {
@@ -90,8 +93,12 @@ impl<S: State> Replica<S> {
         let Role::Leader(leadership) = &mut self.role else {
             return;
         };
-        let answered: Vec<Question> =
-            leadership.questions.iter().filter(|it| it.round <= round).copied().collect();
+        let answered: Vec<Question> = leadership
+            .questions
+            .iter()
+            .filter(|it| it.round <= round)
+            .copied()
+            .collect();
         leadership.questions.retain(|it| it.round > round);
         let wants_round = leadership.wants_round;
         for it in answered {

@@ -84,15 +84,12 @@ impl<S: State> Replica<S> {
     ///
     /// # Errors
     /// [`Reject::Config`] and [`Reject::Configuration`], if these cannot work.
-    pub fn new(
-        me: Member,
-        config: Config,
-        first: Configuration,
-        state: S,
-    ) -> Result<Self, Reject> {
+    pub fn new(me: Member, config: Config, first: Configuration, state: S) -> Result<Self, Reject> {
         first.check()?;
-        Self::make(me, config, me, |window| Acceptor::new(me, first, Some(state), window))
-            .map_err(Reject::Config)
+        Self::make(me, config, me, |window| {
+            Acceptor::new(me, first, Some(state), window)
+        })
+        .map_err(Reject::Config)
     }
 
     /// A node that knows of no configuration. It becomes a member when a configuration names it.
@@ -181,7 +178,9 @@ impl<S: State> Replica<S> {
     /// witness, and at a node that was never a member or is none any more.
     #[must_use]
     pub fn state(&self) -> Option<&S> {
-        self.acceptor.state().filter(|_| !self.acceptor.holds_in_vain())
+        self.acceptor
+            .state()
+            .filter(|_| !self.acceptor.holds_in_vain())
     }
 
     /// The version of the state.
@@ -247,7 +246,13 @@ impl<S: State> Replica<S> {
     pub(crate) fn send(&self, to: Member, body: Body<S::Update>, cx: &mut Context<'_, Self>) {
         let to = self.peers.latest(to);
         let configuration = self.configuration().number;
-        cx.send(to, Message { configuration, body });
+        cx.send(
+            to,
+            Message {
+                configuration,
+                body,
+            },
+        );
     }
 
     /// Sends to the member with this id.

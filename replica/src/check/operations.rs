@@ -22,8 +22,8 @@ use super::Journal;
 use crate::message::Body;
 use crate::replica::Role;
 use crate::{
-    Command, Config, Configuration, Entry, Event, Fact, Lease, Published, QuorumRule, Replica, Stored,
-    Version, Voter,
+    Command, Config, Configuration, Entry, Event, Fact, Lease, Published, QuorumRule, Replica,
+    Stored, Version, Voter,
 };
 
 /// At most so many messages are in flight; older ones are lost.
@@ -167,7 +167,9 @@ impl Watcher {
         machine: &Replica<Journal>,
     ) -> Result<(), String> {
         let Some(&update) = self.proposed.get(&key) else {
-            return Err(format!("version {version} applies {key:?}, which was never proposed"));
+            return Err(format!(
+                "version {version} applies {key:?}, which was never proposed"
+            ));
         };
         match self.applied.get(&version) {
             Some(&(other, _)) if other != key => {
@@ -182,7 +184,9 @@ impl Watcher {
         if let Some(other) = self.versions.insert(key, version)
             && other != version
         {
-            return Err(format!("{key:?} is applied by versions {other} and {version}"));
+            return Err(format!(
+                "{key:?} is applied by versions {other} and {version}"
+            ));
         }
         self.waiting.remove(&key);
         let _ = (outcome, machine);
@@ -194,11 +198,19 @@ impl Watcher {
         let Some(state) = machine.state() else {
             return Ok(());
         };
-        let known = self.applied.range(..=machine.version()).map(|(_, (_, update))| *update);
+        let known = self
+            .applied
+            .range(..=machine.version())
+            .map(|(_, (_, update))| *update);
         if state.0.iter().copied().eq(known) {
             return Ok(());
         }
-        Err(format!("the state of {:?} at version {} is {:?}", machine.me(), machine.version(), state.0))
+        Err(format!(
+            "the state of {:?} at version {} is {:?}",
+            machine.me(),
+            machine.version(),
+            state.0
+        ))
     }
 }
 
@@ -213,7 +225,8 @@ impl Watch<Replica<Journal>> for Watcher {
                 Effect::Event(event) => event,
                 Effect::Send { to, message } => {
                     if self.is_recording {
-                        self.sent.push(format!("{:?} to {to:?}: {message:?}", step.me));
+                        self.sent
+                            .push(format!("{:?} to {to:?}: {message:?}", step.me));
                     }
                     let len = message.frame_len(step.me);
                     let budget = machine.configuration().frame_budget;
@@ -366,7 +379,10 @@ pub fn run_under(bytes: &[u8], rules: &[Published]) -> Result<Summary, String> {
     let played = world.run(&mut bytes);
     played.map_err(|broken| {
         let settings = format!("{:?}", world.watch.settings);
-        format!("{} in {settings}", Broken::new(broken, &world.mesh).to_string())
+        format!(
+            "{} in {settings}",
+            Broken::new(broken, &world.mesh).to_string()
+        )
     })?;
     Ok(world.watch.summary)
 }
@@ -408,7 +424,8 @@ impl World {
             self.watch.summary.operations += 1;
             self.operate(bytes)?;
         }
-        self.end(bytes).map_err(|broken| format!("after the last fault: {broken}"))
+        self.end(bytes)
+            .map_err(|broken| format!("after the last fault: {broken}"))
     }
 
     fn play(
@@ -467,7 +484,10 @@ impl World {
         self.watch.proposed.insert(key, update);
         self.watch.waiting.insert(key, seat);
         self.play(Operation::Command(seat, Command::Propose(update)), bytes)?;
-        let taken = self.mesh.machine(seat).is_some_and(|it| it.next_number() > key.1);
+        let taken = self
+            .mesh
+            .machine(seat)
+            .is_some_and(|it| it.next_number() > key.1);
         if !taken {
             self.watch.waiting.remove(&key);
         }
@@ -477,7 +497,9 @@ impl World {
     fn read(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let number = self.watch.next_read;
         self.watch.next_read += 1;
-        self.watch.reads.insert((seat, number), self.watch.highest());
+        self.watch
+            .reads
+            .insert((seat, number), self.watch.highest());
         self.play(Operation::Command(seat, Command::Read(number)), bytes)?;
         let waits = |it: &Replica<Journal>| it.work.reads.iter().any(|asked| asked.read == number);
         if !self.mesh.machine(seat).is_some_and(waits) {
@@ -504,9 +526,9 @@ impl World {
         };
         let me = self.mesh.seat(seat).map(Seat::me).unwrap_or_default();
         let group = crate::acceptor::Group::new(newest.clone());
-        let holders = newest.members().filter(|it| {
-            !it.is_witness && it.member.id != me.id && remembers(it.member.id)
-        });
+        let holders = newest
+            .members()
+            .filter(|it| !it.is_witness && it.member.id != me.id && remembers(it.member.id));
         if !group.is_quorum(|id| id != me.id && remembers(id)) || holders.count() == 0 {
             return Ok(());
         }
@@ -523,12 +545,16 @@ impl World {
     /// Whether another configuration is on its way.
     fn is_changing(&self) -> bool {
         let seals = |entries: &[Entry<u16>]| entries.iter().any(Entry::seals);
-        let in_flight = self.mesh.in_flight().iter().any(|letter| match &letter.message.body {
-            Body::Accept { entries, .. }
-            | Body::Learn { entries, .. }
-            | Body::Promise { tail: entries, .. } => seals(entries),
-            _ => false,
-        });
+        let in_flight = self
+            .mesh
+            .in_flight()
+            .iter()
+            .any(|letter| match &letter.message.body {
+                Body::Accept { entries, .. }
+                | Body::Learn { entries, .. }
+                | Body::Promise { tail: entries, .. } => seals(entries),
+                _ => false,
+            });
         in_flight
             || self.mesh.seats().iter().filter_map(Seat::machine).any(|it| {
                 let change = matches!(&it.role, Role::Leader(lead) if lead.change.is_some());
@@ -550,7 +576,9 @@ impl World {
         if chosen & 128 == 128 {
             voters.reverse();
         }
-        if chosen & 64 == 64 && voters.len() > 2 && self.watch.settings.is_durable
+        if chosen & 64 == 64
+            && voters.len() > 2
+            && self.watch.settings.is_durable
             && let Some(voter) = voters.last_mut()
         {
             voter.is_witness = true;
@@ -558,7 +586,11 @@ impl World {
         let mut next = self.watch.newest.clone();
         if chosen & 32 == 32 {
             next.also = next.voters.clone();
-            next.also.retain(|it| voters.iter().all(|other| other.member.id != it.member.id || other == it));
+            next.also.retain(|it| {
+                voters
+                    .iter()
+                    .all(|other| other.member.id != it.member.id || other == it)
+            });
         } else {
             next.also.clear();
         }
@@ -588,7 +620,13 @@ impl World {
                 return self.check_quiet(bytes);
             }
         }
-        let machines: Vec<_> = self.mesh.seats().iter().filter_map(Seat::machine).map(sketch).collect();
+        let machines: Vec<_> = self
+            .mesh
+            .seats()
+            .iter()
+            .filter_map(Seat::machine)
+            .map(sketch)
+            .collect();
         Err(format!(
             "{:?} wait to be applied, {:?} to be read; {}; newest {:?}; in flight {:?}",
             self.watch.waiting,
@@ -631,14 +669,28 @@ impl World {
                 self.play(Operation::Wait(ROUND), bytes)?;
             }
             let waits = |it: &Replica<Journal>| it.waiting() > 0;
-            let busy = self.mesh.seats().iter().filter_map(Seat::machine).any(waits);
+            let busy = self
+                .mesh
+                .seats()
+                .iter()
+                .filter_map(Seat::machine)
+                .any(waits);
             if busy || self.mesh.delivered() == before {
                 return Ok(());
             }
         }
-        let machines: Vec<_> = self.mesh.seats().iter().filter_map(Seat::machine).map(sketch).collect();
+        let machines: Vec<_> = self
+            .mesh
+            .seats()
+            .iter()
+            .filter_map(Seat::machine)
+            .map(sketch)
+            .collect();
         let sent = &self.watch.sent;
-        Err(format!("an idle group sends {sent:#?} {}", machines.join("")))
+        Err(format!(
+            "an idle group sends {sent:#?} {}",
+            machines.join("")
+        ))
     }
 }
 
@@ -653,8 +705,20 @@ fn sketch(it: &Replica<Journal>) -> String {
     format!(
         "\n  {:?} (voter {:?}, votes {}, c{}) promised {:?} accepted {:?} committed {} end {} lead {:?} \
          waits {} watches {} tied {} fetching {:?} active {} work {:?} {role}",
-        it.me(), it.voter(), it.votes(), it.configuration().number, acceptor.promised(),
-        acceptor.accepted(), acceptor.committed(), acceptor.end(), it.lead, it.waits_to_stand,
-        it.watches, it.is_tied, it.fetching, it.is_active, it.work,
+        it.me(),
+        it.voter(),
+        it.votes(),
+        it.configuration().number,
+        acceptor.promised(),
+        acceptor.accepted(),
+        acceptor.committed(),
+        acceptor.end(),
+        it.lead,
+        it.waits_to_stand,
+        it.watches,
+        it.is_tied,
+        it.fetching,
+        it.is_active,
+        it.work,
     )
 }

@@ -29,8 +29,14 @@ fn count(seeds: core::ops::Range<u64>, len: usize) -> Summary {
 
 #[test]
 fn random_lists_keep_every_promise() {
-    let n = std::env::var("N").ok().and_then(|it| it.parse().ok()).unwrap_or(500);
-    let from = std::env::var("FROM").ok().and_then(|it| it.parse().ok()).unwrap_or(0);
+    let n = std::env::var("N")
+        .ok()
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(500);
+    let from = std::env::var("FROM")
+        .ok()
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(0);
     let all = count(from..from + n, 400);
     println!("{all:?}");
     assert!(all.applied > 0 && all.read > 0 && all.configured > 0 && all.installed > 0);
