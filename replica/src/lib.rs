@@ -1,4 +1,141 @@
-//! A small state that a handful of nodes hold together: Paxos on a versioned state.
+//! A small state that a handful of nodes hold together, while nodes come and go: a lock table, a
+//! configuration, a map. Paxos on a versioned state, sans-IO and without std.
+//!
+//! A group of members holds an application's [`State`]. Any member proposes updates; they are applied
+//! at all members in one order, each once. Reads see all that was applied before them. The members
+//! change by a chain of [`Configuration`]s, each decided by the one before.
+//!
+//! # What is promised
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | no two members apply different updates at one version; a state of version v holds the updates of the versions up to v, and nothing else | node ids are unique, and a node that restarts has a new incarnation; [`State::apply`] is deterministic; a host that stores facts stores them [before the effects behind them](selvedge_core::durable) |
+//! | an update is applied at most once, however often it is sent, proposed again, or relayed by several members | its proposer numbers its proposals without a gap ([`Command::Propose`] does) |
+//! | the updates of one proposer are applied in its order | the same |
+//! | a read sees all that was applied at any member before it was asked | without [`Lease`], none; with it, clocks run apart by [`Lease::drift`] at most, and go on while a host sleeps |
+//! | nothing is decided by two configurations; a next one acts only when a quorum of it has installed the state, and no member of the former one gives the state up before | |
+//! | what was applied survives | of each configuration a quorum keeps its memory: it stores facts, or it does not restart before it was named anew. A quorum in which a witness stands needs the member with the state that accepted with it |
+//! | a member that restarts without its memory has no vote until a configuration names it in its new life; it asks for that, and the leader does it | the leader hears of it |
+//! | a member that was cut off, and comes back, deposes no leader | the others were not told that the leader failed |
+//! | what is proposed and read is answered: `Applied`, `Readable`, or an event that says why not | messages get through now and then; a quorum is up, and its members hear of the failure of their leader ([`Delta::Failed`](selvedge_core::Delta)), or wait for it in vain |
+//! | a group that does not answer says so: [`Event::Unavailable`] | something was asked of this member |
+//! | a leader that fails is replaced one round trip after its failure is told | it is told to the most preferred member that is here, and to a quorum |
+//! | an update costs at most 2(n - 1) messages among n members; what is committed is told with the next one, or after [`Config::commit_delay`] | it is proposed at the leader, and nothing is lost |
+//! | a group that is asked nothing sends nothing | no fault for a while |
+//! | memory is bounded; no frame is longer than [`Configuration::frame_budget`]; nothing panics | the state is bounded; a state that is sent whole is held a second time meanwhile |
+//!
+//! What is *not* promised:
+//!
+//! - That a proposal was not applied when its proposer hears nothing, or [`Event::Forgotten`], or
+//!   [`Event::Abandoned`]. Propose what can be told from the state.
+//! - That an update that waits for a quorum is undone. It is tried on until it is applied.
+//! - That [`Replica::state`] is up to date, without a [`Command::Read`].
+//! - That a group goes on when no quorum of its configuration is left, or when all members that hold
+//!   the state are gone: a witness holds none.
+//! - Anything against peers that lie.
+//!
+//! # Why it is safe
+//!
+//! It is Sequence Paxos (H. Kroll, P. Carbone and S. Haridi, "Leader-based Sequence Paxos", 2020), with what is committed
+//! folded into the state. A member promises a ballot, and then accepts under no lower one; both are
+//! facts. A leader has the promises of a quorum, and adopts what the one with the highest (ballot,
+//! version) among them holds. Any quorum that accepted an entry shares a member with that one, so
+//! what may be committed is adopted, and is accepted again under the leader's own ballot. A member
+//! takes a ballot over with the whole of what its leader adopted, in one message: the entries on their
+//! way fit into a frame. So "(ballot, version)" says all. What is committed is final, and is given and
+//! taken whatever ballots say. The entry that names the next configuration is the last one of its own:
+//! its quorum has sealed it, so whatever a later leader of that configuration adopts ends with it.
+//!
+//! # Where a member stands
+//!
+//! ```text
+//!                 Propose, Read, Failed, Stand: the most preferred at once, others later
+//!  ┌──────────┐ ─────────────────────────────────────────────> ┌───────────┐ ──┐ overdue
+//!  │ follower │                                                 │ candidate │   │
+//!  └──────────┘ <───────────────────────────────────────────── └───────────┘ <─┘
+//!       ^         a leader is there, or promised another           │ promises of a quorum,
+//!       │                                                          v and what it holds
+//!       │                 higher ballot, next configuration    ┌────────┐
+//!       └───────────────────────────────────────────────────── │ leader │
+//!                                                               └────────┘
+//! ```
+//!
+//! # Three members, by hand
+//!
+//! ```
+//! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
+//! use selvedge_core::{Driver, Effect, Input, Member, Time};
+//! use selvedge_replica::{Command, Config, Configuration, Event, Replica, State};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+//! struct Counter(u64);
+//!
+//! impl State for Counter {
+//!     type Update = u64;
+//!     type Outcome = u64;
+//!     fn apply(&mut self, add: &u64) -> u64 {
+//!         self.0 = self.0.saturating_add(*add);
+//!         self.0
+//!     }
+//! }
+//!
+//! let mut rng = ChaCha8Rng::seed_from_u64(1);
+//! let members = [1, 2, 3].map(|id| Member::new(id, 0));
+//! let first = Configuration::of(members);
+//! let mut nodes = members.map(|me| {
+//!     let node = Replica::new(me, Config::new(), first.clone(), Counter::default());
+//!     Driver::new(node.unwrap())
+//! });
+//!
+//! // Node 3 is asked. It finds a leader first.
+//! let (mut wire, mut applied) = (Vec::new(), Vec::new());
+//! let propose = Input::Command(Command::Propose(7));
+//! nodes[2].step(Time::ZERO, &mut rng, propose, |it| wire.push((2, it)))?;
+//! while let Some((sender, effect)) = wire.pop() {
+//!     match effect {
+//!         Effect::Send { to, message } => {
+//!             let to = members.iter().position(|&it| it == to).unwrap();
+//!             let input = Input::Message { from: members[sender], message };
+//!             nodes[to].step(Time::ZERO, &mut rng, input, |it| wire.push((to, it)))?;
+//!         }
+//!         Effect::Event(Event::Applied { outcome, .. }) => applied.push((sender, outcome)),
+//!         _ => {}
+//!     }
+//! }
+//! // The leader, node 1, has applied it. It tells the others with what comes next, or after a while.
+//! assert_eq!(applied, [(0, 7)]);
+//! assert_eq!(nodes[0].machine().leader().unwrap().0, members[0].id);
+//! assert_eq!(nodes[0].machine().state(), Some(&Counter(7)));
+//! # Ok::<(), selvedge_replica::Reject>(())
+//! ```
+//!
+//! # With and without storage
+//!
+//! A host that stores each [`Event::Fact`] before it carries out the effects behind it
+//! ([`Barrier`](selvedge_core::durable::Barrier) does the waiting) gives a member its memory back:
+//! [`Replica::restore`] from what was [stored](Replica::stored) last, then
+//! [`fold`](selvedge_core::durable::Durable::fold) for each fact since. A host that stores nothing
+//! begins each life with [`Replica::new`] and the first configuration: the group names it anew.
+//!
+//! # Cost
+//!
+//! | what | costs |
+//! |---|---|
+//! | an update | 2(n - 1) messages, one round trip to a quorum from the leader; O(n^2) comparisons of numbers at the leader |
+//! | a leader | 2(n - 1) messages for promises, and as many for the first acknowledgement |
+//! | a read | a round of 2(n - 1) messages, shared by all reads that wait; none with a lease that is held |
+//! | entries on their way at once | as many as fit into one frame |
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `arbitrary` | arbitrary values for fuzzing |
+//! | `check` | the promises as properties of the model checker, and the published rules that break them |
+//! | `std` | std in `selvedge-core` |
+//!
+//! `serde` is no feature here: a state that is sent whole is encoded by the crate.
 
 #![no_std]
 #![forbid(unsafe_code)]
