@@ -292,6 +292,9 @@ impl<S: State> Acceptor<S> {
         }
         let skipped = usize::try_from(held - after).unwrap_or(usize::MAX);
         for entry in entries.into_iter().skip(skipped) {
+            if self.is_sealed() {
+                break; // No leader appends behind the last entry; a liar may.
+            }
             let entry = if self.is_witness {
                 entry.elided()
             } else {

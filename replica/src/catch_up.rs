@@ -24,6 +24,14 @@ pub(crate) struct Fetching {
     attempts: u8,
 }
 
+impl Fetching {
+    /// How many bytes have arrived.
+    #[cfg(feature = "check")]
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
 /// A state that others fetch from this member: it stays as it is while they do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Serving {

@@ -73,8 +73,10 @@ pub struct Configuration {
     /// Which link: the first is 1, and each next one is higher by 1. A group sets it itself.
     pub number: u64,
     /// The members, the most preferred leader first. 1 to 32, each node once.
+    #[serde(with = "selvedge_core::wire::items")]
     pub voters: Vec<Voter>,
     /// Members of which a quorum is needed as well, to every decision; none by default.
+    #[serde(with = "selvedge_core::wire::items")]
     pub also: Vec<Voter>,
     /// How many decide; any two quorums share a member.
     pub quorum: QuorumRule,

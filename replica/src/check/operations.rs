@@ -19,7 +19,8 @@ use selvedge_sim::Bytes;
 use selvedge_sim::operations::{Broken, Mesh, Operation, Seat, Step, Watch};
 
 use super::Journal;
-use crate::message::Body;
+use crate::encoding::encode;
+use crate::message::{Body, Message};
 use crate::replica::Role;
 use crate::{
     Command, Config, Configuration, Entry, Event, Fact, Lease, Published, QuorumRule, Replica,
@@ -40,6 +41,8 @@ struct Settings {
     is_durable: bool,
     /// Whether configurations change.
     changes: bool,
+    /// Whether messages come that no node sent: then only limits are promised.
+    is_hostile: bool,
     window: u32,
     first: Configuration,
 }
@@ -76,6 +79,7 @@ impl Settings {
             members,
             is_durable: shape & 8 == 8,
             changes: shape & 16 == 16,
+            is_hostile: more & 128 == 128,
             window: u32::from(shape >> 5),
             first,
         }
@@ -127,6 +131,8 @@ pub struct Summary {
     pub restarts: u64,
     /// Times that a group was said to be unavailable.
     pub unavailable: u64,
+    /// Messages that no node sent.
+    pub hostile: u64,
 }
 
 type Key = (Member, u64);
@@ -219,6 +225,10 @@ impl Watch<Replica<Journal>> for Watcher {
 
     fn after(&mut self, step: &Step<'_, Replica<Journal>>) -> Result<(), String> {
         let machine = step.machine();
+        check_limits(machine)?;
+        if self.settings.is_hostile {
+            return Ok(());
+        }
         let mut changed = false;
         for effect in step.effects {
             let event = match effect {
@@ -424,6 +434,9 @@ impl World {
             self.watch.summary.operations += 1;
             self.operate(bytes)?;
         }
+        if self.watch.settings.is_hostile {
+            return Ok(());
+        }
         self.end(bytes)
             .map_err(|broken| format!("after the last fault: {broken}"))
     }
@@ -455,6 +468,7 @@ impl World {
             26 => Operation::Announce(seat),
             27 => Operation::Pause(seat),
             28 => Operation::Resume(seat),
+            29 if self.watch.settings.is_hostile => return self.forge(seat, bytes),
             29 => Operation::Command(seat, Command::Stand),
             30 if self.watch.settings.changes => return self.configure(seat, bytes),
             30 => {
@@ -464,6 +478,29 @@ impl World {
             _ => Operation::Introduce(seat),
         };
         self.play(operation, bytes)
+    }
+
+    /// A message that no node sent: the next bytes as a message, or one in flight with other bytes
+    /// in it.
+    fn forge(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
+        let from = Member::new(u64::from(bytes.take() % 8), u32::from(bytes.take() % 4));
+        let letter = match self.mesh.in_flight().len() {
+            0 => None,
+            some => self.mesh.in_flight().get(bytes.pick(some)),
+        };
+        let mut frame = letter.and_then(|it| encode(&it.message)).unwrap_or_default();
+        for _ in 0..1 + bytes.take() % 8 {
+            let at = usize::from(bytes.take());
+            match frame.get_mut(at) {
+                Some(byte) => *byte = bytes.take(),
+                None => frame.push(bytes.take()),
+            }
+        }
+        let Ok((message, _)) = postcard::take_from_bytes::<Message<u16>>(&frame) else {
+            return Ok(());
+        };
+        self.watch.summary.hostile += 1;
+        self.play(Operation::Forge(seat, from, message.into()), bytes)
     }
 
     /// Which message; it takes a byte where there is one.
@@ -692,6 +729,22 @@ impl World {
             machines.join("")
         ))
     }
+}
+
+/// What a member keeps stays within its settings.
+fn check_limits(it: &Replica<Journal>) -> Result<(), String> {
+    let pending = it.config.pending as usize;
+    let budget = usize::from(it.configuration().frame_budget);
+    let held = match &it.role {
+        Role::Leader(lead) => lead.backlog.len() <= pending && lead.questions.len() <= pending,
+        Role::Candidate(candidacy) => candidacy.promises.len() <= it.configuration().members().count(),
+        Role::Follower => true,
+    };
+    let fetched = it.fetching.as_ref().is_none_or(|it_| it_.len() <= it.config.state_limit as usize);
+    if held && fetched && it.waiting() <= pending && it.acceptor.tail().count() <= budget {
+        return Ok(());
+    }
+    Err(format!("a limit is passed: {}", sketch(it)))
 }
 
 /// A machine in a line.
