@@ -6,6 +6,7 @@ use selvedge_camera::{self as camera, estimate, sections};
 use selvedge_celect as celect;
 use selvedge_core::wire::{Envelope, HEADER_LEN, Message, VERSION, frame_len};
 use selvedge_membership as membership;
+use selvedge_replica as replica;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +16,14 @@ use crate::allocator::peak;
 /// bytes in a frame and the most in memory, and a growing list has room for twice its items.
 const MEMORY_PER_BYTE: usize = 2 * size_of::<membership::Record>() / 4;
 
+/// The same for frames of a replicated state. The shortest entry takes one byte.
+const MEMORY_PER_ENTRY: usize = 2 * size_of::<replica::Entry<u16>>();
+
 /// Reads `data` as a frame of any protocol.
 ///
 /// Whatever it is, reading it ends without a panic, and never holds more than 24 bytes of memory
-/// for each byte that was read: items that a frame only claims to hold take none. If it is a frame:
+/// for each byte that was read, or in frames of a replicated state more than two entries: items
+/// that a frame only claims to hold take none. If it is a frame:
 /// - writing it again gives a frame that reads as an equal value;
 /// - that frame is no longer than `data`, because it is the shortest form;
 /// - its length is the one that the message predicts.
@@ -35,19 +40,23 @@ fn memory(data: &[u8]) -> usize {
         return 0;
     };
     match (version, kind) {
-        (VERSION, membership::KIND) => check::<membership::Message>(data),
-        (VERSION, camera::KIND) => check::<camera::Message>(data),
-        (VERSION, celect::KIND) => check::<celect::Message>(data),
-        (VERSION, sections::KIND) => check::<sections::Message>(data),
-        (VERSION, estimate::KIND) => check::<estimate::Message>(data),
+        (VERSION, membership::KIND) => check::<membership::Message>(data, MEMORY_PER_BYTE),
+        (VERSION, camera::KIND) => check::<camera::Message>(data, MEMORY_PER_BYTE),
+        (VERSION, celect::KIND) => check::<celect::Message>(data, MEMORY_PER_BYTE),
+        (VERSION, sections::KIND) => check::<sections::Message>(data, MEMORY_PER_BYTE),
+        (VERSION, estimate::KIND) => check::<estimate::Message>(data, MEMORY_PER_BYTE),
+        (VERSION, replica::KIND) => check::<replica::Message<u16>>(data, MEMORY_PER_ENTRY),
         _ => 0,
     }
 }
 
-fn check<M: Message + DeserializeOwned + Serialize + Debug + PartialEq>(data: &[u8]) -> usize {
+fn check<M: Message + DeserializeOwned + Serialize + Debug + PartialEq>(
+    data: &[u8],
+    per_byte: usize,
+) -> usize {
     let ((envelope, read), memory) = peak(|| read::<M>(data));
     assert!(
-        memory <= MEMORY_PER_BYTE * read,
+        memory <= per_byte * read,
         "{memory} bytes of memory for {read} bytes that were read, of {}",
         data.len()
     );
@@ -112,6 +121,7 @@ mod tests {
             || open::<celect::Message>(data).is_some()
             || open::<sections::Message>(data).is_some()
             || open::<estimate::Message>(data).is_some()
+            || open::<replica::Message<u16>>(data).is_some()
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod home_file;
 mod home_operations;
 mod membership_operations;
 mod own_operations;
+mod replica_operations;
 mod seeds;
 
 pub use camera_operations::camera_operations;
@@ -31,6 +32,7 @@ pub use home_file::home_file;
 pub use home_operations::home_operations;
 pub use membership_operations::membership_operations;
 pub use own_operations::own_operations;
+pub use replica_operations::replica_operations;
 pub use seeds::{Seed, seeds};
 
 /// A function that takes bytes and panics when a promise is broken.
@@ -71,5 +73,9 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "own_operations",
         run: own_operations,
+    },
+    Target {
+        name: "replica_operations",
+        run: replica_operations,
     },
 ];

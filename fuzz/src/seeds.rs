@@ -6,6 +6,7 @@ mod home;
 mod home_file;
 mod membership;
 mod own;
+mod replica;
 
 /// One input of one target's corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,4 +31,6 @@ pub fn seeds() -> impl Iterator<Item = Seed> {
         .chain(home::operation_seeds())
         .chain(home_file::file_seeds())
         .chain(own::operation_seeds())
+        .chain(replica::decode_seeds())
+        .chain(replica::operation_seeds())
 }
