@@ -488,7 +488,9 @@ impl World {
             0 => None,
             some => self.mesh.in_flight().get(bytes.pick(some)),
         };
-        let mut frame = letter.and_then(|it| encode(&it.message)).unwrap_or_default();
+        let mut frame = letter
+            .and_then(|it| encode(&it.message))
+            .unwrap_or_default();
         for _ in 0..1 + bytes.take() % 8 {
             let at = usize::from(bytes.take());
             match frame.get_mut(at) {
@@ -737,10 +739,15 @@ fn check_limits(it: &Replica<Journal>) -> Result<(), String> {
     let budget = usize::from(it.configuration().frame_budget);
     let held = match &it.role {
         Role::Leader(lead) => lead.backlog.len() <= pending && lead.questions.len() <= pending,
-        Role::Candidate(candidacy) => candidacy.promises.len() <= it.configuration().members().count(),
+        Role::Candidate(candidacy) => {
+            candidacy.promises.len() <= it.configuration().members().count()
+        }
         Role::Follower => true,
     };
-    let fetched = it.fetching.as_ref().is_none_or(|it_| it_.len() <= it.config.state_limit as usize);
+    let fetched = it
+        .fetching
+        .as_ref()
+        .is_none_or(|it_| it_.len() <= it.config.state_limit as usize);
     if held && fetched && it.waiting() <= pending && it.acceptor.tail().count() <= budget {
         return Ok(());
     }

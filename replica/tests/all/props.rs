@@ -14,21 +14,19 @@ fn bytes(seed: u64, len: usize) -> Vec<u8> {
 
 fn count(seeds: core::ops::Range<u64>, len: usize) -> Summary {
     let mut all = Summary::default();
-    selvedge_sim::histories(seeds, |seed| {
-        match run(&bytes(seed, len)) {
-            Ok(summary) => {
-                all.operations += summary.operations;
-                all.applied += summary.applied;
-                all.read += summary.read;
-                all.configured += summary.configured;
-                all.installed += summary.installed;
-                all.led += summary.led;
-                all.restarts += summary.restarts;
-                all.unavailable += summary.unavailable;
-                all.hostile += summary.hostile;
-            }
-            Err(broken) => panic!("{broken}"),
+    selvedge_sim::histories(seeds, |seed| match run(&bytes(seed, len)) {
+        Ok(summary) => {
+            all.operations += summary.operations;
+            all.applied += summary.applied;
+            all.read += summary.read;
+            all.configured += summary.configured;
+            all.installed += summary.installed;
+            all.led += summary.led;
+            all.restarts += summary.restarts;
+            all.unavailable += summary.unavailable;
+            all.hostile += summary.hostile;
         }
+        Err(broken) => panic!("{broken}"),
     });
     all
 }
@@ -51,13 +49,20 @@ fn random_lists_keep_every_promise() {
 /// Each published rule breaks a promise in some list.
 #[test]
 fn published_rules_break() {
-    for rule in [AnyBallot, AdoptsConfirmed, ForgetfulVotes, SeparateSuccessors] {
+    for rule in [
+        AnyBallot,
+        AdoptsConfirmed,
+        ForgetfulVotes,
+        SeparateSuccessors,
+    ] {
         let broken = (0..20_000).find_map(|seed| {
             let broken = run_under(&bytes(seed, 400), &[rule]).err()?;
-            let is_unsafe = ["applies", "sees version", "the state of"].iter().any(|it| {
-                let story = broken.split("\nafter").next().unwrap_or_default();
-                story.contains(it)
-            });
+            let is_unsafe = ["applies", "sees version", "the state of"]
+                .iter()
+                .any(|it| {
+                    let story = broken.split("\nafter").next().unwrap_or_default();
+                    story.contains(it)
+                });
             is_unsafe.then_some((seed, broken))
         });
         let Some((seed, broken)) = broken else {
