@@ -215,7 +215,7 @@ impl<S: State> Replica<S> {
         };
         let ballot = leadership.ballot;
         let voter = self.configuration().voter(to);
-        if to == self.me.id || !voter.is_some_and(|it| !it.is_witness) {
+        if to == self.me.id || voter.is_none_or(|it| it.is_witness) {
             return Err(Reject::NoCandidate(to));
         }
         self.void_lease(cx);

@@ -11,10 +11,10 @@ impl<S: State> Durable for Replica<S> {
     type Damage = Infallible;
 
     fn fact(event: &Event<S>) -> Option<&Fact<S>> {
-        match event {
-            Event::Fact(fact) => Some(fact),
-            _ => None,
+        if let Event::Fact(fact) = event {
+            return Some(fact);
         }
+        None
     }
 
     fn fold(&mut self, fact: &Fact<S>) -> Result<(), Infallible> {

@@ -1,5 +1,7 @@
 //! Where each input goes.
 
+use core::cmp::Ordering;
+
 use selvedge_core::roster::OwnEnd;
 use selvedge_core::{Context, Delta, Input, Machine, Member};
 
@@ -63,27 +65,56 @@ impl<S: State> Replica<S> {
             configuration,
             body,
         } = message;
+        if body.is_final() {
+            self.on_final(from, body, cx);
+            return Ok(());
+        }
+        match configuration.cmp(&own) {
+            Ordering::Less => self.on_former(from, &body, cx),
+            Ordering::Equal => self.on_ballot(from, body, cx),
+            Ordering::Greater => self.ask_for_missing(from, cx),
+        }
+        Ok(())
+    }
+
+    /// A message about what is committed, of any configuration.
+    fn on_final(&mut self, from: Member, body: Body<S::Update>, cx: &mut Context<'_, Self>) {
         match body {
             Body::Lacking { committed, whole } => self.on_lacking(from, (committed, whole), cx),
             Body::Learn { after, entries } => self.on_learn(from, after, entries, cx),
             Body::Fetch { version, offset } => self.on_fetch(from, version, offset, cx),
             Body::Current {
-                configuration: other,
+                configuration,
                 is_active,
-            } => self.on_current(from, &other, is_active, cx),
-            _ if configuration > own => self.ask_for_missing(from, cx),
-            Body::Promise { .. }
-            | Body::Accepted { .. }
+            } => self.on_current(from, &configuration, is_active, cx),
+            Body::Page { .. }
+            | Body::Prepare { .. }
+            | Body::Promise { .. }
             | Body::Refuse { .. }
+            | Body::Accept { .. }
+            | Body::Accepted { .. }
+            | Body::Propose { .. }
+            | Body::Read { .. }
             | Body::ReadAt { .. }
-                if configuration < own =>
-            {
-                self.counters.stale += 1;
-            }
-            _ if configuration < own => self.send_current(from, cx),
-            body => self.on_ballot(from, body, cx),
+            | Body::Stand { .. }
+            | Body::Rejoin => debug_assert!(false, "pages were handled, others have ballots"),
         }
-        Ok(())
+    }
+
+    /// A message of a configuration that has ended. An answer needs none.
+    fn on_former(&mut self, from: Member, body: &Body<S::Update>, cx: &mut Context<'_, Self>) {
+        let is_answer = matches!(
+            body,
+            Body::Promise { .. }
+                | Body::Accepted { .. }
+                | Body::Refuse { .. }
+                | Body::ReadAt { .. }
+        );
+        if is_answer {
+            self.counters.stale += 1;
+        } else {
+            self.send_current(from, cx);
+        }
     }
 
     /// A message of this member's configuration.

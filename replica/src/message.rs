@@ -164,6 +164,20 @@ pub enum Body<U> {
     Rejoin,
 }
 
+impl<U> Body<U> {
+    /// Whether it is about what is committed, and means the same in any configuration.
+    pub(crate) const fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::Lacking { .. }
+                | Self::Learn { .. }
+                | Self::Fetch { .. }
+                | Self::Page { .. }
+                | Self::Current { .. }
+        )
+    }
+}
+
 impl<U: Serialize> wire::Message for Message<U> {
     const KIND: u8 = KIND;
 

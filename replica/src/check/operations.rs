@@ -135,6 +135,37 @@ pub struct Summary {
     pub hostile: u64,
 }
 
+impl Summary {
+    /// What was counted, by name.
+    #[must_use]
+    pub const fn counts(&self) -> [(&'static str, u64); 9] {
+        [
+            ("operations", self.operations),
+            ("applied", self.applied),
+            ("read", self.read),
+            ("configured", self.configured),
+            ("installed", self.installed),
+            ("led", self.led),
+            ("restarts", self.restarts),
+            ("unavailable", self.unavailable),
+            ("hostile", self.hostile),
+        ]
+    }
+
+    /// Counts another run as well.
+    pub const fn add(&mut self, other: &Self) {
+        self.operations += other.operations;
+        self.applied += other.applied;
+        self.read += other.read;
+        self.configured += other.configured;
+        self.installed += other.installed;
+        self.led += other.led;
+        self.restarts += other.restarts;
+        self.unavailable += other.unavailable;
+        self.hostile += other.hostile;
+    }
+}
+
 type Key = (Member, u64);
 
 struct Watcher {
@@ -389,10 +420,7 @@ pub fn run_under(bytes: &[u8], rules: &[Published]) -> Result<Summary, String> {
     let played = world.run(&mut bytes);
     played.map_err(|broken| {
         let settings = format!("{:?}", world.watch.settings);
-        format!(
-            "{} in {settings}",
-            Broken::new(broken, &world.mesh).to_string()
-        )
+        format!("{} in {settings}", Broken::new(broken, &world.mesh))
     })?;
     Ok(world.watch.summary)
 }
@@ -584,16 +612,20 @@ impl World {
     /// Whether another configuration is on its way.
     fn is_changing(&self) -> bool {
         let seals = |entries: &[Entry<u16>]| entries.iter().any(Entry::seals);
+        let carries = |body: &Body<u16>| {
+            let (Body::Accept { entries, .. }
+            | Body::Learn { entries, .. }
+            | Body::Promise { tail: entries, .. }) = body
+            else {
+                return false;
+            };
+            seals(entries)
+        };
         let in_flight = self
             .mesh
             .in_flight()
             .iter()
-            .any(|letter| match &letter.message.body {
-                Body::Accept { entries, .. }
-                | Body::Learn { entries, .. }
-                | Body::Promise { tail: entries, .. } => seals(entries),
-                _ => false,
-            });
+            .any(|it| carries(&it.message.body));
         in_flight
             || self.mesh.seats().iter().filter_map(Seat::machine).any(|it| {
                 let change = matches!(&it.role, Role::Leader(lead) if lead.change.is_some());
