@@ -27,6 +27,7 @@ use selvedge_core::{
     WeightTree,
 };
 use selvedge_membership::{Command, Config, Membership};
+use selvedge_replica::{Configuration, Replica, State};
 
 /// What the C library's start code calls. Returns 0 when every crate did its work.
 #[unsafe(no_mangle)]
@@ -37,6 +38,7 @@ extern "C" fn main(_count: c_int, _arguments: *const *const c_char) -> c_int {
         camera_works(),
         sections_work(),
         celect_works(),
+        replica_works(),
         routine_works(),
         safehome_works(),
         node_works(),
@@ -89,6 +91,33 @@ fn membership_works() -> bool {
         }
     }
     answered
+}
+
+/// A count that a group holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+struct Count(u32);
+
+impl State for Count {
+    type Update = u32;
+    type Outcome = u32;
+
+    fn apply(&mut self, add: &u32) -> u32 {
+        self.0 = self.0.saturating_add(*add);
+        self.0
+    }
+}
+
+/// A group of one decides by itself.
+fn replica_works() -> bool {
+    let me = Member::new(1, 1);
+    let first = Configuration::of([me]);
+    let Ok(member) = Replica::new(me, selvedge_replica::Config::new(), first, Count(0)) else {
+        return false;
+    };
+    let mut driver = Driver::new(member);
+    let propose = Input::Command(selvedge_replica::Command::Propose(7));
+    let taken = driver.step(Time::ZERO, &mut Steps(0), propose, drop);
+    taken.is_ok() && driver.machine().state() == Some(&Count(7))
 }
 
 /// A node of a mesh asks a seed to be let in, in a frame that decodes.

@@ -25,15 +25,24 @@ use crate::{Ballot, Configuration, ConfigurationError, Entry, Proposal, State, V
 pub(crate) struct Group {
     pub(crate) configuration: Configuration,
     electorate: Electorate<NodeId>,
+    /// The bytes that the entries of a frame may take.
+    entry_room: usize,
 }
 
 impl Group {
     pub(crate) fn new(configuration: Configuration) -> Self {
         let electorate = configuration.electorate();
+        let budget = usize::from(configuration.frame_budget);
+        let entry_room = budget.saturating_sub(configuration.fixed_len());
         Self {
             configuration,
             electorate,
+            entry_room,
         }
+    }
+
+    pub(crate) const fn entry_room(&self) -> usize {
+        self.entry_room
     }
 
     /// Whether the members for which `vote` is true decide.

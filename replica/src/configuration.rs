@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 
 use selvedge_core::quorum::{Electorate, Quorum};
 use selvedge_core::settings::{self, OutOfRange, Setting};
+use selvedge_core::wire::{HEADER_LEN, varint_len};
 use selvedge_core::{Member, NodeId, Span};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::encoding::encoded_len;
-use crate::message::FIXED_MAX_LEN;
 
 /// A member of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -162,6 +162,17 @@ impl Configuration {
         electorate
     }
 
+    /// The length of the longest frame without its list: header, sender, number of the
+    /// configuration, and a PROMISE with the length of its list.
+    pub(crate) fn fixed_len(&self) -> usize {
+        let ids = self.members().map(|it| varint_len(it.member.id.0));
+        let id = ids.max().unwrap_or(10);
+        let ballot = varint_len(BALLOT_MAX) + id;
+        let sender = id + varint_len(u32::MAX.into());
+        let versions = 2 * varint_len(VERSION_MAX);
+        HEADER_LEN + sender + varint_len(NUMBER_MAX) + 1 + 2 * ballot + versions + 3
+    }
+
     /// Whether this configuration can work.
     ///
     /// # Errors
@@ -172,6 +183,7 @@ impl Configuration {
             drift: 0,
         });
         settings::check(&[
+            Setting::number("number", self.number, 1, NUMBER_MAX),
             Setting::number("voters", self.voters.len() as u64, 1, VOTERS_MAX),
             Setting::number("also", self.also.len() as u64, 0, VOTERS_MAX),
             Setting::number("proposers", self.proposers.into(), 1, u16::MAX.into()),
@@ -208,7 +220,7 @@ impl Configuration {
             }
         }
         // As an entry it has a kind in front.
-        let len = 1 + encoded_len(self) + FIXED_MAX_LEN;
+        let len = 1 + encoded_len(self) + self.fixed_len();
         if len > self.frame_budget.into() {
             return Err(ConfigurationError::TooLong {
                 len,
@@ -218,6 +230,15 @@ impl Configuration {
         Ok(())
     }
 }
+
+/// The highest number of a configuration. A group that changed each second would take 8 years.
+pub(crate) const NUMBER_MAX: u64 = (1 << 28) - 1;
+
+/// The highest number of a ballot.
+pub(crate) const BALLOT_MAX: u64 = (1 << 35) - 1;
+
+/// The highest version. A group that decided a million updates a second would take 17 years.
+pub(crate) const VERSION_MAX: u64 = (1 << 49) - 1;
 
 /// The most members of a group.
 const VOTERS_MAX: u64 = 32;

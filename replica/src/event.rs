@@ -189,6 +189,9 @@ pub enum Misbehaviour {
     /// The peer stands or leads under another node's ballot.
     #[error("its ballot is that of node {0}")]
     Ballot(NodeId),
+    /// The number of a configuration, ballot or version is higher than any group comes to.
+    #[error("a number in its message is out of range")]
+    Number,
     /// The peer's configuration cannot work, or has another number than its message.
     #[error("its configuration cannot work")]
     Configuration,

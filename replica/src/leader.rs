@@ -8,14 +8,14 @@ use selvedge_core::{Context, Member, NodeId};
 use crate::acceptor::Committed;
 use crate::encoding::encoded_len;
 use crate::lead::Leadership;
-use crate::message::{Body, FIXED_MAX_LEN};
+use crate::message::Body;
 use crate::replica::{Replica, Role};
 use crate::{Ballot, Entries, Entry, Event, Fact, Proposal, State, Timer, Version};
 
 impl<S: State> Replica<S> {
     /// The bytes that the entries of a frame may take.
     pub(crate) fn entry_room(&self) -> usize {
-        usize::from(self.configuration().frame_budget).saturating_sub(FIXED_MAX_LEN)
+        self.acceptor.group().entry_room()
     }
 
     /// Others propose through this member.

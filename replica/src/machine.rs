@@ -175,6 +175,9 @@ impl<S: State> Replica<S> {
         if from.id == self.me.id {
             return Err(Misbehaviour::OwnId(from));
         }
+        if !message.is_within_range() {
+            return Err(Misbehaviour::Number);
+        }
         match &message.body {
             Body::Prepare { ballot, .. } | Body::Accept { ballot, .. } | Body::Stand { ballot }
                 if ballot.by != from.id =>

@@ -3,19 +3,15 @@
 use alloc::boxed::Box;
 
 use selvedge_core::Member;
-use selvedge_core::wire::{self, HEADER_LEN, List, MEMBER_MAX_LEN};
+use selvedge_core::wire::{self, List};
 use serde::{Deserialize, Serialize};
 
+use crate::configuration::{BALLOT_MAX, NUMBER_MAX, VERSION_MAX};
 use crate::encoding::encoded_len;
 use crate::{Ballot, Configuration, Entries, Proposal, Version};
 
 /// The protocol's kind in a frame header.
 pub const KIND: u8 = 7;
-
-/// The length of the longest frame without its list: header, sender, number of the configuration,
-/// and a PROMISE of the largest numbers with the length of its list.
-pub(crate) const FIXED_MAX_LEN: usize =
-    HEADER_LEN + MEMBER_MAX_LEN + 10 + 1 + (10 + 10) * 2 + 10 + 10 + 3;
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -175,6 +171,61 @@ impl<U> Body<U> {
                 | Self::Page { .. }
                 | Self::Current { .. }
         )
+    }
+}
+
+impl<U> Message<U> {
+    /// Whether its numbers are such as a group comes to: frames have room for these.
+    pub(crate) fn is_within_range(&self) -> bool {
+        let is_ballot = |it: &Ballot| it.number <= BALLOT_MAX;
+        let is_version = |it: Version| it <= VERSION_MAX;
+        let body = match &self.body {
+            Body::Prepare {
+                ballot,
+                committed,
+                accepted,
+                end,
+                handed_over,
+            } => {
+                let ballots = [ballot, accepted, handed_over];
+                ballots.into_iter().all(is_ballot) && is_version(*committed) && is_version(*end)
+            }
+            Body::Promise {
+                ballot,
+                committed,
+                accepted,
+                end,
+                ..
+            } => {
+                let ballots = [ballot, accepted];
+                ballots.into_iter().all(is_ballot) && is_version(*committed) && is_version(*end)
+            }
+            Body::Refuse {
+                ballot,
+                promised,
+                leader,
+            } => [ballot, promised, leader].into_iter().all(is_ballot),
+            Body::Accept {
+                ballot,
+                after,
+                commit,
+                ..
+            } => is_ballot(ballot) && is_version(*after) && is_version(*commit),
+            Body::Accepted {
+                ballot,
+                end,
+                committed,
+                ..
+            } => is_ballot(ballot) && is_version(*end) && is_version(*committed),
+            Body::Stand { ballot } => is_ballot(ballot),
+            Body::Lacking { committed, .. } => is_version(*committed),
+            Body::Learn { after, .. } => is_version(*after),
+            Body::Fetch { version, .. }
+            | Body::Page { version, .. }
+            | Body::ReadAt { version, .. } => is_version(*version),
+            Body::Propose { .. } | Body::Read { .. } | Body::Current { .. } | Body::Rejoin => true,
+        };
+        body && self.configuration <= NUMBER_MAX
     }
 }
 

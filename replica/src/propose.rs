@@ -28,9 +28,10 @@ impl<S: State> Replica<S> {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         self.check_room()?;
-        self.check_len(&update)?;
         let committed = self.acceptor.committed();
         let proposal = self.work.number(self.me, committed, update);
+        self.check_len(&proposal)?;
+        self.work.take_number(&proposal);
         self.submit(proposal, cx);
         Ok(())
     }
@@ -41,7 +42,7 @@ impl<S: State> Replica<S> {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         self.check_room()?;
-        self.check_len(&proposal.update)?;
+        self.check_len(&proposal)?;
         let Proposal { by, number, .. } = proposal;
         if self.acceptor.sessions().last(by) >= number {
             cx.event(Event::Overtaken { by, number });
@@ -54,9 +55,9 @@ impl<S: State> Replica<S> {
         Ok(())
     }
 
-    /// With the largest numbers that may stand beside it, in the largest message.
-    fn check_len(&self, update: &S::Update) -> Result<(), Reject> {
-        let len = encoded_len(update) + PROPOSAL_MAX_LEN;
+    /// Whether it fits into a frame, as an entry with a kind in front.
+    fn check_len(&self, proposal: &Proposal<S::Update>) -> Result<(), Reject> {
+        let len = 1 + encoded_len(proposal);
         let room = self.entry_room();
         if len > room {
             return Err(Reject::TooLong { len, room });
@@ -213,7 +214,3 @@ impl<S: State> Replica<S> {
         }
     }
 }
-
-/// The longest encoding of what stands beside an update in an entry: a kind, a member and three
-/// numbers.
-const PROPOSAL_MAX_LEN: usize = 1 + 15 + 3 * 10;

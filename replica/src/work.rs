@@ -60,20 +60,22 @@ impl<U> Work<U> {
         self.next_number
     }
 
-    /// The proposal of this member that carries `update`.
-    pub(crate) fn number(&mut self, me: Member, committed: Version, update: U) -> Proposal<U> {
-        if self.next_number == self.first {
-            self.since = committed;
-        }
-        let number = self.next_number;
-        self.next_number += 1;
+    /// The proposal of this member that carries `update`, with its next number.
+    pub(crate) const fn number(&self, me: Member, committed: Version, update: U) -> Proposal<U> {
+        let begins = self.next_number == self.first;
         Proposal {
             by: me,
-            number,
+            number: self.next_number,
             first: self.first,
-            since: self.since,
+            since: if begins { committed } else { self.since },
             update,
         }
+    }
+
+    /// This proposal has the number now.
+    pub(crate) const fn take_number(&mut self, proposal: &Proposal<U>) {
+        self.since = proposal.since;
+        self.next_number += 1;
     }
 
     /// The group has forgotten this member, or it gave its proposals up: it begins again with its
