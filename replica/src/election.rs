@@ -136,6 +136,8 @@ impl<S: State> Replica<S> {
             };
             self.deferred = Some(deferred);
             self.refuse(from, ballot, cx);
+            // A leader shows that it is there, and hears if the other one cannot follow it.
+            self.on_follower_here(from.id, false, cx);
             return self.watch(cx);
         }
         self.grant(from, ballot, claim, cx);
@@ -392,7 +394,10 @@ impl<S: State> Replica<S> {
             Role::Candidate(candidacy) if candidacy.ballot == ballot => {
                 // This member cannot follow a leader below what it has promised.
                 let own = self.acceptor.promised();
-                let is_there = leader != Ballot::default() && leader.by != self.me.id;
+                // The other one may not have been told yet that the leader failed.
+                let is_there = leader != Ballot::default()
+                    && leader.by != self.me.id
+                    && !self.peers.is_gone(leader.by);
                 if is_there && leader >= own {
                     self.step_down(cx);
                     self.follow_hearsay(leader, cx);

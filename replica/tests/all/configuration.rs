@@ -1,0 +1,127 @@
+//! Which configurations can work.
+
+use selvedge_core::{Member, NodeId, Span};
+use selvedge_replica::{Configuration, ConfigurationError, Lease, QuorumRule, Voter};
+
+fn members(ids: &[u64]) -> Configuration {
+    Configuration::of(ids.iter().map(|&id| Member::new(id, 1)))
+}
+
+/// What the first setting that is refused says.
+fn refusal(configuration: &Configuration) -> String {
+    configuration.check().unwrap_err().to_string()
+}
+
+#[test]
+fn the_defaults_work_with_1_to_32_members() {
+    for count in [1, 2, 5, 32] {
+        let all: Vec<u64> = (1..=count).collect();
+        assert_eq!(members(&all).check(), Ok(()), "{count} members");
+    }
+    let too_many: Vec<u64> = (1..=33).collect();
+    assert_eq!(
+        refusal(&members(&too_many)),
+        "voters is 33: set it to 1 or more, up to 32"
+    );
+    assert_eq!(
+        refusal(&members(&[])),
+        "voters is 0: set it to 1 or more, up to 32"
+    );
+}
+
+#[test]
+fn each_node_is_named_once_and_alike_in_both_lists() {
+    let twice = members(&[1, 2, 1]);
+    assert_eq!(twice.check(), Err(ConfigurationError::Twice(NodeId(1))));
+
+    let mut both = members(&[1, 2]);
+    both.also = vec![Voter::new(Member::new(2, 1)), Voter::new(Member::new(3, 1))];
+    assert_eq!(both.check(), Ok(()));
+    assert_eq!(both.members().count(), 3, "node 2 is a member once");
+    both.also = vec![Voter::new(Member::new(2, 5))];
+    assert_eq!(both.check(), Err(ConfigurationError::Differs(NodeId(2))));
+    both.also = vec![Voter::witness(Member::new(2, 1))];
+    assert_eq!(both.check(), Err(ConfigurationError::Differs(NodeId(2))));
+}
+
+#[test]
+fn any_two_quorums_share_a_member() {
+    let mut four = members(&[1, 2, 3, 4]);
+    for (least, works) in [(0, false), (2, false), (3, true), (4, true), (5, false)] {
+        four.quorum = QuorumRule::AtLeast(least);
+        assert_eq!(four.check().is_ok(), works, "{least} of 4");
+    }
+    four.quorum = QuorumRule::AtLeast(3);
+    four.also = vec![Voter::new(Member::new(9, 1))];
+    assert!(matches!(
+        four.check(),
+        Err(ConfigurationError::Quorum { voters: 1, .. })
+    ));
+}
+
+#[test]
+fn some_member_holds_the_state() {
+    let witnesses = Configuration::new([1, 2].map(|id| Voter::witness(Member::new(id, 1))));
+    assert_eq!(witnesses.check(), Err(ConfigurationError::Witnesses));
+}
+
+#[test]
+fn numbers_have_their_ranges() {
+    let mut one = members(&[1]);
+    one.lease = Some(Lease {
+        span: Span::micros(999),
+        drift: 0,
+    });
+    assert_eq!(refusal(&one), "lease is 999 us: set it to at least 1000 us");
+    one.lease = Some(Lease {
+        span: Span::millis(1),
+        drift: 500_001,
+    });
+    assert_eq!(
+        refusal(&one),
+        "drift is 500001 ppm: set it to at most 500000 ppm"
+    );
+    one.lease = None;
+    one.proposers = 0;
+    assert_eq!(
+        refusal(&one),
+        "proposers is 0: set it to 1 or more, up to 65535"
+    );
+    one.proposers = 1;
+    one.number = 0;
+    assert_eq!(
+        refusal(&one),
+        "number is 0: set it to 1 or more, up to 268435455"
+    );
+}
+
+#[test]
+fn it_fits_into_its_own_frames() {
+    let mut few = members(&[1, 2, 3, 4, 5]);
+    few.frame_budget = 127;
+    assert_eq!(few.check(), Ok(()));
+    let mut many = members(&(1..=32).collect::<Vec<_>>());
+    many.frame_budget = 127;
+    assert!(matches!(
+        many.check(),
+        Err(ConfigurationError::TooLong { budget: 127, .. })
+    ));
+    // EUI-64 ids take ten bytes each.
+    let mut far = members(&[u64::MAX, u64::MAX - 1, u64::MAX - 2]);
+    far.frame_budget = 127;
+    assert_eq!(far.check(), Ok(()));
+}
+
+#[test]
+fn the_leader_relies_on_a_lease_for_less() {
+    let lease = Lease {
+        span: Span::secs(10),
+        drift: 1_000,
+    };
+    assert_eq!(lease.relied_on(), Span::micros(9_990_000));
+    let longest = Lease {
+        span: Span(u64::MAX),
+        drift: 500_000,
+    };
+    assert_eq!(longest.relied_on(), Span(u64::MAX - u64::MAX / 2));
+}
