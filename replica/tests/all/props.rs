@@ -25,13 +25,13 @@ fn list(seed: u64) -> Vec<u8> {
 #[test]
 fn random_lists_keep_every_promise() {
     let mut all = Summary::default();
-    selvedge_sim::histories(0..wanted(1_500), |seed| {
+    let ran = selvedge_sim::histories(0..wanted(1_500), |seed| {
         let summary = run(&list(seed)).unwrap_or_else(|broken| panic!("{broken}"));
         all.add(&summary);
     });
     println!("{all:?}");
     for (what, count) in all.counts() {
-        assert!(count > 0, "no list had {what}");
+        assert!(count > 0 || ran == 1, "no list had {what}");
     }
 }
 
