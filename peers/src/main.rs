@@ -1,15 +1,19 @@
 //! Drives ours and other implementations through one virtual network, and compares them:
-//! selvedge-membership with foca 2, and selvedge-celect with raft-rs 0.7.
+//! selvedge-membership with foca 2, selvedge-celect with raft-rs 0.7, and selvedge-replica with
+//! OmniPaxos 0.2 and raft-rs 0.7.
 
+mod clock;
 mod election;
 mod heap;
 mod host;
 mod membership;
 mod network;
+mod raft;
+mod replication;
 
 use clap::{Parser, Subcommand};
 
-/// Compare selvedge-membership with foca 2 in one run, or elections with raft's
+/// Compare selvedge-membership with foca 2 in one run, or elections or updates with others'
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
@@ -23,6 +27,8 @@ struct Arguments {
 enum What {
     /// Compare elections of selvedge-celect with those of raft-rs
     Elections(election::Arguments),
+    /// Compare updates of selvedge-replica with those of OmniPaxos and raft-rs
+    Replication(replication::Arguments),
 }
 
 fn main() {
@@ -30,6 +36,7 @@ fn main() {
     match &arguments.what {
         None => membership::run(&arguments.membership),
         Some(What::Elections(elections)) => election::run(elections),
+        Some(What::Replication(updates)) => replication::run(updates),
     }
 }
 

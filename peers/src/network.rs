@@ -1,5 +1,5 @@
-//! The virtual network that all contenders go through: 1 to 50 ms a datagram, a share of which is
-//! lost.
+//! The virtual network that all contenders go through: 1 to 50 ms a datagram, or always the same time,
+//! and a share of the datagrams is lost.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -57,6 +57,8 @@ pub(crate) struct Network<P: Peer> {
     pub(crate) failures: Vec<(Time, usize, usize)>,
     down: Vec<bool>,
     loss_percent: u64,
+    /// The shortest time that a datagram takes, and how many microseconds there are to draw from.
+    delays: (Time, Time),
     rng: ChaCha8Rng,
     order: u64,
     heap: BinaryHeap<Reverse<(Time, u64, usize)>>,
@@ -74,6 +76,7 @@ impl<P: Peer> Network<P> {
             failures: Vec::new(),
             down: Vec::new(),
             loss_percent,
+            delays: (1_000, 49_001),
             rng: ChaCha8Rng::seed_from_u64(seed),
             order: 0,
             heap: BinaryHeap::new(),
@@ -94,6 +97,11 @@ impl<P: Peer> Network<P> {
 
     pub(crate) fn set_loss(&mut self, percent: u64) {
         self.loss_percent = percent;
+    }
+
+    /// Each datagram takes this long, so datagrams arrive in the order in which they are sent.
+    pub(crate) fn set_delay(&mut self, delay: Time) {
+        self.delays = (delay, 1);
     }
 
     pub(crate) fn crash(&mut self, node: usize) {
@@ -123,7 +131,8 @@ impl<P: Peer> Network<P> {
         for (to, datagram) in out.sends.drain(..) {
             self.counted.sent += 1;
             self.counted.bytes += datagram.len() as u64;
-            let delay = 1_000 + self.rng.next_u64() % 49_001;
+            let (least, spread) = self.delays;
+            let delay = least + self.rng.next_u64() % spread;
             if self.rng.next_u64() % 100 >= self.loss_percent {
                 self.push(self.now + delay, to, What::Datagram(datagram));
             }

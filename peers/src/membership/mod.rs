@@ -7,14 +7,13 @@
 mod ours;
 mod theirs;
 
-use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
 
 use crate::network::{Network, PERIOD, Peer};
-use crate::{heap, median};
+use crate::{clock, heap, median};
 use theirs::Mode;
 
 /// What is measured.
@@ -68,7 +67,7 @@ const SETTLING: u64 = 40;
 const PATIENCE: u64 = 120;
 
 pub(crate) fn run(arguments: &Arguments) {
-    let clock = clock_cost();
+    let clock = clock::cost();
     if !arguments.json {
         println!(
             "seed {}, {} periods, two clock readings {clock:?} (taken off)",
@@ -146,10 +145,7 @@ fn measure<P: Peer>(
     network.run_for(arguments.periods);
     let counted = network.counted;
     let false_removals = network.failures.len();
-    let busy = counted
-        .busy
-        .saturating_sub(clock * u32::try_from(counted.entered).unwrap_or(u32::MAX));
-    let busy = busy.as_secs_f64();
+    let busy = clock::without(clock, &counted).as_secs_f64();
     let node_periods = nodes as f64 * arguments.periods as f64;
 
     let mut firsts = Vec::new();
@@ -200,18 +196,6 @@ fn measure<P: Peer>(
         full: median(fulls),
         stragglers,
     }
-}
-
-/// The time that measuring itself takes.
-fn clock_cost() -> Duration {
-    const TIMES: u32 = 1_000_000;
-    // As around each call: two readings of the clock, one after the other.
-    let mut sum = Duration::ZERO;
-    for _ in 0..TIMES {
-        let begin = Instant::now();
-        sum += begin.elapsed();
-    }
-    black_box(sum) / TIMES
 }
 
 fn print(row: &Row) {

@@ -1,0 +1,332 @@
+//! selvedge-replica, OmniPaxos and raft-rs: what an update takes.
+//!
+//! The leader proposes updates of eight bytes. An update counts with all that its nodes send and
+//! compute for it, at the leader and at the others, until it is applied at the leader; the news of
+//! its commit may ride on what comes next. Ours are encoded with postcard, header and sender
+//! included, OmniPaxos' with postcard, and raft's with protobuf. Time is the time in the own code of
+//! all nodes together, codec included and the network's excluded. Each datagram takes the same time,
+//! so that they arrive in order, as OmniPaxos needs them to.
+
+mod omnipaxos;
+mod ours;
+mod theirs;
+
+use std::time::Duration;
+
+use clap::Args;
+use selvedge_replica::State;
+use serde::{Deserialize, Serialize};
+
+use crate::network::{Network, Out, PERIOD, Peer, Time};
+use crate::{clock, median, raft};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Numbers of nodes
+    #[arg(long, num_args = 1.., default_values_t = [5])]
+    nodes: Vec<usize>,
+    /// How many updates are measured in a run
+    #[arg(long, default_value_t = 5_000)]
+    updates: u64,
+    /// How many updates come before them
+    #[arg(long, default_value_t = 1_000)]
+    warm_up: u64,
+    /// How many runs; each has its own seed
+    #[arg(long, default_value_t = 9)]
+    runs: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the rows as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) type Update = [u8; 8];
+
+/// What the updates came to: two nodes with equal ones applied the same updates in the same order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Sum {
+    updates: u64,
+    mixed: u64,
+}
+
+impl Sum {
+    pub(crate) fn take(&mut self, update: &Update) {
+        self.updates += 1;
+        self.mixed = self.mixed.rotate_left(5) ^ u64::from_le_bytes(*update);
+    }
+}
+
+impl State for Sum {
+    type Update = Update;
+    type Outcome = ();
+
+    fn apply(&mut self, update: &Update) {
+        self.take(update);
+    }
+}
+
+/// One node of a contender.
+trait Replicates: Peer {
+    fn leads(&self) -> bool;
+    /// It is asked to lead.
+    fn stand(&mut self, now: Time, out: &mut Out<Self::Timer>);
+    /// It is told that the leader failed, and whether it is the first of those that are left.
+    fn lose(&mut self, now: Time, leader: usize, is_first: bool, out: &mut Out<Self::Timer>);
+    /// It is handed updates in one call.
+    fn propose(&mut self, now: Time, updates: &[Update], out: &mut Out<Self::Timer>);
+    /// What it has applied.
+    fn state(&self) -> &Sum;
+}
+
+/// How updates come.
+#[derive(Clone, Copy)]
+struct Load {
+    name: &'static str,
+    /// How many are on their way at once.
+    at_once: u64,
+    /// Whether they are handed over in one call, and not one by one.
+    together: bool,
+}
+
+const LOADS: [Load; 3] = [
+    Load {
+        name: "1",
+        at_once: 1,
+        together: false,
+    },
+    Load {
+        name: "64",
+        at_once: 64,
+        together: false,
+    },
+    Load {
+        name: "64 in one call",
+        at_once: 64,
+        together: true,
+    },
+];
+
+/// What an update takes; medians.
+#[derive(Debug, Serialize)]
+struct Taken {
+    load: &'static str,
+    messages: f64,
+    bytes: f64,
+    /// Of all nodes together.
+    microseconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    who: &'static str,
+    nodes: usize,
+    updates: Vec<Taken>,
+    /// Messages in ten seconds in which nothing is proposed.
+    idle: Option<f64>,
+    /// Round trips from when the others are told that the leader failed until one leads.
+    replaced: Option<f64>,
+}
+
+/// What was measured in the runs of one contender.
+#[derive(Default)]
+struct Runs {
+    updates: [Vec<[f64; 3]>; LOADS.len()],
+    idle: Vec<f64>,
+    replaced: Vec<f64>,
+}
+
+/// How long a datagram takes: short, so that few heartbeats fall into the time of an update.
+const DELAY: Time = 50;
+/// How long anything may take.
+const PATIENCE: Time = 60 * PERIOD;
+
+pub(crate) fn run(arguments: &Arguments) {
+    let clock = clock::cost();
+    if !arguments.json {
+        println!(
+            "seeds from {}, {} runs of {} updates; medians an update, all nodes together; two clock \
+             readings {clock:?} (taken off)",
+            arguments.seed, arguments.runs, arguments.updates
+        );
+        println!(
+            "{:22} {:>5} {:>15} {:>8} {:>7} {:>7} {:>10} {:>22}",
+            "",
+            "nodes",
+            "on their way",
+            "messages",
+            "bytes",
+            "us",
+            "idle 10 s",
+            "leader replaced after"
+        );
+    }
+    let mut rows = Vec::new();
+    for &nodes in &arguments.nodes {
+        for row in compare(nodes, arguments, clock) {
+            if !arguments.json {
+                print(&row);
+            }
+            rows.push(row);
+        }
+    }
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&rows).expect("plain rows");
+        println!("{text}");
+    }
+}
+
+/// The contenders take turns, so that what the machine does meanwhile falls on all of them.
+fn compare(nodes: usize, arguments: &Arguments, clock: Duration) -> Vec<Row> {
+    let quiet = raft::Variant {
+        skip_bcast_commit: true,
+        ..raft::Variant::default()
+    };
+    let names = ["raft", "raft, commits later", "omnipaxos", "selvedge"];
+    let mut all = names.map(|who| (who, Runs::default()));
+    for seed in (arguments.seed..).take(arguments.runs as usize) {
+        let [(_, loud), (_, later), (_, omni), (_, selvedge)] = &mut all;
+        let variant = raft::Variant::default();
+        measure(
+            raft::cluster((nodes, 0, seed), variant),
+            arguments,
+            clock,
+            loud,
+        );
+        measure(
+            raft::cluster((nodes, 0, seed), quiet),
+            arguments,
+            clock,
+            later,
+        );
+        measure(omnipaxos::cluster(nodes, seed), arguments, clock, omni);
+        measure(ours::group(nodes, seed), arguments, clock, selvedge);
+    }
+    all.map(|(who, runs)| runs.row(who, nodes)).into()
+}
+
+impl Runs {
+    fn row(self, who: &'static str, nodes: usize) -> Row {
+        let taken = LOADS.iter().zip(&self.updates).filter_map(|(load, runs)| {
+            let of = |which: usize| median(runs.iter().map(|it| it[which]).collect());
+            Some(Taken {
+                load: load.name,
+                messages: of(0)?,
+                bytes: of(1)?,
+                microseconds: of(2)?,
+            })
+        });
+        Row {
+            who,
+            nodes,
+            updates: taken.collect(),
+            idle: median(self.idle),
+            replaced: median(self.replaced),
+        }
+    }
+}
+
+/// One run: a leader, updates in all ways, a quiet time, and the next leader.
+fn measure<P: Replicates>(
+    mut network: Network<P>,
+    arguments: &Arguments,
+    clock: Duration,
+    runs: &mut Runs,
+) {
+    network.set_delay(DELAY);
+    // Time for what nodes do first.
+    network.run_for(1);
+    let leader = 0;
+    network.with(leader, P::stand);
+    wait(&mut network, |it| it.peers[leader].leads());
+    network.run_for(1);
+    for (load, runs) in LOADS.iter().zip(&mut runs.updates) {
+        update(&mut network, leader, *load, arguments.warm_up);
+        network.reset();
+        update(&mut network, leader, *load, arguments.updates);
+        let counted = network.counted;
+        let busy = clock::without(clock, &counted).as_secs_f64() * 1e6;
+        let all = [counted.sent as f64, counted.bytes as f64, busy];
+        runs.push(all.map(|it| it / arguments.updates as f64));
+    }
+    network.run_for(1);
+    let state = network.peers[leader].state();
+    let total = LOADS.len() as u64 * (arguments.warm_up + arguments.updates);
+    assert_eq!(state.updates, total, "each update is applied once");
+    assert!(
+        network.up().all(|(_, it)| it.state() == state),
+        "all nodes hold the same"
+    );
+
+    network.reset();
+    network.run_for(10);
+    runs.idle.push(network.counted.sent as f64);
+
+    network.crash(leader);
+    let told = network.now;
+    let left: Vec<usize> = network.up().map(|(node, _)| node).collect();
+    for (nth, &node) in left.iter().enumerate() {
+        network.with(node, |peer, now, out| peer.lose(now, leader, nth == 0, out));
+    }
+    wait(&mut network, |it| it.up().any(|(_, it)| it.leads()));
+    let round_trips = (network.now - told) as f64 / (2 * DELAY) as f64;
+    runs.replaced.push(round_trips);
+}
+
+/// Has the leader propose so many updates, and waits until it has applied them.
+fn update<P: Replicates>(network: &mut Network<P>, leader: usize, load: Load, count: u64) {
+    let start = network.peers[leader].state().updates;
+    let end = start + count;
+    let mut proposed = start;
+    let mut updates = Vec::new();
+    wait(network, |network| {
+        let applied = network.peers[leader].state().updates;
+        let next = end.min(applied + load.at_once);
+        updates.clear();
+        updates.extend((proposed..next).map(|it| it.wrapping_mul(GOLDEN).to_le_bytes()));
+        proposed = proposed.max(next);
+        let size = if load.together { updates.len() } else { 1 };
+        for updates in updates.chunks(size.max(1)) {
+            network.with(leader, |peer, now, out| peer.propose(now, updates, out));
+        }
+        applied == end
+    });
+}
+
+/// Makes all eight bytes of an update count.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Runs the network until this holds; it is looked at each time that datagrams may have come.
+fn wait<P: Replicates>(network: &mut Network<P>, mut holds: impl FnMut(&mut Network<P>) -> bool) {
+    let end = network.now + PATIENCE;
+    while !holds(network) {
+        assert!(network.now < end, "nothing came of it within a minute");
+        network.run_until(network.now + DELAY);
+    }
+}
+
+fn print(row: &Row) {
+    let number = |it: Option<f64>| it.map_or_else(|| "never".to_owned(), |it| format!("{it:.0}"));
+    for (nth, taken) in row.updates.iter().enumerate() {
+        let is_first = nth == 0;
+        println!(
+            "{:22} {:>5} {:>15} {:>8.2} {:>7.0} {:>7.2} {:>10} {:>22}",
+            if is_first { row.who } else { "" },
+            row.nodes,
+            taken.load,
+            taken.messages,
+            taken.bytes,
+            taken.microseconds,
+            if is_first {
+                number(row.idle)
+            } else {
+                String::new()
+            },
+            match row.replaced {
+                Some(it) if is_first => format!("{it:.1} round trips"),
+                _ => String::new(),
+            },
+        );
+    }
+}
