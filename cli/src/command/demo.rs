@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use selvedge_cli::demo::{
-    Narrator, Options, Outcome, Plan, morning, page, run, with_morning, write_table,
+    Narrator, Options, Outcome, Plan, ledger, morning, page, run, with_morning, write_table,
 };
 use selvedge_cli::output::{Dropped, Output};
 use selvedge_core::Span;
@@ -27,7 +27,7 @@ const MORNING_SPEED: u32 = 100;
 ///
 /// Real sockets and real time: nodes join, lose 5 of 100 packets, elect a leader and lose it,
 /// crash, leave, restart, are cut off and heal, and all the time take turns at writing one file.
-/// Beside it the routines of a family's morning run in a virtual home, a hundred times as fast as a
+/// Beside it five members hold a ledger, of which two are killed, and the routines of a family's morning run in a virtual home, a hundred times as fast as a
 /// clock. A table says what was promised and what was seen, and a page shows it. The exit status is
 /// 0 if every promise held.
 #[derive(Debug, Args)]
@@ -70,6 +70,8 @@ impl Demo {
             Speed::Times(MORNING_SPEED)
         };
         let home = thread::spawn(move || morning(seed, &mut Pace::new(speed, false)));
+        let period = options.period;
+        let ledger = thread::spawn(move || ledger(seed, period));
         // A reader that stalls must not stall the nodes.
         let (colour, told) = if self.json {
             (Colour::on(&io::stderr()), told(io::stderr()))
@@ -78,7 +80,8 @@ impl Demo {
         };
         let told = told.map_err(Failure::Runtime)?;
         let narrator = Narrator::new(told.clone(), colour);
-        let outcome = runtime()?.block_on(run(options, narrator))?;
+        let mut outcome = runtime()?.block_on(run(options, narrator))?;
+        outcome.table.extend(ledger.join().unwrap_or_default());
         // The mesh is gone: what follows on the same output may wait for its reader.
         told.finish(self.json.then_some(LAST_WORDS));
         self.tell_mesh(&outcome, &home).map_err(Failure::Output)?;

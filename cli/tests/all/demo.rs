@@ -23,14 +23,25 @@ fn the_demo_judges_itself_and_draws_its_page() {
         .iter()
         .map(|row| row["id"].as_str().unwrap())
         .collect();
-    assert_eq!((ids.len(), ids[0], ids[8]), (21, "join", "false-removals"));
+    assert_eq!((ids.len(), ids[0], ids[8]), (26, "join", "false-removals"));
     let held = |row: &Value| row["held"].as_bool().unwrap();
     assert_eq!(
         output.status.success(),
         table.iter().all(held),
         "{table:#?}"
     );
-    for always in ["ballot", "fencing", "overlap", "tokens", "frame", "faulty"] {
+    for always in [
+        "ballot",
+        "fencing",
+        "overlap",
+        "tokens",
+        "frame",
+        "faulty",
+        "ledger-kept",
+        "ledger-once",
+        "ledger-alike",
+        "ledger-reads",
+    ] {
         let row = table.iter().find(|row| row["id"] == always).unwrap();
         assert!(held(row), "{row:#?}");
     }

@@ -1,0 +1,475 @@
+//! The demo's part about a state that a quorum holds: five members keep a ledger, over sockets that
+//! lose packets, while members are killed and come back with what they stored.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use chacha20::ChaCha12Rng;
+use rand_core::SeedableRng;
+use selvedge_core::durable::Durable;
+use selvedge_core::wire::{Envelope, VERSION};
+use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
+use selvedge_replica::{Command, Config, Configuration, Event, Fact, KIND, Replica, State};
+use selvedge_udp::Clock;
+use serde::{Deserialize, Serialize};
+
+use super::promises::Promise;
+
+/// The lines of the ledger, each a number that is written once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Lines(Vec<u32>);
+
+impl State for Lines {
+    type Update = u32;
+    type Outcome = ();
+
+    fn apply(&mut self, line: &u32) {
+        self.0.push(*line);
+    }
+}
+
+type Node = Replica<Lines>;
+type Disk = Arc<Mutex<Vec<Fact<Lines>>>>;
+
+const MEMBERS: u64 = 5;
+/// Of 100 packets so many are lost.
+const LOST: u64 = 5;
+
+/// What a member is asked.
+enum Order {
+    Write(u32),
+    Read(u64),
+    Learn(Delta),
+}
+
+/// What a member says.
+enum Said {
+    /// It took a line, under this number of its own.
+    Took(Member, u64, u32),
+    Applied(Member, u64),
+    Readable(u64, usize),
+    Leads(NodeId),
+}
+
+/// A member with its socket.
+struct Host {
+    driver: Driver<Node>,
+    socket: UdpSocket,
+    places: Arc<Vec<SocketAddr>>,
+    disk: Disk,
+    orders: Receiver<Order>,
+    said: Sender<Said>,
+    clock: Clock,
+    rng: ChaCha12Rng,
+}
+
+impl Host {
+    /// Runs until it is killed, which is when there is nobody any more that could give orders.
+    fn run(mut self) -> Node {
+        let mut frame = [0; 1_500];
+        loop {
+            loop {
+                match self.orders.try_recv() {
+                    Ok(order) => self.obey(order),
+                    Err(mpsc::TryRecvError::Empty) => break,
+                    Err(mpsc::TryRecvError::Disconnected) => return self.driver.into_machine(),
+                }
+            }
+            // The socket waits for a millisecond at most, so that orders are seen.
+            if let Ok((len, _)) = self.socket.recv_from(&mut frame)
+                && let Some(envelope) = frame.get(..len).and_then(decode)
+            {
+                let Envelope { from, message } = envelope;
+                self.step(Input::Message { from, message });
+            }
+            let mut effects = Vec::new();
+            let now = self.clock.now();
+            (self.driver).expire(now, &mut self.rng, |effect| effects.push(effect));
+            self.carry_out(effects);
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Write(line) => {
+                let (me, number) = (
+                    self.driver.machine().me(),
+                    self.driver.machine().next_number(),
+                );
+                // Said first: the answer may come in the same step.
+                self.say(Said::Took(me, number, line));
+                self.step(Input::Command(Command::Propose(line)));
+            }
+            Order::Read(read) => self.step(Input::Command(Command::Read(read))),
+            Order::Learn(delta) => self.step(Input::Membership(delta)),
+        }
+    }
+
+    /// What a member refuses is not answered: the clerk asks another one.
+    fn step(&mut self, input: Input<Node>) {
+        let mut effects = Vec::new();
+        let now = self.clock.now();
+        let _refused = (self.driver)
+            .step(now, &mut self.rng, input, |effect| effects.push(effect))
+            .is_err();
+        self.carry_out(effects);
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect<Node>>) {
+        for effect in effects {
+            match effect {
+                Effect::Send { to, message } => self.send(to, message),
+                Effect::Multicast { .. } => debug_assert!(false, "a member sends to members"),
+                Effect::Event(Event::Fact(fact)) => {
+                    // Stored before what comes behind it is done.
+                    let mut disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
+                    disk.push(fact);
+                }
+                Effect::Event(Event::Applied { by, number, .. })
+                    if by == self.driver.machine().me() =>
+                {
+                    self.say(Said::Applied(by, number));
+                }
+                Effect::Event(Event::Readable { read, .. }) => {
+                    let lines = self.driver.machine().state().map_or(0, |it| it.0.len());
+                    self.say(Said::Readable(read, lines));
+                }
+                Effect::Event(Event::Leads { leader, .. }) => self.say(Said::Leads(leader)),
+                Effect::Event(_) => {}
+            }
+        }
+    }
+
+    fn send(&mut self, to: Member, message: selvedge_replica::Message<u32>) {
+        if self.rng.below(100) < LOST {
+            return;
+        }
+        let from = self.driver.machine().me();
+        let place = usize::try_from(to.id.0 - 1)
+            .ok()
+            .and_then(|at| self.places.get(at));
+        let frame = postcard::to_extend(&Envelope { from, message }, vec![VERSION, KIND]);
+        if let (Some(place), Ok(frame)) = (place, frame) {
+            // A packet that the system does not take is one more that is lost.
+            let _lost = self.socket.send_to(&frame, place).is_err();
+        }
+    }
+
+    /// Nobody listens when the demo is over.
+    fn say(&self, said: Said) {
+        let _over = self.said.send(said).is_err();
+    }
+}
+
+fn decode(frame: &[u8]) -> Option<Envelope<selvedge_replica::Message<u32>>> {
+    let body = frame.strip_prefix(&[VERSION, KIND])?;
+    postcard::from_bytes(body).ok()
+}
+
+/// The place of a member: its socket and its disk outlive it.
+struct Seat {
+    socket: UdpSocket,
+    disk: Disk,
+    life: u32,
+    running: Option<(Sender<Order>, JoinHandle<Node>)>,
+}
+
+/// The clerk that has lines written, and knows which ones were confirmed.
+#[derive(Default)]
+struct Clerk {
+    next: u32,
+    taken: BTreeMap<(Member, u64), u32>,
+    confirmed: BTreeSet<u32>,
+    /// How many lines were confirmed when a read was asked.
+    reads: BTreeMap<u64, usize>,
+    answered: usize,
+    behind: usize,
+    last: Option<Time>,
+    longest: Span,
+    leader: Option<NodeId>,
+}
+
+impl Clerk {
+    fn hear(&mut self, said: Said, now: Time) {
+        match said {
+            Said::Took(by, number, line) => {
+                self.taken.insert((by, number), line);
+            }
+            Said::Applied(by, number) => {
+                if let Some(line) = self.taken.get(&(by, number)) {
+                    self.confirmed.insert(*line);
+                }
+                let since = self.last.map_or(Span::ZERO, |last| now.since(last));
+                self.longest = self.longest.max(since);
+                self.last = Some(now);
+            }
+            Said::Readable(read, lines) => {
+                if let Some(least) = self.reads.remove(&read) {
+                    self.answered += 1;
+                    self.behind += usize::from(lines < least);
+                }
+            }
+            Said::Leads(leader) => self.leader = Some(leader),
+        }
+    }
+}
+
+/// The whole part: takes 60 periods, and up to 20 more until all is answered.
+struct Ledger {
+    clock: Clock,
+    period: Span,
+    rng: ChaCha12Rng,
+    places: Arc<Vec<SocketAddr>>,
+    seats: Vec<Seat>,
+    said: (Sender<Said>, Receiver<Said>),
+    clerk: Clerk,
+}
+
+impl Ledger {
+    fn new(seed: u64, period: Span) -> io::Result<Self> {
+        let socket = |_| {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+            socket.set_read_timeout(Some(Duration::from_millis(1)))?;
+            Ok(socket)
+        };
+        let sockets = (0..MEMBERS).map(socket).collect::<io::Result<Vec<_>>>()?;
+        let places = sockets.iter().map(UdpSocket::local_addr);
+        let places = places.collect::<io::Result<Vec<_>>>()?;
+        let seats = sockets.into_iter().map(|socket| Seat {
+            socket,
+            disk: Disk::default(),
+            life: 0,
+            running: None,
+        });
+        Ok(Self {
+            clock: Clock::start(),
+            period,
+            rng: ChaCha12Rng::seed_from_u64(seed),
+            places: Arc::new(places),
+            seats: seats.collect(),
+            said: mpsc::channel(),
+            clerk: Clerk::default(),
+        })
+    }
+
+    /// A member begins a life, with what its seat has stored.
+    fn start(&mut self, at: usize) -> Option<()> {
+        let period = self.period;
+        let seat = self.seats.get_mut(at)?;
+        let first = Configuration::of((1..=MEMBERS).map(|id| Member::new(id, 0)));
+        let me = Member::new(at as u64 + 1, seat.life);
+        let config = Config::new()
+            .with_resend(Span(period.0 / 2))
+            .with_commit_delay(Span(period.0 / 4));
+        let voter = Member::new(at as u64 + 1, 0);
+        let base = Node::new(voter, config, first, Lines::default()).ok()?;
+        let mut node = match seat.life {
+            0 => base,
+            _ => Node::restore(me, config, base.stored()).ok()?,
+        };
+        for fact in seat
+            .disk
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+        {
+            node.fold(fact).ok()?;
+        }
+        seat.life += 1;
+        let (orders, received) = mpsc::channel();
+        let host = Host {
+            driver: Driver::new(node),
+            socket: seat.socket.try_clone().ok()?,
+            places: Arc::clone(&self.places),
+            disk: Arc::clone(&seat.disk),
+            orders: received,
+            said: self.said.0.clone(),
+            clock: self.clock,
+            rng: ChaCha12Rng::seed_from_u64(self.rng.below(u64::MAX)),
+        };
+        seat.running = Some((orders, thread::spawn(move || host.run())));
+        Some(())
+    }
+
+    /// The member stops as it is, whatever it was about to do; its disk stays.
+    fn kill(&mut self, at: usize) -> Option<Node> {
+        let (orders, thread) = self.seats.get_mut(at)?.running.take()?;
+        drop(orders);
+        thread.join().ok()
+    }
+
+    fn order(&self, at: usize, order: Order) -> bool {
+        let running = self.seats.get(at).and_then(|it| it.running.as_ref());
+        running.is_some_and(|(orders, _)| orders.send(order).is_ok())
+    }
+
+    /// What a membership service would tell.
+    fn tell(&self, delta: Delta) {
+        for at in 0..self.seats.len() {
+            if delta.member().id != NodeId(at as u64 + 1) {
+                self.order(at, Order::Learn(delta));
+            }
+        }
+    }
+
+    /// The life that the member at this seat is in.
+    fn member(&self, at: usize) -> Member {
+        let life = self.seats.get(at).map_or(0, |it| it.life.saturating_sub(1));
+        Member::new(at as u64 + 1, life)
+    }
+
+    fn leader(&self) -> usize {
+        let id = self.clerk.leader.map_or(1, |it| it.0);
+        usize::try_from(id - 1).unwrap_or_default()
+    }
+
+    /// Has lines written and read for so many periods.
+    fn work(&mut self, periods: u64) {
+        let until = self.clock.now() + self.period * periods;
+        let mut turn = 0;
+        while self.clock.now() < until {
+            let at = usize::try_from(self.rng.below(MEMBERS)).unwrap_or_default();
+            let line = self.clerk.next;
+            if self.order(at, Order::Write(line)) {
+                self.clerk.next += 1;
+            }
+            if turn % 4 == 0 {
+                let read = turn + (u64::from(line) << 32);
+                self.clerk.reads.insert(read, self.clerk.confirmed.len());
+                if !self.order(at, Order::Read(read)) {
+                    self.clerk.reads.remove(&read);
+                }
+            }
+            turn += 1;
+            self.listen(Span(self.period.0 / 4));
+        }
+    }
+
+    fn listen(&mut self, span: Span) {
+        let until = self.clock.now() + span;
+        loop {
+            let left = until.since(self.clock.now());
+            match self.said.1.recv_timeout(left.into()) {
+                Ok(said) => self.clerk.hear(said, self.clock.now()),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// The script: the leader is killed, twice, the second time with another member.
+    fn play(&mut self) -> Option<Vec<Lines>> {
+        let seats = self.seats.len();
+        for at in 0..seats {
+            self.start(at)?;
+        }
+        self.work(10);
+        for others in [0, 1] {
+            let leader = self.leader();
+            let victims = [leader, (leader + 1) % seats];
+            let victims = victims.get(..=others)?;
+            for &at in victims {
+                self.kill(at);
+            }
+            self.work(2);
+            for &at in victims {
+                self.tell(Delta::Failed(self.member(at)));
+            }
+            self.work(13);
+            for &at in victims {
+                self.start(at)?;
+                self.tell(Delta::Joined(self.member(at)));
+            }
+            self.work(10);
+        }
+        self.listen(self.period * 10);
+        let nodes: Vec<Node> = (0..seats).filter_map(|at| self.kill(at)).collect();
+        Some(nodes.iter().filter_map(|it| it.state().cloned()).collect())
+    }
+
+    fn judge(&self, ledgers: &[Lines]) -> Vec<Promise> {
+        let clerk = &self.clerk;
+        let is_missing = |line: &&u32| ledgers.iter().any(|it| !it.0.contains(line));
+        let missing = clerk.confirmed.iter().filter(is_missing).count();
+        let twice = |it: &Lines| it.0.len() - it.0.iter().collect::<BTreeSet<_>>().len();
+        let differ = ledgers
+            .iter()
+            .filter(|it| Some(*it) != ledgers.first())
+            .count();
+        let members = usize::try_from(MEMBERS).unwrap_or_default();
+        let why = format!(
+            "{} lines were confirmed and {} reads answered at {MEMBERS} members with sockets that \
+             lose {LOST} of 100 packets; the leader was killed, and later the leader and another \
+             member; they came back with what they had stored",
+            clerk.confirmed.len(),
+            clerk.answered
+        );
+        let none =
+            |id: &str, promise: &str, unit: &'static str, seen: usize, is_some: bool| Promise {
+                id: id.to_owned(),
+                promise: promise.to_owned(),
+                unit,
+                limit: 0.0,
+                seen: Some(f64::from(u32::try_from(seen).unwrap_or(u32::MAX))),
+                held: seen == 0 && is_some,
+                why: why.clone(),
+            };
+        let any = !clerk.confirmed.is_empty() && ledgers.len() == members;
+        let limit = self.period * 10;
+        vec![
+            none(
+                "ledger-kept",
+                "confirmed lines that a ledger lacks",
+                "lines",
+                missing,
+                any,
+            ),
+            none(
+                "ledger-once",
+                "lines that stand twice",
+                "lines",
+                ledgers.iter().map(twice).sum(),
+                any,
+            ),
+            none(
+                "ledger-alike",
+                "ledgers that differ",
+                "members",
+                differ,
+                any,
+            ),
+            none(
+                "ledger-reads",
+                "reads that missed a confirmed line",
+                "reads",
+                clerk.behind,
+                clerk.answered > 0,
+            ),
+            Promise {
+                id: "ledger-gap".to_owned(),
+                promise: "the longest time without a confirmed line".to_owned(),
+                unit: "s",
+                limit: Duration::from(limit).as_secs_f64(),
+                seen: Some(Duration::from(clerk.longest).as_secs_f64()),
+                held: any && clerk.longest <= limit,
+                why: "10 periods: 2 until the failure of the leader is told, a round trip for \
+                      promises, and what is lost is sent again after half a period"
+                    .to_owned(),
+            },
+        ]
+    }
+}
+
+/// Five members keep a ledger for 60 periods. The rows of the table; none if there are no sockets.
+#[must_use]
+pub fn ledger(seed: u64, period: Span) -> Vec<Promise> {
+    let Ok(mut ledger) = Ledger::new(seed, period) else {
+        return Vec::new();
+    };
+    let ledgers = ledger.play().unwrap_or_default();
+    ledger.judge(&ledgers)
+}
