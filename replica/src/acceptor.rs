@@ -83,6 +83,9 @@ pub enum Fact<S: State> {
         /// What it follows.
         after: Version,
         /// Up to where the member knew entries to be committed before.
+        committed: Version,
+        /// Up to where the leader knew them to be committed. So what is on its way behind it fits
+        /// into a frame, in later lives as well.
         commit: Version,
         /// What is accepted.
         entries: Vec<Entry<S::Update>>,
@@ -462,12 +465,14 @@ impl<S: State> Acceptor<S> {
             Fact::Accepted {
                 ballot,
                 after,
+                committed,
                 commit,
                 entries,
             } => {
-                self.commit(*commit, |_| ());
+                self.commit(*committed, |_| ());
                 let held = self.accept(*ballot, *after, entries.iter().cloned());
                 debug_assert_eq!(held, Accept::Held, "facts follow each other");
+                self.commit(*commit, |_| ());
             }
             Fact::Committed(version) => self.commit(*version, |_| ()),
             Fact::Learned { after, entries } => {

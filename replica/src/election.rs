@@ -368,6 +368,7 @@ impl<S: State> Replica<S> {
             Fact::Accepted {
                 ballot,
                 after,
+                committed: after,
                 commit: after,
                 entries: adopted,
             },

@@ -33,7 +33,8 @@ impl<S: State> Replica<S> {
             let fact = Fact::Accepted {
                 ballot,
                 after,
-                commit: self.acceptor.committed(),
+                committed: self.acceptor.committed(),
+                commit,
                 entries: entries.iter().cloned().collect(),
             };
             Self::emit_fact(fact, cx);

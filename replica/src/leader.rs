@@ -143,6 +143,7 @@ impl<S: State> Replica<S> {
         let fact = Fact::Accepted {
             ballot: leadership.ballot,
             after,
+            committed: self.acceptor.committed(),
             commit: self.acceptor.committed(),
             entries: appended,
         };
@@ -196,6 +197,8 @@ impl<S: State> Replica<S> {
         for it in behind {
             let len = if is_measured { encoded_len(it) } else { 0 };
             if len > left && !entries.is_empty() {
+                // What is adopted is accepted as a whole; it fits by what stands above.
+                debug_assert!(follower.matched.is_some(), "what is on its way fits");
                 break;
             }
             left = left.saturating_sub(len);

@@ -19,7 +19,7 @@ use selvedge_sim::Bytes;
 use selvedge_sim::operations::{Broken, Mesh, Operation, Seat, Step, Watch};
 
 use super::Journal;
-use crate::encoding::encode;
+use crate::encoding::{encode, encoded_len};
 use crate::message::{Body, Message};
 use crate::replica::Role;
 use crate::{
@@ -384,6 +384,13 @@ impl Watcher {
             return Err("what is stored cannot be folded".into());
         };
         let (stored, now) = (folded.acceptor, &step.machine().acceptor);
+        let len: usize = stored.tail().map(encoded_len).sum();
+        let room = stored.group().entry_room();
+        if len > room {
+            return Err(format!(
+                "{len} bytes are on their way, a frame has room for {room}"
+            ));
+        }
         let same = stored.promised() == now.promised()
             && stored.accepted() == now.accepted()
             && stored.end() == now.end()
