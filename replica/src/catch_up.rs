@@ -75,6 +75,11 @@ impl<S: State> Replica<S> {
         if !whole && !is_bare && self.send_learn(from, committed, cx) {
             return;
         }
+        // What it has already would not help.
+        let slot = usize::from(is_bare);
+        if let Some(slot) = self.serving.get_mut(slot) {
+            slot.take_if(|it| it.version <= committed && !(whole && it.version == committed));
+        }
         self.send_page(from, None, is_bare, cx);
     }
 
@@ -157,11 +162,12 @@ impl<S: State> Replica<S> {
             .saturating_sub(self.config.window.into());
         let slot = usize::from(is_bare);
         let served = self.serving.get(slot).and_then(Option::as_ref);
-        let is_served = served.is_some_and(|it| {
-            let is_asked = asked.is_none_or(|(version, _)| version == it.version);
-            it.version >= oldest && is_asked
+        // It stays as it is while it is fetched, however old: it would never be there as a whole else.
+        let is_kept = served.is_some_and(|it| match asked {
+            Some((version, _)) => version <= it.version,
+            None => it.version >= oldest,
         });
-        if !is_served {
+        if !is_kept {
             let mut snapshot = self.acceptor.snapshot();
             if is_bare {
                 snapshot.state = None;
@@ -183,7 +189,8 @@ impl<S: State> Replica<S> {
             return;
         };
         // Another version than was asked for begins anew.
-        let offset = asked.filter(|_| is_served).map_or(0, |it| it.1);
+        let asked = asked.filter(|&(version, _)| version == serving.version);
+        let offset = asked.map_or(0, |(_, offset)| offset);
         let room = self.entry_room();
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let bytes = serving.bytes.get(start..).unwrap_or_default();
@@ -231,9 +238,15 @@ impl<S: State> Replica<S> {
         }
         let follows = self.fetching.as_ref().is_some_and(|it| {
             let held = u32::try_from(it.bytes.len()).unwrap_or(u32::MAX);
-            it.from == from && it.version == version && it.total == total && held == offset
+            let is_same = it.version == version && it.total == total;
+            it.from.id == from.id && is_same && held == offset
         });
-        if !follows && offset != 0 {
+        // One state at a time: another one replaces it if its sender has no more of this one.
+        let replaces = self.fetching.as_ref().is_none_or(|it| {
+            let is_same = it.version == version && it.total == total;
+            it.from.id == from.id && version >= it.version && !is_same
+        });
+        if !follows && (offset != 0 || !replaces) {
             self.counters.stale += 1;
             return Ok(());
         }
@@ -317,21 +330,29 @@ impl<S: State> Replica<S> {
         self.ask_for_missing(from, cx);
     }
 
-    /// Own proposals that the state holds already.
-    fn overtake(&mut self, cx: &mut Context<'_, Self>) {
+    /// Proposals that wait here, and that the state holds already or rules out.
+    pub(crate) fn overtake(&mut self, cx: &mut Context<'_, Self>) {
         let sessions = self.acceptor.sessions();
-        let mut overtaken = Vec::new();
+        let mut over = Vec::new();
         self.work.proposals.retain(|it| {
-            let is_over = sessions.last(it.by) >= it.number;
-            if is_over {
-                overtaken.push((it.by, it.number));
+            let (by, number) = (it.by, it.number);
+            let is_applied = sessions.last(by) >= number;
+            let is_over = is_applied || sessions.rules_out(by, it.since);
+            if is_applied {
+                over.push((by, Event::Overtaken { by, number }));
+            } else if is_over {
+                over.push((by, Event::Forgotten { by, number }));
             }
             !is_over
         });
-        for &(by, number) in &overtaken {
-            cx.event(Event::Overtaken { by, number });
+        let is_any = !over.is_empty();
+        for (by, event) in over {
+            if by == self.me && matches!(event, Event::Forgotten { .. }) {
+                self.work.begin_again();
+            }
+            cx.event(event);
         }
-        if !overtaken.is_empty() {
+        if is_any {
             self.note_progress(cx);
         }
     }

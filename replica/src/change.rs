@@ -167,8 +167,12 @@ impl<S: State> Replica<S> {
             return self.send_current(from, cx);
         }
         if other.number > number {
-            // The sender may have given its state up; the configuration's members have it.
-            self.ask_for_missing(from, cx);
+            // The sender may have given its state up; the configuration's members have it. One that
+            // has, and is asked, tells this again: each answer would bring more questions.
+            let keeps = other.voter(from.id).is_some_and(|it| !it.is_witness);
+            if keeps || !is_active {
+                self.ask_for_missing(from, cx);
+            }
             for voter in other.members().filter(|it| !it.is_witness) {
                 let to = voter.member;
                 if to.id != from.id && to.id != self.me.id {

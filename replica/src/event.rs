@@ -96,7 +96,8 @@ pub enum Event<S: State> {
     Configured {
         /// Its number.
         number: u64,
-        /// The version that decided it.
+        /// The version that decided it; a later one, that of the state, where this member received
+        /// the state whole.
         version: Version,
     },
     /// What was asked of this member has not been done: for so long no quorum, or no leader, has

@@ -95,8 +95,9 @@ impl<S: State> Replica<S> {
                 let last = sessions.last(by);
                 number == last + 1 || number == first && number > last
             }
-            // One that was forgotten is told so when its proposal is decided.
-            None => number == first || sessions.is_forgotten(since),
+            // A proposer that was forgotten hears of it with what is committed: an entry each time
+            // that it tries on would outrun the members that fetch the state.
+            None => number == first && !sessions.rules_out(by, since),
         }
     }
 

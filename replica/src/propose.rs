@@ -29,7 +29,10 @@ impl<S: State> Replica<S> {
     ) -> Result<(), Reject> {
         self.check_room()?;
         let committed = self.acceptor.committed();
-        let proposal = self.work.number(self.me, committed, update);
+        // A group that has forgotten this member is not told of the numbers before this one.
+        let sessions = self.acceptor.sessions();
+        let is_forgotten = sessions.rules_out(self.me, self.work.since());
+        let proposal = (self.work).number(self.me, committed, is_forgotten, update);
         self.check_len(&proposal)?;
         self.work.take_number(&proposal);
         self.submit(proposal, cx);
@@ -43,9 +46,15 @@ impl<S: State> Replica<S> {
     ) -> Result<(), Reject> {
         self.check_room()?;
         self.check_len(&proposal)?;
-        let Proposal { by, number, .. } = proposal;
+        let Proposal {
+            by, number, since, ..
+        } = proposal;
         if self.acceptor.sessions().last(by) >= number {
             cx.event(Event::Overtaken { by, number });
+            return Ok(());
+        }
+        if self.acceptor.sessions().rules_out(by, since) {
+            cx.event(Event::Forgotten { by, number });
             return Ok(());
         }
         let waits = |it: &Proposal<S::Update>| it.by == by && it.number == number;
@@ -151,6 +160,10 @@ impl<S: State> Replica<S> {
 
     pub(crate) fn on_pending_tick(&mut self, cx: &mut Context<'_, Self>) {
         self.work.is_armed = false;
+        if self.work.is_empty() {
+            return;
+        }
+        self.overtake(cx);
         if self.work.is_empty() {
             return;
         }

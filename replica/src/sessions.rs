@@ -62,6 +62,16 @@ impl Sessions {
         known.is_some_and(|it| it.incarnation == by.incarnation)
     }
 
+    /// Whether a proposal that is not applied yet never is: its proposer was forgotten, or is in a later
+    /// life.
+    pub(crate) fn rules_out(&self, by: Member, since: Version) -> bool {
+        let known = self.place(by.id).ok().and_then(|at| self.known.get(at));
+        match known {
+            Some(session) => session.incarnation.newer_than(by.incarnation),
+            None => self.is_forgotten(since),
+        }
+    }
+
     /// Takes note of a proposal that `version` decides. O(log n), and O(n) where a proposer is new.
     pub(crate) fn admit(
         &mut self,

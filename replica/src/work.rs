@@ -60,13 +60,25 @@ impl<U> Work<U> {
         self.next_number
     }
 
+    /// What this member knew to be committed when it began to count.
+    pub(crate) const fn since(&self) -> Version {
+        self.since
+    }
+
     /// The proposal of this member that carries `update`, with its next number.
-    pub(crate) const fn number(&self, me: Member, committed: Version, update: U) -> Proposal<U> {
-        let begins = self.next_number == self.first;
+    /// It is the first one of a new row if the group has forgotten the others.
+    pub(crate) const fn number(
+        &self,
+        me: Member,
+        committed: Version,
+        is_forgotten: bool,
+        update: U,
+    ) -> Proposal<U> {
+        let begins = is_forgotten || self.next_number == self.first;
         Proposal {
             by: me,
             number: self.next_number,
-            first: self.first,
+            first: if begins { self.next_number } else { self.first },
             since: if begins { committed } else { self.since },
             update,
         }
@@ -74,6 +86,7 @@ impl<U> Work<U> {
 
     /// This proposal has the number now.
     pub(crate) const fn take_number(&mut self, proposal: &Proposal<U>) {
+        self.first = proposal.first;
         self.since = proposal.since;
         self.next_number += 1;
     }

@@ -550,11 +550,24 @@ fn a_proposer_that_was_forgotten_is_told_so_and_begins_again() {
     }
     group.command(1, Command::Propose(11));
     group.wait(Span::secs(1));
-    let forgotten = |it: &Event<Journal>| matches!(it, Event::Forgotten { number: 2, .. });
-    assert_eq!(group.told(1, forgotten), 1);
-    group.command(1, Command::Propose(12));
+    // It knows that it was forgotten.
+    let forgotten = |it: &Event<Journal>| matches!(it, Event::Forgotten { .. });
+    assert_eq!(group.told(1, forgotten), 0);
+    let late = Proposal {
+        by: member(2),
+        number: 2,
+        first: 1,
+        since: 0,
+        update: 12,
+    };
+    for relay in [1, 3] {
+        group.command(relay, Command::Relay(late.clone()));
+        group.wait(Span::secs(1));
+        assert_eq!(group.told(relay, forgotten), 1);
+    }
+    group.command(2, Command::Propose(13));
     group.wait(Span::secs(1));
-    assert_eq!(group.state(3), [1, 2, 12]);
+    assert_eq!(group.state(3), [1, 2, 11, 13]);
 }
 
 #[test]

@@ -1,0 +1,40 @@
+//! The promises of the crate's page, against a network, clocks, storage and an order of their own.
+//!
+//! With `SELVEDGE_HISTORIES` set to a number so many histories are run; `SELVEDGE_SEED` runs one
+//! alone.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::std_instead_of_alloc,
+    clippy::std_instead_of_core,
+    clippy::wildcard_enum_match_arm,
+    clippy::cast_possible_truncation,
+    reason = "a test that cannot go on fails"
+)]
+
+mod oracle;
+mod pinned;
+mod story;
+mod world;
+
+use std::env;
+
+use selvedge_sim::histories;
+use story::Totals;
+
+#[test]
+fn what_the_page_promises_is_so() {
+    let many = env::var("SELVEDGE_HISTORIES").map_or(150, |text| {
+        text.parse().expect("SELVEDGE_HISTORIES: expected a number")
+    });
+    let mut all = Totals::default();
+    let ran = histories(0..many, |seed| story::tell(seed, &mut all));
+    eprintln!("{ran} histories: {all:?}");
+    if ran > 100 {
+        assert!(all.applied > ran && all.read > ran && all.configured > ran / 4);
+        assert!(all.alive > ran / 2 && all.restarts > ran / 4);
+    }
+}

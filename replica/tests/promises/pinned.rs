@@ -1,0 +1,176 @@
+//! Stories that random histories found, by hand.
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_core::{Driver, Effect, Input, Member, Span, Time};
+use selvedge_replica::{Body, Command, Config, Configuration, Event, Message, Proposal, Replica};
+
+use crate::oracle::{Log, Op};
+
+type Node = Driver<Replica<Log>>;
+
+fn member(id: u64) -> Member {
+    Member::new(id, 0)
+}
+
+fn node(id: u64, first: &Configuration, window: u32) -> Node {
+    let config = Config::new().with_window(window);
+    let log = Log {
+        ids: Vec::new(),
+        pad: vec![0; 5_000],
+    };
+    Driver::new(Replica::new(member(id), config, first.clone(), log).unwrap())
+}
+
+fn step(node: &mut Node, input: Input<Replica<Log>>) -> Vec<Effect<Replica<Log>>> {
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let mut effects = Vec::new();
+    node.step(Time::ZERO, &mut rng, input, |it| effects.push(it))
+        .unwrap();
+    effects
+}
+
+fn hear(node: &mut Node, from: u64, body: Body<Op>) -> Vec<(u64, Body<Op>)> {
+    let message = Message {
+        configuration: 1,
+        body,
+    };
+    let from = member(from);
+    let effects = step(node, Input::Message { from, message });
+    let sent = effects.into_iter().filter_map(|it| match it {
+        Effect::Send { to, message } => Some((to.id.0, message.body)),
+        _ => None,
+    });
+    sent.collect()
+}
+
+fn page(version: u64, offset: u32) -> Body<Op> {
+    Body::Page {
+        version,
+        offset,
+        total: 1_000,
+        bytes: [0; 100].into_iter().collect(),
+    }
+}
+
+fn fetch(version: u64, offset: u32) -> Body<Op> {
+    Body::Fetch { version, offset }
+}
+
+/// Members that all answered one question had it begin again and again, each with its own pages.
+#[test]
+fn the_first_page_of_another_member_or_a_doubled_one_begins_nothing_anew() {
+    let mut node = node(3, &Configuration::of([1, 2, 3].map(member)), 0);
+    assert_eq!(hear(&mut node, 1, page(5, 0)), [(1, fetch(5, 100))]);
+    assert_eq!(hear(&mut node, 2, page(6, 0)), []);
+    assert_eq!(hear(&mut node, 1, page(5, 0)), []);
+    assert_eq!(hear(&mut node, 1, page(5, 100)), [(1, fetch(5, 200))]);
+    // Its sender goes on with a later state.
+    assert_eq!(hear(&mut node, 1, page(7, 0)), [(1, fetch(7, 100))]);
+}
+
+fn propose(node: &mut Node, id: u64) {
+    let op = Op {
+        id,
+        pad: Vec::new(),
+    };
+    step(node, Input::Command(Command::Propose(op)));
+}
+
+fn pages(sent: &[(u64, Body<Op>)]) -> Vec<(u64, u32)> {
+    let pages = sent.iter().filter_map(|(_, it)| match it {
+        Body::Page {
+            version, offset, ..
+        } => Some((*version, *offset)),
+        _ => None,
+    });
+    pages.collect()
+}
+
+/// With a window that the updates outran, no state ever arrived as a whole. And a state that was kept
+/// for one member was sent to another one that had it.
+#[test]
+fn a_state_that_is_fetched_stays_as_it_is_while_updates_go_on() {
+    let mut leader = node(1, &Configuration::of([member(1)]), 0);
+    propose(&mut leader, 1);
+    let lacking = |committed| Body::Lacking {
+        committed,
+        whole: committed == 0,
+    };
+    assert_eq!(pages(&hear(&mut leader, 2, lacking(0))), [(1, 0)]);
+    propose(&mut leader, 2);
+    assert_eq!(pages(&hear(&mut leader, 2, fetch(1, 700))), [(1, 700)]);
+    assert_eq!(pages(&hear(&mut leader, 3, lacking(1))), [(2, 0)]);
+    // The member that began before shares what is later.
+    propose(&mut leader, 3);
+    assert_eq!(pages(&hear(&mut leader, 2, fetch(1, 1_400))), [(2, 0)]);
+    assert_eq!(pages(&hear(&mut leader, 3, fetch(2, 700))), [(2, 700)]);
+
+    let mut leader = node(1, &Configuration::of([member(1)]), 1);
+    propose(&mut leader, 1);
+    assert_eq!(pages(&hear(&mut leader, 2, lacking(0))), [(1, 0)]);
+    propose(&mut leader, 2);
+    let whole = Body::Lacking {
+        committed: 2,
+        whole: true,
+    };
+    assert_eq!(pages(&hear(&mut leader, 3, whole)), [(2, 0)]);
+}
+
+/// A proposal that is never applied was decided anew each time that it was sent again: it moved the
+/// version away from the members that fetched the state, and its member never heard of its end.
+#[test]
+fn a_proposal_of_a_life_that_is_over_ends() {
+    let mut leader = node(1, &Configuration::of([member(1)]), 8);
+    let relay = |incarnation, id| {
+        Input::Command(Command::Relay(Proposal {
+            by: Member::new(9, incarnation),
+            number: 1,
+            first: 1,
+            since: 0,
+            update: Op {
+                id,
+                pad: Vec::new(),
+            },
+        }))
+    };
+    step(&mut leader, relay(1, 1));
+    let effects = step(&mut leader, relay(0, 2));
+    let is_told = |it: &Effect<_>| matches!(it, Effect::Event(Event::Forgotten { number: 1, .. }));
+    assert!(effects.iter().any(is_told), "{effects:?}");
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    for nth in 1..50 {
+        leader.expire(Time::ZERO + Span::secs(nth), &mut rng, |_| ());
+    }
+    assert_eq!(leader.machine().version(), 1);
+    assert_eq!(leader.machine().waiting(), 0);
+    assert_eq!(leader.deadline(), None);
+}
+
+/// Two members that had given the state up told of the next configuration, were asked for the state,
+/// and told of it again: each answer brought two questions.
+#[test]
+fn a_member_that_gave_the_state_up_is_not_asked_for_it() {
+    let mut node = node(2, &Configuration::of([1, 2].map(member)), 0);
+    let mut next = Configuration::of([3, 4].map(member));
+    next.number = 2;
+    let mut tell = |is_active| {
+        let body = Body::Current {
+            configuration: Box::new(next.clone()),
+            is_active,
+        };
+        let message = Message {
+            configuration: 2,
+            body,
+        };
+        let from = member(1);
+        let effects = step(&mut node, Input::Message { from, message });
+        let asked = effects.iter().filter_map(|it| match it {
+            Effect::Send { to, .. } => Some(to.id.0),
+            _ => None,
+        });
+        asked.collect::<Vec<u64>>()
+    };
+    assert_eq!(tell(false), [1, 3, 4]);
+    assert_eq!(tell(true), [3, 4]);
+}

@@ -1,0 +1,319 @@
+//! One random history.
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_core::{Choose, Delta, Member, NodeId, Span};
+use selvedge_replica::{Command, Config, Configuration, Lease, QuorumRule, Voter};
+
+use crate::oracle::Log;
+use crate::world::{Client, Weather, World};
+
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) applied: u64,
+    pub(crate) read: u64,
+    pub(crate) configured: u64,
+    pub(crate) restarts: u64,
+    /// Histories after which all that was asked had to be answered.
+    pub(crate) alive: u64,
+    pub(crate) sent: u64,
+    pub(crate) ends: [u64; 4],
+    pub(crate) size_max: usize,
+}
+
+fn pick(rng: &mut ChaCha8Rng, of: &[u64]) -> u64 {
+    of[rng.below(of.len() as u64) as usize]
+}
+
+fn config(rng: &mut ChaCha8Rng, round_trip: u64) -> Config {
+    let resend = pick(rng, &[20, 100, 500]).max(round_trip * 11 / 10_000);
+    Config::new()
+        .with_resend(Span::millis(resend))
+        .with_commit_delay(Span::millis(pick(rng, &[1, 50, 300])))
+        .with_attempts(pick(rng, &[1, 2, 5]) as u8)
+        .with_window(pick(rng, &[0, 0, 1, 4, 256]) as u32)
+        .with_pending(pick(rng, &[1, 2, 256]) as u32)
+        .with_peers(32)
+}
+
+fn begin(seed: u64) -> World {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let rng = &mut rng;
+    let members = 1 + rng.below(5);
+    let newcomers = rng.below(4);
+    // All store, none does, or some do.
+    let storing = rng.below(3);
+    let drift = pick(rng, &[0, 1_000, 300_000]);
+    let delay = pick(rng, &[1_000, 20_000, 400_000]);
+    let write = pick(rng, &[0, 5_000, 200_000]);
+    let round_trip = 2 * (delay + write);
+    let mut nodes = Vec::new();
+    for id in 1..=members + newcomers {
+        let stores = storing == 0 || (storing == 1 && rng.below(2) == 0);
+        let config = config(rng, round_trip);
+        let slow = if rng.below(2) == 0 {
+            0
+        } else {
+            drift * 99 / 100
+        };
+        nodes.push(World::node(rng, id, stores, id > members, config, slow));
+    }
+    if newcomers > 0 && rng.below(5) == 0 {
+        nodes.last_mut().unwrap().never = true;
+    }
+    let mut first = Configuration::of((1..=members).map(|id| Member::new(id, 0)));
+    if members > 2 && rng.below(3) == 0 {
+        let at = rng.below(members) as usize;
+        first.voters[at].is_witness = true;
+    }
+    first.frame_budget = pick(rng, &[127, 200, 1_400]) as u16;
+    first.proposers = pick(rng, &[1, 2, 64]) as u16;
+    let leased = rng.below(3) == 0;
+    if leased {
+        first.lease = Some(Lease {
+            span: Span::millis(pick(rng, &[1, 300, 3_000])),
+            drift: drift as u32,
+        });
+    }
+    if first.check().is_err() {
+        first.frame_budget = 1_400;
+    }
+    let stop = !leased && rng.below(2) == 0;
+    let calm = rng.below(4) == 0;
+    let weather = Weather {
+        lost: if calm { 0 } else { pick(rng, &[0, 5, 30]) },
+        doubled: pick(rng, &[0, 10]),
+        delay,
+        far: if calm { 0 } else { pick(rng, &[0, 0, 2]) },
+        write,
+        clocks_stop: stop,
+        burst_first: rng.below(2) == 0,
+        deltas_lost: pick(rng, &[0, 10, 50]),
+    };
+    let pad = pick(rng, &[0, 0, 50, 3_000]);
+    let log = Log {
+        ids: Vec::new(),
+        pad: vec![0; pad as usize],
+    };
+    let mut world = World::new(ChaCha8Rng::seed_from_u64(!seed), first, log, weather, nodes);
+    for nth in 0..2 {
+        world.clients.push(Client {
+            me: Member::new(100 + nth, 0),
+            number: 0,
+            since: 0,
+            op: None,
+            tries: 0,
+        });
+    }
+    for id in 1..=members + newcomers {
+        if id <= members || world.percent(60) {
+            world.start(id);
+        }
+    }
+    world
+}
+
+/// Somebody's idea of the next configuration.
+fn next(world: &mut World) -> Configuration {
+    let ids: Vec<u64> = world.nodes.keys().copied().collect();
+    let witnesses = world.percent(30);
+    let draw = |world: &mut World, most: u64| -> Vec<Voter> {
+        let mut ids = ids.clone();
+        let many = 1 + world.below(most.min(ids.len() as u64));
+        (0..many)
+            .map(|_| {
+                let id = ids.remove(world.rng.below(ids.len() as u64) as usize);
+                let member = world.nodes[&id].voter();
+                if witnesses && world.percent(30) {
+                    Voter::witness(member)
+                } else {
+                    Voter::new(member)
+                }
+            })
+            .collect()
+    };
+    let voters = draw(world, 5);
+    let mut it = Configuration::new(voters);
+    if world.percent(15) {
+        it.also = draw(world, 3);
+    }
+    it.frame_budget = world.first.frame_budget;
+    if world.percent(10) {
+        it.frame_budget = 127 + world.below(300) as u16;
+    }
+    it.proposers = world.first.proposers;
+    it.lease = world.first.lease;
+    if it.lease.is_some() && world.percent(30) {
+        it.lease = None;
+    }
+    if world.percent(10) {
+        it.quorum = QuorumRule::AtLeast(it.voters.len() as u8);
+    }
+    it
+}
+
+fn action(world: &mut World) {
+    let ids: Vec<u64> = world.nodes.keys().copied().collect();
+    let id = ids[world.below(ids.len() as u64) as usize];
+    let other = ids[world.below(ids.len() as u64) as usize];
+    match world.below(40) {
+        0..9 => {
+            world.propose(id);
+        }
+        9..15 => world.read(id),
+        15..18 => {
+            let nth = world.below(2) as usize;
+            world.relay(nth);
+        }
+        18..21 => {
+            let after = world.below(3_000_000);
+            let after = if world.percent(20) { after * 10 } else { after };
+            let told = world.percent(80);
+            world.crash(id, after, told);
+        }
+        21..23 => {
+            let long = world.below(2_000_000);
+            let long = if world.percent(20) { long * 10 } else { long };
+            world.sleep(id, long);
+        }
+        23 => {
+            world.cuts.insert((id, other));
+        }
+        24 => {
+            world.cuts.insert((id, other));
+            world.cuts.insert((other, id));
+        }
+        25 => world.cuts.clear(),
+        26 => {
+            // A leader that is cut off one-way.
+            if let Some(&id) = ids
+                .iter()
+                .find(|&&it| world.machine(it).is_some_and(|it| it.leads()))
+            {
+                let out = world.percent(50);
+                for &other in &ids {
+                    world
+                        .cuts
+                        .insert(if out { (id, other) } else { (other, id) });
+                }
+            }
+        }
+        27..29 => {
+            // A false suspicion, and sometimes a refutation.
+            let member = world.nodes[&other].host.as_ref().map(|it| it.me);
+            if let Some(member) = member {
+                let to: Vec<u64> = if world.percent(50) {
+                    ids.clone()
+                } else {
+                    vec![id]
+                };
+                for to in to {
+                    world.tell(to, Delta::Failed(member));
+                    if world.percent(70) {
+                        world.tell(to, Delta::Refuted(member));
+                    }
+                }
+            }
+        }
+        29..34 => {
+            let next = next(world);
+            let leaders = ids
+                .iter()
+                .filter(|&&it| world.machine(it).is_some_and(|it| it.leads()));
+            let mut asked: Vec<u64> = leaders.copied().collect();
+            asked.push(id);
+            for id in asked {
+                world.command(id, Command::Configure(next.clone()));
+            }
+        }
+        34 => {
+            world.command(id, Command::Stand);
+        }
+        35..37 => {
+            for &it in &ids {
+                world.command(it, Command::HandOver(NodeId(other)));
+            }
+        }
+        37 => world.snapshot(id),
+        38 => world.start(id),
+        _ => {
+            let member = Member::new(other, world.nodes[&other].life);
+            let delta = match world.below(3) {
+                0 => Delta::Suspected(member),
+                1 => Delta::Joined(member),
+                _ => Delta::Refuted(member),
+            };
+            world.tell(id, delta);
+        }
+    }
+}
+
+/// Runs one history.
+pub(crate) fn tell(seed: u64, all: &mut Totals) {
+    let mut world = begin(seed);
+    let steps = 10 + world.below(60);
+    let pace = [1_000, 30_000, 500_000][world.below(3) as usize];
+    for _ in 0..steps {
+        action(&mut world);
+        let gap = world.below(pace);
+        world.run_until(world.now + gap);
+    }
+    world.measure();
+    world.heal();
+    let can = world.keeps_quorums(None, true);
+    world.run_until(world.now + 60_000_000);
+    let ids: Vec<u64> = world.nodes.keys().copied().collect();
+    for &id in &ids {
+        world.propose(id);
+        world.read(id);
+    }
+    world.run_until(world.now + 60_000_000);
+    world.measure();
+    if can {
+        for &id in &ids {
+            let Some(machine) = world.machine(id) else {
+                continue;
+            };
+            let open = world.oracle.open(machine.me());
+            assert!(open.is_empty(), "not answered: {open:?}");
+            assert!(!world.is_unavailable(id), "{id} said Unavailable last");
+            assert_eq!(machine.waiting(), 0);
+        }
+        let quiet = world.now - world.last_sent;
+        assert!(quiet > 20_000_000, "it is not silent: {quiet}");
+        let before = world.oracle.ends[0];
+        let answered = world.oracle.reads_done;
+        for &id in &ids {
+            world.read(id);
+        }
+        world.run_until(world.now + 40_000_000);
+        for &id in &ids {
+            let took = world.propose(id);
+            world.run_until(world.now + 40_000_000);
+            if took && world.oracle.ends[0] > before {
+                break;
+            }
+        }
+        let is_any = ids
+            .iter()
+            .any(|&id| world.machine(id).is_some_and(|it| it.state().is_some()));
+        if is_any {
+            let read = world.oracle.reads_done > answered;
+            assert!(world.oracle.ends[0] > before, "nothing is applied");
+            assert!(read, "nothing is read");
+        }
+        all.alive += 1;
+    }
+    if can {
+        world.oracle.nothing_lost();
+    }
+    all.applied += world.oracle.log_len() as u64;
+    all.read += world.oracle.reads_done;
+    all.restarts += world.restarts;
+    all.configured += world.configurations.len() as u64 - 1;
+    all.sent += world.sent;
+    for (sum, it) in all.ends.iter_mut().zip(world.oracle.ends) {
+        *sum += it;
+    }
+    all.size_max = all.size_max.max(world.size_max);
+}
