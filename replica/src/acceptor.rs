@@ -243,6 +243,11 @@ impl<S: State> Acceptor<S> {
         self.tail.iter()
     }
 
+    /// How many entries that is.
+    pub(crate) fn on_its_way(&self) -> usize {
+        self.tail.len()
+    }
+
     /// Whether the configuration ends with what is accepted.
     pub(crate) fn is_sealed(&self) -> bool {
         self.tail.back().is_some_and(Entry::seals)

@@ -144,6 +144,7 @@ impl<S: State> Replica<S> {
         }
         self.answer_reads(cx);
         self.evaluate(cx);
+        self.append_backlog(cx);
         // There may be more.
         self.ask_for_missing(from, cx);
     }
@@ -327,6 +328,7 @@ impl<S: State> Replica<S> {
         }
         self.answer_reads(cx);
         self.evaluate(cx);
+        self.append_backlog(cx);
         self.ask_for_missing(from, cx);
     }
 

@@ -105,6 +105,11 @@ impl<S: State> Replica<S> {
     pub(crate) fn append_backlog(&mut self, cx: &mut Context<'_, Self>) {
         let room = self.entry_room();
         let mut appended = Vec::new();
+        let on_its_way = self.acceptor.on_its_way();
+        if let Role::Leader(leadership) = &mut self.role {
+            // A leader may learn from others what is committed.
+            leadership.keep_lens(on_its_way);
+        }
         let after = self.acceptor.end();
         let number = self.configuration().number;
         while let Role::Leader(leadership) = &mut self.role
@@ -300,7 +305,7 @@ impl<S: State> Replica<S> {
         if self.configuration().number != number {
             self.on_configured(cx);
         } else if let Role::Leader(leadership) = &mut self.role {
-            leadership.keep_lens(self.acceptor.tail().count());
+            leadership.keep_lens(self.acceptor.on_its_way());
         }
         self.answer_reads(cx);
     }
