@@ -158,9 +158,14 @@ impl<K: Ord> Electorate<K> {
     #[must_use]
     pub fn tally(&self, vote: impl Fn(&K) -> Option<bool>) -> Tally {
         let of = |electors: &[K]| {
-            let votes = || electors.iter().map(&vote);
-            let yes = votes().filter(|it| *it == Some(true)).count();
-            let undecided = votes().filter(Option::is_none).count();
+            let (mut yes, mut undecided) = (0, 0);
+            for elector in electors {
+                match vote(elector) {
+                    Some(true) => yes += 1,
+                    None => undecided += 1,
+                    Some(false) => {}
+                }
+            }
             if self.quorum.is_reached(yes, electors.len()) {
                 Tally::Won
             } else if self.quorum.is_reached(yes + undecided, electors.len()) {

@@ -18,7 +18,7 @@ use selvedge_core::{Member, NodeId};
 use serde::{Deserialize, Serialize};
 
 use crate::sessions::{Admission, Sessions};
-use crate::{Ballot, Configuration, ConfigurationError, Entry, Proposal, State, Version};
+use crate::{Ballot, Configuration, ConfigurationError, Entries, Entry, Proposal, State, Version};
 
 /// A configuration, and its members as an electorate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -88,7 +88,7 @@ pub enum Fact<S: State> {
         /// into a frame, in later lives as well.
         commit: Version,
         /// What is accepted.
-        entries: Vec<Entry<S::Update>>,
+        entries: Entries<S::Update>,
     },
     /// What the member had accepted is committed up to this version, with which the configuration
     /// ends. Other commits are learned again.
@@ -98,7 +98,7 @@ pub enum Fact<S: State> {
         /// What it follows.
         after: Version,
         /// What is committed.
-        entries: Vec<Entry<S::Update>>,
+        entries: Entries<S::Update>,
     },
     /// The member received the state whole.
     Installed(Box<Snapshot<S>>),
@@ -144,6 +144,9 @@ pub(crate) struct Acceptor<S: State> {
     window: VecDeque<Entry<S::Update>>,
     window_limit: usize,
     tail: VecDeque<Entry<S::Update>>,
+    /// Whether the configuration names this member, in any of its lives, and in this one.
+    is_named: bool,
+    is_named_so: bool,
     /// Whether this member keeps entries without their updates.
     is_witness: bool,
     /// By which nodes names this member in configurations.
@@ -167,6 +170,8 @@ impl<S: State> Acceptor<S> {
             window: VecDeque::new(),
             window_limit,
             tail: VecDeque::new(),
+            is_named: false,
+            is_named_so: false,
             is_witness: false,
             voter,
         };
@@ -202,8 +207,7 @@ impl<S: State> Acceptor<S> {
 
     /// Whether it holds a state that it has no use for.
     pub(crate) fn holds_in_vain(&self) -> bool {
-        let named = self.configuration().voter(self.voter.id);
-        self.state.is_some() && (self.is_witness || named.is_none())
+        self.state.is_some() && (self.is_witness || !self.is_named)
     }
 
     pub(crate) fn group(&self) -> &Group {
@@ -225,8 +229,7 @@ impl<S: State> Acceptor<S> {
     /// Whether this member votes: the configuration names it in the life in which its memory began,
     /// and it has the state, or needs none.
     pub(crate) fn votes(&self) -> bool {
-        let named = self.configuration().voter(self.voter.id);
-        named.is_some_and(|it| it.member == self.voter && (it.is_witness || self.state.is_some()))
+        self.is_named_so && (self.is_witness || self.state.is_some())
     }
 
     pub(crate) fn sessions(&self) -> &Sessions {
@@ -260,7 +263,10 @@ impl<S: State> Acceptor<S> {
     ) -> Option<impl Iterator<Item = &Entry<S::Update>>> {
         let oldest = self.committed - self.window.len() as Version;
         let skipped = usize::try_from(after.checked_sub(oldest)?).ok()?;
-        Some(self.window.iter().chain(&self.tail).skip(skipped))
+        let kept = self.window.len();
+        let window = self.window.range(skipped.min(kept)..);
+        let behind = skipped.saturating_sub(kept).min(self.tail.len());
+        Some(window.chain(self.tail.range(behind..)))
     }
 
     /// The committed entries behind `after`. `None` where some are gone.
@@ -491,7 +497,10 @@ impl<S: State> Acceptor<S> {
 
     fn note_part(&mut self) {
         let named = self.configuration().voter(self.voter.id);
-        self.is_witness = named.is_some_and(|it| it.member == self.voter && it.is_witness);
+        self.is_named = named.is_some();
+        let named = named.filter(|it| it.member == self.voter);
+        self.is_named_so = named.is_some();
+        self.is_witness = named.is_some_and(|it| it.is_witness);
     }
 }
 

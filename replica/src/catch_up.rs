@@ -131,14 +131,15 @@ impl<S: State> Replica<S> {
         }
         let fact = Fact::Learned {
             after,
-            entries: entries.iter().cloned().collect(),
+            entries: entries.clone(),
         };
         Self::emit_fact(fact, cx);
         let number = self.configuration().number;
         let mut committed = Vec::new();
-        self.acceptor
-            .learn(after, entries.iter().cloned(), |it| committed.push(it));
-        self.on_committed(committed, cx);
+        self.acceptor.learn(after, entries, |it| committed.push(it));
+        for it in committed {
+            self.on_committed(it, cx);
+        }
         if self.configuration().number != number {
             self.on_configured(cx);
         }

@@ -370,7 +370,7 @@ impl<S: State> Replica<S> {
                 after,
                 committed: after,
                 commit: after,
-                entries: adopted,
+                entries: adopted.into_iter().collect(),
             },
             cx,
         );

@@ -35,7 +35,7 @@ impl<S: State> Replica<S> {
                 after,
                 committed: self.acceptor.committed(),
                 commit,
-                entries: entries.iter().cloned().collect(),
+                entries,
             };
             Self::emit_fact(fact, cx);
         }

@@ -10,7 +10,8 @@ use crate::{Ballot, Configuration, Proposal, Version};
 /// What the leader knows of another member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Follower {
-    pub(crate) id: NodeId,
+    /// As the configuration names it.
+    pub(crate) member: Member,
     pub(crate) is_witness: bool,
     /// Up to where it holds what the leader has; `None` until it has accepted under this ballot.
     pub(crate) matched: Option<Version>,
@@ -79,7 +80,7 @@ impl<U> Leadership<U> {
     ) -> Self {
         let others = configuration.members().filter(|it| it.member.id != me);
         let followers = others.map(|it| Follower {
-            id: it.member.id,
+            member: it.member,
             is_witness: it.is_witness,
             matched: None,
             sent: 0,
@@ -124,7 +125,7 @@ impl<U> Leadership<U> {
     }
 
     pub(crate) fn matches(&self, id: NodeId, version: Version) -> bool {
-        let follower = self.followers.iter().find(|it| it.id == id);
+        let follower = self.followers.iter().find(|it| it.member.id == id);
         follower.is_some_and(|it| it.matched >= Some(version))
     }
 
@@ -138,7 +139,7 @@ impl<U> Leadership<U> {
     }
 
     pub(crate) fn acknowledged(&self, id: NodeId, round: u64) -> bool {
-        let follower = self.followers.iter().find(|it| it.id == id);
+        let follower = self.followers.iter().find(|it| it.member.id == id);
         follower.is_some_and(|it| it.round >= round)
     }
 }

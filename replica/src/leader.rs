@@ -104,7 +104,7 @@ impl<S: State> Replica<S> {
     /// Appends what waits, as far as there is room, and sends it.
     pub(crate) fn append_backlog(&mut self, cx: &mut Context<'_, Self>) {
         let room = self.entry_room();
-        let mut appended = Vec::new();
+        let mut appended = Entries::new();
         let on_its_way = self.acceptor.on_its_way();
         if let Role::Leader(leadership) = &mut self.role {
             // A leader may learn from others what is committed.
@@ -180,7 +180,7 @@ impl<S: State> Replica<S> {
         let Some(follower) = leadership.followers.get_mut(at) else {
             return;
         };
-        if self.peers.is_gone(follower.id) {
+        if self.peers.is_gone(follower.member.id) {
             return;
         }
         let from = match follower.matched {
@@ -212,7 +212,7 @@ impl<S: State> Replica<S> {
         }
         follower.sent = after + entries.len() as Version;
         follower.told = committed;
-        let to = follower.id;
+        let to = follower.member;
         let body = Body::Accept {
             ballot,
             after,
@@ -220,7 +220,7 @@ impl<S: State> Replica<S> {
             round,
             entries,
         };
-        self.send_to(to, body, cx);
+        self.send(to, body, cx);
     }
 
     /// A member holds what was sent to it.
@@ -240,7 +240,11 @@ impl<S: State> Replica<S> {
             self.counters.stale += 1;
             return;
         }
-        let Some(at) = leadership.followers.iter().position(|it| it.id == from.id) else {
+        let Some(at) = leadership
+            .followers
+            .iter()
+            .position(|it| it.member.id == from.id)
+        else {
             self.counters.stale += 1;
             return;
         };
@@ -272,14 +276,16 @@ impl<S: State> Replica<S> {
             let is_for = |id: NodeId| id == self.me.id || leadership.matches(id, version);
             group.is_quorum(is_for)
         };
-        let matched = leadership.followers.iter().filter_map(|it| it.matched);
-        let version = matched
-            .chain([own])
-            .filter(|&it| it > committed && holds(it))
-            .max();
-        let Some(version) = version else {
+        // The highest first: mostly all that the leader has, or nothing, is held.
+        let mut version = own;
+        while version > committed && !holds(version) {
+            let matched = leadership.followers.iter().filter_map(|it| it.matched);
+            let lower = matched.filter(|&it| it < version).max();
+            version = lower.unwrap_or_default();
+        }
+        if version <= committed {
             return;
-        };
+        }
         self.commit(version, cx);
         if !self.leads() {
             return; // The configuration ended.
@@ -299,9 +305,13 @@ impl<S: State> Replica<S> {
             Self::emit_fact(Fact::Committed(version), cx);
         }
         let number = self.configuration().number;
-        let mut committed = Vec::new();
-        self.acceptor.commit(version, |it| committed.push(it));
-        self.on_committed(committed, cx);
+        for next in self.acceptor.committed() + 1..=version {
+            let mut committed = None;
+            self.acceptor.commit(next, |it| committed = Some(it));
+            if let Some(committed) = committed {
+                self.on_committed(committed, cx);
+            }
+        }
         if self.configuration().number != number {
             self.on_configured(cx);
         } else if let Role::Leader(leadership) = &mut self.role {
@@ -310,32 +320,30 @@ impl<S: State> Replica<S> {
         self.answer_reads(cx);
     }
 
-    /// Tells the application what came of entries.
-    pub(crate) fn on_committed(&mut self, all: Vec<Committed<S>>, cx: &mut Context<'_, Self>) {
-        for it in all {
-            match it {
-                Committed::Applied {
+    /// Tells the application what came of an entry.
+    pub(crate) fn on_committed(&mut self, it: Committed<S>, cx: &mut Context<'_, Self>) {
+        match it {
+            Committed::Applied {
+                by,
+                number,
+                version,
+                outcome,
+            } => {
+                if self.work.finish(by, number) {
+                    self.note_progress(cx);
+                }
+                cx.event(Event::Applied {
+                    version,
                     by,
                     number,
-                    version,
                     outcome,
-                } => {
-                    if self.work.finish(by, number) {
-                        self.note_progress(cx);
-                    }
-                    cx.event(Event::Applied {
-                        version,
-                        by,
-                        number,
-                        outcome,
-                    });
-                }
-                Committed::Forgotten { by, number } => self.on_forgotten(by, number, cx),
-                Committed::Configured => {
-                    let number = self.configuration().number;
-                    let version = self.acceptor.committed();
-                    cx.event(Event::Configured { number, version });
-                }
+                });
+            }
+            Committed::Forgotten { by, number } => self.on_forgotten(by, number, cx),
+            Committed::Configured => {
+                let number = self.configuration().number;
+                let version = self.acceptor.committed();
+                cx.event(Event::Configured { number, version });
             }
         }
     }
@@ -380,14 +388,14 @@ impl<S: State> Replica<S> {
             return;
         };
         leadership.tells_commit = false;
-        let lacks = leadership
-            .followers
-            .iter()
-            .enumerate()
-            .filter(|(_, it)| it.told < committed);
-        let lacks: Vec<usize> = lacks.map(|(at, _)| at).collect();
-        for at in lacks {
-            self.send_accept(at, cx);
+        for at in 0..leadership.followers.len() {
+            let Role::Leader(leadership) = &self.role else {
+                return;
+            };
+            let follower = leadership.followers.get(at);
+            if follower.is_some_and(|it| it.told < committed) {
+                self.send_accept(at, cx);
+            }
         }
         self.arm_resend(cx);
     }
@@ -404,23 +412,21 @@ impl<S: State> Replica<S> {
         let lacks = follower.matched != Some(self.acceptor.end())
             || follower.committed < follower.told
             || waits_for_round;
-        lacks && !self.peers.is_gone(follower.id)
+        lacks && !self.peers.is_gone(follower.member.id)
     }
 
-    fn lacking(&self) -> Vec<usize> {
-        let Role::Leader(leadership) = &self.role else {
-            return Vec::new();
-        };
-        (0..leadership.followers.len())
-            .filter(|&at| self.lacks(at))
-            .collect()
+    /// Whether any member has not acknowledged all that it was sent.
+    fn any_lacks(&self) -> bool {
+        match &self.role {
+            Role::Leader(leadership) => (0..leadership.followers.len()).any(|at| self.lacks(at)),
+            Role::Follower | Role::Candidate(_) => false,
+        }
     }
 
     pub(crate) fn arm_resend(&mut self, cx: &mut Context<'_, Self>) {
-        let any = matches!(&self.role, Role::Leader(it) if (0..it.followers.len()).any(|at| self.lacks(at)));
-        if let Role::Leader(leadership) = &mut self.role
-            && any
-            && !leadership.resends
+        if matches!(&self.role, Role::Leader(it) if !it.resends)
+            && self.any_lacks()
+            && let Role::Leader(leadership) = &mut self.role
         {
             leadership.resends = true;
             cx.arm(Timer::Resend, self.config.resend);
@@ -428,10 +434,9 @@ impl<S: State> Replica<S> {
     }
 
     fn settle_resend(&mut self, cx: &mut Context<'_, Self>) {
-        let any = matches!(&self.role, Role::Leader(it) if (0..it.followers.len()).any(|at| self.lacks(at)));
-        if let Role::Leader(leadership) = &mut self.role
-            && leadership.resends
-            && !any
+        if matches!(&self.role, Role::Leader(it) if it.resends)
+            && !self.any_lacks()
+            && let Role::Leader(leadership) = &mut self.role
         {
             leadership.resends = false;
             cx.disarm(Timer::Resend);
@@ -439,11 +444,14 @@ impl<S: State> Replica<S> {
     }
 
     pub(crate) fn on_resend_tick(&mut self, cx: &mut Context<'_, Self>) {
-        let lacking = self.lacking();
-        if let Role::Leader(leadership) = &mut self.role {
-            leadership.resends = false;
-        }
-        for at in lacking {
+        let Role::Leader(leadership) = &mut self.role else {
+            return;
+        };
+        leadership.resends = false;
+        for at in 0..leadership.followers.len() {
+            if !self.lacks(at) {
+                continue;
+            }
             if let Role::Leader(leadership) = &mut self.role
                 && let Some(follower) = leadership.followers.get_mut(at)
             {
@@ -464,7 +472,11 @@ impl<S: State> Replica<S> {
         let Role::Leader(leadership) = &mut self.role else {
             return;
         };
-        let Some(at) = leadership.followers.iter().position(|it| it.id == id) else {
+        let Some(at) = leadership
+            .followers
+            .iter()
+            .position(|it| it.member.id == id)
+        else {
             return;
         };
         if let Some(follower) = leadership.followers.get_mut(at) {

@@ -127,6 +127,9 @@
 //! | a read | a round of 2(n - 1) messages, shared by all reads that wait; none with a lease that is held |
 //! | entries on their way at once | as many as fit into one frame |
 //!
+//! In steady state the step for an update allocates nothing, where the update and the state allocate
+//! nothing themselves.
+//!
 //! # Features
 //!
 //! | feature | what it adds |
