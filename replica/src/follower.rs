@@ -68,7 +68,10 @@ impl<S: State> Replica<S> {
         cx: &mut Context<'_, Self>,
     ) {
         let named = self.configuration().voter(self.me.id);
-        if commit > self.acceptor.committed() || self.acceptor.state().is_none() {
+        // One that is named as a witness would get no state, and be told of the leader again.
+        let is_bare = named.is_some_and(|it| it.is_witness);
+        let lacks_state = !is_bare && self.acceptor.state().is_none();
+        if commit > self.acceptor.committed() || lacks_state {
             self.ask_for_missing(from, cx);
         }
         if named.is_some_and(|it| it.member != self.acceptor.voter()) {

@@ -2,8 +2,10 @@
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
-use selvedge_core::{Driver, Effect, Input, Member, Span, Time};
-use selvedge_replica::{Body, Command, Config, Configuration, Event, Message, Proposal, Replica};
+use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
+use selvedge_replica::{
+    Ballot, Body, Command, Config, Configuration, Entry, Event, Message, Proposal, Replica,
+};
 
 use crate::oracle::{Log, Op};
 
@@ -173,4 +175,46 @@ fn a_member_that_gave_the_state_up_is_not_asked_for_it() {
     };
     assert_eq!(tell(false), [1, 3, 4]);
     assert_eq!(tell(true), [3, 4]);
+}
+
+/// A witness that came back without its memory asked its leader for a state that no witness gets. It
+/// was told of the leader again, and asked again.
+#[test]
+fn a_witness_in_a_later_life_asks_to_be_named_and_for_no_state() {
+    let mut first = Configuration::of([1, 2, 3].map(member));
+    first.voters[2].is_witness = true;
+    let accept = |number| {
+        let proposal = Proposal {
+            by: member(2),
+            number,
+            first: 1,
+            since: 0,
+            update: Op {
+                id: number,
+                pad: Vec::new(),
+            },
+        };
+        Body::Accept {
+            ballot: Ballot {
+                number: 1,
+                by: NodeId(2),
+            },
+            after: number - 1,
+            commit: 1,
+            round: 1,
+            entries: [Entry::Update(proposal)].into_iter().collect(),
+        }
+    };
+    let mut other = node(1, &first, 0);
+    hear(&mut other, 2, accept(1));
+    let lacking = Body::Lacking {
+        committed: 0,
+        whole: true,
+    };
+    let (_, page) = hear(&mut other, 3, lacking).pop().unwrap();
+    let me = Member::new(3, 1);
+    let mut witness = Driver::new(Replica::newcomer(me, Config::new()).unwrap());
+    hear(&mut witness, 1, page);
+    assert_eq!(witness.machine().version(), 1);
+    assert_eq!(hear(&mut witness, 2, accept(2)), [(2, Body::Rejoin)]);
 }
