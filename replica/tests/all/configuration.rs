@@ -1,7 +1,9 @@
 //! Which configurations can work.
 
-use selvedge_core::{Member, NodeId, Span};
-use selvedge_replica::{Configuration, ConfigurationError, Lease, QuorumRule, Voter};
+use selvedge_core::{Member, NodeId, Span, Stamp};
+use selvedge_replica::{
+    Body, Configuration, ConfigurationError, Lease, Message, QuorumRule, Voter,
+};
 
 fn members(ids: &[u64]) -> Configuration {
     Configuration::of(ids.iter().map(|&id| Member::new(id, 1)))
@@ -124,4 +126,51 @@ fn the_leader_relies_on_a_lease_for_less() {
         drift: 500_000,
     };
     assert_eq!(longest.relied_on(), Span(u64::MAX - u64::MAX / 2));
+}
+
+/// The longest frame without its list is that of a PROMISE in which each number is the highest.
+#[test]
+fn the_budget_is_compared_with_the_longest_frame() {
+    for id in [1, 300, u64::MAX] {
+        let mut one = members(&[id, 2]);
+        let top = Stamp {
+            number: (1 << 35) - 1,
+            by: NodeId(id),
+        };
+        let promise: Message<u16> = Message {
+            configuration: (1 << 28) - 1,
+            body: Body::Promise {
+                ballot: top,
+                committed: (1 << 49) - 1,
+                accepted: top,
+                end: (1 << 49) - 1,
+                tail: [].into_iter().collect(),
+            },
+        };
+        // The length of a list takes 1 byte, and up to 3.
+        let fixed = promise.frame_len(Member::new(id, u32::MAX)) + 2;
+        // Voters with long numbers of their lives, until it fits no more.
+        let mut refused = 0;
+        for more in 0..32 {
+            one.voters.truncate(2);
+            one.voters
+                .extend((3..3 + more).map(|id| Voter::new(Member::new(id, 200))));
+            let least = 1 + postcard::to_allocvec(&one).unwrap().len() + fixed;
+            for budget in least.max(130) - 3..least.max(130) + 4 {
+                one.frame_budget = budget as u16;
+                let len = 1 + postcard::to_allocvec(&one).unwrap().len() + fixed;
+                match one.check() {
+                    Ok(()) => assert!(len <= budget, "{len} bytes in {budget}"),
+                    Err(ConfigurationError::TooLong { len: said, .. }) => {
+                        assert!(len > budget, "{len} bytes in {budget}");
+                        assert_eq!(said, len);
+                        refused += 1;
+                    }
+                    Err(ConfigurationError::Range(_)) if one.voters.len() > 32 => {}
+                    Err(other) => panic!("{other}"),
+                }
+            }
+        }
+        assert!(refused > 0);
+    }
 }

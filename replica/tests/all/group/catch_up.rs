@@ -1,0 +1,280 @@
+//! Members that lack entries or the state.
+
+use super::*;
+
+#[test]
+fn a_state_travels_in_pages_of_127_bytes_while_updates_go_on() {
+    let mut first = Configuration::of([1, 2].map(member));
+    first.frame_budget = 127;
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    for update in 0..400 {
+        group.command(1, Command::Propose(update));
+        group.deliver();
+    }
+    let mut next = first.clone();
+    next.voters.push(Voter::new(member(3)));
+    group.command(1, Command::Configure(next));
+    for update in 400..600 {
+        group
+            .step(1, Input::Command(Command::Propose(update)))
+            .unwrap();
+        group.wait(Span::millis(20));
+    }
+    group.wait(Span::secs(5));
+    assert_eq!(group.told(3, |it| matches!(it, Event::Installed(_))), 1);
+    assert_eq!(group.state(3).len(), 600);
+    assert_eq!(group.state(3), group.state(1));
+}
+
+/// Committed entries are gone from the window of the member that is asked.
+#[test]
+fn a_member_that_was_away_for_long_gets_the_state_whole_and_one_for_short_the_entries() {
+    for (updates, installed) in [(10, 0), (300, 1)] {
+        let mut group = Group::of(&[1, 2, 3]);
+        for update in 0..updates {
+            group.command(1, Command::Propose(update));
+            group.deliver_without(&[3]);
+        }
+        group.wait(Span::secs(2));
+        assert_eq!(group.state(3).len(), updates.into());
+        assert_eq!(
+            group.told(3, |it| matches!(it, Event::Installed(_))),
+            installed
+        );
+    }
+}
+
+#[test]
+fn a_member_that_lacks_nothing_hears_from_the_leader() {
+    let mut group = Group::of(&[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.wait(Span::secs(1));
+    let lacking = |committed| Body::Lacking {
+        committed,
+        whole: false,
+    };
+    let said = group.say(1, member(3), lacking(1));
+    assert!(matches!(said[..], [(3, Body::Accept { .. })]), "{said:?}");
+    assert_eq!(group.say(2, member(3), lacking(1)), []);
+    assert_eq!(group.say(1, member(3), lacking(2)), [], "it has more");
+}
+
+/// A group of two with the smallest frames, in which node 1 has committed 13 updates. The first 12
+/// fit into a frame to the byte.
+fn updates_in_small_frames(ids: &[u64]) -> Group {
+    let mut first = Configuration::of(ids.iter().map(|&id| member(id)));
+    first.frame_budget = 127;
+    let mut group = Group::new(&first, ids);
+    for update in 1..=13 {
+        let update = if update == 12 { 200 } else { update };
+        group.command(1, Command::Propose(update));
+        group.deliver_without(&[3]);
+    }
+    group
+}
+
+#[test]
+fn committed_entries_travel_as_many_as_fit_into_a_frame() {
+    let mut group = updates_in_small_frames(&[1, 2, 3]);
+    let lacking = Body::Lacking {
+        committed: 0,
+        whole: false,
+    };
+    let said = group.say(1, member(3), lacking);
+    let [(3, Body::Learn { after: 0, entries })] = &said[..] else {
+        panic!("{said:?}");
+    };
+    assert_eq!(entries.len(), 12);
+}
+
+/// What a leader sends again.
+#[test]
+fn entries_are_sent_again_as_many_as_fit_into_a_frame() {
+    let mut first = Configuration::of([1, 2, 3].map(member));
+    first.frame_budget = 127;
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    group.command(1, Command::Stand);
+    group.deliver();
+    for update in 1..=13 {
+        let update = if update == 12 { 200 } else { update };
+        group.command(1, Command::Propose(update));
+        group.deliver_without(&[3]);
+    }
+    let sent = group.pass(1, Span::millis(300));
+    let mut to_3 = sent.iter().filter_map(|(to, body)| match body {
+        Body::Accept { after, entries, .. } if *to == 3 => Some((*after, entries.len())),
+        _ => None,
+    });
+    assert_eq!(to_3.next_back(), Some((0, 12)));
+    group.wait(Span::secs(1));
+    assert_eq!(group.state(3).len(), 13);
+}
+
+/// A group of two that keeps no entries, and what node 1 sends to a node that wants its state.
+fn pages() -> (Group, Vec<(u32, Vec<u8>)>, u32) {
+    let mut first = Configuration::of([1, 2].map(member));
+    first.frame_budget = 127;
+    let mut group = Group::set(&first, &[1, 2, 3, 4], Config::new().with_window(0));
+    for update in 200..300 {
+        group.command(1, Command::Propose(update));
+        group.deliver();
+    }
+    group.wait(Span::secs(1));
+    let mut pages: Vec<(u32, Vec<u8>)> = Vec::new();
+    let mut ask = Body::Lacking {
+        committed: 0,
+        whole: true,
+    };
+    loop {
+        let said = group.say(1, member(3), ask);
+        let [(3, body)] = &said[..] else {
+            panic!("{said:?}");
+        };
+        let message = Message {
+            configuration: 1,
+            body: body.clone(),
+        };
+        assert!(message.frame_len(member(1)) <= 127);
+        let Body::Page {
+            version: 100,
+            offset,
+            total,
+            bytes,
+        } = body
+        else {
+            panic!("{body:?}");
+        };
+        pages.push((*offset, bytes.iter().copied().collect()));
+        let held = offset + bytes.len() as u32;
+        if held == *total {
+            return (group, pages, held);
+        }
+        ask = Body::Fetch {
+            version: 100,
+            offset: held,
+        };
+    }
+}
+
+fn page(version: u64, offset: u32, total: u32, bytes: &[u8]) -> Body<u16> {
+    let bytes = bytes.iter().copied().collect();
+    Body::Page {
+        version,
+        offset,
+        total,
+        bytes,
+    }
+}
+
+#[test]
+fn a_state_arrives_page_by_page_from_one_member() {
+    let (mut group, pages, total) = pages();
+    assert!(pages.len() > 2);
+    let of = |nth: usize| page(100, pages[nth].0, total, &pages[nth].1);
+    let next = |to: u64, nth: usize| {
+        let offset = pages[nth].0;
+        let version = 100;
+        vec![(to, Body::Fetch { version, offset })]
+    };
+    let stale = |group: &Group| group.node(3).counters().stale;
+    // The second one, while the first has not come.
+    assert_eq!(group.say(3, member(1), of(1)), []);
+    assert_eq!(stale(&group), 1);
+    assert_eq!(group.say(3, member(1), of(0)), next(1, 1));
+    let second = &pages[1].1;
+    for (nth, (from, body)) in [
+        (2, of(1)),
+        (1, of(2)),
+        (1, page(101, pages[1].0, total, second)),
+        (1, page(100, pages[1].0, total + 1, second)),
+        (1, page(100, pages[1].0, total, &[])),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_eq!(group.say(3, member(from), body), []);
+        assert_eq!(stale(&group), nth as u64 + 2);
+    }
+    // It is lost 5 times, and then another member is asked.
+    for _ in 0..5 {
+        assert_eq!(group.pass(3, Span::millis(200)), next(1, 1));
+    }
+    assert_eq!(group.pass(3, Span::millis(200)), []);
+    assert_eq!(group.pass(3, Span::secs(9)), []);
+    assert_eq!(group.say(3, member(1), of(1)), []);
+    for nth in 0..pages.len() - 1 {
+        assert_eq!(group.say(3, member(2), of(nth)), next(2, nth + 1));
+    }
+    assert_eq!(group.told(3, |it| matches!(it, Event::Installed(_))), 0);
+    group.say(3, member(2), of(pages.len() - 1));
+    assert_eq!(group.told(3, |it| *it == Event::Installed(100)), 1);
+    assert_eq!(group.node(3).counters().installed, 1);
+    assert_eq!(group.node(3).configuration().number, 1);
+    // It has it.
+    let before = stale(&group);
+    assert_eq!(group.say(3, member(2), of(0)), []);
+    assert_eq!(stale(&group), before + 1);
+}
+
+#[test]
+fn a_state_that_is_damaged_or_too_long_is_not_taken() {
+    let (mut group, pages, total) = pages();
+    let state: Vec<u8> = pages.iter().flat_map(|it| it.1.clone()).collect();
+    assert_eq!(state.len(), total as usize);
+    // Version, number of the configuration, count of voters, their ids, lives and parts.
+    assert_eq!(state[..6], [100, 1, 2, 1, 1, 0]);
+    let with = |at: usize, byte| {
+        let mut state = state.clone();
+        state[at] = byte;
+        state
+    };
+    for damaged in [with(0, 101), with(1, 0), with(3, 2), vec![255; 9]] {
+        let whole = page(100, 0, damaged.len() as u32, &damaged);
+        let refused = group.judged(3, member(1), 1, whole);
+        let expected = Err(Reject::Misbehaviour(Misbehaviour::State));
+        assert_eq!(refused, expected, "{damaged:?}");
+    }
+    let whole = page(100, 0, total, &state);
+    for (limit, installed) in [(total - 1, 0), (total, 1)] {
+        let config = Config::new().with_state_limit(limit);
+        let at = group.at(4);
+        group.nodes[at] = Driver::new(Replica::newcomer(member(4), config).unwrap());
+        group.say(4, member(1), whole.clone());
+        assert_eq!(
+            group.told(4, |it| matches!(it, Event::Installed(_))),
+            installed
+        );
+        assert_eq!(group.node(4).counters().stale, 1 - installed as u64);
+    }
+    // Of a configuration that has ended.
+    let mut second = Configuration::of([1, 2, 4].map(member));
+    second.number = 2;
+    let later = Replica::new(member(4), Config::new(), second, Journal::default());
+    let at = group.at(4);
+    group.nodes[at] = Driver::new(later.unwrap());
+    group.say(4, member(1), whole);
+    assert_eq!(group.node(4).version(), 0);
+    assert_eq!(group.node(4).counters().stale, 1);
+}
+
+#[test]
+fn a_proposal_that_the_received_state_holds_is_overtaken() {
+    let first = Configuration::of([1, 2, 3].map(member));
+    let mut group = Group::set(&first, &[1, 2, 3], Config::new().with_window(0));
+    group.command(1, Command::Propose(7));
+    group.wait(Span::secs(1));
+    group.command(3, Command::Propose(8));
+    let (from, _, message) = group.wire.remove(0);
+    group.step(1, Input::Message { from, message }).unwrap();
+    group.deliver_without(&[3]);
+    group.command(3, Command::Propose(9));
+    group.wire.clear();
+    group.wait(Span::secs(3));
+    assert_eq!(group.state(3), [7, 8, 9]);
+    let overtaken = |nth| move |it: &Event<Journal>| matches!(it, Event::Overtaken { number, .. } if *number == nth);
+    assert_eq!(
+        (group.told(3, overtaken(1)), group.told(3, overtaken(2))),
+        (1, 0)
+    );
+    assert_eq!(group.node(3).waiting(), 0);
+}

@@ -1,0 +1,370 @@
+//! What a correct peer never sends.
+
+use super::*;
+
+/// A stranger's answer must not count, nor one under the id of the node itself.
+#[test]
+fn liars_are_counted_or_refused() {
+    let mut group = Group::of(&[1, 2, 3]);
+    let stand = Body::Stand {
+        ballot: selvedge_core::Stamp {
+            number: 4,
+            by: NodeId(3),
+        },
+    };
+    let message = Message {
+        configuration: 1,
+        body: stand,
+    };
+    let from = member(2);
+    let refused = group.step(
+        1,
+        Input::Message {
+            from,
+            message: message.clone(),
+        },
+    );
+    assert!(matches!(refused, Err(Reject::Misbehaviour(_))));
+    let from = Member::new(1, 9);
+    let refused = group.step(1, Input::Message { from, message });
+    assert!(matches!(refused, Err(Reject::Misbehaviour(_))));
+}
+
+const NUMBER_MAX: u64 = (1 << 28) - 1;
+const BALLOT_MAX: u64 = (1 << 35) - 1;
+const VERSION_MAX: u64 = (1 << 49) - 1;
+
+fn prepare(ballot: Ballot) -> Body<u16> {
+    Body::Prepare {
+        ballot,
+        committed: 0,
+        accepted: Ballot::default(),
+        end: 0,
+        handed_over: Ballot::default(),
+    }
+}
+
+fn promise(ballot: Ballot, committed: u64, end: u64, tail: &[Entry<u16>]) -> Body<u16> {
+    Body::Promise {
+        ballot,
+        committed,
+        accepted: Ballot::default(),
+        end,
+        tail: tail.iter().cloned().collect(),
+    }
+}
+
+fn accept(ballot: Ballot, after: u64, commit: u64, entries: &[Entry<u16>]) -> Body<u16> {
+    Body::Accept {
+        ballot,
+        after,
+        commit,
+        round: 1,
+        entries: entries.iter().cloned().collect(),
+    }
+}
+
+/// Messages of node 2, each with this number in one of its ballots.
+fn with_ballot(number: u64) -> Vec<Body<u16>> {
+    let (high, low) = (ballot(number, 2), ballot(0, 2));
+    let mut of_accepted = promise(low, 0, 0, &[]);
+    if let Body::Promise { accepted, .. } = &mut of_accepted {
+        *accepted = high;
+    }
+    let asks = |accepted, handed_over| Body::Prepare {
+        ballot: low,
+        committed: 0,
+        accepted,
+        end: 0,
+        handed_over,
+    };
+    let refuses = |ballot, promised, leader| Body::Refuse {
+        ballot,
+        promised,
+        leader,
+    };
+    vec![
+        prepare(high),
+        asks(high, low),
+        asks(low, high),
+        promise(high, 0, 0, &[]),
+        of_accepted,
+        refuses(high, low, low),
+        refuses(low, high, low),
+        refuses(low, low, high),
+        accept(high, 0, 0, &[]),
+        Body::Accepted {
+            ballot: high,
+            end: 0,
+            committed: 0,
+            round: 0,
+        },
+        Body::Stand { ballot: high },
+    ]
+}
+
+/// Messages of node 2, each with this number as one of its versions.
+fn with_version(version: u64) -> Vec<Body<u16>> {
+    let low = ballot(0, 2);
+    let asks = |committed, end| Body::Prepare {
+        ballot: low,
+        committed,
+        accepted: low,
+        end,
+        handed_over: low,
+    };
+    let holds = |end, committed| Body::Accepted {
+        ballot: low,
+        end,
+        committed,
+        round: 0,
+    };
+    vec![
+        asks(version, 0),
+        asks(0, version),
+        promise(low, version, 0, &[]),
+        promise(low, 0, version, &[]),
+        accept(low, version, 0, &[]),
+        accept(low, 0, version, &[]),
+        holds(version, 0),
+        holds(0, version),
+        Body::Lacking {
+            committed: version,
+            whole: false,
+        },
+        Body::Learn {
+            after: version,
+            entries: [].into_iter().collect(),
+        },
+        Body::Fetch { version, offset: 0 },
+        Body::Page {
+            version,
+            offset: 0,
+            total: 2,
+            bytes: [1].into_iter().collect(),
+        },
+        Body::ReadAt {
+            life: 1,
+            number: 0,
+            version,
+        },
+    ]
+}
+
+/// What a fresh node 1 says of a message of node 2.
+fn verdict(configuration: u64, body: Body<u16>) -> Option<Misbehaviour> {
+    let mut group = Group::of(&[1, 2, 3]);
+    match group.judged(1, member(2), configuration, body) {
+        Ok(()) => None,
+        Err(Reject::Misbehaviour(it)) => Some(it),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn numbers_beyond_what_a_group_comes_to_are_refused() {
+    for (bodies, is_over) in [
+        (with_ballot(BALLOT_MAX), false),
+        (with_ballot(BALLOT_MAX + 1), true),
+        (with_version(VERSION_MAX), false),
+        (with_version(VERSION_MAX + 1), true),
+    ] {
+        for body in bodies {
+            let expected = is_over.then_some(Misbehaviour::Number);
+            assert_eq!(verdict(1, body.clone()), expected, "{body:?}");
+        }
+    }
+    assert_eq!(verdict(NUMBER_MAX, Body::Rejoin), None);
+    assert_eq!(
+        verdict(NUMBER_MAX + 1, Body::Rejoin),
+        Some(Misbehaviour::Number)
+    );
+}
+
+#[test]
+fn a_ballot_belongs_to_its_sender() {
+    let other = ballot(4, 3);
+    for body in [
+        prepare(other),
+        accept(other, 0, 0, &[]),
+        Body::Stand { ballot: other },
+    ] {
+        assert_eq!(verdict(1, body), Some(Misbehaviour::Ballot(NodeId(3))));
+    }
+}
+
+#[test]
+fn entries_follow_each_other() {
+    let update = || {
+        Entry::Update(Proposal {
+            by: member(2),
+            number: 1,
+            first: 1,
+            since: 0,
+            update: 4,
+        })
+    };
+    let configure = |number, ids: &[u64]| {
+        let mut next = Configuration::of(ids.iter().map(|&id| member(id)));
+        next.number = number;
+        Entry::Configure(next.into())
+    };
+    let of = |entries: &[Entry<u16>]| verdict(1, accept(ballot(4, 2), 0, 0, entries));
+    assert_eq!(of(&[update(), update()]), None);
+    assert_eq!(of(&[update(), configure(2, &[1, 2])]), None);
+    let entries = Some(Misbehaviour::Entries);
+    let configuration = Some(Misbehaviour::Configuration);
+    assert_eq!(of(&[configure(2, &[1, 2]), update()]), entries);
+    assert_eq!(of(&[Entry::Elided]), entries, "this member is no witness");
+    assert_eq!(of(&[configure(3, &[1, 2])]), configuration);
+    assert_eq!(of(&[configure(2, &[1, 1])]), configuration);
+    let of = |end, tail: &[Entry<u16>]| verdict(1, promise(ballot(4, 1), 3, end, tail));
+    assert_eq!(of(5, &[update(), update()]), None);
+    assert_eq!(of(5, &[update()]), entries);
+    assert_eq!(of(4, &[Entry::Elided]), entries);
+    assert_eq!(of(5, &[]), None, "a witness sends none");
+}
+
+#[test]
+fn configurations_and_pages_are_what_they_say() {
+    let current = |number, ids: &[u64]| {
+        let mut configuration = Configuration::of(ids.iter().map(|&id| member(id)));
+        configuration.number = number;
+        Body::Current {
+            configuration: configuration.into(),
+            is_active: false,
+        }
+    };
+    let refused = Some(Misbehaviour::Configuration);
+    assert_eq!(verdict(1, current(1, &[1, 2, 3])), None);
+    assert_eq!(verdict(1, current(2, &[1, 2, 3])), refused);
+    assert_eq!(verdict(1, current(1, &[1, 1])), refused);
+    let page = |offset, total| Body::Page {
+        version: 9,
+        offset,
+        total,
+        bytes: [1, 2].into_iter().collect(),
+    };
+    let refused = Some(Misbehaviour::State);
+    assert_eq!(verdict(1, page(0, 3)), None);
+    assert_eq!(verdict(1, page(5, 7)), None, "it is late");
+    assert_eq!(verdict(1, page(5, 6)), refused);
+    assert_eq!(verdict(1, page(u32::MAX, u32::MAX)), refused);
+}
+
+#[test]
+fn the_end_of_the_own_life_is_refused_and_that_of_a_former_one_is_not() {
+    let mut group = Group::of(&[1, 2, 3]);
+    let ended = group.step(1, Input::Membership(Delta::Left(member(1))));
+    assert!(matches!(ended, Err(Reject::OwnEnd(_))));
+    let ended = group.step(1, Input::Membership(Delta::Confirmed(member(1))));
+    assert!(matches!(ended, Err(Reject::OwnEnd(_))));
+    group.tell(1, Delta::Left(Member::new(1, 0)));
+    group.tell(1, Delta::Failed(member(1)));
+    group.tell(1, Delta::Suspected(member(1)));
+}
+
+/// Answers to what nobody asked, or from nodes that are no members.
+#[test]
+fn answers_that_are_not_awaited_are_counted() {
+    let mut group = Group::of(&[1, 2, 3]);
+    let of_another = ballot(7, 1);
+    for (nth, body) in [
+        promise(of_another, 0, 0, &[]),
+        Body::Accepted {
+            ballot: of_another,
+            end: 0,
+            committed: 0,
+            round: 0,
+        },
+        Body::Stand {
+            ballot: ballot(7, 2),
+        },
+        Body::ReadAt {
+            life: 9,
+            number: 1,
+            version: 0,
+        },
+        Body::Refuse {
+            ballot: of_another,
+            promised: of_another,
+            leader: Ballot::default(),
+        },
+        Body::Learn {
+            after: 1,
+            entries: [].into_iter().collect(),
+        },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_eq!(group.say(1, member(2), body), []);
+        assert_eq!(group.node(1).counters().stale, nth as u64 + 1);
+    }
+    // A candidate.
+    group.command(1, Command::Stand);
+    let number = 7 + 1;
+    for (from, of) in [(9, ballot(number, 1)), (2, of_another)] {
+        let before = group.node(1).counters().stale;
+        assert_eq!(group.say(1, member(from), promise(of, 0, 0, &[])), []);
+        assert_eq!(group.node(1).counters().stale, before + 1);
+    }
+    // A leader.
+    let led = group.say(1, member(2), promise(ballot(number, 1), 0, 0, &[]));
+    assert!(group.node(1).leads(), "{led:?}");
+    for (from, of, end, round) in [
+        (9, number, 0, 1),
+        (2, 7, 0, 1),
+        (2, number, 1, 1),
+        (2, number, 0, 2),
+    ] {
+        let before = group.node(1).counters().stale;
+        let accepted = Body::Accepted {
+            ballot: ballot(of, 1),
+            end,
+            committed: 0,
+            round,
+        };
+        assert_eq!(group.say(1, member(from), accepted), []);
+        assert_eq!(group.node(1).counters().stale, before + 1);
+    }
+    // A life that is over.
+    let before = group.node(1).counters().stale;
+    assert_eq!(group.say(1, Member::new(2, 0), Body::Rejoin), []);
+    assert_eq!(group.node(1).counters().stale, before + 1);
+}
+
+/// A timer that is not wanted now.
+#[test]
+fn a_stray_tick_changes_nothing() {
+    let timers = [
+        Timer::Resend,
+        Timer::Commit,
+        Timer::Stand,
+        Timer::Pending,
+        Timer::Watch,
+        Timer::Fetch,
+        Timer::Lease,
+        Timer::Tied,
+        Timer::Invite,
+    ];
+    let mut group = Group::of(&[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.wait(Span::secs(2));
+    for id in [1, 2] {
+        for timer in timers {
+            let before = group.node(id).clone();
+            group.events.clear();
+            group.step(id, Input::Tick(timer)).unwrap();
+            assert_eq!(group.node(id), &before, "{timer:?} at node {id}");
+            assert_eq!((group.taken(), group.events.len()), (vec![], 0));
+        }
+    }
+    let mut fresh = Group::of(&[1, 2, 3]);
+    for timer in timers.into_iter().filter(|&it| it != Timer::Stand) {
+        let before = fresh.node(2).clone();
+        fresh.step(2, Input::Tick(timer)).unwrap();
+        assert_eq!(fresh.node(2), &before, "{timer:?} at a fresh node");
+        assert_eq!(fresh.taken(), []);
+    }
+}

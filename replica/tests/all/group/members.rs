@@ -1,0 +1,179 @@
+//! Configurations, and members that restart.
+
+use super::*;
+
+#[test]
+fn a_restart_with_storage_keeps_the_promise_and_the_state() {
+    let first = Configuration::of([1, 2, 3].map(member));
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.deliver();
+    for id in [1, 2, 3] {
+        group.restart_with_storage(id, &first);
+    }
+    group.command(2, Command::Propose(8));
+    group.wait(Span::secs(2));
+    for id in [1, 2, 3] {
+        assert_eq!(group.state(id), [7, 8], "node {id}");
+        assert_eq!(group.node(id).voter(), member(id));
+    }
+    assert_eq!(group.node(1).configuration().number, 1);
+}
+
+#[test]
+fn a_restart_without_memory_has_no_vote_until_it_is_named_again() {
+    let first = Configuration::of([1, 2, 3].map(member));
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.wait(Span::secs(1));
+    let me = Member::new(3, 2);
+    let fresh = Replica::new(me, Config::new(), first, Journal::default()).unwrap();
+    let at = group.at(3);
+    group.nodes[at] = Driver::new(fresh);
+    assert!(!group.node(3).votes());
+    group.tell(1, Delta::Joined(me));
+    group.tell(2, Delta::Joined(me));
+    group.wait(Span::secs(2));
+    assert!(group.node(3).votes());
+    assert_eq!(group.node(3).configuration().number, 2);
+    assert_eq!(group.state(3), [7]);
+    assert_eq!(group.node(1).configuration().voters[2], Voter::new(me));
+}
+
+#[test]
+fn members_may_all_be_new_and_the_former_ones_give_the_state_up() {
+    let first = Configuration::of([1, 2, 3].map(member));
+    let mut group = Group::new(&first, &[1, 2, 3, 4, 5, 6]);
+    group.command(1, Command::Propose(7));
+    group.deliver();
+    let next = Configuration::of([4, 5, 6].map(member));
+    group.command(1, Command::Configure(next));
+    group.wait(Span::secs(2));
+    for id in [4, 5, 6] {
+        assert_eq!(
+            (group.state(id), group.leader(id)),
+            (&[7][..], Some(4)),
+            "node {id}"
+        );
+    }
+    for id in [1, 2, 3] {
+        assert_eq!(group.node(id).state(), None, "node {id}");
+        let refused = group.step(id, Input::Command(Command::Propose(8)));
+        assert_eq!(refused, Err(Reject::NoMember));
+    }
+    group.command(5, Command::Propose(8));
+    group.wait(Span::secs(1));
+    assert_eq!(group.state(6), [7, 8]);
+}
+
+/// The members of the next configuration are down: the former ones keep the state.
+#[test]
+fn the_former_members_keep_the_state_until_the_next_ones_have_it() {
+    let first = Configuration::of([1, 2, 3].map(member));
+    let mut group = Group::new(&first, &[1, 2, 3, 4, 5, 6]);
+    group.command(1, Command::Propose(7));
+    group.deliver();
+    let next = Configuration::of([4, 5, 6].map(member));
+    group.command(1, Command::Configure(next));
+    group.wait_without(Span::secs(3), &[4, 5, 6]);
+    group.restart_with_storage(1, &first);
+    group.wait(Span::secs(30));
+    assert_eq!(group.state(4), [7]);
+    assert_eq!(
+        group.told(1, |it| matches!(
+            it,
+            Event::Fact(selvedge_replica::Fact::Retired)
+        )),
+        1
+    );
+}
+
+fn invited(sent: &[(u64, Body<u16>)]) -> Vec<u64> {
+    let to = sent
+        .iter()
+        .filter(|it| matches!(it.1, Body::Current { .. }));
+    to.map(|it| it.0).collect()
+}
+
+/// The members of the next configuration do not answer.
+#[test]
+fn the_next_members_are_told_less_and_less_often() {
+    let first = Configuration::of([1, 2, 3].map(member));
+    let mut group = Group::new(&first, &[1, 2, 3, 4, 5, 6]);
+    group.command(1, Command::Propose(7));
+    group.wait(Span::secs(1));
+    let next = Configuration::of([4, 5, 6].map(member));
+    group.command(1, Command::Configure(next.clone()));
+    assert_eq!(
+        group.step(1, Input::Command(Command::Configure(next))),
+        Err(Reject::Changing)
+    );
+    let mut at_once = Vec::new();
+    for (from, to, message) in core::mem::take(&mut group.wire) {
+        assert_eq!(from, member(1));
+        group
+            .step(to.id.0, Input::Message { from, message })
+            .unwrap();
+    }
+    for (from, to, message) in core::mem::take(&mut group.wire) {
+        if to == member(1) {
+            group.step(1, Input::Message { from, message }).unwrap();
+        }
+    }
+    at_once.extend(invited(&group.taken()));
+    assert_eq!(at_once, [4, 5, 6]);
+    let mut waited = Vec::new();
+    let mut since = 0;
+    for _ in 0..400 {
+        since += 1;
+        let sent = invited(&group.pass(1, Span::millis(200)));
+        if !sent.is_empty() {
+            assert_eq!(sent, [4, 5, 6, 2, 3]);
+            waited.push(since);
+            since = 0;
+        }
+    }
+    let doubles = (0..6).map(|nth| 1 << nth).chain(core::iter::repeat(64));
+    assert_eq!(waited, doubles.take(waited.len()).collect::<Vec<_>>());
+    assert!(waited.len() > 7);
+}
+
+/// A member of the present configuration has nobody to tell of it.
+#[test]
+fn a_member_that_restarts_invites_nobody() {
+    let first = Configuration::of([1, 2, 3].map(member));
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.wait(Span::secs(1));
+    group.restart_with_storage(3, &first);
+    group.tell(3, Delta::Joined(member(2)));
+    assert_eq!(invited(&group.taken()), []);
+    assert_eq!(invited(&group.pass(3, Span::secs(1))), []);
+}
+
+/// Lives of two bytes, one after another, until the next configuration is too long.
+#[test]
+fn the_next_configuration_fits_into_a_frame_of_the_present_one() {
+    let mut first = Configuration::of([member(1)]);
+    first.frame_budget = 127;
+    let mut refused = false;
+    for long in 0..=24_u64 {
+        let lives = |id: u64| Member::new(id, if id <= 1 + long { 200 } else { 1 });
+        let mut next = Configuration::of([member(1)]);
+        next.voters.extend((2..=22).map(|id| Voter::new(lives(id))));
+        next.number = 2;
+        let len = 1 + postcard::to_allocvec(&next).unwrap().len();
+        let mut group = Group::new(&first, &[1]);
+        group.command(1, Command::Propose(7));
+        match group.step(1, Input::Command(Command::Configure(next))) {
+            Ok(()) => assert!(!refused),
+            Err(Reject::TooLong { len: said, room }) => {
+                assert_eq!(said, len);
+                assert!(refused || said == room + 1, "the first one that is refused");
+                refused = true;
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(refused);
+}

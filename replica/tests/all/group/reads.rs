@@ -1,0 +1,64 @@
+//! Reads, with and without a lease.
+
+use super::*;
+
+#[test]
+fn a_read_takes_a_round_and_with_a_lease_none() {
+    let mut first = Configuration::of([1, 2, 3].map(member));
+    first.lease = Some(Lease {
+        span: Span::secs(1),
+        drift: 1_000,
+    });
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.deliver();
+    group.wait(Span::secs(2));
+    let readable = |group: &Group| group.told(1, |it| matches!(it, Event::Readable { .. }));
+    // The lease is over: a round.
+    let before = group.sent;
+    group.command(1, Command::Read(1));
+    assert_eq!((group.sent - before, readable(&group)), (2, 0));
+    group.deliver();
+    assert_eq!(readable(&group), 1);
+    // It is held now.
+    let before = group.sent;
+    group.command(1, Command::Read(2));
+    assert_eq!((group.sent - before, readable(&group)), (0, 2));
+}
+
+/// The host of the leader sleeps, and is asked before its timers tick.
+#[test]
+fn a_leader_that_slept_does_not_answer_by_its_lease() {
+    let mut first = Configuration::of([1, 2, 3].map(member));
+    first.lease = Some(Lease {
+        span: Span::secs(1),
+        drift: 1_000,
+    });
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.deliver();
+    group.command(1, Command::Read(1));
+    group.deliver();
+    for id in [2, 3] {
+        group.tell(id, Delta::Failed(member(1)));
+    }
+    // While the lease runs, nobody else leads; then node 2 does, and decides.
+    group.wait_without(Span::millis(900), &[1]);
+    assert!(!group.node(2).leads());
+    group.wait_without(Span::secs(2), &[1]);
+    assert!(group.node(2).leads());
+    group.command(2, Command::Propose(8));
+    group.deliver_without(&[1]);
+    let before = group.told(1, |it| matches!(it, Event::Readable { .. }));
+    group.command(1, Command::Read(2));
+    assert_eq!(
+        group.told(1, |it| matches!(it, Event::Readable { .. })),
+        before
+    );
+    group.wait(Span::secs(3));
+    assert_eq!(
+        group.told(1, |it| matches!(it, Event::Readable { read: 2, .. })),
+        1
+    );
+    assert_eq!(group.state(1), [7, 8]);
+}

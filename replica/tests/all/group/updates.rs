@@ -1,0 +1,203 @@
+//! Updates: what they cost, how often they apply, and what is refused.
+
+use super::*;
+
+#[test]
+fn an_update_costs_8_messages_among_5_members_when_another_follows() {
+    let mut group = Group::of(&[1, 2, 3, 4, 5]);
+    group.command(1, Command::Propose(1));
+    group.deliver();
+    let before = group.sent;
+    for update in 2..=101 {
+        group.command(1, Command::Propose(update));
+        group.deliver();
+    }
+    assert_eq!((group.sent - before) / 100, 8);
+    assert_eq!(group.state(1).len(), 101);
+    // The last one is told after a while, and then nothing is sent.
+    group.wait(Span::millis(200));
+    assert!((2..=5).all(|id| group.state(id).len() == 101));
+    let idle = group.sent;
+    group.wait(Span::secs(60));
+    assert_eq!(group.sent, idle);
+}
+
+#[test]
+fn many_updates_are_on_their_way_at_once() {
+    let mut group = Group::of(&[1, 2, 3]);
+    group.command(1, Command::Propose(0));
+    group.deliver();
+    for update in 1..=64 {
+        group.command(1, Command::Propose(update));
+    }
+    group.round_without(&[]);
+    group.round_without(&[]);
+    assert_eq!(group.state(1).len(), 65, "one round trip for all");
+}
+
+/// A client outside proposes through one member, and, without an answer, through another one.
+#[test]
+fn a_proposal_that_is_relayed_twice_is_applied_once() {
+    let mut group = Group::of(&[1, 2, 3]);
+    let proposal = |number| Proposal {
+        by: Member::new(77, 1),
+        number,
+        first: 1,
+        since: 0,
+        update: number as u16,
+    };
+    for relay in [2, 3, 1] {
+        group.command(relay, Command::Relay(proposal(1)));
+        group.wait(Span::secs(1));
+    }
+    group.command(3, Command::Relay(proposal(2)));
+    group.wait(Span::secs(1));
+    assert_eq!(group.state(1), [1, 2]);
+    let overtaken = |it: &Event<Journal>| matches!(it, Event::Overtaken { number: 1, .. });
+    assert_eq!((group.told(3, overtaken), group.told(1, overtaken)), (1, 1));
+}
+
+/// A group that remembers one proposer.
+#[test]
+fn a_proposer_that_was_forgotten_is_told_so_and_begins_again() {
+    let mut first = Configuration::of([1, 2, 3].map(member));
+    first.proposers = 1;
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    for id in [1, 2] {
+        group.command(id, Command::Propose(id as u16));
+        group.wait(Span::secs(1));
+    }
+    group.command(1, Command::Propose(11));
+    group.wait(Span::secs(1));
+    // It knows that it was forgotten.
+    let forgotten = |it: &Event<Journal>| matches!(it, Event::Forgotten { .. });
+    assert_eq!(group.told(1, forgotten), 0);
+    let late = Proposal {
+        by: member(2),
+        number: 2,
+        first: 1,
+        since: 0,
+        update: 12,
+    };
+    for relay in [1, 3] {
+        group.command(relay, Command::Relay(late.clone()));
+        group.wait(Span::secs(1));
+        assert_eq!(group.told(relay, forgotten), 1);
+    }
+    group.command(2, Command::Propose(13));
+    group.wait(Span::secs(1));
+    assert_eq!(group.state(3), [1, 2, 11, 13]);
+}
+
+#[test]
+fn what_is_too_much_is_refused() {
+    let first = Configuration::of([1, 2, 3].map(member));
+    let config = Config::new().with_pending(1);
+    let node = Replica::new(member(2), config, first, Journal::default()).unwrap();
+    let mut group = Group::of(&[1, 2, 3]);
+    let at = group.at(2);
+    group.nodes[at] = Driver::new(node);
+    group.command(2, Command::Propose(1));
+    let refused = group.step(2, Input::Command(Command::Read(1)));
+    assert_eq!(refused, Err(Reject::Full { limit: 1 }));
+    group.deliver();
+    group.wait(Span::secs(1));
+    group.command(2, Command::Read(1));
+}
+
+/// Many proposals at once, with the smallest frames: those on their way fit into one.
+#[test]
+fn the_updates_on_their_way_fit_into_a_frame() {
+    let mut first = Configuration::of([1, 2, 3].map(member));
+    first.frame_budget = 127;
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    group.command(1, Command::Stand);
+    group.deliver();
+    group.wait(Span::secs(1));
+    for update in 1..=100 {
+        let update = if update == 12 { 200 } else { update };
+        group.command(1, Command::Propose(update));
+    }
+    // 12 fit, to the byte; none is committed yet.
+    assert_eq!(group.taken().len(), 2 * 12);
+    // All were lost. They are sent again in one frame to each.
+    let sent = group.pass(1, Span::millis(200));
+    for to in [2, 3] {
+        let to_it = sent.iter().find(|it| it.0 == to);
+        let Some((
+            _,
+            Body::Accept {
+                after: 0, entries, ..
+            },
+        )) = to_it
+        else {
+            panic!("{sent:?}");
+        };
+        assert_eq!(entries.len(), 12);
+    }
+    group.wait(Span::secs(2));
+    assert_eq!(group.state(3).len(), 100);
+}
+
+#[test]
+fn a_leader_keeps_a_limited_number_of_proposals_of_others() {
+    let first = Configuration::of([1, 2].map(member));
+    let mut group = Group::set(&first, &[1, 2], Config::new().with_pending(2));
+    group.command(1, Command::Stand);
+    group.deliver();
+    let proposals = (1..=60).map(|number| Proposal {
+        by: member(2),
+        number,
+        first: 1,
+        since: 0,
+        update: 1,
+    });
+    let proposals = proposals.collect();
+    group.say(1, member(2), Body::Propose { proposals });
+    assert_eq!(group.node(1).counters().no_room, 1);
+    for number in 1..=4 {
+        group.say(1, member(2), Body::Read { number });
+    }
+    assert_eq!(group.node(1).counters().no_room, 3);
+}
+
+/// A proposer's numbers have no gap, and each is taken once.
+#[test]
+fn a_leader_takes_the_next_number_of_a_proposer() {
+    let mut group = Group::of(&[1, 2, 3]);
+    group.command(1, Command::Stand);
+    group.deliver();
+    group.wait(Span::secs(1));
+    let propose = |number, first| Body::Propose {
+        proposals: [Proposal {
+            by: member(2),
+            number,
+            first,
+            since: 0,
+            update: number as u16,
+        }]
+        .into_iter()
+        .collect(),
+    };
+    let takes = |group: &mut Group, number, first| {
+        !group.say(1, member(2), propose(number, first)).is_empty()
+    };
+    assert!(!takes(&mut group, 2, 1), "1 is missing");
+    assert!(takes(&mut group, 1, 1));
+    assert!(!takes(&mut group, 1, 1), "it is on its way");
+    assert!(!takes(&mut group, 3, 1), "2 is missing");
+    assert!(takes(&mut group, 2, 1));
+    assert!(takes(&mut group, 5, 5), "it gave 3 and 4 up");
+    assert!(!takes(&mut group, 5, 5), "it is on its way");
+    assert!(!takes(&mut group, 4, 4), "it comes before 5");
+    group.wait(Span::secs(1));
+    assert_eq!(group.state(3), [1, 2, 5]);
+    assert!(!takes(&mut group, 5, 5), "it was applied");
+    assert!(!takes(&mut group, 4, 4), "it comes before 5");
+    assert!(!takes(&mut group, 7, 5), "6 is missing");
+    assert!(takes(&mut group, 6, 5));
+    group.wait(Span::secs(1));
+    assert!(takes(&mut group, 9, 9));
+    group.wait(Span::secs(1));
+    assert_eq!(group.state(3), [1, 2, 5, 6, 9]);
+}
