@@ -281,3 +281,28 @@ fn nobody_stands_beside_a_leader() {
     assert_eq!(group.say(1, member(3), other), []);
     assert_eq!(group.node(1).counters().stale, 1);
 }
+
+#[test]
+fn a_leader_in_a_new_life_leads_no_more_and_other_lives_change_nothing() {
+    let mut group = Group::of(&[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.wait(Span::secs(1));
+    group.tell(3, Delta::Joined(Member::new(2, 5)));
+    assert_eq!(group.leader(3), Some(1));
+    group.tell(3, Delta::Refuted(member(1)));
+    assert_eq!(group.leader(3), Some(1));
+    group.tell(3, Delta::Joined(Member::new(1, 2)));
+    assert_eq!(group.leader(3), None);
+}
+
+#[test]
+fn messages_go_to_the_latest_life_that_is_known() {
+    let mut group = Group::of(&[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.wait(Span::secs(1));
+    group.tell(1, Delta::Joined(Member::new(2, 5)));
+    group.taken();
+    group.command(1, Command::Propose(8));
+    let to: Vec<Member> = group.wire.iter().map(|it| it.1).collect();
+    assert_eq!(to, [Member::new(2, 5), member(3)]);
+}

@@ -62,3 +62,53 @@ fn a_leader_that_slept_does_not_answer_by_its_lease() {
     );
     assert_eq!(group.state(1), [7, 8]);
 }
+
+/// The others may promise at once.
+#[test]
+fn a_leader_that_handed_over_has_no_lease_any_more() {
+    let mut first = Configuration::of([1, 2, 3].map(member));
+    first.lease = Some(Lease {
+        span: Span::secs(1),
+        drift: 1_000,
+    });
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.deliver();
+    let readable = |group: &Group| group.told(1, |it| matches!(it, Event::Readable { .. }));
+    group.command(1, Command::Read(1));
+    group.deliver();
+    group.command(1, Command::Read(2));
+    assert_eq!(readable(&group), 2, "by its lease");
+    group.command(1, Command::HandOver(NodeId(3)));
+    group.wire.clear();
+    group.command(1, Command::Read(3));
+    assert_eq!(readable(&group), 2);
+    group.deliver();
+    assert_eq!(readable(&group), 3, "by a round");
+    group.wait(Span::secs(2));
+    for read in 4..9 {
+        let before = readable(&group);
+        group.command(1, Command::Read(read));
+        assert_eq!(readable(&group), before);
+        group.deliver();
+        assert_eq!(readable(&group), before + 1);
+    }
+}
+
+#[test]
+fn a_round_that_is_lost_is_sent_again() {
+    let mut group = Group::of(&[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.wait(Span::secs(1));
+    group.command(1, Command::Read(1));
+    assert_eq!(group.taken().len(), 2);
+    for _ in 0..3 {
+        assert_eq!(group.pass(1, Span::millis(200)).len(), 2);
+    }
+    group.wait(Span::secs(1));
+    assert_eq!(
+        group.told(1, |it| matches!(it, Event::Readable { read: 1, .. })),
+        1
+    );
+    assert_eq!(group.pass(1, Span::secs(1)), []);
+}

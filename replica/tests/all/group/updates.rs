@@ -201,3 +201,19 @@ fn a_leader_takes_the_next_number_of_a_proposer() {
     group.wait(Span::secs(1));
     assert_eq!(group.state(3), [1, 2, 5, 6, 9]);
 }
+
+#[test]
+fn a_proposal_that_is_relayed_again_waits_once() {
+    let mut group = Group::of(&[1, 2, 3]);
+    let proposal = |by, number| Proposal {
+        by: Member::new(by, 1),
+        number,
+        first: 1,
+        since: 0,
+        update: 1,
+    };
+    for (by, number, waiting) in [(77, 1, 1), (77, 1, 1), (77, 2, 2), (78, 1, 3), (78, 1, 3)] {
+        group.command(3, Command::Relay(proposal(by, number)));
+        assert_eq!(group.node(3).waiting(), waiting);
+    }
+}
