@@ -1,9 +1,13 @@
 //! Which configurations can work.
 
-use selvedge_core::{Member, NodeId, Span, Stamp};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_core::{Driver, Input, Member, NodeId, Span, Stamp, Time};
 use selvedge_replica::{
-    Body, Configuration, ConfigurationError, Lease, Message, QuorumRule, Voter,
+    Body, Command, Config, Configuration, ConfigurationError, Lease, Message, QuorumRule, Reject,
+    Replica, State, Voter,
 };
+use serde::{Deserialize, Serialize};
 
 fn members(ids: &[u64]) -> Configuration {
     Configuration::of(ids.iter().map(|&id| Member::new(id, 1)))
@@ -173,4 +177,49 @@ fn the_budget_is_compared_with_the_longest_frame() {
         }
         assert!(refused > 0);
     }
+}
+
+/// A state whose updates have any length.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Note(Vec<u8>);
+
+impl State for Note {
+    type Update = Vec<u8>;
+    type Outcome = ();
+
+    fn apply(&mut self, update: &Vec<u8>) {
+        self.0.clone_from(update);
+    }
+}
+
+#[test]
+fn an_update_has_to_fit_into_a_frame() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut first = members(&[1]);
+    first.frame_budget = 127;
+    let mut refused = 0;
+    for len in 1..120 {
+        let node = Replica::new(
+            Member::new(1, 1),
+            Config::new(),
+            first.clone(),
+            Note::default(),
+        );
+        let mut node = Driver::new(node.unwrap());
+        let propose = Input::Command(Command::Propose(vec![1; len]));
+        match node.step(Time::ZERO, &mut rng, propose, |_| ()) {
+            Ok(()) => {
+                assert_eq!(refused, 0);
+                assert_eq!(node.machine().state().unwrap().0.len(), len);
+            }
+            Err(Reject::TooLong { len: said, room }) => {
+                refused += 1;
+                assert_eq!(said, room + refused, "an update of {len} bytes");
+                // Kind, proposer, its life, number, first and since, and a length.
+                assert_eq!(said, 7 + len);
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(refused > 1);
 }

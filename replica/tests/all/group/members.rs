@@ -177,3 +177,20 @@ fn the_next_configuration_fits_into_a_frame_of_the_present_one() {
     }
     assert!(refused);
 }
+
+#[test]
+fn a_node_that_is_no_member_any_more_says_what_it_does_not_answer() {
+    let mut group = Group::of(&[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.wait(Span::secs(1));
+    group.command(3, Command::Propose(8));
+    group.command(3, Command::Read(5));
+    group.wire.clear();
+    let next = Configuration::of([1, 2].map(member));
+    group.command(1, Command::Configure(next));
+    group.wait(Span::secs(5));
+    let abandoned = |it: &Event<Journal>| matches!(it, Event::Abandoned { number: 1, .. });
+    assert_eq!(group.told(3, abandoned), 1);
+    assert_eq!(group.told(3, |it| *it == Event::Unreadable(5)), 1);
+    assert_eq!(group.node(3).waiting(), 0);
+}

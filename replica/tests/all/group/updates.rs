@@ -217,3 +217,39 @@ fn a_proposal_that_is_relayed_again_waits_once() {
         assert_eq!(group.node(3).waiting(), waiting);
     }
 }
+
+/// A follower sends again what waits, to a leader that does not answer.
+#[test]
+fn proposals_travel_as_many_as_fit_into_a_frame() {
+    let mut first = Configuration::of([1, 2, 3].map(member));
+    first.frame_budget = 127;
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    group.command(1, Command::Stand);
+    group.deliver();
+    group.wait(Span::secs(1));
+    for update in 1..=13 {
+        let update = if update == 12 { 200 } else { update };
+        group.command(2, Command::Propose(update));
+    }
+    let sent = group.pass(2, Span::millis(200));
+    let [(1, Body::Propose { proposals })] = &sent[..] else {
+        panic!("{sent:?}");
+    };
+    assert_eq!(proposals.len(), 12);
+}
+
+#[test]
+fn a_member_that_knows_no_leader_asks_the_member_that_should_lead() {
+    for (id, asked) in [(1, vec![]), (2, vec![1]), (3, vec![1])] {
+        let mut group = Group::of(&[1, 2, 3]);
+        group.command(id, Command::Propose(7));
+        let sent = group.taken().into_iter();
+        let to = sent.filter(|it| matches!(it.1, Body::Propose { .. }));
+        assert_eq!(to.map(|it| it.0).collect::<Vec<_>>(), asked, "node {id}");
+        let mut group = Group::of(&[1, 2, 3]);
+        group.command(id, Command::Read(7));
+        let sent = group.taken().into_iter();
+        let to = sent.filter(|it| matches!(it.1, Body::Read { .. }));
+        assert_eq!(to.map(|it| it.0).collect::<Vec<_>>(), asked, "node {id}");
+    }
+}
