@@ -69,8 +69,12 @@ impl<S: State> Replica<S> {
             return self.on_caught_up(from, cx);
         }
         if self.acceptor.state().is_none() {
-            // A witness, or one that gave its state up: it knows which nodes have it.
-            return self.send_current(from, cx);
+            // A witness, or one that gave its state up, knows which nodes have it. One that lacks the
+            // state itself would be asked again for each answer.
+            if !self.acceptor.lacks_state() {
+                self.send_current(from, cx);
+            }
+            return;
         }
         if !whole && !is_bare && self.send_learn(from, committed, cx) {
             return;
