@@ -69,9 +69,9 @@ impl<S: State> Replica<S> {
             return self.on_caught_up(from, cx);
         }
         if self.acceptor.state().is_none() {
-            // A witness, or one that gave its state up, knows which nodes have it. One that lacks the
-            // state itself would be asked again for each answer.
-            if !self.acceptor.lacks_state() {
+            // A witness, or one that gave its state up, knows which nodes have it. Another one would
+            // be asked again for each answer.
+            if self.is_active && !self.acceptor.lacks_state() {
                 self.send_current(from, cx);
             }
             return;

@@ -334,6 +334,10 @@ impl<S: State> Machine for Replica<S> {
             self.is_restored = false;
             self.begin_again(cx);
         }
+        if self.work.is_unavailable && self.work.is_empty() {
+            // Whichever way it ended.
+            self.note_progress(cx);
+        }
         Ok(())
     }
 }
