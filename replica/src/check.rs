@@ -1,12 +1,57 @@
 //! The promises as properties, and the scenarios that check them.
+//!
+//! This crate's tests, `selvedge check`, and programs that compose replicas with other machines run
+//! one list, [`scenarios`]. Each scenario explores every order of messages, ticks, losses, crashes
+//! and deltas within its bounds. Where the paper's rule breaks a promise, the scenario comes twice
+//! under one name: with the published rule, which must break, and with ours, which must hold.
+//!
+//! Timeouts are longer than any delivery. What reads see is checked by
+//! [lists of operations](operations), for it depends on when they were asked.
 
+mod errata;
 pub mod operations;
+mod setup;
+mod sound;
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
+use selvedge_sim::check::Scenario;
 use serde::{Deserialize, Serialize};
 
-use crate::State;
+pub use setup::{Ask, Memory, Setup, Sight, Watch};
+
+use crate::{Published, State};
+
+/// What is checked: first ours, which must hold, then what must break.
+#[must_use]
+pub fn scenarios() -> Vec<Scenario> {
+    let mut all = sound::quick();
+    all.extend(sound::deep().into_iter().map(Scenario::deep));
+    all.extend(errata::pairs());
+    all
+}
+
+/// A scenario under our rules.
+fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
+    Scenario::holds(full(name), states, move || setup.model())
+}
+
+/// A scenario under rules that break a promise after so many steps.
+fn breaks(name: &str, steps: usize, setup: Setup, rules: &'static [Published]) -> Scenario {
+    let setup = Setup {
+        rules,
+        safety_only: true,
+        ..setup
+    };
+    Scenario::breaks(full(name), steps, move || setup.model())
+}
+
+/// The name in a list with scenarios of other crates.
+fn full(name: &str) -> String {
+    format!("replica/{name}")
+}
 
 /// A state that keeps each update: whatever is lost, doubled or reordered shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

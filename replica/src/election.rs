@@ -47,6 +47,13 @@ impl<S: State> Replica<S> {
             return;
         }
         self.step_down(cx);
+        #[cfg(feature = "check")]
+        if self
+            .most_ballots
+            .is_some_and(|most| self.next_ballot().number > most)
+        {
+            return;
+        }
         self.counters.elections += 1;
         self.waits_to_stand = false;
         let ballot = self.next_ballot();

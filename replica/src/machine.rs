@@ -236,11 +236,17 @@ impl<S: State> Replica<S> {
         if after.checked_add(entries.len() as Version).is_none() {
             return Err(Misbehaviour::Entries);
         }
+        // A witness that forgot is sent what a witness is sent, until it is named anew.
+        let named = self.configuration().voter(self.me.id);
+        let is_witness = match self.acceptor.votes() {
+            true => self.acceptor.is_witness(),
+            false => named.is_some_and(|it| it.is_witness),
+        };
         let mut rest = entries.iter();
         while let Some(entry) = rest.next() {
             match entry {
                 Entry::Update(_) => {}
-                Entry::Elided if self.acceptor.is_witness() => {}
+                Entry::Elided if is_witness => {}
                 Entry::Configure(next) if rest.len() == 0 => {
                     let is_next = next.number <= configuration.saturating_add(1);
                     if !is_next || next.check().is_err() {

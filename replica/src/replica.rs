@@ -75,6 +75,9 @@ pub struct Replica<S: State> {
     pub(crate) watches: bool,
     pub(crate) counters: Untracked<Counters>,
     pub(crate) rules: Rules,
+    /// Bounds the states of a check: this member stands with no ballot above this number.
+    #[cfg(feature = "check")]
+    pub(crate) most_ballots: Option<u64>,
 }
 
 impl<S: State> Replica<S> {
@@ -144,6 +147,8 @@ impl<S: State> Replica<S> {
             watches: false,
             counters: Untracked(Counters::default()),
             rules: Rules::default(),
+            #[cfg(feature = "check")]
+            most_ballots: None,
         })
     }
 
@@ -152,6 +157,14 @@ impl<S: State> Replica<S> {
     #[must_use]
     pub fn published(mut self, rules: &[crate::Published]) -> Self {
         self.rules = Rules::published(rules);
+        self
+    }
+
+    /// The same member, that stands with no ballot above this number.
+    #[cfg(feature = "check")]
+    #[must_use]
+    pub(crate) const fn standing_up_to(mut self, most: Option<u64>) -> Self {
+        self.most_ballots = most;
         self
     }
 

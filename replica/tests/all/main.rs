@@ -13,6 +13,8 @@
 )]
 
 mod configuration;
+mod errata;
 mod group;
+mod model;
 mod props;
 mod wire;

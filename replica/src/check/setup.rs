@@ -1,0 +1,522 @@
+//! A mesh to be checked.
+
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use selvedge_core::{Delta, Driver, Effect, Input, Machine as _, Member, NodeId, Time};
+use selvedge_sim::Bytes;
+use selvedge_sim::check::{Bounds, Model, Observer, State};
+
+use super::Journal;
+use crate::replica::Role;
+use crate::{Ballot, Command, Config, Configuration, Event, Published, Replica, Version, Voter};
+
+/// What an application asks, in a form that constants can have. Nodes stand by id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// See [`Command::Propose`]; each update of a setup differs.
+    Propose(u16),
+    /// See [`Command::Read`].
+    Read(u64),
+    /// See [`Command::Stand`].
+    Stand,
+    /// See [`Command::HandOver`].
+    HandOver(u64),
+    /// See [`Command::Configure`].
+    Configure(&'static [u64]),
+}
+
+/// What a crash leaves of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Nothing: it begins its next life with the first configuration.
+    None,
+    /// The facts that were stored; so many may wait for storage while the node goes on.
+    Facts(usize),
+}
+
+/// Nodes 1 to n, which of them are members, what each wants and is told, and what may go wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// How many nodes there are.
+    pub nodes: u64,
+    /// The first configuration, by id, the most preferred leader first.
+    pub members: &'static [u64],
+    /// The members of it, by id, that are witnesses.
+    pub witnesses: &'static [u64],
+    /// The node that leads before anything happens, by id: all members follow it, and nothing is
+    /// on its way.
+    pub led_by: Option<u64>,
+    /// What nodes (by id) ask before anything happens.
+    pub first: &'static [(u64, Ask)],
+    /// What each node's application asks, at any time.
+    pub asks: &'static [&'static [Ask]],
+    /// Deltas that a node (by id) learns before anything else.
+    pub told: &'static [(u64, Delta)],
+    /// Deltas that a node (by id) may learn at any time, true or false.
+    pub deltas: &'static [(u64, Delta)],
+    /// Nodes (by id) that may crash; the others may learn of it, and of the next life.
+    pub ends: &'static [u64],
+    /// Whether a node crashes only when an update was applied somewhere.
+    pub ends_late: bool,
+    /// What a crash leaves.
+    pub memory: Memory,
+    /// See [`Config::attempts`].
+    pub attempts: u8,
+    /// See [`Config::window`].
+    pub window: u32,
+    /// How much may go wrong.
+    pub bounds: Bounds,
+    /// How many ticks suffice, whatever happened, for all that was asked to be done: from each state
+    /// with so many left. `None` where that is not asked.
+    pub ends_within: Option<u32>,
+    /// Members stand with no ballot above this number: two that stand may go on for ever. `None` for
+    /// any.
+    pub most_ballots: Option<u64>,
+    /// Published rules that take the place of ours.
+    pub rules: &'static [Published],
+    /// Whether only one update a version is checked: for rules that break it.
+    pub safety_only: bool,
+    /// What must happen in some run.
+    pub sees: &'static [Sight],
+}
+
+/// What must happen in some run, so that a scenario in which nothing happens does not pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// All updates of the setup are applied.
+    AllApplied(usize),
+    /// So many leaders have led.
+    Leaders(usize),
+    /// This configuration counts somewhere.
+    Configured(u64),
+    /// A read was answered.
+    Read,
+    /// A state was received whole.
+    Installed,
+    /// A node in a later life votes.
+    VotesAgain,
+}
+
+type Mesh = State<Replica<Journal>, Watch>;
+
+impl Setup {
+    /// Timeouts are longer than any delivery, few timers tick, and nothing goes wrong.
+    pub const CALM: Bounds = Bounds {
+        drops: 0,
+        duplicates: 0,
+        crashes: 0,
+        restarts: 0,
+        deltas: None,
+        ticks: Some(2),
+        early_ticks: Some(0),
+    };
+
+    /// These nodes are all members, and there is no other.
+    #[must_use]
+    pub const fn of(members: &'static [u64], asks: &'static [&'static [Ask]]) -> Self {
+        Self {
+            nodes: members.len() as u64,
+            members,
+            witnesses: &[],
+            led_by: None,
+            first: &[],
+            asks,
+            told: &[],
+            deltas: &[],
+            ends: &[],
+            ends_late: false,
+            memory: Memory::None,
+            attempts: 1,
+            window: 1,
+            bounds: Self::CALM,
+            ends_within: Some(2),
+            most_ballots: None,
+            rules: &[],
+            safety_only: false,
+            sees: &[],
+        }
+    }
+
+    fn configuration(&self) -> Configuration {
+        Configuration::new(self.members.iter().map(|id| {
+            let member = Member::new(*id, 0);
+            match self.witnesses.contains(id) {
+                true => Voter::witness(member),
+                false => Voter::new(member),
+            }
+        }))
+    }
+
+    fn config(&self) -> Config {
+        Config::new()
+            .with_attempts(self.attempts)
+            .with_window(self.window)
+            .with_pending(4)
+            .with_peers(32)
+    }
+
+    fn machine(&self, id: u64, life: u32) -> Replica<Journal> {
+        let (me, config) = (Member::new(id, life), self.config());
+        let made = match self.members.contains(&id) {
+            true => Replica::new(me, config, self.configuration(), Journal::default()).ok(),
+            false => Replica::newcomer(me, config).ok(),
+        };
+        let Some(machine) = made else { unusable() };
+        machine
+            .standing_up_to(self.most_ballots)
+            .published(self.rules)
+    }
+
+    fn restored(&self, id: u64, life: u32, remains: &Replica<Journal>) -> Replica<Journal> {
+        let me = Member::new(id, life);
+        let restored = Replica::restore(me, self.config(), remains.stored()).ok();
+        let Some(machine) = restored else { unusable() };
+        machine
+            .standing_up_to(self.most_ballots)
+            .published(self.rules)
+    }
+
+    fn command(&self, ask: Ask) -> Command<u16> {
+        match ask {
+            Ask::Propose(update) => Command::Propose(update),
+            Ask::Read(number) => Command::Read(number),
+            Ask::Stand => Command::Stand,
+            Ask::HandOver(to) => Command::HandOver(NodeId(to)),
+            Ask::Configure(ids) => {
+                let mut next = self.configuration();
+                let voters = ids.iter().map(|id| Voter::new(Member::new(*id, 0)));
+                next.voters = voters.collect();
+                Command::Configure(next)
+            }
+        }
+    }
+
+    fn deltas(&self, node: u64) -> Vec<Delta> {
+        let listed = self.deltas.iter().filter(|(id, _)| *id == node);
+        let mut deltas: Vec<Delta> = listed.map(|it| it.1).collect();
+        for &id in self.ends.iter().filter(|&&id| id != node) {
+            deltas.push(Delta::Failed(Member::new(id, 0)));
+            if self.bounds.restarts > 0 {
+                deltas.push(Delta::Joined(Member::new(id, 1)));
+            }
+        }
+        deltas
+    }
+
+    /// What is listed may be told at any time; of a crash, and of the life after it, what is true.
+    fn may_be_told(&self, state: &Mesh, node: usize, delta: Delta) -> bool {
+        if self.deltas.contains(&(node as u64 + 1, delta)) {
+            return true;
+        }
+        let member = delta.member();
+        let place = state.position(member.id);
+        let is_here = place
+            .and_then(|at| state.node(at))
+            .is_some_and(|it| it.is_up() && it.member() == member);
+        is_here == matches!(delta, Delta::Joined(_))
+    }
+
+    /// The nodes as they begin.
+    fn machines(&self) -> Vec<Replica<Journal>> {
+        let nodes = 1..=self.nodes;
+        let mut drivers: Vec<_> = nodes.map(|id| Driver::new(self.machine(id, 0))).collect();
+        let mut bytes = Bytes::new(&[]);
+        let mut inputs: VecDeque<(u64, Input<Replica<Journal>>)> = VecDeque::new();
+        inputs.extend(self.led_by.map(|id| (id, Input::Command(Command::Stand))));
+        while let Some((id, input)) = inputs.pop_front() {
+            let at = usize::try_from(id - 1).unwrap_or(usize::MAX);
+            let Some(driver) = drivers.get_mut(at) else {
+                continue;
+            };
+            let from = driver.machine().me();
+            let step = driver.step(Time::ZERO, &mut bytes, input, |effect| {
+                if let Effect::Send { to, message } = effect {
+                    inputs.push_back((to.id.0, Input::Message { from, message }));
+                }
+            });
+            debug_assert!(step.is_ok(), "an election refuses nothing: {step:?}");
+        }
+        let idles = |it: &Driver<Replica<Journal>>| it.timers().next().is_none();
+        debug_assert!(drivers.iter().all(idles), "an idle group waits for nothing");
+        drivers.into_iter().map(Driver::into_machine).collect()
+    }
+
+    /// What is to be checked.
+    #[must_use]
+    pub fn model(self) -> Model<Replica<Journal>, Watch> {
+        let machines = self.machines();
+        let leads = |it: &Replica<Journal>| it.leader().filter(|_| it.leads());
+        let led = machines
+            .iter()
+            .filter_map(leads)
+            .map(|it| (1, it.1))
+            .collect();
+        let watch = Watch {
+            numbers: machines
+                .iter()
+                .map(|it| it.configuration().number)
+                .collect(),
+            first: machines
+                .iter()
+                .map(|it| it.configuration().number)
+                .collect(),
+            led,
+            ..Watch::default()
+        };
+        let mut model = Model::observed(machines, Replica::me, watch)
+            .bounds(self.bounds)
+            .start(move |node, life, machine, cx| {
+                let id = node as u64 + 1;
+                for &(_, delta) in self.told.iter().filter(|it| it.0 == id && life == 0) {
+                    machine.handle(Input::Membership(delta), cx)?;
+                }
+                let first = self.first.iter().filter(|it| it.0 == id && life == 0);
+                for &(_, ask) in first {
+                    machine.handle(Input::Command(self.command(ask)), cx)?;
+                }
+                Ok(())
+            })
+            .show(show)
+            .delta_when(move |state: &Mesh, node, delta| self.may_be_told(state, node, delta))
+            .crash_when(move |state: &Mesh, node| {
+                let may = !self.ends_late || !state.observer().applied.is_empty();
+                may && self.ends.contains(&(node as u64 + 1))
+            });
+        model = match self.memory {
+            Memory::None => model
+                .restart(move |node, life, _| self.machine(node as u64 + 1, life))
+                .remains(move |it| self.machine(it.me().id.0, 0)),
+            Memory::Facts(unstored) => model
+                .durable(unstored)
+                .restart(move |node, life, it| self.restored(node as u64 + 1, life, it)),
+        };
+        for at in 0..self.nodes {
+            let node = usize::try_from(at).unwrap_or(usize::MAX);
+            let asks = self.asks.get(node).copied().unwrap_or_default();
+            let commands: Vec<_> = asks.iter().map(|it| self.command(*it)).collect();
+            model = model
+                .commands(node, commands)
+                .deltas(node, self.deltas(at + 1));
+        }
+        self.with_properties(model)
+    }
+
+    fn with_properties(
+        self,
+        model: Model<Replica<Journal>, Watch>,
+    ) -> Model<Replica<Journal>, Watch> {
+        let mut model = model.always("a version applies one update everywhere", |state: &Mesh| {
+            !state.observer().differs
+        });
+        if self.safety_only {
+            return model;
+        }
+        model = model
+            .always("an update is applied by one version", |state: &Mesh| {
+                !state.observer().doubles
+            })
+            .always(
+                "states hold what the versions up to theirs say",
+                move |state: &Mesh| are_states_right(state, self.memory),
+            );
+        model = model
+            .always("a ballot has one leader, once", |state: &Mesh| {
+                !state.observer().leads_again
+            })
+            .never_rejects("no message is refused");
+        if let Some(ticks) = self.ends_within {
+            let name = "what was asked is done, and all members know it";
+            let may_end = move |state: &Mesh| state.left().ticks.is_none_or(|it| it >= ticks);
+            model = model.progress_when(name, may_end, is_done);
+        }
+        for &sight in self.sees {
+            let name = match sight {
+                Sight::AllApplied(_) => "all updates are applied",
+                Sight::Leaders(_) => "another leader leads",
+                Sight::Configured(_) => "the next configuration counts",
+                Sight::Read => "a read is answered",
+                Sight::Installed => "a state is received whole",
+                Sight::VotesAgain => "a node votes in a later life",
+            };
+            model = model.sometimes(name, move |state: &Mesh| is_seen(state, sight));
+        }
+        model
+    }
+}
+
+#[allow(clippy::panic, reason = "a defect of the check itself")]
+fn unusable() -> ! {
+    panic!("the settings of a scenario can work")
+}
+
+fn is_seen(state: &Mesh, sight: Sight) -> bool {
+    let watch = state.observer();
+    match sight {
+        Sight::AllApplied(count) => watch.applied.len() >= count,
+        Sight::Leaders(count) => watch.led.len() >= count,
+        Sight::Configured(number) => watch.numbers.iter().any(|it| *it >= number),
+        Sight::Read => watch.has_read,
+        Sight::Installed => watch.has_installed,
+        Sight::VotesAgain => state
+            .machines()
+            .any(|it| it.me().incarnation.0 > 0 && it.votes() && it.version() > 0),
+    }
+}
+
+/// Whether nothing waits, and all members that are up and hold a state hold the same one.
+fn is_done(state: &Mesh) -> bool {
+    let waits = |it: &Replica<Journal>| it.waiting() > 0;
+    let number = state.machines().map(|it| it.configuration().number).max();
+    let newest = state
+        .machines()
+        .find(|it| Some(it.configuration().number) == number);
+    let Some(newest) = newest.map(Replica::configuration) else {
+        return true;
+    };
+    let highest = state.machines().map(Replica::version).max();
+    let is_behind = |it: &Replica<Journal>| {
+        newest.voter(it.me().id).is_some()
+            && (Some(it.configuration().number) != number || Some(it.version()) != highest)
+    };
+    !state.machines().any(waits) && !state.machines().any(is_behind)
+}
+
+/// Whether of any two states one is the beginning of the other, with no update twice; and, where
+/// effects do not wait for storage, whether each holds as much as the versions up to its own.
+fn are_states_right(state: &Mesh, memory: Memory) -> bool {
+    let applied = &state.observer().applied;
+    let states = || {
+        state
+            .machines()
+            .filter_map(|it| Some((it.state()?, it.version())))
+    };
+    let mut longest: &[u16] = &[];
+    for (journal, version) in states() {
+        let journal = &journal.0;
+        let is_counted = memory != Memory::None
+            || journal.len() == applied.iter().filter(|it| it.version <= version).count();
+        if !is_counted || !journal.iter().zip(longest).all(|(one, other)| one == other) {
+            return false;
+        }
+        if journal.len() > longest.len() {
+            longest = journal;
+        }
+    }
+    let is_twice = |(at, it): (usize, &u16)| longest.iter().skip(at + 1).any(|other| other == it);
+    !longest.iter().enumerate().any(is_twice)
+}
+
+/// An update that was applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Applied {
+    version: Version,
+    by: Member,
+    number: u64,
+    outcome: usize,
+}
+
+/// Remembers what was applied, and which nodes led, as events tell it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Watch {
+    /// In order of versions.
+    applied: Vec<Applied>,
+    differs: bool,
+    doubles: bool,
+    leads_again: bool,
+    has_read: bool,
+    has_installed: bool,
+    /// Under which configuration and ballot a node led, in order.
+    led: Vec<(u64, Ballot)>,
+    /// Of each node, the number of the configuration in its last event.
+    numbers: Vec<u64>,
+    /// Those with which lives without memory begin.
+    first: Vec<u64>,
+}
+
+impl Watch {
+    fn on_applied(&mut self, new: Applied) {
+        let is_same = |it: &Applied| it.by == new.by && it.number == new.number;
+        self.doubles |= self
+            .applied
+            .iter()
+            .any(|it| is_same(it) && it.version != new.version);
+        let at = self.applied.partition_point(|it| it.version < new.version);
+        match self.applied.get(at).filter(|it| it.version == new.version) {
+            Some(other) => self.differs |= *other != new,
+            None => self.applied.insert(at, new),
+        }
+    }
+}
+
+impl Observer<Replica<Journal>> for Watch {
+    fn event(&mut self, node: usize, event: &Event<Journal>) {
+        match event {
+            Event::Applied {
+                version,
+                by,
+                number,
+                outcome,
+            } => self.on_applied(Applied {
+                version: *version,
+                by: *by,
+                number: *number,
+                outcome: *outcome,
+            }),
+            Event::Leads { leader, ballot } if leader.0 == node as u64 + 1 => {
+                let led = (self.numbers.get(node).copied().unwrap_or_default(), *ballot);
+                match self.led.binary_search(&led) {
+                    Ok(_) => self.leads_again = true,
+                    Err(at) => self.led.insert(at, led),
+                }
+            }
+            Event::Configured { number, .. } => {
+                if let Some(slot) = self.numbers.get_mut(node) {
+                    *slot = *number;
+                }
+            }
+            Event::Readable { .. } => self.has_read = true,
+            Event::Installed(_) => self.has_installed = true,
+            Event::Leads { .. }
+            | Event::Fact(_)
+            | Event::Overtaken { .. }
+            | Event::Forgotten { .. }
+            | Event::Abandoned { .. }
+            | Event::Unreadable(_)
+            | Event::Deposed(_)
+            | Event::Unavailable { .. }
+            | Event::Available => {}
+        }
+    }
+
+    fn restarted(&mut self, node: usize) {
+        if let (Some(slot), Some(first)) = (self.numbers.get_mut(node), self.first.get(node)) {
+            *slot = *first;
+        }
+    }
+}
+
+/// A node in a line.
+fn show(machine: &Replica<Journal>) -> String {
+    let role = match &machine.role {
+        Role::Follower => "follows".to_string(),
+        Role::Candidate(it) => format!("stands with {:?}", it.ballot),
+        Role::Leader(it) => format!("leads with {:?}", it.ballot),
+    };
+    let acceptor = &machine.acceptor;
+    let tail: Vec<String> = acceptor.tail().map(|it| format!("{it:?}")).collect();
+    format!(
+        "configuration {}{}, promised {:?}, accepted {:?}, at {} with {:?} then [{}], leader {:?}, {} wait, {role}",
+        machine.configuration().number,
+        if machine.votes() { "" } else { " (no vote)" },
+        acceptor.promised(),
+        acceptor.accepted(),
+        acceptor.committed(),
+        machine.state().map(|it| &it.0),
+        tail.join(" "),
+        machine.lead,
+        machine.waiting(),
+    )
+}

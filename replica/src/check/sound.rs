@@ -1,0 +1,292 @@
+//! What our rules keep, explored to the end.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_core::{Delta, Member};
+use selvedge_sim::check::{Bounds, Scenario};
+
+use super::holds;
+use super::setup::Ask::{Configure, HandOver, Propose, Read, Stand};
+use super::setup::Sight::{AllApplied, Configured, Installed, Leaders, VotesAgain};
+use super::setup::{Memory, Setup, Sight};
+
+const TWO: &[u64] = &[1, 2];
+const THREE: &[u64] = &[1, 2, 3];
+const FIVE: &[u64] = &[1, 2, 3, 4, 5];
+const ONE_FAILED: Delta = Delta::Failed(Member::new(1, 0));
+
+const CALM: Bounds = Setup::CALM;
+const A_LOSS: Bounds = Bounds { drops: 1, ..CALM };
+const A_COPY: Bounds = Bounds {
+    duplicates: 1,
+    ..CALM
+};
+const A_RESTART: Bounds = Bounds {
+    crashes: 1,
+    restarts: 1,
+    ..CALM
+};
+
+/// Nothing ticks: for what happens before any timeout, progress not asked.
+const TICKLESS: Setup = Setup {
+    bounds: Bounds {
+        ticks: Some(0),
+        ..CALM
+    },
+    ends_within: None,
+    most_ballots: Some(2),
+    ..Setup::of(THREE, &[])
+};
+
+pub(super) fn quick() -> Vec<Scenario> {
+    let mut all = elections();
+    all.extend(faults());
+    all.extend(restarts());
+    all.extend(changes());
+    all
+}
+
+fn elections() -> Vec<Scenario> {
+    vec![
+        holds(
+            "3 members, one proposes",
+            927,
+            Setup {
+                sees: &[AllApplied(1)],
+                ..Setup::of(THREE, &[&[Propose(11)]])
+            },
+        ),
+        holds("3 members, two propose", 3_709, both(1)),
+        holds(
+            "2 members stand, both propose",
+            24_925,
+            Setup {
+                nodes: 2,
+                members: TWO,
+                first: &[(1, Stand), (2, Stand), (1, Propose(11)), (2, Propose(22))],
+                bounds: ticks(1),
+                sees: &[AllApplied(2)],
+                ..TICKLESS
+            },
+        ),
+        holds(
+            "two of 3 members stand",
+            113_220,
+            Setup {
+                first: &[(1, Stand), (2, Stand)],
+                most_ballots: Some(1),
+                sees: &[Leaders(1)],
+                ..TICKLESS
+            },
+        ),
+        holds(
+            "the leader hands over",
+            7_235,
+            Setup {
+                led_by: Some(1),
+                bounds: ticks(0),
+                ends_within: None,
+                most_ballots: Some(2),
+                sees: &[AllApplied(1), Leaders(2)],
+                ..Setup::of(THREE, &[&[Propose(11), HandOver(2)]])
+            },
+        ),
+        holds(
+            "a witness",
+            3_602,
+            Setup {
+                witnesses: &[3],
+                ..both(1)
+            },
+        ),
+        holds(
+            "a read",
+            1_806,
+            Setup {
+                led_by: Some(1),
+                bounds: ticks(1),
+                ends_within: Some(1),
+                sees: &[AllApplied(1), Sight::Read],
+                ..Setup::of(THREE, &[&[Propose(11)], &[Read(1)]])
+            },
+        ),
+    ]
+}
+
+/// So many timers tick.
+const fn ticks(count: u32) -> Bounds {
+    Bounds {
+        ticks: Some(count),
+        ..CALM
+    }
+}
+
+/// A leader, and two proposals; so many ticks.
+const fn both(count: u32) -> Setup {
+    Setup {
+        led_by: Some(1),
+        bounds: ticks(count),
+        ends_within: Some(1),
+        sees: &[AllApplied(2)],
+        ..Setup::of(THREE, &[&[Propose(11)], &[Propose(22)]])
+    }
+}
+
+fn faults() -> Vec<Scenario> {
+    let one = Setup {
+        sees: &[AllApplied(1)],
+        ..Setup::of(THREE, &[&[Propose(11)]])
+    };
+    vec![
+        holds(
+            "a loss",
+            2_855,
+            Setup {
+                bounds: A_LOSS,
+                ..one
+            },
+        ),
+        holds(
+            "a copy",
+            10_188,
+            Setup {
+                bounds: A_COPY,
+                ..one
+            },
+        ),
+        holds(
+            "a loss, 2 members, both propose",
+            56_393,
+            Setup {
+                bounds: A_LOSS,
+                sees: &[AllApplied(2)],
+                ..Setup::of(TWO, &[&[Propose(11)], &[Propose(22)]])
+            },
+        ),
+        holds(
+            "the leader crashes for good",
+            117_467,
+            Setup {
+                ends: &[1],
+                bounds: Bounds {
+                    crashes: 1,
+                    ..ticks(1)
+                },
+                ends_within: None,
+                sees: &[AllApplied(2), Leaders(2)],
+                ..both(1)
+            },
+        ),
+        holds(
+            "the leader is said to have failed, one is told",
+            4_202,
+            Setup {
+                led_by: Some(1),
+                deltas: &[(2, ONE_FAILED)],
+                ends_within: None,
+                most_ballots: Some(2),
+                bounds: ticks(0),
+                sees: &[AllApplied(1)],
+                ..Setup::of(THREE, &[&[Propose(11)]])
+            },
+        ),
+        holds(
+            "the leader is said to have failed, all are told",
+            31_685,
+            Setup {
+                led_by: Some(1),
+                deltas: &[(2, ONE_FAILED), (3, ONE_FAILED)],
+                most_ballots: Some(2),
+                bounds: ticks(0),
+                ends_within: None,
+                sees: &[AllApplied(1), Leaders(2)],
+                ..one
+            },
+        ),
+    ]
+}
+
+fn restarts() -> Vec<Scenario> {
+    vec![
+        holds(
+            "2 members, a restart with storage",
+            146_337,
+            Setup {
+                ends: &[1],
+                memory: Memory::Facts(0),
+                bounds: A_RESTART,
+                sees: &[AllApplied(1), Leaders(2), VotesAgain],
+                ..Setup::of(TWO, &[&[], &[Propose(22)]])
+            },
+        ),
+        holds(
+            "2 members, a restart with storage that lags",
+            6_019,
+            Setup {
+                ends: &[2],
+                memory: Memory::Facts(1),
+                bounds: A_RESTART,
+                sees: &[AllApplied(1), VotesAgain],
+                ..Setup::of(TWO, &[&[Propose(11)]])
+            },
+        ),
+        holds(
+            "3 members, a restart with storage",
+            1_489,
+            Setup {
+                led_by: Some(1),
+                first: &[(1, Propose(11))],
+                ends: &[2],
+                memory: Memory::Facts(0),
+                most_ballots: Some(2),
+                bounds: Bounds {
+                    ticks: Some(0),
+                    ..A_RESTART
+                },
+                ends_within: None,
+                sees: &[AllApplied(1), VotesAgain],
+                ..Setup::of(THREE, &[])
+            },
+        ),
+    ]
+}
+
+fn changes() -> Vec<Scenario> {
+    vec![
+        holds(
+            "from one member to another",
+            10,
+            Setup {
+                nodes: 2,
+                led_by: Some(1),
+                sees: &[AllApplied(1), Configured(2), Installed],
+                ..Setup::of(&[1], &[&[Propose(11), Configure(&[2])]])
+            },
+        ),
+        holds(
+            "from one member to two others",
+            982,
+            Setup {
+                nodes: 3,
+                led_by: Some(1),
+                sees: &[AllApplied(1), Configured(2), Installed],
+                ..Setup::of(&[1], &[&[Propose(11), Configure(&[2, 3])]])
+            },
+        ),
+    ]
+}
+
+pub(super) fn deep() -> Vec<Scenario> {
+    vec![holds(
+        "5 members, one proposes, a tick",
+        163,
+        Setup {
+            led_by: Some(1),
+            bounds: ticks(1),
+            ends_within: Some(1),
+            sees: &[AllApplied(1)],
+            ..Setup::of(FIVE, &[&[Propose(11)]])
+        },
+    )]
+}
