@@ -40,6 +40,10 @@ pub const LISTS: &[List] = &[
         name: "safehome",
         scenarios: selvedge_safehome::check::scenarios,
     },
+    List {
+        name: "replica",
+        scenarios: selvedge_replica::check::scenarios,
+    },
 ];
 
 /// The result of one property of one scenario.

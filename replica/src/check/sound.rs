@@ -166,7 +166,7 @@ fn faults() -> Vec<Scenario> {
         ),
         holds(
             "the leader crashes for good",
-            117_467,
+            117_395,
             Setup {
                 ends: &[1],
                 bounds: Bounds {
