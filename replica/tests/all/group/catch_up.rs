@@ -36,7 +36,7 @@ fn a_member_that_was_away_for_long_gets_the_state_whole_and_one_for_short_the_en
             group.deliver_without(&[3]);
         }
         group.wait(Span::secs(2));
-        assert_eq!(group.state(3).len(), updates.into());
+        assert_eq!(group.state(3).len(), usize::from(updates));
         assert_eq!(
             group.told(3, |it| matches!(it, Event::Installed(_))),
             installed
