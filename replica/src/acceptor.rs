@@ -460,7 +460,10 @@ impl<S: State> Acceptor<S> {
             self.tail.clear();
             self.configure(configuration);
         }
-        self.state = if self.is_witness { None } else { state };
+        // A witness that held a state keeps the next one until the configuration is active.
+        if !self.is_witness || self.state.is_some() {
+            self.state = state;
+        }
     }
 
     /// Gives up the state: the next configuration holds it, and this node needs it no more.

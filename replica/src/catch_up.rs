@@ -10,7 +10,7 @@ use selvedge_core::{Context, Member};
 
 use crate::acceptor::Snapshot;
 use crate::encoding::{decode, encode, encoded_len};
-use crate::message::Body;
+use crate::message::{Body, Wants};
 use crate::replica::Replica;
 use crate::{Entries, Event, Fact, State, Timer, Version};
 
@@ -47,25 +47,43 @@ impl<S: State> Replica<S> {
         }
         let body = Body::Lacking {
             committed: self.acceptor.committed(),
-            whole: self.acceptor.lacks_state(),
+            wants: self.wants(),
         };
         self.send(from, body, cx);
+    }
+
+    fn wants(&self) -> Wants {
+        match (self.acceptor.state(), self.acceptor.is_witness()) {
+            (Some(_), _) => Wants::Entries,
+            (None, false) => Wants::State,
+            (None, true) => Wants::Bare,
+        }
+    }
+
+    /// Whether this node has no use for the state itself. One that holds a state is given the next
+    /// one also where it is a witness there: the others may need it until they have it.
+    fn is_bare(&self, from: Member, wants: Wants) -> bool {
+        let named = self.configuration().voter(from.id);
+        match wants {
+            Wants::Entries => false,
+            Wants::State => named.is_some_and(|it| it.is_witness),
+            Wants::Bare => true,
+        }
     }
 
     /// Another node lacks what follows `committed`, or the state.
     pub(crate) fn on_lacking(
         &mut self,
         from: Member,
-        (committed, whole): (Version, bool),
+        (committed, wants): (Version, Wants),
         cx: &mut Context<'_, Self>,
     ) {
         let own = self.acceptor.committed();
         if committed > own {
             return; // It has more: it is asked when this member hears that something is missing.
         }
-        let named = self.configuration().voter(from.id);
-        let is_bare = named.is_some_and(|it| it.is_witness);
-        if committed == own && (!whole || is_bare) {
+        let is_bare = self.is_bare(from, wants);
+        if committed == own && (wants != Wants::State || is_bare) {
             return self.on_caught_up(from, cx);
         }
         if self.acceptor.state().is_none() {
@@ -76,13 +94,15 @@ impl<S: State> Replica<S> {
             }
             return;
         }
-        if !whole && !is_bare && self.send_learn(from, committed, cx) {
+        if wants == Wants::Entries && self.send_learn(from, committed, cx) {
             return;
         }
         // What it has already would not help.
         let slot = usize::from(is_bare);
         if let Some(slot) = self.serving.get_mut(slot) {
-            slot.take_if(|it| it.version <= committed && !(whole && it.version == committed));
+            slot.take_if(|it| {
+                it.version <= committed && !(wants == Wants::State && it.version == committed)
+            });
         }
         self.send_page(from, None, is_bare, cx);
     }
@@ -216,15 +236,13 @@ impl<S: State> Replica<S> {
     pub(crate) fn on_fetch(
         &mut self,
         from: Member,
-        version: Version,
-        offset: u32,
+        (version, offset, wants): (Version, u32, Wants),
         cx: &mut Context<'_, Self>,
     ) {
         if self.acceptor.state().is_none() {
             return self.send_current(from, cx);
         }
-        let named = self.configuration().voter(from.id);
-        let is_bare = named.is_some_and(|it| it.is_witness);
+        let is_bare = self.is_bare(from, wants);
         self.send_page(from, Some((version, offset)), is_bare, cx);
     }
 
@@ -281,6 +299,10 @@ impl<S: State> Replica<S> {
         let Some(snapshot) = snapshot.filter(|it| it.version == version && it.is_sound()) else {
             return Err(crate::Misbehaviour::State);
         };
+        if snapshot.state.is_none() && self.acceptor.state().is_some() {
+            self.counters.stale += 1;
+            return Ok(()); // It asked for one while it held none.
+        }
         self.on_state(from, snapshot, cx);
         Ok(())
     }
@@ -293,6 +315,7 @@ impl<S: State> Replica<S> {
         let body = Body::Fetch {
             version: fetching.version,
             offset: u32::try_from(fetching.bytes.len()).unwrap_or(u32::MAX),
+            wants: self.wants(),
         };
         self.send(fetching.from, body, cx);
         cx.arm(Timer::Fetch, self.config.resend);

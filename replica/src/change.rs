@@ -95,7 +95,7 @@ impl<S: State> Replica<S> {
         if self.state().is_none() {
             self.abandon(cx);
         }
-        if led || !is_member {
+        if led || !is_member || self.acceptor.holds_in_vain() {
             self.invite(cx);
         }
         self.seek_leader(cx);

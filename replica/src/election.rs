@@ -12,7 +12,7 @@ use selvedge_core::{Context, Member, NodeId};
 use crate::candidacy::{Best, Candidacy, Claim};
 use crate::encoding::encoded_len;
 use crate::lead::Leadership;
-use crate::message::Body;
+use crate::message::{Body, Wants};
 use crate::replica::{Deferred, Lead, Replica, Role};
 use crate::{Ballot, Entries, Entry, Event, Fact, State, Timer, Version};
 
@@ -323,8 +323,8 @@ impl<S: State> Replica<S> {
         };
         if best.committed > committed {
             let from = best.from;
-            let whole = false;
-            return self.send(from, Body::Lacking { committed, whole }, cx);
+            let wants = Wants::Entries;
+            return self.send(from, Body::Lacking { committed, wants }, cx);
         }
         let known = usize::try_from(committed - best.committed).unwrap_or(usize::MAX);
         let tail = best.tail.iter().skip(known).cloned().collect();

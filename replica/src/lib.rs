@@ -184,7 +184,7 @@ pub use configuration::{Configuration, ConfigurationError, Lease, QuorumRule, Vo
 pub use counters::Counters;
 pub use entry::{Entries, Entry, Proposal};
 pub use event::{Command, Event, Misbehaviour, Reject, Timer};
-pub use message::{Body, KIND, Message};
+pub use message::{Body, KIND, Message, Wants};
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use replica::Replica;

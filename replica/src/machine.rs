@@ -80,9 +80,13 @@ impl<S: State> Replica<S> {
     /// A message about what is committed, of any configuration.
     fn on_final(&mut self, from: Member, body: Body<S::Update>, cx: &mut Context<'_, Self>) {
         match body {
-            Body::Lacking { committed, whole } => self.on_lacking(from, (committed, whole), cx),
+            Body::Lacking { committed, wants } => self.on_lacking(from, (committed, wants), cx),
             Body::Learn { after, entries } => self.on_learn(from, after, entries, cx),
-            Body::Fetch { version, offset } => self.on_fetch(from, version, offset, cx),
+            Body::Fetch {
+                version,
+                offset,
+                wants,
+            } => self.on_fetch(from, (version, offset, wants), cx),
             Body::Current {
                 configuration,
                 is_active,

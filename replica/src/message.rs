@@ -95,8 +95,8 @@ pub enum Body<U> {
     Lacking {
         /// Up to where it has what is committed.
         committed: Version,
-        /// Whether it wants the state whole.
-        whole: bool,
+        /// What it has use for.
+        wants: Wants,
     },
     /// Committed entries. Of any configuration.
     Learn {
@@ -112,6 +112,8 @@ pub enum Body<U> {
         version: Version,
         /// From which byte on.
         offset: u32,
+        /// What it has use for.
+        wants: Wants,
     },
     /// A page of the state. Of any configuration.
     Page {
@@ -158,6 +160,18 @@ pub enum Body<U> {
     /// The sender is a node of the configuration, and remembers nothing of its former life: it asks
     /// to be named in this one.
     Rejoin,
+}
+
+/// What a node that lacks something has use for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Wants {
+    /// It holds a state: entries, or a later state.
+    Entries,
+    /// It holds no state: all of it.
+    State,
+    /// It is a witness that holds no state: what belongs to the state, without it.
+    Bare,
 }
 
 impl<U> Body<U> {

@@ -2,7 +2,7 @@
 
 use selvedge_core::wire::Envelope;
 use selvedge_core::{Member, NodeId, Stamp};
-use selvedge_replica::{Body, Configuration, Entry, Message, Proposal};
+use selvedge_replica::{Body, Configuration, Entry, Message, Proposal, Wants};
 
 use super::Seed;
 use crate::decode::seal;
@@ -202,7 +202,7 @@ pub(super) fn decode_seeds() -> Vec<Seed> {
             "lacking",
             Body::Lacking {
                 committed: 5,
-                whole: true,
+                wants: Wants::State,
             },
         ),
         (
@@ -217,6 +217,7 @@ pub(super) fn decode_seeds() -> Vec<Seed> {
             Body::Fetch {
                 version: 5,
                 offset: 90,
+                wants: Wants::Bare,
             },
         ),
         (

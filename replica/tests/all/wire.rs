@@ -3,7 +3,7 @@
 use selvedge_core::wire::{Envelope, Message as _, VERSION};
 use selvedge_core::{Member, NodeId, Span, Stamp};
 use selvedge_replica::{
-    Body, Configuration, Entry, KIND, Lease, Message, Proposal, QuorumRule, Voter,
+    Body, Configuration, Entry, KIND, Lease, Message, Proposal, QuorumRule, Voter, Wants,
 };
 
 fn frame(from: Member, message: &Message<u16>) -> Vec<u8> {
@@ -71,7 +71,7 @@ fn samples() -> Vec<Message<u16>> {
         },
         Body::Lacking {
             committed: 128,
-            whole: true,
+            wants: Wants::State,
         },
         Body::Learn {
             after: 128,
@@ -80,6 +80,7 @@ fn samples() -> Vec<Message<u16>> {
         Body::Fetch {
             version: 128,
             offset: 300,
+            wants: Wants::Bare,
         },
         Body::Page {
             version: 128,
@@ -120,7 +121,7 @@ fn the_format_stays_as_it_is() {
         "010701000504ac0209080602",
         "010701000505800101",
         "010701000506800101000201c801018201e807",
-        "0107010005078001ac02",
+        "0107010005078001ac0202",
         "0107010005088001ac02ae0202c801",
         "010701000509010201c801018201e807",
         "01070100050a04",

@@ -4,7 +4,7 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_replica::{
-    Ballot, Body, Command, Config, Configuration, Entry, Event, Message, Proposal, Replica,
+    Ballot, Body, Command, Config, Configuration, Entry, Event, Message, Proposal, Replica, Wants,
 };
 
 use crate::oracle::{Log, Op};
@@ -56,7 +56,11 @@ fn page(version: u64, offset: u32) -> Body<Op> {
 }
 
 fn fetch(version: u64, offset: u32) -> Body<Op> {
-    Body::Fetch { version, offset }
+    Body::Fetch {
+        version,
+        offset,
+        wants: Wants::Entries,
+    }
 }
 
 /// Members that all answered one question had it begin again and again, each with its own pages.
@@ -97,7 +101,11 @@ fn a_state_that_is_fetched_stays_as_it_is_while_updates_go_on() {
     propose(&mut leader, 1);
     let lacking = |committed| Body::Lacking {
         committed,
-        whole: committed == 0,
+        wants: if committed == 0 {
+            Wants::State
+        } else {
+            Wants::Entries
+        },
     };
     assert_eq!(pages(&hear(&mut leader, 2, lacking(0))), [(1, 0)]);
     propose(&mut leader, 2);
@@ -114,7 +122,7 @@ fn a_state_that_is_fetched_stays_as_it_is_while_updates_go_on() {
     propose(&mut leader, 2);
     let whole = Body::Lacking {
         committed: 2,
-        whole: true,
+        wants: Wants::State,
     };
     assert_eq!(pages(&hear(&mut leader, 3, whole)), [(2, 0)]);
 }
@@ -209,7 +217,7 @@ fn a_witness_in_a_later_life_asks_to_be_named_and_for_no_state() {
     hear(&mut other, 2, accept(1));
     let lacking = Body::Lacking {
         committed: 0,
-        whole: true,
+        wants: Wants::State,
     };
     let (_, page) = hear(&mut other, 3, lacking).pop().unwrap();
     let me = Member::new(3, 1);

@@ -1,5 +1,7 @@
 //! Members that lack entries or the state.
 
+use selvedge_replica::Wants;
+
 use super::*;
 
 #[test]
@@ -51,7 +53,7 @@ fn a_member_that_lacks_nothing_hears_from_the_leader() {
     group.wait(Span::secs(1));
     let lacking = |committed| Body::Lacking {
         committed,
-        whole: false,
+        wants: Wants::Entries,
     };
     let said = group.say(1, member(3), lacking(1));
     assert!(matches!(said[..], [(3, Body::Accept { .. })]), "{said:?}");
@@ -78,7 +80,7 @@ fn committed_entries_travel_as_many_as_fit_into_a_frame() {
     let mut group = updates_in_small_frames(&[1, 2, 3]);
     let lacking = Body::Lacking {
         committed: 0,
-        whole: false,
+        wants: Wants::Entries,
     };
     let said = group.say(1, member(3), lacking);
     let [(3, Body::Learn { after: 0, entries })] = &said[..] else {
@@ -123,7 +125,7 @@ fn pages() -> (Group, Vec<(u32, Vec<u8>)>, u32) {
     let mut pages: Vec<(u32, Vec<u8>)> = Vec::new();
     let mut ask = Body::Lacking {
         committed: 0,
-        whole: true,
+        wants: Wants::State,
     };
     loop {
         let said = group.say(1, member(3), ask);
@@ -152,6 +154,7 @@ fn pages() -> (Group, Vec<(u32, Vec<u8>)>, u32) {
         ask = Body::Fetch {
             version: 100,
             offset: held,
+            wants: Wants::State,
         };
     }
 }
@@ -174,7 +177,13 @@ fn a_state_arrives_page_by_page_from_one_member() {
     let next = |to: u64, nth: usize| {
         let offset = pages[nth].0;
         let version = 100;
-        vec![(to, Body::Fetch { version, offset })]
+        let wants = Wants::State;
+        let ask = Body::Fetch {
+            version,
+            offset,
+            wants,
+        };
+        vec![(to, ask)]
     };
     let stale = |group: &Group| group.node(3).counters().stale;
     // The second one, while the first has not come.

@@ -130,13 +130,17 @@ fn with_version(version: u64) -> Vec<Body<u16>> {
         holds(0, version),
         Body::Lacking {
             committed: version,
-            whole: false,
+            wants: selvedge_replica::Wants::Entries,
         },
         Body::Learn {
             after: version,
             entries: [].into_iter().collect(),
         },
-        Body::Fetch { version, offset: 0 },
+        Body::Fetch {
+            version,
+            offset: 0,
+            wants: selvedge_replica::Wants::State,
+        },
         Body::Page {
             version,
             offset: 0,
