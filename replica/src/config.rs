@@ -17,7 +17,8 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 #[non_exhaustive]
 pub struct Config {
     /// How long to wait for an answer before a message is sent again: above zero. It should be
-    /// longer than the usual round trip. Default 200 ms.
+    /// longer than the usual round trip; [`attempts`](Self::attempts) times as long it must be, or
+    /// a state in pages never arrives. Default 200 ms.
     pub resend: Span,
     /// How long a leader may wait before it tells what is committed, if nothing else is to be sent
     /// that tells it: above zero. Default 50 ms.

@@ -17,7 +17,7 @@
 //! | what was applied survives | of each configuration a quorum keeps its memory: it stores facts, or it does not restart before it was named anew. A quorum in which a witness stands needs the member with the state that accepted with it |
 //! | a member that restarts without its memory has no vote until a configuration names it in its new life; it asks for that, and the leader does it | the leader hears of it |
 //! | a member that was cut off, and comes back, deposes no leader | the others were not told that the leader failed |
-//! | what is proposed and read is answered: `Applied`, `Readable`, or an event that says why not | messages get through now and then; a quorum is up, and its members hear of the failure of their leader ([`Delta::Failed`](selvedge_core::Delta)), or wait for it in vain |
+//! | what is proposed and read is answered: `Applied`, `Readable`, or an event that says why not | messages get through now and then; a quorum is up, and its members hear of the failure of their leader ([`Delta::Failed`](selvedge_core::Delta)), or wait for it in vain; a node that lost its memory knows, or hears from, a node that is still a member |
 //! | a group that does not answer says so: [`Event::Unavailable`] | something was asked of this member |
 //! | a leader that fails is replaced one round trip after its failure is told | it is told to the most preferred member that is here, and to a quorum |
 //! | an update costs at most 2(n - 1) messages among n members; what is committed is told with the next one, or after [`Config::commit_delay`] | it is proposed at the leader, and nothing is lost |
