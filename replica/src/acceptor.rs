@@ -8,104 +8,15 @@
 //!   everything that the leader of `accepted` had adopted;
 //! - an entry that seals the configuration is the last of `tail`.
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
-use selvedge_core::quorum::{Electorate, Tally};
-use selvedge_core::{Member, NodeId};
-use serde::{Deserialize, Serialize};
+use selvedge_core::Member;
 
+use crate::fact::{Fact, Snapshot, Stored};
+use crate::group::Group;
 use crate::sessions::{Admission, Sessions};
-use crate::{Ballot, Configuration, ConfigurationError, Entries, Entry, Proposal, State, Version};
-
-/// A configuration, and its members as an electorate.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Group {
-    pub(crate) configuration: Configuration,
-    electorate: Electorate<NodeId>,
-    /// The bytes that the entries of a frame may take.
-    entry_room: usize,
-}
-
-impl Group {
-    pub(crate) fn new(configuration: Configuration) -> Self {
-        let electorate = configuration.electorate();
-        let budget = usize::from(configuration.frame_budget);
-        let entry_room = budget.saturating_sub(configuration.fixed_len());
-        Self {
-            configuration,
-            electorate,
-            entry_room,
-        }
-    }
-
-    pub(crate) const fn entry_room(&self) -> usize {
-        self.entry_room
-    }
-
-    /// Whether the members for which `vote` is true decide.
-    pub(crate) fn is_quorum(&self, vote: impl Fn(NodeId) -> bool) -> bool {
-        self.electorate.tally(|id| Some(vote(*id))) == Tally::Won
-    }
-}
-
-/// A state with what belongs to it, as of one version.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(bound = "")]
-pub struct Snapshot<S: State> {
-    pub(crate) version: Version,
-    pub(crate) configuration: Configuration,
-    pub(crate) sessions: Sessions,
-    /// None at a witness, and at a node that was never a member.
-    pub(crate) state: Option<S>,
-}
-
-impl<S: State> Snapshot<S> {
-    /// Whether it can be one: what a peer sends may be anything.
-    pub(crate) fn is_sound(&self) -> bool {
-        self.configuration.number > 0 && self.configuration.check().is_ok()
-    }
-}
-
-/// What must survive a crash: an event that the host stores before it carries out the effects behind
-/// it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(bound = "")]
-pub enum Fact<S: State> {
-    /// The member promised this ballot.
-    Promised(Ballot),
-    /// The member accepted what follows this version under a ballot.
-    Accepted {
-        /// The ballot.
-        ballot: Ballot,
-        /// What it follows.
-        after: Version,
-        /// Up to where the member knew entries to be committed before.
-        committed: Version,
-        /// Up to where the leader knew them to be committed. So what is on its way behind it fits
-        /// into a frame, in later lives as well.
-        commit: Version,
-        /// What is accepted.
-        entries: Entries<S::Update>,
-    },
-    /// What the member had accepted is committed up to this version, with which the configuration
-    /// ends. Other commits are learned again.
-    Committed(Version),
-    /// The member learned what was committed after this version.
-    Learned {
-        /// What it follows.
-        after: Version,
-        /// What is committed.
-        entries: Entries<S::Update>,
-    },
-    /// The member received the state whole.
-    Installed(Box<Snapshot<S>>),
-    /// The node gave the state up: a later configuration holds it, in which it is no member, or a
-    /// witness.
-    Retired,
-}
+use crate::{Ballot, Configuration, Entry, Proposal, State, Version};
 
 /// What came of accepting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -504,27 +415,6 @@ impl<S: State> Acceptor<S> {
         let named = named.filter(|it| it.member == self.voter);
         self.is_named_so = named.is_some();
         self.is_witness = named.is_some_and(|it| it.is_witness);
-    }
-}
-
-/// All that a member must not forget, as a base for the facts that come after it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(bound = "")]
-pub struct Stored<S: State> {
-    voter: Member,
-    promised: Ballot,
-    accepted: Ballot,
-    snapshot: Snapshot<S>,
-    tail: Vec<Entry<S::Update>>,
-}
-
-impl<S: State> Stored<S> {
-    /// Whether its configuration can work.
-    pub(crate) fn check(&self) -> Result<(), ConfigurationError> {
-        match self.snapshot.configuration.number {
-            0 => Ok(()), // Of a node that knew of none.
-            _ => self.snapshot.configuration.check(),
-        }
     }
 }
 

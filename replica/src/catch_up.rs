@@ -3,41 +3,16 @@
 //! What is committed is final, so it is given and taken whatever ballots and configurations say.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, Member};
 
-use crate::acceptor::Snapshot;
 use crate::encoding::{decode, encode, encoded_len};
+use crate::fact::Snapshot;
 use crate::message::{Body, Wants};
+use crate::pages::{Fetching, Serving};
 use crate::replica::Replica;
 use crate::{Entries, Event, Fact, State, Timer, Version};
-
-/// A state that this member receives, page by page.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Fetching {
-    from: Member,
-    version: Version,
-    total: u32,
-    bytes: Vec<u8>,
-    attempts: u8,
-}
-
-impl Fetching {
-    /// How many bytes have arrived.
-    #[cfg(feature = "check")]
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
-    }
-}
-
-/// A state that others fetch from this member: it stays as it is while they do.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Serving {
-    version: Version,
-    bytes: Arc<[u8]>,
-}
 
 impl<S: State> Replica<S> {
     /// Asks a member for what this one lacks.
@@ -284,7 +259,9 @@ impl<S: State> Replica<S> {
                 self.counters.stale += 1;
                 return Ok(());
             }
-            let bytes = [held, page].concat();
+            let fetching = self.fetching.take_if(|_| follows);
+            let mut bytes = fetching.map(|it| it.bytes).unwrap_or_default();
+            bytes.extend_from_slice(page);
             self.fetching = Some(Fetching {
                 from,
                 version,

@@ -161,12 +161,15 @@ mod election;
 mod encoding;
 mod entry;
 mod event;
+mod fact;
 mod follower;
+mod group;
 mod lead;
 mod leader;
 mod lease;
 mod machine;
 mod message;
+mod pages;
 mod peers;
 mod propose;
 mod published;
@@ -178,12 +181,12 @@ mod work;
 
 use selvedge_core::{NodeId, Stamp};
 
-pub use acceptor::{Fact, Snapshot, Stored};
 pub use config::Config;
 pub use configuration::{Configuration, ConfigurationError, Lease, QuorumRule, Voter};
 pub use counters::Counters;
 pub use entry::{Entries, Entry, Proposal};
 pub use event::{Command, Event, Misbehaviour, Reject, Timer};
+pub use fact::{Fact, Snapshot, Stored};
 pub use message::{Body, KIND, Message, Wants};
 #[cfg(feature = "check")]
 pub use published::Published;

@@ -7,10 +7,10 @@ use selvedge_core::{Context, Member, NodeId, Stamp, Untracked};
 
 use crate::acceptor::Acceptor;
 use crate::candidacy::{Candidacy, Claim};
-use crate::catch_up::{Fetching, Serving};
 use crate::counters::Counters;
 use crate::lead::Leadership;
 use crate::message::{Body, Message};
+use crate::pages::{Fetching, Serving};
 use crate::peers::Peers;
 use crate::published::Rules;
 use crate::work::Work;
@@ -89,7 +89,7 @@ impl<S: State> Replica<S> {
     /// [`Reject::Config`] and [`Reject::Configuration`], if these cannot work.
     pub fn new(me: Member, config: Config, first: Configuration, state: S) -> Result<Self, Reject> {
         first.check()?;
-        Self::make(me, config, me, |window| {
+        Self::make(me, config, |window| {
             Acceptor::new(me, first, Some(state), window)
         })
         .map_err(Reject::Config)
@@ -100,7 +100,7 @@ impl<S: State> Replica<S> {
     /// # Errors
     /// A setting is out of its range.
     pub fn newcomer(me: Member, config: Config) -> Result<Self, OutOfRange> {
-        Self::make(me, config, me, |window| {
+        Self::make(me, config, |window| {
             Acceptor::new(me, Configuration::none(), None, window)
         })
     }
@@ -113,7 +113,7 @@ impl<S: State> Replica<S> {
     pub fn restore(me: Member, config: Config, stored: Stored<S>) -> Result<Self, Reject> {
         let check: Result<(), ConfigurationError> = stored.check();
         check?;
-        let mut replica = Self::make(me, config, me, |window| Acceptor::restore(stored, window))
+        let mut replica = Self::make(me, config, |window| Acceptor::restore(stored, window))
             .map_err(Reject::Config)?;
         replica.is_restored = true;
         Ok(replica)
@@ -122,7 +122,6 @@ impl<S: State> Replica<S> {
     fn make(
         me: Member,
         config: Config,
-        _voter: Member,
         acceptor: impl FnOnce(usize) -> Acceptor<S>,
     ) -> Result<Self, OutOfRange> {
         config.check()?;

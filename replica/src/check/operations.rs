@@ -599,7 +599,7 @@ impl World {
             machine.is_some_and(|it| it.configuration() == newest && it.votes())
         };
         let me = self.mesh.seat(seat).map(Seat::me).unwrap_or_default();
-        let group = crate::acceptor::Group::new(newest.clone());
+        let group = crate::group::Group::new(newest.clone());
         let holders = newest
             .members()
             .filter(|it| !it.is_witness && it.member.id != me.id && remembers(it.member.id));

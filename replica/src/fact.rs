@@ -1,0 +1,93 @@
+//! What a host stores: facts, and the base that they follow.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use selvedge_core::Member;
+use serde::{Deserialize, Serialize};
+
+use crate::sessions::Sessions;
+use crate::{Ballot, Configuration, ConfigurationError, Entries, Entry, State, Version};
+
+/// A state with what belongs to it, as of one version.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Snapshot<S: State> {
+    pub(crate) version: Version,
+    pub(crate) configuration: Configuration,
+    pub(crate) sessions: Sessions,
+    /// None at a witness, and at a node that was never a member.
+    pub(crate) state: Option<S>,
+}
+
+impl<S: State> Snapshot<S> {
+    /// Whether it can be one: what a peer sends may be anything.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.configuration.number > 0 && self.configuration.check().is_ok()
+    }
+}
+
+/// What must survive a crash: an event that the host stores before it carries out the effects behind
+/// it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub enum Fact<S: State> {
+    /// The member promised this ballot.
+    Promised(Ballot),
+    /// The member accepted what follows this version under a ballot.
+    Accepted {
+        /// The ballot.
+        ballot: Ballot,
+        /// What it follows.
+        after: Version,
+        /// Up to where the member knew entries to be committed before.
+        committed: Version,
+        /// Up to where the leader knew them to be committed. So what is on its way behind it fits
+        /// into a frame, in later lives as well.
+        commit: Version,
+        /// What is accepted.
+        entries: Entries<S::Update>,
+    },
+    /// What the member had accepted is committed up to this version, with which the configuration
+    /// ends. Other commits are learned again.
+    Committed(Version),
+    /// The member learned what was committed after this version.
+    Learned {
+        /// What it follows.
+        after: Version,
+        /// What is committed.
+        entries: Entries<S::Update>,
+    },
+    /// The member received the state whole.
+    Installed(Box<Snapshot<S>>),
+    /// The node gave the state up: a later configuration holds it, in which it is no member, or a
+    /// witness.
+    Retired,
+}
+
+/// All that a member must not forget, as a base for the facts that come after it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Stored<S: State> {
+    pub(crate) voter: Member,
+    pub(crate) promised: Ballot,
+    pub(crate) accepted: Ballot,
+    pub(crate) snapshot: Snapshot<S>,
+    pub(crate) tail: Vec<Entry<S::Update>>,
+}
+
+impl<S: State> Stored<S> {
+    /// The node, in the life in which this memory began: as configurations name it.
+    #[must_use]
+    pub const fn voter(&self) -> Member {
+        self.voter
+    }
+
+    /// Whether its configuration can work.
+    pub(crate) fn check(&self) -> Result<(), ConfigurationError> {
+        match self.snapshot.configuration.number {
+            0 => Ok(()), // Of a node that knew of none.
+            _ => self.snapshot.configuration.check(),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! A state on its way from one member to another, page by page.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use selvedge_core::Member;
+
+use crate::Version;
+
+/// A state that this member receives, page by page.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Fetching {
+    pub(crate) from: Member,
+    pub(crate) version: Version,
+    pub(crate) total: u32,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) attempts: u8,
+}
+
+impl Fetching {
+    /// How many bytes have arrived.
+    #[cfg(feature = "check")]
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// A state that others fetch from this member: it stays as it is while they do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Serving {
+    pub(crate) version: Version,
+    pub(crate) bytes: Arc<[u8]>,
+}
