@@ -1,0 +1,58 @@
+//! What a member keeps, and a member in a line.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use crate::Replica;
+use crate::check::Journal;
+use crate::replica::Role;
+
+/// What a member keeps stays within its settings.
+pub(super) fn check_limits(it: &Replica<Journal>) -> Result<(), String> {
+    let pending = it.config.pending as usize;
+    let budget = usize::from(it.configuration().frame_budget);
+    let held = match &it.role {
+        Role::Leader(lead) => lead.backlog.len() <= pending && lead.questions.len() <= pending,
+        Role::Candidate(candidacy) => {
+            candidacy.promises.len() <= it.configuration().members().count()
+        }
+        Role::Follower => true,
+    };
+    let fetched = it
+        .fetching
+        .as_ref()
+        .is_none_or(|it_| it_.len() <= it.config.state_limit as usize);
+    if held && fetched && it.waiting() <= pending && it.acceptor.tail().count() <= budget {
+        return Ok(());
+    }
+    Err(format!("a limit is passed: {}", sketch(it)))
+}
+
+/// A machine in a line.
+pub(super) fn sketch(it: &Replica<Journal>) -> String {
+    let role = match &it.role {
+        Role::Follower => "follows".to_string(),
+        Role::Candidate(candidacy) => format!("{candidacy:?}"),
+        Role::Leader(leadership) => format!("{leadership:?}"),
+    };
+    let acceptor = &it.acceptor;
+    format!(
+        "\n  {:?} (voter {:?}, votes {}, c{}) promised {:?} accepted {:?} committed {} end {} lead {:?} \
+         waits {} watches {} tied {} fetching {:?} active {} work {:?} {role}",
+        it.me(),
+        it.voter(),
+        it.votes(),
+        it.configuration().number,
+        acceptor.promised(),
+        acceptor.accepted(),
+        acceptor.committed(),
+        acceptor.end(),
+        it.lead,
+        it.waits_to_stand,
+        it.watches,
+        it.is_tied,
+        it.fetching,
+        it.is_active,
+        it.work,
+    )
+}
