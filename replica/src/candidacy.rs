@@ -28,6 +28,8 @@ pub(crate) struct Candidacy<U> {
     pub(crate) ballot: Ballot,
     /// The ballot of the leader that asked this member to stand; 0 for none.
     pub(crate) handed_over: Ballot,
+    /// Whether this member led, was refused for a higher ballot, and stood again at once.
+    pub(crate) is_raised: bool,
     /// In order of ids.
     pub(crate) promises: Vec<(NodeId, Claim)>,
     /// Of the members that hold entries.
@@ -39,6 +41,7 @@ impl<U> Candidacy<U> {
         Self {
             ballot,
             handed_over,
+            is_raised: false,
             promises: Vec::new(),
             best: None,
         }

@@ -6,6 +6,7 @@
 //! others are enough, so a candidate that was cut off comes back as it went.
 
 use alloc::vec::Vec;
+use core::mem;
 
 use selvedge_core::{Context, Member, NodeId};
 
@@ -18,9 +19,10 @@ use crate::{Ballot, Entries, Entry, Event, Fact, State, Timer, Version};
 
 impl<S: State> Replica<S> {
     /// Has some member stand, if there is no leader: this one at once if it is the most preferred of
-    /// those that are here, and else later.
+    /// those that are here, and else later. One that waits goes on waiting, whatever it is asked.
     pub(crate) fn seek_leader(&mut self, cx: &mut Context<'_, Self>) {
-        if self.has_leader() || !matches!(self.role, Role::Follower) || !self.can_lead() {
+        let may_stand = matches!(self.role, Role::Follower) && self.can_lead();
+        if self.has_leader() || !may_stand || self.waits_to_stand {
             return;
         }
         let rank = self.rank();
@@ -29,6 +31,24 @@ impl<S: State> Replica<S> {
         } else {
             self.wait_to_stand(rank, cx);
         }
+    }
+
+    /// No leader is there any more: one that is the most preferred now waits no longer.
+    pub(crate) fn hasten(&mut self, cx: &mut Context<'_, Self>) {
+        if self.waits_to_stand && self.rank() == 0 && !self.has_leader() {
+            self.waits_to_stand = false;
+            cx.disarm(Timer::Stand);
+            self.seek_leader(cx);
+        }
+    }
+
+    /// Another one stands, or leads, with a higher ballot. Two that stood again at once could go on
+    /// for ever, so each has a wait of its own, whichever of the others it holds for gone.
+    fn give_way(&mut self, cx: &mut Context<'_, Self>) {
+        let me = self.me.id;
+        let candidates = self.configuration().members().filter(|it| !it.is_witness);
+        let before = candidates.take_while(|it| it.member.id != me).count();
+        self.wait_to_stand(before as u64 + 1, cx);
     }
 
     fn wait_to_stand(&mut self, turns: u64, cx: &mut Context<'_, Self>) {
@@ -86,12 +106,14 @@ impl<S: State> Replica<S> {
     }
 
     pub(crate) fn on_stand_tick(&mut self, cx: &mut Context<'_, Self>) {
-        self.waits_to_stand = false;
-        let Role::Candidate(candidacy) = &self.role else {
-            if !self.has_leader() && self.can_lead() && matches!(self.role, Role::Follower) {
-                self.stand(Ballot::default(), cx);
+        let waited = mem::take(&mut self.waits_to_stand);
+        let candidacy = match &self.role {
+            Role::Candidate(candidacy) => candidacy,
+            Role::Leader(_) if waited => return self.stand(Ballot::default(), cx), // It was refused.
+            Role::Follower if !self.has_leader() && self.can_lead() => {
+                return self.stand(Ballot::default(), cx);
             }
-            return;
+            Role::Leader(_) | Role::Follower => return,
         };
         let group = self.acceptor.group();
         let may_promise = |id| id == self.me.id || candidacy.has(id) || !self.peers.is_gone(id);
@@ -172,7 +194,7 @@ impl<S: State> Replica<S> {
             if self.can_lead() {
                 // The candidate may fail.
                 self.waits_to_stand = false;
-                self.wait_to_stand(self.rank() + 1, cx);
+                self.give_way(cx);
             }
         }
         let own = self.claim();
@@ -253,6 +275,7 @@ impl<S: State> Replica<S> {
             } = deferred;
             return self.grant(from, ballot, claim, cx);
         }
+        self.hasten(cx);
         self.seek_leader(cx);
     }
 
@@ -351,7 +374,9 @@ impl<S: State> Replica<S> {
         let Role::Candidate(candidacy) = &self.role else {
             return;
         };
-        let ballot = candidacy.ballot;
+        let Candidacy {
+            ballot, is_raised, ..
+        } = *candidacy;
         let after = self.acceptor.committed();
         cx.disarm(Timer::Stand);
         self.end_watch(cx);
@@ -361,13 +386,10 @@ impl<S: State> Replica<S> {
         cx.disarm(Timer::Fetch);
         let lens = adopted.iter().map(encoded_len).collect();
         self.acceptor.accept(ballot, after, adopted.iter().cloned());
-        self.role = Role::Leader(Leadership::new(
-            ballot,
-            self.me.id,
-            self.acceptor.configuration(),
-            lens,
-            after,
-        ));
+        let group = self.acceptor.configuration();
+        let mut leadership = Leadership::new(ballot, self.me.id, group, lens, after);
+        leadership.is_raised = is_raised;
+        self.role = Role::Leader(leadership);
         let is_lost = false;
         self.lead = Some(Lead { ballot, is_lost });
         self.on_active(cx);
@@ -411,11 +433,19 @@ impl<S: State> Replica<S> {
                     self.follow_hearsay(leader, cx);
                 } else if promised > ballot {
                     self.step_down(cx);
-                    self.wait_to_stand(self.rank() + 1, cx);
+                    self.give_way(cx);
                 }
             }
             Role::Leader(leadership) if leadership.ballot == ballot && promised > ballot => {
-                self.stand(Ballot::default(), cx);
+                // It goes on with the others meanwhile.
+                if leadership.is_raised {
+                    self.give_way(cx);
+                } else {
+                    self.stand(Ballot::default(), cx);
+                    if let Role::Candidate(candidacy) = &mut self.role {
+                        candidacy.is_raised = true;
+                    }
+                }
             }
             Role::Follower if ballot == Ballot::default() && leader.by != self.me.id => {
                 let known = self.lead.map(|it| it.ballot).unwrap_or_default();

@@ -50,6 +50,9 @@ pub(crate) struct Held {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Leadership<U> {
     pub(crate) ballot: Ballot,
+    /// Whether this member led with a lower ballot before, and stood again at once when that was
+    /// refused. It does not do so twice in a row.
+    pub(crate) is_raised: bool,
     /// The last version that was adopted. Reads wait until it is committed.
     pub(crate) start: Version,
     pub(crate) followers: Vec<Follower>,
@@ -90,6 +93,7 @@ impl<U> Leadership<U> {
         });
         Self {
             ballot,
+            is_raised: false,
             start: committed + lens.len() as Version,
             followers: followers.collect(),
             round: 1,

@@ -286,11 +286,7 @@ impl<S: State> Replica<S> {
                 if self.deferred.is_some_and(|it| it.from.id == member.id) {
                     self.deferred = None;
                 }
-                if self.waits_to_stand && self.rank() == 0 && !self.has_leader() {
-                    self.waits_to_stand = false;
-                    cx.disarm(Timer::Stand);
-                    self.seek_leader(cx);
-                }
+                self.hasten(cx);
             }
             Learned::Here { is_new } => self.on_here(member, is_new, cx),
             Learned::Nothing => {}

@@ -60,7 +60,7 @@ fn elections() -> Vec<Scenario> {
         holds("3 members, two propose", 3_709, both(1)),
         holds(
             "2 members stand, both propose",
-            24_925,
+            3_383,
             Setup {
                 nodes: 2,
                 members: TWO,
@@ -157,7 +157,7 @@ fn faults() -> Vec<Scenario> {
         ),
         holds(
             "a loss, 2 members, both propose",
-            56_393,
+            17_168,
             Setup {
                 bounds: A_LOSS,
                 sees: &[AllApplied(2)],
@@ -166,7 +166,7 @@ fn faults() -> Vec<Scenario> {
         ),
         holds(
             "the leader crashes for good",
-            117_395,
+            113_801,
             Setup {
                 ends: &[1],
                 bounds: Bounds {
@@ -211,7 +211,7 @@ fn restarts() -> Vec<Scenario> {
     vec![
         holds(
             "2 members, a restart with storage",
-            146_337,
+            35_854,
             Setup {
                 ends: &[1],
                 memory: Memory::Facts(0),

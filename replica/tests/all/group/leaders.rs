@@ -306,3 +306,37 @@ fn messages_go_to_the_latest_life_that_is_known() {
     let to: Vec<Member> = group.wire.iter().map(|it| it.1).collect();
     assert_eq!(to, [Member::new(2, 5), member(3)]);
 }
+
+/// Nodes 1 and 2 are cut off from each other, the membership service says that 1 failed, and each
+/// question for a promise overtakes what a leader asks to accept. No time passes.
+#[test]
+fn two_that_lead_in_turns_come_to_an_end_without_a_timer() {
+    let mut group = Group::of(&[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.deliver();
+    group.tell(3, Delta::Failed(member(1)));
+    group.tell(2, Delta::Failed(member(1)));
+    group.command(1, Command::Propose(8));
+    let mut elections = Vec::new();
+    for _ in 0..40 {
+        let is_cut = |a: Member, b: Member| a.id.0 + b.id.0 == 3;
+        group.wire.retain(|it| !is_cut(it.0, it.1));
+        group
+            .wire
+            .sort_by_key(|it| !matches!(it.2.body, Body::Prepare { .. }));
+        group.round_without(&[]);
+        let all = (1..=3).map(|id| group.node(id).counters().elections);
+        elections.push(all.sum::<u64>());
+    }
+    assert_eq!(group.wire, [], "{elections:?}");
+    assert!(elections.iter().all(|&it| it <= 5), "{elections:?}");
+    assert_eq!(group.leader(3), Some(2));
+    group.command(2, Command::Propose(9));
+    group.round_without(&[1]);
+    group.round_without(&[1]);
+    assert_eq!(group.state(2), [7, 9]);
+    // The other one goes on with whoever follows it, and stands after a while.
+    assert!(group.node(1).leads());
+    let sent = group.pass(1, Span::millis(400));
+    assert_eq!(prepared(&sent), [2, 3]);
+}
