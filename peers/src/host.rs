@@ -26,7 +26,6 @@ pub(crate) struct Host<M: Machine> {
     rng: ChaCha8Rng,
     /// The time that its alarm is set for; alarms that were replaced have no effect.
     alarm: Option<Time>,
-    effects: Vec<Effect<M>>,
 }
 
 pub(crate) fn member(node: usize) -> Member {
@@ -45,7 +44,6 @@ impl<M: Hosted> Host<M> {
             driver: Driver::new(machine),
             rng,
             alarm: None,
-            effects: Vec::new(),
         }
     }
 
@@ -54,43 +52,36 @@ impl<M: Hosted> Host<M> {
     }
 
     pub(crate) fn step(&mut self, now: Time, input: Input<M>, out: &mut Out<Time>) {
-        let effects = &mut self.effects;
+        let from = self.driver.machine().me();
         // Refused inputs are dropped, as a host does.
-        let _taken = self
-            .driver
-            .step(Moment(now), &mut self.rng, input, |effect| {
-                effects.push(effect)
-            });
-        self.carry_out(out);
+        let _taken = (self.driver).step(Moment(now), &mut self.rng, input, |effect| {
+            carry_out(from, effect, out);
+        });
+        self.set_alarm(out);
     }
 
-    fn carry_out(&mut self, out: &mut Out<Time>) {
-        let from = self.driver.machine().me();
-        for effect in self.effects.drain(..) {
-            match effect {
-                Effect::Send { to, message } => {
-                    let mut frame = Vec::with_capacity(64);
-                    frame.extend([VERSION, M::KIND]);
-                    let frame = postcard::to_extend(
-                        &Envelope {
-                            from,
-                            message: &message,
-                        },
-                        frame,
-                    );
-                    out.sends.push((place(to.id), frame.expect("memory")));
-                }
-                Effect::Multicast { .. } => {}
-                Effect::Event(event) => out.failed.extend(M::failed(&event).map(|it| place(it.id))),
-            }
-        }
-        self.effects.shrink_to(16);
+    fn set_alarm(&mut self, out: &mut Out<Time>) {
         if let Some(Moment(at)) = self.driver.deadline()
             && self.alarm.is_none_or(|alarm| at < alarm)
         {
             self.alarm = Some(at);
             out.timers.push((at, at));
         }
+    }
+}
+
+/// No node here begins another life, so the sender before a step is the one after it.
+fn carry_out<M: Hosted>(from: Member, effect: Effect<M>, out: &mut Out<Time>) {
+    match effect {
+        Effect::Send { to, message } => {
+            let mut frame = Vec::with_capacity(64);
+            frame.extend([VERSION, M::KIND]);
+            let message = &message;
+            let frame = postcard::to_extend(&Envelope { from, message }, frame);
+            out.sends.push((place(to.id), frame.expect("memory")));
+        }
+        Effect::Multicast { .. } => {}
+        Effect::Event(event) => out.failed.extend(M::failed(&event).map(|it| place(it.id))),
     }
 }
 
@@ -110,9 +101,10 @@ impl<M: Hosted> Peer for Host<M> {
         if self.alarm == Some(timer) {
             self.alarm = None;
         }
-        let effects = &mut self.effects;
-        self.driver
-            .expire(Moment(now), &mut self.rng, |effect| effects.push(effect));
-        self.carry_out(out);
+        let from = self.driver.machine().me();
+        (self.driver).expire(Moment(now), &mut self.rng, |effect| {
+            carry_out(from, effect, out);
+        });
+        self.set_alarm(out);
     }
 }

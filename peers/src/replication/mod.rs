@@ -37,9 +37,21 @@ pub(crate) struct Arguments {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Only this contender
+    #[arg(long)]
+    only: Option<String>,
+    /// Only this load
+    #[arg(long)]
+    load: Option<String>,
     /// Write the rows as JSON
     #[arg(long)]
     json: bool,
+}
+
+impl Arguments {
+    fn is_wanted(&self, who: &str) -> bool {
+        self.only.as_ref().is_none_or(|it| it == who)
+    }
 }
 
 pub(crate) type Update = [u8; 8];
@@ -179,6 +191,7 @@ pub(crate) fn run(arguments: &Arguments) {
 
 /// The contenders take turns, so that what the machine does meanwhile falls on all of them.
 fn compare(nodes: usize, arguments: &Arguments, clock: Duration) -> Vec<Row> {
+    let loud = raft::Variant::default();
     let quiet = raft::Variant {
         skip_bcast_commit: true,
         ..raft::Variant::default()
@@ -186,24 +199,30 @@ fn compare(nodes: usize, arguments: &Arguments, clock: Duration) -> Vec<Row> {
     let names = ["raft", "raft, commits later", "omnipaxos", "selvedge"];
     let mut all = names.map(|who| (who, Runs::default()));
     for seed in (arguments.seed..).take(arguments.runs as usize) {
-        let [(_, loud), (_, later), (_, omni), (_, selvedge)] = &mut all;
-        let variant = raft::Variant::default();
-        measure(
-            raft::cluster((nodes, 0, seed), variant),
-            arguments,
-            clock,
-            loud,
-        );
-        measure(
-            raft::cluster((nodes, 0, seed), quiet),
-            arguments,
-            clock,
-            later,
-        );
-        measure(omnipaxos::cluster(nodes, seed), arguments, clock, omni);
-        measure(ours::group(nodes, seed), arguments, clock, selvedge);
+        for (who, runs) in &mut all {
+            if !arguments.is_wanted(who) {
+                continue;
+            }
+            match *who {
+                "omnipaxos" => measure(omnipaxos::cluster(nodes, seed), arguments, clock, runs),
+                "selvedge" => measure(ours::group(nodes, seed), arguments, clock, runs),
+                "raft" => measure(
+                    raft::cluster((nodes, 0, seed), loud),
+                    arguments,
+                    clock,
+                    runs,
+                ),
+                _ => measure(
+                    raft::cluster((nodes, 0, seed), quiet),
+                    arguments,
+                    clock,
+                    runs,
+                ),
+            }
+        }
     }
-    all.map(|(who, runs)| runs.row(who, nodes)).into()
+    let wanted = all.into_iter().filter(|(who, _)| arguments.is_wanted(who));
+    wanted.map(|(who, runs)| runs.row(who, nodes)).collect()
 }
 
 impl Runs {
@@ -241,7 +260,12 @@ fn measure<P: Replicates>(
     network.with(leader, P::stand);
     wait(&mut network, |it| it.peers[leader].leads());
     network.run_for(1);
+    let mut total = 0;
     for (load, runs) in LOADS.iter().zip(&mut runs.updates) {
+        if arguments.load.as_ref().is_some_and(|it| it != load.name) {
+            continue;
+        }
+        total += arguments.warm_up + arguments.updates;
         update(&mut network, leader, *load, arguments.warm_up);
         network.reset();
         update(&mut network, leader, *load, arguments.updates);
@@ -252,7 +276,6 @@ fn measure<P: Replicates>(
     }
     network.run_for(1);
     let state = network.peers[leader].state();
-    let total = LOADS.len() as u64 * (arguments.warm_up + arguments.updates);
     assert_eq!(state.updates, total, "each update is applied once");
     assert!(
         network.up().all(|(_, it)| it.state() == state),
