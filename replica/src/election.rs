@@ -408,7 +408,7 @@ impl<S: State> Replica<S> {
         self.begin_lease(cx);
         self.send_accepts(cx);
         self.enter_own(cx);
-        self.advance(cx);
+        self.advance(self.acceptor.end(), cx);
     }
 
     /// A member does not promise, or does not accept.

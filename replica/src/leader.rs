@@ -154,7 +154,7 @@ impl<S: State> Replica<S> {
             entries: appended,
         };
         Self::emit_fact(fact, cx);
-        self.advance(cx);
+        self.advance(self.acceptor.end(), cx);
     }
 
     /// Sends to each member what it was not sent.
@@ -176,6 +176,7 @@ impl<S: State> Replica<S> {
             return;
         };
         let Leadership { ballot, round, .. } = *leadership;
+        let on_their_way = leadership.len();
         let committed = self.acceptor.committed();
         let Some(follower) = leadership.followers.get_mut(at) else {
             return;
@@ -196,8 +197,9 @@ impl<S: State> Replica<S> {
             true => it.elided(),
             false => it.clone(),
         };
-        // One entry always fits: its length was looked at when it was appended.
-        let is_measured = self.acceptor.end() > after + 1;
+        // What is on its way fits, and so does each entry: that was looked at when it was appended.
+        let fits = after >= committed && on_their_way <= room;
+        let is_measured = !fits && self.acceptor.end() > after + 1;
         let mut left = room;
         let mut entries = Entries::new();
         for it in behind {
@@ -257,27 +259,27 @@ impl<S: State> Replica<S> {
         follower.round = follower.round.max(round);
         let lacks = follower.sent < last;
         self.on_round(cx);
-        self.advance(cx);
+        self.advance(end, cx);
         if lacks && self.leads() {
             self.send_accept(at, cx);
         }
         self.settle_resend(cx);
     }
 
-    /// Commits what a quorum holds.
-    pub(crate) fn advance(&mut self, cx: &mut Context<'_, Self>) {
+    /// Commits what a quorum holds, now that a member holds what the leader has up to `end`. What
+    /// comes behind is held by the same members as before, which were no quorum.
+    pub(crate) fn advance(&mut self, end: Version, cx: &mut Context<'_, Self>) {
         let Role::Leader(leadership) = &self.role else {
             return;
         };
-        let own = self.acceptor.end();
         let committed = self.acceptor.committed();
         let group = self.acceptor.group();
         let holds = |version: Version| {
             let is_for = |id: NodeId| id == self.me.id || leadership.matches(id, version);
             group.is_quorum(is_for)
         };
-        // The highest first: mostly all that the leader has, or nothing, is held.
-        let mut version = own;
+        // The highest first: mostly all that the member has, or nothing, is held by a quorum.
+        let mut version = end;
         while version > committed && !holds(version) {
             let matched = leadership.followers.iter().filter_map(|it| it.matched);
             let lower = matched.filter(|&it| it < version).max();
