@@ -7,7 +7,7 @@ use core::hint::black_box;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use selvedge_core::{Driver, Effect, Input, Member, Time};
 use selvedge_replica::{Command, Config, Configuration, Event, Message, Replica, State};
 use serde::{Deserialize, Serialize};
@@ -100,5 +100,27 @@ fn updates(criterion: &mut Criterion) {
     benches.finish();
 }
 
-criterion_group!(benches, updates);
+/// As many as the default settings have on their way in one frame.
+const TOGETHER: u64 = 64;
+
+fn updates_together(criterion: &mut Criterion) {
+    let mut benches = criterion.benchmark_group("64 updates proposed together, all members");
+    for members in [3, 5] {
+        let mut group = Group::new(members);
+        let mut proposed = 0;
+        benches.throughput(Throughput::Elements(TOGETHER));
+        benches.bench_function(BenchmarkId::from_parameter(members), |bencher| {
+            bencher.iter(|| {
+                let updates = (proposed..proposed + TOGETHER).collect();
+                proposed += TOGETHER;
+                group.run(Input::Command(Command::ProposeAll(updates)));
+            });
+        });
+        let known = (proposed * members).saturating_sub((members - 1) * TOGETHER);
+        assert_eq!(group.applied, known);
+    }
+    benches.finish();
+}
+
+criterion_group!(benches, updates, updates_together);
 criterion_main!(benches);

@@ -24,6 +24,19 @@ pub struct Proposal<U> {
     pub update: U,
 }
 
+impl<U> Proposal<U> {
+    /// The next one of its proposer.
+    pub(crate) const fn followed_by(&self, update: U) -> Self {
+        Self {
+            by: self.by,
+            number: self.number + 1,
+            first: self.first,
+            since: self.since,
+            update,
+        }
+    }
+}
+
 /// What one version decides.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]

@@ -1,5 +1,7 @@
 //! What the application is told and may ask, timers, and the errors.
 
+use alloc::vec::Vec;
+
 use selvedge_core::roster::OwnEnd;
 use selvedge_core::settings::OutOfRange;
 use selvedge_core::{Member, NodeId, Span};
@@ -12,6 +14,9 @@ use crate::{Ballot, Configuration, ConfigurationError, Fact, Proposal, State, Ve
 pub enum Command<U> {
     /// Propose an update. [`Event::Applied`] follows with this member's next number, once.
     Propose(U),
+    /// Propose updates, in this order; they travel together, as many as fit into a frame. As
+    /// [`Propose`](Self::Propose) for each of them, and all are refused if one is.
+    ProposeAll(Vec<U>),
     /// Propose for a proposer that is no member, and that numbers its proposals itself: from 1 in
     /// each of its lives, one after another. The same proposal may be relayed again, also by another
     /// member; it is applied once.
@@ -144,7 +149,9 @@ pub enum Reject {
     #[error("the configuration was refused: {0}")]
     Configuration(#[from] ConfigurationError),
     /// This member has a limit of own proposals and reads.
-    #[error("{limit} proposals or reads wait already: wait for one to end, or raise pending")]
+    #[error(
+        "more than {limit} proposals and reads would wait: wait for some to end, or raise pending"
+    )]
     Full {
         /// The limit.
         limit: u32,

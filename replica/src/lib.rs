@@ -10,7 +10,7 @@
 //! | promise | under which assumption |
 //! |---|---|
 //! | no two members apply different updates at one version; a state of version v holds the updates of the versions up to v, and nothing else | node ids are unique, and a node that restarts has a new incarnation; [`State::apply`] is deterministic; a host that stores facts stores them [before the effects behind them](selvedge_core::durable) |
-//! | an update is applied at most once, however often it is sent, proposed again, or relayed by several members | its proposer numbers its proposals without a gap ([`Command::Propose`] does) |
+//! | an update is applied at most once, however often it is sent, proposed again, or relayed by several members | its proposer numbers its proposals without a gap ([`Command::Propose`] and [`Command::ProposeAll`] do) |
 //! | the updates of one proposer are applied in its order | the same |
 //! | a read sees all that was applied at any member before it was asked | without [`Lease`], none; with it, clocks run apart by [`Lease::drift`] at most, and go on while a host sleeps |
 //! | nothing is decided by two configurations; a next one acts only when a quorum of it has installed the state, and no member of the former one gives the state up before | |
@@ -123,6 +123,7 @@
 //! | what | costs |
 //! |---|---|
 //! | an update | 2(n - 1) messages, one round trip to a quorum from the leader; O(n^2) comparisons of numbers at the leader |
+//! | updates that are [proposed together](Command::ProposeAll) | as one, as many as fit into a frame |
 //! | a leader | 2(n - 1) messages for promises, and as many for the first acknowledgement |
 //! | a read | a round of 2(n - 1) messages, shared by all reads that wait; none with a lease that is held |
 //! | entries on their way at once | as many as fit into one frame |

@@ -3,6 +3,7 @@
 use core::cmp::Ordering;
 
 use selvedge_core::roster::OwnEnd;
+use selvedge_core::wire::List;
 use selvedge_core::{Context, Delta, Input, Machine, Member};
 
 use crate::candidacy::Claim;
@@ -19,7 +20,8 @@ impl<S: State> Replica<S> {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         match command {
-            Command::Propose(update) => self.propose(update, cx),
+            Command::Propose(update) => self.propose(List::from_iter([update]), cx),
+            Command::ProposeAll(updates) => self.propose(updates.into_iter().collect(), cx),
             Command::Relay(proposal) => self.relay(proposal, cx),
             Command::Read(read) => self.read(read, cx),
             Command::Stand if !self.can_lead() => Err(Reject::NoMember),
@@ -241,16 +243,15 @@ impl<S: State> Replica<S> {
             return Err(Misbehaviour::Entries);
         }
         // A witness that forgot is sent what a witness is sent, until it is named anew.
-        let named = self.configuration().voter(self.me.id);
-        let is_witness = match self.acceptor.votes() {
+        let is_witness = || match self.acceptor.votes() {
             true => self.acceptor.is_witness(),
-            false => named.is_some_and(|it| it.is_witness),
+            false => (self.configuration().voter(self.me.id)).is_some_and(|it| it.is_witness),
         };
         let mut rest = entries.iter();
         while let Some(entry) = rest.next() {
             match entry {
                 Entry::Update(_) => {}
-                Entry::Elided if is_witness => {}
+                Entry::Elided if is_witness() => {}
                 Entry::Configure(next) if rest.len() == 0 => {
                     let is_next = next.number <= configuration.saturating_add(1);
                     if !is_next || next.check().is_err() {

@@ -1,5 +1,6 @@
 //! What this member's application asks, and how long it waits.
 
+use core::iter::{self, Peekable};
 use core::mem;
 
 use selvedge_core::wire::List;
@@ -11,31 +12,42 @@ use crate::replica::Replica;
 use crate::{Event, Proposal, Reject, State, Timer};
 
 impl<S: State> Replica<S> {
-    fn check_room(&self) -> Result<(), Reject> {
+    /// Whether so many more may wait.
+    fn check_room(&self, more: usize) -> Result<(), Reject> {
         let limit = self.config.pending;
         if self.state().is_none() {
             return Err(Reject::NoMember);
         }
-        if self.waiting() >= usize::try_from(limit).unwrap_or(usize::MAX) {
+        if self.waiting().saturating_add(more) > usize::try_from(limit).unwrap_or(usize::MAX) {
             return Err(Reject::Full { limit });
         }
         Ok(())
     }
 
+    /// These take the next numbers, in their order.
     pub(crate) fn propose(
         &mut self,
-        update: S::Update,
+        updates: List<S::Update, 1>,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
-        self.check_room()?;
+        self.check_room(updates.len())?;
         let committed = self.acceptor.committed();
         // A group that has forgotten this member is not told of the numbers before this one.
         let sessions = self.acceptor.sessions();
         let is_forgotten = sessions.rules_out(self.me, self.work.since());
-        let proposal = (self.work).number(self.me, committed, is_forgotten, update);
-        self.check_len(&proposal)?;
-        self.work.take_number(&proposal);
-        self.submit(proposal, cx);
+        let mut proposals = List::<Proposal<S::Update>, 1>::new();
+        for update in updates {
+            let proposal = match proposals.last() {
+                Some(before) => before.followed_by(update),
+                None => (self.work).number(self.me, committed, is_forgotten, update),
+            };
+            self.check_len(&proposal)?;
+            proposals.push(proposal);
+        }
+        for proposal in &proposals {
+            self.work.take_number(proposal);
+        }
+        self.submit(proposals, cx);
         Ok(())
     }
 
@@ -44,7 +56,7 @@ impl<S: State> Replica<S> {
         proposal: Proposal<S::Update>,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
-        self.check_room()?;
+        self.check_room(1)?;
         self.check_len(&proposal)?;
         let Proposal {
             by, number, since, ..
@@ -59,7 +71,7 @@ impl<S: State> Replica<S> {
         }
         let waits = |it: &Proposal<S::Update>| it.by == by && it.number == number;
         if !self.work.proposals.iter().any(waits) {
-            self.submit(proposal, cx);
+            self.submit(List::from_iter([proposal]), cx);
         }
         Ok(())
     }
@@ -74,23 +86,22 @@ impl<S: State> Replica<S> {
         Ok(())
     }
 
-    fn submit(&mut self, proposal: Proposal<S::Update>, cx: &mut Context<'_, Self>) {
-        self.work.proposals.push_back(proposal.clone());
+    fn submit(&mut self, proposals: List<Proposal<S::Update>, 1>, cx: &mut Context<'_, Self>) {
+        self.work.proposals.extend(proposals.iter().cloned());
         self.arm_pending(cx);
         if self.leads() {
-            self.append_all([proposal], cx);
+            self.append_all(proposals, cx);
         } else if self.has_leader() {
-            if let Some(lead) = self.lead {
-                let proposals = List::from_iter([proposal]);
-                self.send_to(lead.ballot.by, Body::Propose { proposals }, cx);
-            }
+            let Some(lead) = self.lead else { return };
+            let mut rest = proposals.iter().peekable();
+            while self.send_proposals(lead.ballot.by, &mut rest, cx) {}
         } else {
             self.ask_for_leader(cx);
         }
     }
 
     pub(crate) fn read(&mut self, read: u64, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        self.check_room()?;
+        self.check_room(1)?;
         let number = self.work.ask(read);
         self.arm_pending(cx);
         if self.leads() {
@@ -122,7 +133,7 @@ impl<S: State> Replica<S> {
         let Some(to) = leader.or_else(|| self.preferred()) else {
             return;
         };
-        self.send_proposals(to, cx);
+        self.send_proposals(to, &mut self.work.proposals.iter().peekable(), cx);
         let unanswered = self.work.reads.iter().filter(|it| it.at.is_none());
         for asked in unanswered {
             self.send_to(
@@ -135,20 +146,30 @@ impl<S: State> Replica<S> {
         }
     }
 
-    fn send_proposals(&self, to: NodeId, cx: &mut Context<'_, Self>) {
+    /// Sends the first of these, as many as fit into a message. Whether there were any.
+    fn send_proposals<'a>(
+        &self,
+        to: NodeId,
+        rest: &mut Peekable<impl Iterator<Item = &'a Proposal<S::Update>>>,
+        cx: &mut Context<'_, Self>,
+    ) -> bool
+    where
+        S: 'a,
+    {
         let mut left = self.entry_room();
-        let mut proposals = List::new();
-        for proposal in &self.work.proposals {
-            let len = encoded_len(proposal) + 1;
-            if len > left {
-                break;
-            }
-            left -= len;
-            proposals.push(proposal.clone());
-        }
-        if !proposals.is_empty() {
+        let mut takes = |it: &&Proposal<S::Update>| {
+            let len = encoded_len(*it) + 1;
+            let fits = len <= left;
+            left -= if fits { len } else { 0 };
+            fits
+        };
+        let fitting = iter::from_fn(|| rest.next_if(&mut takes));
+        let proposals: List<_, 1> = fitting.cloned().collect();
+        let are_any = !proposals.is_empty();
+        if are_any {
             self.send_to(to, Body::Propose { proposals }, cx);
         }
+        are_any
     }
 
     fn arm_pending(&mut self, cx: &mut Context<'_, Self>) {

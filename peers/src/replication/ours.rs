@@ -29,11 +29,12 @@ impl Replicates for Host<Replica<Sum>> {
         self.step(now, Input::Membership(failed), out);
     }
 
-    /// One after another: there is no other way.
     fn propose(&mut self, now: Time, updates: &[Update], out: &mut Out<Time>) {
-        for update in updates {
-            self.step(now, Input::Command(Command::Propose(*update)), out);
-        }
+        let command = match updates {
+            [update] => Command::Propose(*update),
+            _ => Command::ProposeAll(updates.to_vec()),
+        };
+        self.step(now, Input::Command(command), out);
     }
 
     fn state(&self) -> &Sum {

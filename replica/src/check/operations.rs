@@ -110,7 +110,8 @@ impl World {
             13 if bytes.take() > 64 => Operation::Lose(self.pick(bytes)),
             13 => Operation::Cut(seat),
             14..=16 => Operation::Wait(Span(ROUND.0 * u64::from(bytes.take() % 32))),
-            17..=20 => return self.propose(seat, bytes),
+            17..=19 => return self.propose(seat, 1, bytes),
+            20 => return self.propose(seat, 3, bytes),
             21 | 22 => return self.read(seat, bytes),
             23 => Operation::Fail(seat, usize::from(bytes.take())),
             24 => Operation::Refute(seat, usize::from(bytes.take())),
@@ -163,22 +164,27 @@ impl World {
         }
     }
 
-    fn propose(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
+    /// So many updates in one command.
+    fn propose(&mut self, seat: usize, count: u16, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let Some(machine) = self.mesh.machine(seat) else {
             return Ok(());
         };
-        let key = (machine.me(), machine.next_number());
-        let update = self.watch.next_update;
-        self.watch.next_update += 1;
-        self.watch.proposed.insert(key, update);
-        self.watch.waiting.insert(key, seat);
-        self.play(Operation::Command(seat, Command::Propose(update)), bytes)?;
-        let taken = self
-            .mesh
-            .machine(seat)
-            .is_some_and(|it| it.next_number() > key.1);
-        if !taken {
-            self.watch.waiting.remove(&key);
+        let (by, first) = (machine.me(), machine.next_number());
+        let updates = self.watch.next_update..self.watch.next_update + count;
+        self.watch.next_update += count;
+        for (number, update) in (first..).zip(updates.clone()) {
+            self.watch.proposed.insert((by, number), update);
+            self.watch.waiting.insert((by, number), seat);
+        }
+        let command = match count {
+            1 => Command::Propose(updates.start),
+            _ => Command::ProposeAll(updates.collect()),
+        };
+        self.play(Operation::Command(seat, command), bytes)?;
+        let next = self.mesh.machine(seat).map_or(first, Replica::next_number);
+        // All are taken, or none.
+        for number in next..first + u64::from(count) {
+            self.watch.waiting.remove(&(by, number));
         }
         Ok(())
     }

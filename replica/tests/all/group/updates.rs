@@ -35,6 +35,32 @@ fn many_updates_are_on_their_way_at_once() {
     assert_eq!(group.state(1).len(), 65, "one round trip for all");
 }
 
+#[test]
+fn updates_that_are_proposed_together_travel_together() {
+    let mut group = Group::of(&[1, 2, 3, 4, 5]);
+    group.command(1, Command::Propose(0));
+    group.deliver();
+    let before = group.sent;
+    group.command(1, Command::ProposeAll((1..=64).collect()));
+    group.deliver();
+    assert_eq!(group.state(1), (0..=64).collect::<Vec<_>>());
+    assert_eq!(group.sent - before, 8, "as one update");
+
+    // Through another member one message more takes them to the leader.
+    let before = group.sent;
+    group.command(3, Command::ProposeAll((65..=128).collect()));
+    group.deliver();
+    assert_eq!(group.state(1), (0..=128).collect::<Vec<_>>());
+    assert_eq!(group.sent - before, 9);
+    group.wait(Span::secs(1));
+    let applied = |it: &Event<Journal>| matches!(it, Event::Applied { by, .. } if by.id.0 == 3);
+    assert_eq!(group.told(3, applied), 64);
+
+    let before = group.sent;
+    group.command(3, Command::ProposeAll(Vec::new()));
+    assert_eq!((group.sent, group.node(3).next_number()), (before, 65));
+}
+
 /// A client outside proposes through one member, and, without an answer, through another one.
 #[test]
 fn a_proposal_that_is_relayed_twice_is_applied_once() {
@@ -103,6 +129,18 @@ fn what_is_too_much_is_refused() {
     group.deliver();
     group.wait(Span::secs(1));
     group.command(2, Command::Read(1));
+    group.wait(Span::secs(1));
+    // All of them, or none.
+    let together = Command::ProposeAll(vec![2, 3]);
+    let refused = group.step(2, Input::Command(together));
+    assert_eq!(refused, Err(Reject::Full { limit: 1 }));
+    assert_eq!(
+        (group.node(2).next_number(), group.node(2).waiting()),
+        (2, 0)
+    );
+    group.command(2, Command::ProposeAll(vec![2]));
+    group.wait(Span::secs(1));
+    assert_eq!(group.state(1), [1, 2]);
 }
 
 /// Many proposals at once, with the smallest frames: those on their way fit into one.
@@ -236,6 +274,13 @@ fn proposals_travel_as_many_as_fit_into_a_frame() {
         panic!("{sent:?}");
     };
     assert_eq!(proposals.len(), 12);
+    // What is proposed together is sent at once, in as many messages as it takes.
+    group.command(2, Command::ProposeAll((1..=25).collect()));
+    let sizes = group.taken().into_iter().map(|sent| match sent {
+        (1, Body::Propose { proposals }) => proposals.len(),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(sizes.collect::<Vec<_>>(), [12, 12, 1]);
 }
 
 #[test]
