@@ -12,6 +12,7 @@ use crate::fact::Snapshot;
 use crate::message::{Body, Wants};
 use crate::pages::{Fetching, Serving};
 use crate::replica::Replica;
+use crate::sessions::Fate;
 use crate::{Entries, Event, Fact, State, Timer, Version};
 
 impl<S: State> Replica<S> {
@@ -343,19 +344,17 @@ impl<S: State> Replica<S> {
         let mut over = Vec::new();
         self.work.proposals.retain(|it| {
             let (by, number) = (it.by, it.number);
-            let is_applied = sessions.last(by) >= number;
-            let is_over = is_applied || sessions.rules_out(by, it.since);
-            if is_applied {
-                over.push((by, Event::Overtaken { by, number }));
-            } else if is_over {
-                over.push((by, Event::Forgotten { by, number }));
+            match sessions.fate(by, number, it.since) {
+                Fate::Open => return true,
+                Fate::Applied => over.push((it.first, by, Event::Overtaken { by, number })),
+                Fate::Over => over.push((it.first, by, Event::Forgotten { by, number })),
             }
-            !is_over
+            false
         });
         let is_any = !over.is_empty();
-        for (by, event) in over {
+        for (first, by, event) in over {
             if by == self.me && matches!(event, Event::Forgotten { .. }) {
-                self.work.begin_again();
+                self.work.forget_row(first);
             }
             cx.event(event);
         }

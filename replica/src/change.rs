@@ -51,20 +51,24 @@ impl<S: State> Replica<S> {
         Ok(())
     }
 
-    /// A node of the configuration that remembers nothing asks to be named in its present life.
-    pub(crate) fn on_rejoin(&mut self, from: Member, cx: &mut Context<'_, Self>) {
+    /// A node of the configuration that remembers nothing of it asks to be named in the life in which
+    /// its memory began.
+    pub(crate) fn on_rejoin(&mut self, named: Member, cx: &mut Context<'_, Self>) {
         if !self.leads() {
             return; // It asks the leader when it hears from it.
         }
         let configuration = self.configuration();
-        let is_later = |it: &Voter| from.supersedes(it.member);
-        if !configuration.voter(from.id).is_some_and(|it| is_later(&it)) {
+        let is_later = |it: &Voter| named.supersedes(it.member);
+        if !configuration
+            .voter(named.id)
+            .is_some_and(|it| is_later(&it))
+        {
             return;
         }
         let mut next = configuration.clone();
         for voter in next.voters.iter_mut().chain(&mut next.also) {
             if is_later(voter) {
-                voter.member = from;
+                voter.member = named;
             }
         }
         // Refused while another change is under way; it asks again.

@@ -34,7 +34,9 @@ pub struct Config {
     pub pending: u32,
     /// The largest state in bytes that is received: from 1. Default 1 MiB.
     pub state_limit: u32,
-    /// Of how many nodes the life and the failure are remembered: from 32. Default 256.
+    /// Of how many nodes the life and the failure are remembered: from 64. Default 256. Members come
+    /// before others; where the mesh has more nodes, one that became a member later may count as
+    /// here until the membership service tells of it again.
     pub peers: u32,
 }
 
@@ -82,7 +84,7 @@ impl Config {
             Setting::number("window", self.window as u64, 0, most).counts("entries"),
             Setting::number("pending", self.pending as u64, 1, most),
             Setting::number("state_limit", self.state_limit as u64, 1, most).counts("bytes"),
-            Setting::number("peers", self.peers as u64, 32, most),
+            Setting::number("peers", self.peers as u64, 64, most),
         ])
     }
 }

@@ -75,7 +75,8 @@ impl<S: State> Replica<S> {
             self.ask_for_missing(from, cx);
         }
         if named.is_some_and(|it| it.member != self.acceptor.voter()) {
-            self.send(from, Body::Rejoin, cx);
+            let life = self.acceptor.voter().incarnation.0;
+            self.send(from, Body::Rejoin { life }, cx);
         }
     }
 

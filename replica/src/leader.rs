@@ -81,6 +81,8 @@ impl<S: State> Replica<S> {
             since,
             ..
         } = *proposal;
+        let follows =
+            |last: u64| last.checked_add(1) == Some(number) || number == first && number > last;
         let sessions = self.acceptor.sessions();
         let queued = leadership.backlog.iter().rev().find(|it| it.by == by);
         let on_its_way = || {
@@ -90,11 +92,8 @@ impl<S: State> Replica<S> {
             })
         };
         match queued.map(|it| it.number).or_else(on_its_way) {
-            Some(last) => number == last + 1 || number == first && number > last,
-            None if sessions.knows(by) => {
-                let last = sessions.last(by);
-                number == last + 1 || number == first && number > last
-            }
+            Some(last) => follows(last),
+            None if sessions.knows(by) => follows(sessions.last(by)),
             // A proposer that was forgotten hears of it with what is committed: an entry each time
             // that it tries on would outrun the members that fetch the state.
             None => number == first && !sessions.rules_out(by, since),
@@ -366,7 +365,7 @@ impl<S: State> Replica<S> {
             !is_lost
         });
         if by == self.me {
-            self.work.begin_again();
+            self.work.forget_row(first);
         }
         self.note_progress(cx);
     }

@@ -54,7 +54,9 @@ impl<S: State> Replica<S> {
             self.on_page(from, (*version, *offset, *total), bytes, cx)?;
             return Ok(());
         }
-        match self.peers.hear(from) {
+        let present = self.acceptor.configuration();
+        let is_member = |id| present.voter(id).is_some();
+        match self.peers.hear(from, is_member) {
             Heard::Former => {
                 self.counters.stale += 1;
                 return Ok(());
@@ -103,7 +105,9 @@ impl<S: State> Replica<S> {
             | Body::Read { .. }
             | Body::ReadAt { .. }
             | Body::Stand { .. }
-            | Body::Rejoin => debug_assert!(false, "pages were handled, others have ballots"),
+            | Body::Rejoin { .. } => {
+                debug_assert!(false, "pages were handled, others have ballots")
+            }
         }
     }
 
@@ -165,7 +169,7 @@ impl<S: State> Replica<S> {
                 number, version, ..
             } => self.on_read_at(number, version, cx),
             Body::Stand { ballot } => self.on_stand(ballot, cx),
-            Body::Rejoin => self.on_rejoin(from, cx),
+            Body::Rejoin { life } => self.on_rejoin(Member::new(from.id.0, life), cx),
             Body::Lacking { .. }
             | Body::Learn { .. }
             | Body::Fetch { .. }
@@ -189,6 +193,12 @@ impl<S: State> Replica<S> {
                 if ballot.by != from.id =>
             {
                 Err(Misbehaviour::Ballot(ballot.by))
+            }
+            // It is not read: this node lacks what says in which part it is named there.
+            Body::Promise { .. } | Body::Accept { .. }
+                if message.configuration != self.configuration().number =>
+            {
+                Ok(())
             }
             Body::Promise {
                 committed,
@@ -229,7 +239,7 @@ impl<S: State> Replica<S> {
             | Body::Read { .. }
             | Body::ReadAt { .. }
             | Body::Stand { .. }
-            | Body::Rejoin => Ok(()),
+            | Body::Rejoin { .. } => Ok(()),
         }
     }
 
@@ -279,7 +289,9 @@ impl<S: State> Replica<S> {
                 | Delta::Confirmed(_) => Ok(()),
             };
         }
-        match self.peers.learn(delta) {
+        let present = self.acceptor.configuration();
+        let is_member = |id| present.voter(id).is_some();
+        match self.peers.learn(delta, is_member) {
             Learned::Gone => {
                 if self.lead.is_some_and(|it| it.ballot.by == member.id) {
                     self.lose_leader(cx);

@@ -158,8 +158,11 @@ pub enum Body<U> {
         is_active: bool,
     },
     /// The sender is a node of the configuration, and remembers nothing of its former life: it asks
-    /// to be named in this one.
-    Rejoin,
+    /// to be named anew.
+    Rejoin {
+        /// The life in which its memory began: its present one where it stores nothing.
+        life: u32,
+    },
 }
 
 /// What a node that lacks something has use for.
@@ -237,7 +240,10 @@ impl<U> Message<U> {
             Body::Fetch { version, .. }
             | Body::Page { version, .. }
             | Body::ReadAt { version, .. } => is_version(*version),
-            Body::Propose { .. } | Body::Read { .. } | Body::Current { .. } | Body::Rejoin => true,
+            Body::Propose { .. }
+            | Body::Read { .. }
+            | Body::Current { .. }
+            | Body::Rejoin { .. } => true,
         };
         body && self.configuration <= NUMBER_MAX
     }

@@ -70,23 +70,35 @@ impl Peers {
         })
     }
 
+    /// The node that is not known to be gone and comes next behind this id; the first one again behind
+    /// the last.
+    pub(crate) fn next_here(
+        &self,
+        behind: Option<NodeId>,
+        is_wanted: impl Fn(NodeId) -> bool,
+    ) -> Option<Member> {
+        let is_behind = |it: &Member| behind.is_none_or(|behind| it.id > behind);
+        let here = || self.here().filter(|it| is_wanted(it.id));
+        here().find(is_behind).or_else(|| here().next())
+    }
+
     /// A message came from this life.
-    pub(crate) fn hear(&mut self, from: Member) -> Heard {
+    pub(crate) fn hear(&mut self, from: Member, is_member: impl Fn(NodeId) -> bool) -> Heard {
         match self.known.get(&from.id) {
             Some(peer) if peer.incarnation.newer_than(from.incarnation) => Heard::Former,
             Some(peer) if peer.incarnation == from.incarnation => Heard::Known,
             Some(_) => {
-                self.note(from, false);
+                self.note(from, false, is_member);
                 Heard::New
             }
             None => {
-                self.note(from, false);
+                self.note(from, false, is_member);
                 Heard::Known
             }
         }
     }
 
-    pub(crate) fn learn(&mut self, delta: Delta) -> Learned {
+    pub(crate) fn learn(&mut self, delta: Delta, is_member: impl Fn(NodeId) -> bool) -> Learned {
         let member = delta.member();
         let known = self.known.get(&member.id).copied();
         let is_old = known.is_some_and(|it| it.incarnation.newer_than(member.incarnation));
@@ -96,7 +108,7 @@ impl Peers {
         let is_new = known.is_some_and(|it| it.incarnation != member.incarnation);
         match delta {
             Delta::Joined(_) | Delta::Refuted(_) => {
-                self.note(member, false);
+                self.note(member, false, is_member);
                 let was_gone = known.is_some_and(|it| it.is_gone);
                 if known.is_some() && !is_new && !was_gone {
                     return Learned::Nothing;
@@ -105,18 +117,31 @@ impl Peers {
             }
             Delta::Suspected(_) => Learned::Nothing,
             Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_) => {
-                self.note(member, true);
+                self.note(member, true, is_member);
                 Learned::Gone
             }
         }
     }
 
-    /// Where there is no room, the node counts as here, in whichever life it speaks.
-    fn note(&mut self, member: Member, is_gone: bool) {
+    /// Where there is no room, the node counts as here, in whichever life it speaks. A member has
+    /// room: another node is forgotten for it. One that is gone is forgotten for any other.
+    fn note(&mut self, member: Member, is_gone: bool, is_member: impl Fn(NodeId) -> bool) {
         let peer = Peer {
             incarnation: member.incarnation,
             is_gone,
         };
-        let _no_room = self.known.insert(member.id, peer).is_err();
+        if self.known.insert(member.id, peer).is_ok() {
+            return;
+        }
+        let others = || self.known.iter().filter(|(id, _)| !is_member(**id));
+        let gone = others().find(|(_, peer)| peer.is_gone);
+        let least = match is_member(member.id) {
+            true => gone.or_else(|| others().next_back()),
+            false => gone.filter(|_| !is_gone),
+        };
+        if let Some(id) = least.map(|it| *it.0) {
+            self.known.remove(&id);
+            let _has_room = self.known.insert(member.id, peer).is_ok();
+        }
     }
 }

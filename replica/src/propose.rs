@@ -9,6 +9,7 @@ use selvedge_core::{Context, NodeId};
 use crate::encoding::encoded_len;
 use crate::message::Body;
 use crate::replica::Replica;
+use crate::sessions::Fate;
 use crate::{Event, Proposal, Reject, State, Timer};
 
 impl<S: State> Replica<S> {
@@ -61,13 +62,16 @@ impl<S: State> Replica<S> {
         let Proposal {
             by, number, since, ..
         } = proposal;
-        if self.acceptor.sessions().last(by) >= number {
-            cx.event(Event::Overtaken { by, number });
-            return Ok(());
-        }
-        if self.acceptor.sessions().rules_out(by, since) {
-            cx.event(Event::Forgotten { by, number });
-            return Ok(());
+        match self.acceptor.sessions().fate(by, number, since) {
+            Fate::Open => {}
+            Fate::Applied => {
+                cx.event(Event::Overtaken { by, number });
+                return Ok(());
+            }
+            Fate::Over => {
+                cx.event(Event::Forgotten { by, number });
+                return Ok(());
+            }
         }
         let waits = |it: &Proposal<S::Update>| it.by == by && it.number == number;
         if !self.work.proposals.iter().any(waits) {
@@ -207,6 +211,9 @@ impl<S: State> Replica<S> {
             }
             self.send_work(cx);
             self.ask_for_answered(cx);
+            if self.work.is_unavailable {
+                self.ask_outside(cx);
+            }
         }
         self.arm_pending(cx);
     }
@@ -219,6 +226,17 @@ impl<S: State> Replica<S> {
             && let Some(voter) = self.configuration().voter(lead.ballot.by)
         {
             self.ask_for_missing(voter.member, cx);
+        }
+    }
+
+    /// No member answers: there may be a later configuration, without any of them. The nodes that are
+    /// here are told of this one, one after another; one that knows a later one says so.
+    fn ask_outside(&mut self, cx: &mut Context<'_, Self>) {
+        let members = self.configuration();
+        let is_outside = |id| members.voter(id).is_none();
+        if let Some(other) = self.peers.next_here(self.work.sought, is_outside) {
+            self.work.sought = Some(other.id);
+            self.send_current(other, cx);
         }
     }
 
@@ -238,6 +256,7 @@ impl<S: State> Replica<S> {
     pub(crate) fn note_progress(&mut self, cx: &mut Context<'_, Self>) {
         self.work.attempts = 0;
         self.work.turn = 0;
+        self.work.sought = None;
         if self.work.is_unavailable {
             self.work.is_unavailable = false;
             cx.event(Event::Available);

@@ -12,6 +12,8 @@ use crate::Version;
 struct Session {
     id: NodeId,
     incarnation: Incarnation,
+    /// The number with which its present row began: all from here to the last one were applied.
+    first: u64,
     /// The last number that was applied.
     last: u64,
     /// The version that applied it.
@@ -26,6 +28,17 @@ pub(crate) struct Sessions {
     known: Vec<Session>,
     /// No proposer that was forgotten was used after this version.
     forgotten: Version,
+}
+
+/// What is known of a proposal that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It may be applied yet.
+    Open,
+    /// It was applied.
+    Applied,
+    /// It is never applied from here on, and may have been.
+    Over,
 }
 
 /// What becomes of a proposal when it is decided.
@@ -62,6 +75,22 @@ impl Sessions {
         known.is_some_and(|it| it.incarnation == by.incarnation)
     }
 
+    /// What became of a proposal, as far as the state tells.
+    pub(crate) fn fate(&self, by: Member, number: u64, since: Version) -> Fate {
+        let known = self.place(by.id).ok().and_then(|at| self.known.get(at));
+        match known {
+            Some(it) if it.incarnation == by.incarnation && number <= it.last => {
+                // Of the rows before this one nothing is known any more.
+                match number >= it.first {
+                    true => Fate::Applied,
+                    false => Fate::Over,
+                }
+            }
+            _ if self.rules_out(by, since) => Fate::Over,
+            _ => Fate::Open,
+        }
+    }
+
     /// Whether a proposal that is not applied yet never is: its proposer was forgotten, or is in a later
     /// life.
     pub(crate) fn rules_out(&self, by: Member, since: Version) -> bool {
@@ -84,6 +113,7 @@ impl Sessions {
         let session = Session {
             id: by.id,
             incarnation: by.incarnation,
+            first: number,
             last: number,
             used: version,
         };
@@ -92,7 +122,8 @@ impl Sessions {
                 let Some(known) = self.known.get_mut(at) else {
                     return Admission::Old;
                 };
-                let follows = known.incarnation == by.incarnation && number == known.last + 1;
+                let is_next = known.last.checked_add(1) == Some(number);
+                let follows = known.incarnation == by.incarnation && is_next;
                 // In a later life, or without those that it gave up.
                 let is_later = match known.incarnation == by.incarnation {
                     true => number > known.last,
@@ -102,7 +133,8 @@ impl Sessions {
                 if !follows && !begins {
                     return Admission::Old;
                 }
-                *known = session;
+                let first = if begins { number } else { known.first };
+                *known = Session { first, ..session };
                 Admission::New
             }
             Err(_) if self.is_forgotten(since) => Admission::Forgotten,
@@ -117,11 +149,21 @@ impl Sessions {
 
     /// Keeps the `limit` that were used last.
     fn forget_beyond(&mut self, limit: usize) {
-        while self.known.len() > limit {
-            let idle = self.known.iter().enumerate().min_by_key(|(_, it)| it.used);
-            let Some((at, &session)) = idle else { return };
-            self.known.remove(at);
-            self.forgotten = self.forgotten.max(session.used);
+        let Some(excess) = self.known.len().checked_sub(limit).filter(|&it| it > 0) else {
+            return;
+        };
+        let idle = match excess {
+            1 => self.known.iter().map(|it| it.used).min(),
+            // A configuration may remember far fewer than the one before.
+            _ => {
+                let mut used: Vec<Version> = self.known.iter().map(|it| it.used).collect();
+                used.sort_unstable();
+                used.get(excess - 1).copied()
+            }
+        };
+        if let Some(idle) = idle {
+            self.known.retain(|it| it.used > idle);
+            self.forgotten = self.forgotten.max(idle);
         }
     }
 

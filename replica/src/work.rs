@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_core::Member;
+use selvedge_core::{Member, NodeId};
 
 use crate::{Proposal, Version};
 
@@ -31,6 +31,8 @@ pub(crate) struct Work<U> {
     pub(crate) attempts: u8,
     /// Which of the members is asked while no leader is known.
     pub(crate) turn: u8,
+    /// Which node that is no member was asked last for a later configuration.
+    pub(crate) sought: Option<NodeId>,
     pub(crate) is_unavailable: bool,
     pub(crate) is_armed: bool,
 }
@@ -46,6 +48,7 @@ impl<U> Work<U> {
             since: 0,
             attempts: 0,
             turn: 0,
+            sought: None,
             is_unavailable: false,
             is_armed: false,
         }
@@ -91,10 +94,17 @@ impl<U> Work<U> {
         self.next_number += 1;
     }
 
-    /// The group has forgotten this member, or it gave its proposals up: it begins again with its
-    /// next number.
+    /// This member gave its proposals up: it begins again with its next number.
     pub(crate) fn begin_again(&mut self) {
         self.first = self.next_number;
+    }
+
+    /// The group has forgotten the row of proposals that began with `first`: this member begins again,
+    /// if it has not done so.
+    pub(crate) fn forget_row(&mut self, first: u64) {
+        if self.first == first {
+            self.begin_again();
+        }
     }
 
     pub(crate) fn ask(&mut self, read: u64) -> u64 {

@@ -252,7 +252,7 @@ pub(super) fn decode_seeds() -> Vec<Seed> {
                 is_active: true,
             },
         ),
-        ("rejoin", Body::Rejoin),
+        ("rejoin", Body::Rejoin { life: 1 }),
     ];
     let seed = |(name, body)| Seed {
         target: "decode",

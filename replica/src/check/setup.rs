@@ -155,7 +155,7 @@ impl Setup {
             .with_attempts(self.attempts)
             .with_window(self.window)
             .with_pending(4)
-            .with_peers(32)
+            .with_peers(64)
     }
 
     fn machine(&self, id: u64, life: u32) -> Replica<Journal> {

@@ -102,7 +102,7 @@ fn samples() -> Vec<Message<u16>> {
             configuration: next.into(),
             is_active: true,
         },
-        Body::Rejoin,
+        Body::Rejoin { life: 1 },
     ];
     let message = |body| Message {
         configuration: 5,
@@ -128,7 +128,7 @@ fn the_format_stays_as_it_is() {
         "01070100050bc801048001",
         "01070100050cac0209",
         "01070100050d060102010001030001010101e807c801f80a4001",
-        "01070100050e",
+        "01070100050e01",
     ];
     assert_eq!(samples().len(), golden.len());
     for (message, golden) in samples().iter().zip(golden) {

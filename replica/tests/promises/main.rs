@@ -15,8 +15,15 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod asked;
+mod garbage;
+mod network;
+mod node;
 mod oracle;
 mod pinned;
+mod quorums;
+mod step;
+mod storage;
 mod story;
 mod world;
 

@@ -68,6 +68,8 @@ pub(crate) struct Oracle {
     configured: BTreeMap<u64, u64>,
     pub(crate) reads_done: u64,
     pub(crate) ends: [u64; 4],
+    /// Peers lie, and nothing is agreed.
+    pub(crate) is_off: bool,
 }
 
 fn digest(pad: &[u8]) -> u64 {
@@ -87,6 +89,9 @@ impl Oracle {
 
     /// A proposal is about to be made; one that is relayed again was asked at first.
     pub(crate) fn ask(&mut self, by: Member, number: u64, id: u64) {
+        if self.is_off {
+            return;
+        }
         let floor = self.seen;
         let asked = self.asked.entry((by, number)).or_insert(Asked {
             id,
@@ -98,16 +103,25 @@ impl Oracle {
 
     /// It was refused.
     pub(crate) fn unask(&mut self, by: Member, number: u64) {
+        if self.is_off {
+            return;
+        }
         self.asked.remove(&(by, number));
     }
 
     pub(crate) fn read(&mut self, by: Member, read: u64) {
+        if self.is_off {
+            return;
+        }
         let before = self.reads.insert((by, read), (self.seen, false));
         assert_eq!(before, None);
     }
 
     /// A state that its host may show to anybody.
     pub(crate) fn state(&mut self, at: Member, version: u64, state: &Log) {
+        if self.is_off {
+            return;
+        }
         let ids = &state.ids;
         let common = ids.len().min(self.log.len());
         assert_eq!(
@@ -145,6 +159,9 @@ impl Oracle {
         number: u64,
         outcome: (u64, u64),
     ) {
+        if self.is_off {
+            return;
+        }
         let what = self.applied.entry(version).or_insert((by, number));
         assert_eq!(*what, (by, number), "two updates at version {version}");
         let was = self.version_of.entry((by, number)).or_insert(version);
@@ -175,6 +192,9 @@ impl Oracle {
 
     /// A proposal ended at `at`.
     pub(crate) fn end(&mut self, at: Member, by: Member, number: u64, end: End) {
+        if self.is_off {
+            return;
+        }
         self.ends[end as usize] += 1;
         if at != by {
             return;
@@ -186,6 +206,9 @@ impl Oracle {
 
     /// A proposal is forgotten, as a member with this state says.
     pub(crate) fn forgotten(&mut self, by: Member, number: u64, state: &Log) {
+        if self.is_off {
+            return;
+        }
         let id = self.asked.get(&(by, number)).expect("asked").id;
         if !state.ids.contains(&id) {
             assert!(!self.log.contains(&id), "{by:?} {number} is applied later");
@@ -194,6 +217,9 @@ impl Oracle {
     }
 
     pub(crate) fn readable(&mut self, at: Member, read: u64, least: u64, version: u64) {
+        if self.is_off {
+            return;
+        }
         let (floor, done) = self.reads.get_mut(&(at, read)).expect("nobody asked");
         assert!(!*done, "{at:?} {read} is answered twice");
         *done = true;
@@ -206,12 +232,18 @@ impl Oracle {
     }
 
     pub(crate) fn unreadable(&mut self, at: Member, read: u64) {
+        if self.is_off {
+            return;
+        }
         let (_, done) = self.reads.get_mut(&(at, read)).expect("nobody asked");
         assert!(!*done, "{at:?} {read} is answered twice");
         *done = true;
     }
 
     pub(crate) fn configured(&mut self, number: u64, version: u64) {
+        if self.is_off {
+            return;
+        }
         // A member that received the state whole says as of which version.
         let was = self.configured.entry(number).or_insert(version);
         *was = version.min(*was);
@@ -238,6 +270,9 @@ impl Oracle {
 
     /// Every update of which anybody was told is in the final order.
     pub(crate) fn nothing_lost(&self) {
+        if self.is_off {
+            return;
+        }
         for ((by, number), asked) in &self.asked {
             let known = self.version_of.get(&(*by, *number));
             let holds = self.log.contains(&asked.id);

@@ -33,7 +33,20 @@ fn config(rng: &mut ChaCha8Rng, round_trip: u64) -> Config {
         .with_attempts(pick(rng, &[1, 2, 5]) as u8)
         .with_window(pick(rng, &[0, 0, 1, 4, 256]) as u32)
         .with_pending(pick(rng, &[1, 2, 256]) as u32)
-        .with_peers(32)
+        .with_peers(64)
+        .with_state_limit(pick(
+            rng,
+            &[
+                1 << 20,
+                1 << 20,
+                1 << 20,
+                1 << 20,
+                1 << 20,
+                1 << 20,
+                1 << 20,
+                100,
+            ],
+        ) as u32)
 }
 
 fn begin(seed: u64) -> World {
@@ -89,6 +102,9 @@ fn begin(seed: u64) -> World {
         clocks_stop: stop,
         burst_first: rng.below(2) == 0,
         deltas_lost: pick(rng, &[0, 10, 50]),
+        echoes: rng.below(3) == 0,
+        liars: false,
+        strangers: pick(rng, &[0, 0, 0, 20, 80, 200]),
     };
     let pad = pick(rng, &[0, 0, 50, 3_000]);
     let log = Log {
@@ -156,7 +172,7 @@ fn action(world: &mut World) {
     let ids: Vec<u64> = world.nodes.keys().copied().collect();
     let id = ids[world.below(ids.len() as u64) as usize];
     let other = ids[world.below(ids.len() as u64) as usize];
-    match world.below(40) {
+    match world.below(45) {
         0..9 => {
             world.propose(id);
         }
@@ -236,6 +252,13 @@ fn action(world: &mut World) {
         }
         37 => world.snapshot(id),
         38 => world.start(id),
+        39 if world.weather.echoes => world.echo(),
+        40..43 if world.weather.liars => world.slander(id),
+        43 => {
+            let after = world.below(3_000_000);
+            world.lose_storage(id, after);
+        }
+        44 => world.meet_strangers(id),
         _ => {
             let member = Member::new(other, world.nodes[&other].life);
             let delta = match world.below(3) {
@@ -260,14 +283,16 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
     }
     world.measure();
     world.heal();
-    let can = world.keeps_quorums(None, true);
-    world.run_until(world.now + 60_000_000);
+    // A member that can receive no state may never have one.
+    let can = !world.weather.liars && !world.narrow && world.keeps_quorums(None, true);
+    let long = if world.narrow { 5_000_000 } else { 60_000_000 };
+    world.run_until(world.now + long);
     let ids: Vec<u64> = world.nodes.keys().copied().collect();
     for &id in &ids {
         world.propose(id);
         world.read(id);
     }
-    world.run_until(world.now + 60_000_000);
+    world.run_until(world.now + long);
     world.measure();
     if can {
         for &id in &ids {

@@ -178,9 +178,9 @@ fn numbers_beyond_what_a_group_comes_to_are_refused() {
             assert_eq!(verdict(1, body.clone()), expected, "{body:?}");
         }
     }
-    assert_eq!(verdict(NUMBER_MAX, Body::Rejoin), None);
+    assert_eq!(verdict(NUMBER_MAX, Body::Rejoin { life: 1 }), None);
     assert_eq!(
-        verdict(NUMBER_MAX + 1, Body::Rejoin),
+        verdict(NUMBER_MAX + 1, Body::Rejoin { life: 1 }),
         Some(Misbehaviour::Number)
     );
 }
@@ -334,7 +334,10 @@ fn answers_that_are_not_awaited_are_counted() {
     }
     // A life that is over.
     let before = group.node(1).counters().stale;
-    assert_eq!(group.say(1, Member::new(2, 0), Body::Rejoin), []);
+    assert_eq!(
+        group.say(1, Member::new(2, 0), Body::Rejoin { life: 1 }),
+        []
+    );
     assert_eq!(group.node(1).counters().stale, before + 1);
 }
 

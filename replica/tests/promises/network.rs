@@ -1,0 +1,133 @@
+//! What goes from node to node: messages, news of members, and what clients outside ask.
+
+use selvedge_core::{Choose, Delta, Input, Member};
+use selvedge_replica::{Body, Command, Entry, Message, Proposal};
+
+use crate::oracle::Op;
+use crate::world::{What, World};
+
+impl World {
+    pub(crate) fn send(&mut self, from: Member, to: u64, message: Message<Op>) {
+        self.last_sent = self.now;
+        self.sent += 1;
+        // A member that can receive no state asks for it as long as something is asked of it.
+        let most = if self.narrow { 3_000_000 } else { 300_000 };
+        assert!(self.sent < most, "a storm");
+        self.note(&message);
+        if self.weather.echoes || self.weather.liars {
+            self.remember(from, to, &message);
+        }
+        if self.cuts.contains(&(from.id.0, to)) || self.percent(self.weather.lost) {
+            return;
+        }
+        let copies = 1 + u64::from(self.percent(self.weather.doubled));
+        for _ in 0..copies {
+            let mut delay = 500 + self.rng.below(self.weather.delay);
+            if self.percent(self.weather.far) {
+                delay += self.rng.below(20_000_000);
+            }
+            let what = What::Deliver {
+                to,
+                from,
+                message: message.clone(),
+            };
+            self.at(self.now + delay, what);
+        }
+    }
+
+    /// The mesh has other nodes, which come and go.
+    pub(crate) fn meet_strangers(&mut self, id: u64) {
+        for nth in 0..self.weather.strangers {
+            let member = Member::new(1_000 + nth, self.below(2) as u32);
+            let delta = match self.below(4) {
+                0 => Delta::Failed(member),
+                1 => Delta::Left(member),
+                _ => Delta::Joined(member),
+            };
+            self.input(id, Input::Membership(delta));
+        }
+    }
+
+    /// Keeps each configuration that is on its way.
+    pub(crate) fn note(&mut self, message: &Message<Op>) {
+        if self.weather.liars {
+            return;
+        }
+        let mut found = Vec::new();
+        match &message.body {
+            Body::Accept { entries, .. } | Body::Learn { entries, .. } => {
+                found.extend(entries.iter().filter_map(|it| match it {
+                    Entry::Configure(next) => Some((**next).clone()),
+                    _ => None,
+                }));
+            }
+            Body::Promise { tail, .. } => {
+                found.extend(tail.iter().filter_map(|it| match it {
+                    Entry::Configure(next) => Some((**next).clone()),
+                    _ => None,
+                }));
+            }
+            Body::Current { configuration, .. } => found.push((**configuration).clone()),
+            _ => {}
+        }
+        for it in found {
+            self.configurations.entry(it.number).or_default().insert(it);
+        }
+    }
+
+    /// An outside proposer tries on, or begins.
+    pub(crate) fn relay(&mut self, nth: usize) {
+        if self.clients[nth].op.is_none() {
+            let op = self.op();
+            let client = &mut self.clients[nth];
+            client.op = Some(op);
+            client.number += 1;
+            client.tries = 8;
+        }
+        let client = &mut self.clients[nth];
+        if client.tries == 0 {
+            return;
+        }
+        client.tries -= 1;
+        let proposal = Proposal {
+            by: client.me,
+            number: client.number,
+            first: 1,
+            since: client.since,
+            update: client.op.clone().unwrap(),
+        };
+        let (by, number, op) = (proposal.by, proposal.number, proposal.update.id);
+        self.oracle.ask(by, number, op);
+        let ids: Vec<u64> = self.nodes.keys().copied().collect();
+        let to = ids[self.below(ids.len() as u64) as usize];
+        self.command(to, Command::Relay(proposal));
+        let after = 20_000 + self.below(400_000);
+        self.at(self.now + after, What::Relay(nth));
+    }
+
+    pub(crate) fn client_ends(&mut self, by: Member, number: u64, well: bool) {
+        let seen = self.oracle.seen();
+        for client in &mut self.clients {
+            if client.me == by && client.number == number && client.op.is_some() {
+                client.op = None;
+                if !well {
+                    // A new life, which knows what this one has seen.
+                    client.me = Member::new(by.id.0, by.incarnation.0 + 1);
+                    client.number = 0;
+                    client.since = seen;
+                }
+            }
+        }
+    }
+
+    /// Tells a node of a change, now or later.
+    pub(crate) fn tell(&mut self, to: u64, delta: Delta) {
+        if self.percent(self.weather.deltas_lost) {
+            return;
+        }
+        let after = self.below(300_000);
+        let after = if self.percent(10) { after * 20 } else { after };
+        let when = self.now + after;
+        self.at(when, What::Told(to, delta));
+    }
+}

@@ -1,0 +1,65 @@
+//! Which promises hold: whether enough members keep their memory.
+
+use selvedge_core::Member;
+
+use crate::world::World;
+
+impl World {
+    /// Whether a node, as a configuration names it, has its memory or would have it.
+    pub(crate) fn keeps(&self, voter: Member, without: Option<u64>, up: bool) -> bool {
+        let node = &self.nodes[&voter.id.0];
+        let named = node.voter() == voter && !node.never;
+        named && (node.stores || without != Some(node.id)) && (!up || node.host.is_some())
+    }
+
+    /// Whether each configuration that may count has a quorum that keeps its memory.
+    pub(crate) fn keeps_quorums(&self, without: Option<u64>, up: bool) -> bool {
+        let active = self.active();
+        self.configurations
+            .range(active..)
+            .flat_map(|it| it.1)
+            .all(|it| {
+                let enough = |voters: &[selvedge_replica::Voter]| {
+                    let keep = voters
+                        .iter()
+                        .filter(|voter| self.keeps(voter.member, without, up))
+                        .count();
+                    let least = match it.quorum {
+                        selvedge_replica::QuorumRule::AtLeast(least) => usize::from(least),
+                        selvedge_replica::QuorumRule::Majority => voters.len() / 2 + 1,
+                    };
+                    voters.is_empty() || keep >= least
+                };
+                // What only a witness and one more accepted is lost with that one.
+                let witness = it.members().any(|it| it.is_witness);
+                let lost = it
+                    .members()
+                    .any(|it| !self.keeps(it.member, without, up) && !it.is_witness);
+                enough(&it.voters) && enough(&it.also) && !(witness && lost)
+            })
+    }
+
+    /// The latest configuration of which a quorum has installed the state: all before are over.
+    pub(crate) fn active(&self) -> u64 {
+        let mut active = 1;
+        for (&number, all) in &self.configurations {
+            let installed = all.iter().any(|it| {
+                let there = |voters: &[selvedge_replica::Voter]| {
+                    let have = voters.iter().filter(|voter| {
+                        let host = self.nodes[&voter.member.id.0].host.as_ref();
+                        host.is_some_and(|host| {
+                            let machine = host.driver.machine();
+                            machine.configuration().number >= number && machine.votes()
+                        })
+                    });
+                    have.count() == voters.len()
+                };
+                there(&it.voters) && there(&it.also)
+            });
+            if installed {
+                active = number;
+            }
+        }
+        active
+    }
+}
