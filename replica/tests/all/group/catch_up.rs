@@ -280,10 +280,133 @@ fn a_proposal_that_the_received_state_holds_is_overtaken() {
     group.wire.clear();
     group.wait(Span::secs(3));
     assert_eq!(group.state(3), [7, 8, 9]);
+    group.command(3, Command::Propose(10));
+    let sent = group.taken();
+    let [(1, Body::Propose { proposals })] = &sent[..] else {
+        panic!("{sent:?}");
+    };
+    assert_eq!((proposals[0].number, proposals[0].first), (3, 1), "one row");
     let overtaken = |nth| move |it: &Event<Journal>| matches!(it, Event::Overtaken { number, .. } if *number == nth);
     assert_eq!(
         (group.told(3, overtaken(1)), group.told(3, overtaken(2))),
         (1, 0)
     );
-    assert_eq!(group.node(3).waiting(), 0);
+    assert_eq!(group.node(3).waiting(), 1);
+}
+
+/// One in which an update is committed while its first page is on the way.
+#[test]
+fn a_state_stays_as_it_is_while_it_is_fetched() {
+    let mut first = Configuration::of([1, 2].map(member));
+    first.frame_budget = 127;
+    let lacking = |committed| Body::Lacking {
+        committed,
+        wants: Wants::State,
+    };
+    let version = |said: &[(u64, Body<u16>)]| match said {
+        [(_, Body::Page { version, .. })] => *version,
+        other => panic!("{other:?}"),
+    };
+    // A node that has all that the state has, but the state itself, is served as well.
+    for committed in [0, 50, 100] {
+        let mut group = Group::new(&first, &[1, 2]);
+        for update in 200..300 {
+            group.command(1, Command::Propose(update));
+            group.deliver();
+        }
+        assert_eq!(version(&group.say(1, member(3), lacking(0))), 100);
+        group.command(1, Command::Propose(7));
+        group.deliver();
+        assert_eq!(group.node(1).version(), 101);
+        assert_eq!(version(&group.say(1, member(4), lacking(committed))), 100);
+    }
+}
+
+/// Its sender has no more of the one that was begun.
+#[test]
+fn a_later_state_replaces_the_one_that_is_fetched() {
+    let (mut group, pages, total) = pages();
+    group.say(3, member(1), page(100, 0, total, &pages[0].1));
+    let mut later: Vec<u8> = pages.iter().flat_map(|it| it.1.clone()).collect();
+    later[0] = 101;
+    group.say(3, member(1), page(101, 0, total, &later));
+    assert_eq!(group.told(3, |it| *it == Event::Installed(101)), 1);
+}
+
+#[test]
+fn a_member_that_holds_a_state_takes_none_without_one() {
+    let (mut group, _, _) = pages();
+    let bare = Body::Lacking {
+        committed: 0,
+        wants: Wants::Bare,
+    };
+    let said = group.say(1, member(3), bare);
+    let [(3, whole)] = &said[..] else {
+        panic!("{said:?}");
+    };
+    let first = Configuration::of([1, 2, 4].map(member));
+    let at = group.at(4);
+    let node = Replica::new(member(4), Config::new(), first, Journal::default());
+    group.nodes[at] = Driver::new(node.unwrap());
+    for stale in 1..=2 {
+        assert_eq!(group.say(4, member(1), whole.clone()), []);
+        assert_eq!(group.node(4).counters().stale, stale);
+        assert_eq!(group.node(4).version(), 0);
+    }
+}
+
+/// It is told of more than it was sent.
+#[test]
+fn a_member_asks_for_what_is_committed_and_was_not_sent() {
+    let mut group = Group::of(&[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.wait(Span::secs(1));
+    let ballot = group.node(1).leader().unwrap().1;
+    let accept = |commit| Body::Accept {
+        ballot,
+        after: 1,
+        commit,
+        round: 1,
+        entries: [].into_iter().collect(),
+    };
+    for commit in [0, 1] {
+        let said = group.say(3, member(1), accept(commit));
+        assert!(matches!(said[..], [(1, Body::Accepted { .. })]), "{said:?}");
+    }
+    let said = group.say(3, member(1), accept(2));
+    let [
+        (1, Body::Accepted { .. }),
+        (1, Body::Lacking { committed: 1, .. }),
+    ] = said[..]
+    else {
+        panic!("{said:?}");
+    };
+}
+
+/// One that began a new life without its memory holds the first state.
+#[test]
+fn a_member_without_a_vote_asks_for_what_is_committed_and_to_be_named() {
+    let mut group = Group::of(&[1, 2, 3]);
+    let me = Member::new(3, 2);
+    let first = Configuration::of([1, 2, 3].map(member));
+    let at = group.at(3);
+    let node = Replica::new(me, Config::new(), first, Journal::default());
+    group.nodes[at] = Driver::new(node.unwrap());
+    let accept = |commit| Body::Accept {
+        ballot: ballot(1, 1),
+        after: 0,
+        commit,
+        round: 1,
+        entries: [].into_iter().collect(),
+    };
+    let said = group.say(3, member(1), accept(0));
+    assert!(matches!(said[..], [(1, Body::Rejoin { .. })]), "{said:?}");
+    let said = group.say(3, member(1), accept(1));
+    let [
+        (1, Body::Lacking { committed: 0, .. }),
+        (1, Body::Rejoin { .. }),
+    ] = said[..]
+    else {
+        panic!("{said:?}");
+    };
 }

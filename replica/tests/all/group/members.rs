@@ -194,3 +194,42 @@ fn a_node_that_is_no_member_any_more_says_what_it_does_not_answer() {
     assert_eq!(group.told(3, |it| *it == Event::Unreadable(5)), 1);
     assert_eq!(group.node(3).waiting(), 0);
 }
+
+#[test]
+fn what_was_stored_and_is_damaged_is_refused() {
+    use selvedge_replica::{ConfigurationError, Stored};
+    let first = Configuration::of([1, 2].map(member));
+    let node = Replica::new(member(1), Config::new(), first.clone(), Journal::default());
+    let stored: Stored<Journal> = node.unwrap().stored();
+    assert_eq!(stored.voter(), member(1));
+    let bytes = postcard::to_allocvec(&stored).unwrap();
+    let damaged = |from: &Configuration, to: &Configuration| {
+        let (from, to) = (postcard::to_allocvec(from), postcard::to_allocvec(to));
+        let (from, to) = (from.unwrap(), to.unwrap());
+        let at = bytes.windows(from.len()).position(|it| it == from).unwrap();
+        let mut bytes = bytes.clone();
+        bytes.splice(at..at + from.len(), to);
+        let stored: Stored<Journal> = postcard::from_bytes(&bytes).unwrap();
+        Replica::restore(Member::new(1, 2), Config::new(), stored).map(|it| it.voter())
+    };
+    assert_eq!(damaged(&first, &first), Ok(member(1)));
+    let twice = Configuration::of([1, 1].map(member));
+    let expected = Reject::Configuration(ConfigurationError::Twice(NodeId(1)));
+    assert_eq!(damaged(&first, &twice), Err(expected));
+    // A node that knew of no configuration stored that.
+    let config = Config::new().with_window(3);
+    let newcomer = Node::newcomer(member(9), config).unwrap().stored();
+    let restored = Replica::restore(Member::new(9, 2), config, newcomer).unwrap();
+    assert_eq!((restored.voter(), restored.config()), (member(9), &config));
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    let first = Configuration::of([1, 2].map(member));
+    let config = Config::new().with_attempts(0);
+    let refused = Replica::new(member(1), config, first, Journal::default());
+    assert!(matches!(refused, Err(Reject::Config(_))));
+    assert!(Node::newcomer(member(1), config).is_err());
+    let said = config.check().unwrap_err().to_string();
+    assert_eq!(said, "attempts is 0: set it to 1 or more, up to 255");
+}

@@ -1,9 +1,13 @@
 //! Groups by hand: messages, time and storage as the test says.
 
+mod candidates;
 mod catch_up;
+mod costs;
 mod leaders;
+mod leases;
 mod lies;
 mod members;
+mod proposers;
 mod reads;
 mod updates;
 mod witnesses;

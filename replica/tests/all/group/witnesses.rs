@@ -1,5 +1,7 @@
 //! Members that only vote.
 
+use selvedge_replica::Wants;
+
 use super::*;
 
 #[test]
@@ -85,4 +87,84 @@ fn a_member_that_becomes_a_witness_keeps_the_state_until_the_next_members_have_i
     group.wait_without(Span::secs(60), &[1, 3]);
     assert_eq!(group.state(4), [1, 2, 3]);
     assert!(group.node(4).leads());
+}
+
+/// Nodes that hold no state themselves.
+#[test]
+fn a_witness_tells_which_nodes_have_the_state_once_it_knows() {
+    let voters = [
+        Voter::new(member(1)),
+        Voter::new(member(2)),
+        Voter::witness(member(3)),
+    ];
+    let mut group = Group::new(&Configuration::new(voters), &[1, 2, 3, 4]);
+    let lacking = Body::Lacking {
+        committed: 0,
+        wants: Wants::State,
+    };
+    assert_eq!(group.say(3, member(9), lacking.clone()), []);
+    group.command(1, Command::Propose(7));
+    group.deliver();
+    let said = group.say(3, member(9), lacking.clone());
+    let [
+        (
+            9,
+            Body::Current {
+                is_active: true, ..
+            },
+        ),
+    ] = said[..]
+    else {
+        panic!("{said:?}");
+    };
+    // A former member gave the state up. It would be asked again for each answer.
+    let next = Configuration::of([1, 4].map(member));
+    group.command(1, Command::Configure(next));
+    group.wait(Span::secs(2));
+    assert_eq!(group.node(2).state(), None);
+    assert_eq!(group.say(2, member(9), lacking.clone()), []);
+    // A node that knows of no configuration has nothing to tell.
+    let newcomer = Replica::newcomer(member(4), Config::new()).unwrap();
+    let at = group.at(4);
+    group.nodes[at] = Driver::new(newcomer);
+    let fetch = Body::Fetch {
+        version: 1,
+        offset: 0,
+        wants: Wants::State,
+    };
+    assert_eq!(group.say(4, member(9), lacking), []);
+    assert_eq!(group.say(4, member(9), fetch), []);
+}
+
+/// A message of a configuration that has ended.
+#[test]
+fn a_member_tells_that_its_configuration_is_active_once_it_follows_a_leader() {
+    let mut first = Configuration::of([1, 2, 3].map(member));
+    first.number = 2;
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    let active = |group: &mut Group| {
+        group
+            .judged(3, member(9), 1, Body::Rejoin { life: 1 })
+            .unwrap();
+        match group.taken()[..] {
+            [(9, Body::Current { is_active, .. })] => is_active,
+            ref other => panic!("{other:?}"),
+        }
+    };
+    assert!(!active(&mut group));
+    group.command(1, Command::Stand);
+    group.deliver();
+    assert!(active(&mut group));
+    // An answer needs none, and is counted.
+    let answer = Body::Accepted {
+        ballot: ballot(1, 1),
+        end: 0,
+        committed: 0,
+        round: 1,
+    };
+    for stale in 1..=2 {
+        group.judged(3, member(9), 1, answer.clone()).unwrap();
+        assert_eq!(group.taken(), []);
+        assert_eq!(group.node(3).counters().stale, stale);
+    }
 }

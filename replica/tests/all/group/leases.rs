@@ -1,0 +1,100 @@
+//! Who is bound by a lease, and until when.
+
+use super::*;
+
+const LEASE: Lease = Lease {
+    span: Span::secs(1),
+    drift: 1_000,
+};
+
+/// A group that node 1 leads, with nothing under way and no lease that runs.
+fn leased() -> Group {
+    let mut first = Configuration::of([1, 2, 3].map(member));
+    first.lease = Some(LEASE);
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.deliver();
+    group.wait(Span::secs(2));
+    group
+}
+
+fn readable(group: &Group) -> usize {
+    group.told(1, |it| matches!(it, Event::Readable { .. }))
+}
+
+/// The host asks when the lease is just over, before the timer ticks.
+#[test]
+fn a_lease_is_held_until_just_before_its_end() {
+    for (early, answered) in [(1, 1), (0, 0)] {
+        let mut group = leased();
+        group.command(1, Command::Read(1));
+        group.deliver();
+        let before = readable(&group);
+        group.now = group.now + Span(LEASE.relied_on().0 - early);
+        group.command(1, Command::Read(2));
+        assert_eq!(readable(&group) - before, answered);
+    }
+}
+
+/// Only the leader itself lets a member stand that is bound by its lease.
+#[test]
+fn a_member_that_is_bound_stands_when_the_leader_asks_it_to() {
+    let mut group = leased();
+    group.command(1, Command::Read(1));
+    group.deliver();
+    group.command(2, Command::Stand);
+    assert_eq!(group.taken(), [], "it is bound");
+    assert_eq!(group.node(2).counters().elections, 0);
+    group.command(1, Command::HandOver(NodeId(3)));
+    group.deliver();
+    assert!((1..=3).all(|id| group.leader(id) == Some(3)), "at once");
+}
+
+/// A tick that was on its way when the leader handed over.
+#[test]
+fn a_lease_that_was_given_up_stays_so() {
+    let mut group = leased();
+    group.command(1, Command::Read(1));
+    group.deliver();
+    group.command(1, Command::HandOver(NodeId(3)));
+    group.taken();
+    let before = group.node(1).clone();
+    group.step(1, Input::Tick(Timer::Lease)).unwrap();
+    assert_eq!(group.node(1), &before);
+}
+
+/// Two members ask with the same number of their own, one of them twice.
+#[test]
+fn reads_of_several_members_are_each_answered_once() {
+    let mut group = Group::of(&[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.deliver();
+    group.wait(Span::secs(1));
+    let ask = |id: u64| Input::Message {
+        from: member(id),
+        message: Message {
+            configuration: 1,
+            body: Body::Read { number: 1 },
+        },
+    };
+    for id in [2, 3, 2, 3] {
+        group.step(1, ask(id)).unwrap();
+    }
+    let mut answers = Vec::new();
+    while !group.wire.is_empty() {
+        for (from, to, message) in core::mem::take(&mut group.wire) {
+            if let Body::ReadAt {
+                number, version, ..
+            } = &message.body
+            {
+                answers.push((to.id.0, *number, *version));
+            } else {
+                group
+                    .step(to.id.0, Input::Message { from, message })
+                    .unwrap();
+            }
+        }
+    }
+    assert_eq!(answers, [(2, 1, 1), (3, 1, 1)]);
+    assert_eq!(group.pass(1, Span::secs(1)), []);
+}
