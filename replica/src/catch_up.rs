@@ -63,8 +63,8 @@ impl<S: State> Replica<S> {
             return self.on_caught_up(from, cx);
         }
         if self.acceptor.state().is_none() {
-            // A witness, or one that gave its state up, knows which nodes have it. Another one would
-            // be asked again for each answer.
+            // A witness knows which nodes have it. A node that lacks it, or gave it up, would be asked
+            // again for each answer.
             if self.is_active && !self.acceptor.lacks_state() {
                 self.send_current(from, cx);
             }

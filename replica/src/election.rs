@@ -322,10 +322,10 @@ impl<S: State> Replica<S> {
         let Role::Candidate(candidacy) = &self.role else {
             return;
         };
-        if self.acceptor.promised() > candidacy.ballot && !self.rules.any_ballot() {
-            self.step_down(cx);
-            return self.seek_leader(cx);
-        }
+        debug_assert!(
+            self.acceptor.promised() <= candidacy.ballot,
+            "a candidate that promises a higher ballot steps down"
+        );
         let is_for = |id: NodeId| id == self.me.id || candidacy.has(id);
         if !self.acceptor.group().is_quorum(is_for) {
             return;

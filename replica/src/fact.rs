@@ -23,7 +23,7 @@ pub struct Snapshot<S: State> {
 impl<S: State> Snapshot<S> {
     /// Whether it can be one: what a peer sends may be anything.
     pub(crate) fn is_sound(&self) -> bool {
-        self.configuration.number > 0 && self.configuration.check().is_ok()
+        self.configuration.check().is_ok()
     }
 }
 

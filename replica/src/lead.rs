@@ -135,11 +135,9 @@ impl<U> Leadership<U> {
 
     /// Whether a round that was sent is to be acknowledged.
     pub(crate) fn waits_for_round(&self) -> bool {
-        let is_asked = self
-            .questions
-            .first()
-            .is_some_and(|it| it.round <= self.round);
-        is_asked || self.lease.round != 0 && !self.lease.is_held
+        // A lease is held as soon as its round has answered a read, or a quorum has accepted.
+        let first = self.questions.first();
+        first.is_some_and(|it| it.round <= self.round)
     }
 
     pub(crate) fn acknowledged(&self, id: NodeId, round: u64) -> bool {

@@ -53,13 +53,12 @@ impl<S: State> Replica<S> {
         lease.is_held && cx.now() < *lease.until
     }
 
-    /// A round was acknowledged by a quorum.
-    pub(crate) fn settle_lease(&mut self, round: u64) {
+    /// The lease's round was acknowledged by a quorum.
+    pub(crate) fn settle_lease(&mut self) {
         if let Role::Leader(leadership) = &mut self.role {
             let lease = &mut leadership.lease;
-            if lease.round != 0 && lease.round <= round && !lease.is_void {
-                lease.is_held = true;
-            }
+            debug_assert!(lease.round != 0 && !lease.is_void, "it has a round");
+            lease.is_held = true;
         }
     }
 

@@ -130,7 +130,8 @@ impl<S: State> Replica<S> {
 
     /// Sends what waits to the leader, or to the member that should lead.
     pub(crate) fn send_work(&mut self, cx: &mut Context<'_, Self>) {
-        if self.work.is_empty() || self.leads() {
+        debug_assert!(!self.leads(), "a leader enters what waits itself");
+        if self.work.is_empty() {
             return;
         }
         let leader = self.lead.filter(|it| !it.is_lost).map(|it| it.ballot.by);

@@ -85,7 +85,7 @@ impl<S: State> Replica<S> {
         let first = leadership.questions.first().map(|it| it.round);
         let done = first.filter(|&round| round <= leadership.round && is_done(round));
         if lease_done {
-            self.settle_lease(lease_round);
+            self.settle_lease();
         }
         let Some(round) = done else {
             return;

@@ -223,3 +223,33 @@ fn an_update_has_to_fit_into_a_frame() {
     }
     assert!(refused > 1);
 }
+
+/// An update that has no encoding.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+struct Unwritable;
+
+impl Serialize for Unwritable {
+    fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(serde::ser::Error::custom("it has none"))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Idle;
+
+impl State for Idle {
+    type Update = Unwritable;
+    type Outcome = ();
+
+    fn apply(&mut self, _: &Unwritable) {}
+}
+
+#[test]
+fn an_update_that_cannot_be_encoded_fits_into_no_frame() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let node = Replica::new(Member::new(1, 1), Config::new(), members(&[1]), Idle);
+    let mut node = Driver::new(node.unwrap());
+    let propose = Input::Command(Command::Propose(Unwritable));
+    let refused = node.step(Time::ZERO, &mut rng, propose, |_| ());
+    assert!(matches!(refused, Err(Reject::TooLong { .. })));
+}
