@@ -16,6 +16,7 @@ use selvedge_core::Member;
 use crate::fact::{Fact, Snapshot, Stored};
 use crate::group::Group;
 use crate::sessions::{Admission, Sessions};
+use crate::tail::Tail;
 use crate::{Ballot, Configuration, Entry, Proposal, State, Version};
 
 /// What came of accepting.
@@ -54,7 +55,7 @@ pub(crate) struct Acceptor<S: State> {
     /// The last entries that were committed, for members that lack them.
     window: VecDeque<Entry<S::Update>>,
     window_limit: usize,
-    tail: VecDeque<Entry<S::Update>>,
+    tail: Tail<S::Update>,
     /// Whether the configuration names this member, in any of its lives, and in this one.
     is_named: bool,
     is_named_so: bool,
@@ -80,7 +81,7 @@ impl<S: State> Acceptor<S> {
             committed: 0,
             window: VecDeque::new(),
             window_limit,
-            tail: VecDeque::new(),
+            tail: Tail::new(),
             is_named: false,
             is_named_so: false,
             is_witness: false,
@@ -154,7 +155,7 @@ impl<S: State> Acceptor<S> {
 
     /// What is accepted and not known to be committed.
     pub(crate) fn tail(&self) -> impl DoubleEndedIterator<Item = &Entry<S::Update>> {
-        self.tail.iter()
+        self.tail.behind(0)
     }
 
     /// How many entries that is.
@@ -176,8 +177,7 @@ impl<S: State> Acceptor<S> {
         let skipped = usize::try_from(after.checked_sub(oldest)?).ok()?;
         let kept = self.window.len();
         let window = self.window.range(skipped.min(kept)..);
-        let behind = skipped.saturating_sub(kept).min(self.tail.len());
-        Some(window.chain(self.tail.range(behind..)))
+        Some(window.chain(self.tail.behind(skipped.saturating_sub(kept))))
     }
 
     /// The committed entries behind `after`. `None` where some are gone.
@@ -202,12 +202,13 @@ impl<S: State> Acceptor<S> {
         self.promised = ballot;
     }
 
-    /// Accepts under `ballot` what follows `after`. What the member holds already under this ballot
-    /// stays as it is: a leader never changes it.
+    /// Accepts under `ballot` what follows `after`; its leader knows the entries up to `commit` to be
+    /// committed. What the member holds already under this ballot stays as it is: a leader never
+    /// changes it.
     pub(crate) fn accept(
         &mut self,
         ballot: Ballot,
-        after: Version,
+        (after, commit): (Version, Version),
         entries: impl IntoIterator<Item = Entry<S::Update>>,
     ) -> Accept {
         let in_ballot = self.accepted == ballot;
@@ -224,6 +225,8 @@ impl<S: State> Acceptor<S> {
             self.tail.clear();
             self.accepted = ballot;
         }
+        let room = self.group.entry_room();
+        let over = usize::try_from(commit.saturating_sub(self.committed)).unwrap_or(usize::MAX);
         let skipped = usize::try_from(held - after).unwrap_or(usize::MAX);
         for entry in entries.into_iter().skip(skipped) {
             if self.is_sealed() {
@@ -234,7 +237,9 @@ impl<S: State> Acceptor<S> {
             } else {
                 entry
             };
-            self.tail.push_back(entry);
+            if !self.tail.push(entry, over, room) {
+                break; // No leader has more on its way than fits into a frame; a liar may.
+            }
         }
         Accept::Held
     }
@@ -366,7 +371,7 @@ impl<S: State> Acceptor<S> {
         self.window.clear();
         if configuration.number == self.configuration().number {
             // What was accepted behind it may be what is committed.
-            self.tail.drain(..held.min(self.tail.len()));
+            self.tail.forget(held);
         } else {
             self.tail.clear();
             self.configure(configuration);
@@ -395,7 +400,7 @@ impl<S: State> Acceptor<S> {
                 entries,
             } => {
                 self.commit(*committed, |_| ());
-                let held = self.accept(*ballot, *after, entries.iter().cloned());
+                let held = self.accept(*ballot, (*after, *commit), entries.iter().cloned());
                 debug_assert_eq!(held, Accept::Held, "facts follow each other");
                 self.commit(*commit, |_| ());
             }
@@ -425,7 +430,7 @@ impl<S: State> Acceptor<S> {
             promised: self.promised,
             accepted: self.accepted,
             snapshot: self.snapshot(),
-            tail: self.tail.iter().cloned().collect(),
+            tail: self.tail().cloned().collect(),
         }
     }
 
@@ -443,7 +448,12 @@ impl<S: State> Acceptor<S> {
         acceptor.committed = snapshot.version;
         acceptor.promised = promised;
         acceptor.accepted = accepted;
-        acceptor.tail = tail.into();
+        let room = acceptor.group.entry_room();
+        for entry in tail {
+            if !acceptor.tail.push(entry, 0, room) {
+                break;
+            }
+        }
         acceptor
     }
 }

@@ -62,8 +62,9 @@ impl<U> Candidacy<U> {
         }
     }
 
-    /// The highest claim of those that promised.
-    pub(crate) fn highest(&self) -> Option<Claim> {
-        self.promises.iter().map(|it| it.1).max()
+    /// What the member holds, if it promised.
+    pub(crate) fn claim(&self, id: NodeId) -> Option<Claim> {
+        let at = self.promises.binary_search_by_key(&id, |it| it.0).ok()?;
+        self.promises.get(at).map(|it| it.1)
     }
 }

@@ -51,6 +51,7 @@ impl<S: State> Replica<S> {
     pub(crate) fn on_lacking(
         &mut self,
         from: Member,
+        configuration: u64,
         (committed, wants): (Version, Wants),
         cx: &mut Context<'_, Self>,
     ) {
@@ -59,7 +60,9 @@ impl<S: State> Replica<S> {
             return; // It has more: it is asked when this member hears that something is missing.
         }
         let is_bare = self.is_bare(from, wants);
-        if committed == own && (wants != Wants::State || is_bare) {
+        // One that knows of no configuration yet lacks that.
+        let knows = configuration == self.configuration().number;
+        if committed == own && knows && (wants != Wants::State || is_bare) {
             return self.on_caught_up(from, cx);
         }
         if self.acceptor.state().is_none() {
@@ -99,14 +102,17 @@ impl<S: State> Replica<S> {
         let mut entries = Entries::new();
         for entry in behind {
             let len = encoded_len(entry);
-            if len > left && !entries.is_empty() {
+            if len > left {
                 break;
             }
-            left = left.saturating_sub(len);
+            left -= len;
             entries.push(entry.clone());
             if entry.seals() {
                 break;
             }
+        }
+        if entries.is_empty() {
+            return false; // It was decided when frames were longer.
         }
         self.send(to, Body::Learn { after, entries }, cx);
         true
@@ -232,8 +238,12 @@ impl<S: State> Replica<S> {
         let own = self.acceptor.committed();
         let lacks_state = self.acceptor.lacks_state();
         let is_wanted = version > own || version == own && lacks_state;
-        if !is_wanted || total > self.config.state_limit {
+        if !is_wanted {
             self.counters.stale += 1;
+            return Ok(());
+        }
+        if total > self.config.state_limit {
+            self.counters.too_long += 1;
             return Ok(());
         }
         let follows = self.fetching.as_ref().is_some_and(|it| {

@@ -99,6 +99,7 @@ impl<S: State> Replica<S> {
         if self.state().is_none() {
             self.abandon(cx);
         }
+        self.abandon_too_long(cx);
         if led || !is_member || self.acceptor.holds_in_vain() {
             self.invite(cx);
         }

@@ -30,9 +30,11 @@ pub struct Config {
     /// gets the state whole. Default 256.
     pub window: u32,
     /// How many own proposals wait at once, how many own reads, and how many of others the leader
-    /// keeps: from 1 each. Default 256.
+    /// keeps: from 1 each. Default 256. Members that ask whether it is there come on top.
     pub pending: u32,
-    /// The largest state in bytes that is received: from 1. Default 1 MiB.
+    /// The largest state in bytes that is received, with what the group remembers of proposers: at
+    /// least 1. Default 1 MiB. A member that lacks a longer one never gets it:
+    /// [`Counters::too_long`](crate::Counters::too_long) counts.
     pub state_limit: u32,
     /// Of how many nodes the life and the failure are remembered: from 64. Default 256. Members come
     /// before others; where the mesh has more nodes, one that became a member later may count as

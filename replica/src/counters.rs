@@ -10,6 +10,8 @@ pub struct Counters {
     pub no_room: u64,
     /// States that were received whole.
     pub installed: u64,
+    /// Pages of states that are longer than [`Config::state_limit`](crate::Config::state_limit).
+    pub too_long: u64,
     /// Elections that this member began.
     pub elections: u64,
 }

@@ -11,6 +11,7 @@ use core::mem;
 use selvedge_core::{Context, Member, NodeId};
 
 use crate::candidacy::{Best, Candidacy, Claim};
+use crate::configuration::BALLOT_MAX;
 use crate::encoding::encoded_len;
 use crate::lead::Leadership;
 use crate::message::{Body, Wants};
@@ -74,9 +75,12 @@ impl<S: State> Replica<S> {
         {
             return;
         }
+        let ballot = self.next_ballot();
+        if ballot.number > BALLOT_MAX {
+            return; // A peer that lies has used them up: the others would refuse this one.
+        }
         self.counters.elections += 1;
         self.waits_to_stand = false;
-        let ballot = self.next_ballot();
         self.role = Role::Candidate(Candidacy::new(ballot, handed_over));
         self.ask_for_promises(cx);
         self.evaluate(cx);
@@ -305,7 +309,9 @@ impl<S: State> Replica<S> {
             .best
             .as_ref()
             .is_none_or(|best| best.claim < claim);
-        let is_whole = committed + tail.len() as Version == claim.end;
+        let len: usize = tail.iter().map(encoded_len).sum();
+        let is_whole = committed + tail.len() as Version == claim.end
+            && len <= self.acceptor.group().entry_room();
         if !voter.is_witness && is_whole && is_better {
             candidacy.best = Some(Best {
                 from,
@@ -326,13 +332,19 @@ impl<S: State> Replica<S> {
             self.acceptor.promised() <= candidacy.ballot,
             "a candidate that promises a higher ballot steps down"
         );
-        let is_for = |id: NodeId| id == self.me.id || candidacy.has(id);
+        let own = self.claim();
+        let highest = candidacy.best.as_ref().map_or(own, |it| it.claim.max(own));
+        // A witness may have a higher claim, and cannot say what it accepted. A quorum without it is
+        // as good; else a member that holds it is waited for.
+        let counts_all = self.rules.adopts_confirmed();
+        let is_for = |id: NodeId| {
+            let claim = candidacy.claim(id);
+            id == self.me.id || claim.is_some_and(|it| counts_all || it <= highest)
+        };
         if !self.acceptor.group().is_quorum(is_for) {
             return;
         }
-        let own = self.claim();
         let committed = self.acceptor.committed();
-        let highest = candidacy.highest().map_or(own, |it| it.max(own));
         if own == highest || self.rules.adopts_confirmed() {
             let mut tail: Vec<Entry<S::Update>> = self.acceptor.tail().cloned().collect();
             if self.rules.adopts_confirmed() {
@@ -340,7 +352,6 @@ impl<S: State> Replica<S> {
             }
             return self.lead(tail, cx);
         }
-        // A witness alone may have the highest claim: then a member that holds it is waited for.
         let Some(best) = candidacy.best.as_ref().filter(|it| it.claim == highest) else {
             return;
         };
@@ -385,7 +396,8 @@ impl<S: State> Replica<S> {
         self.fetching = None;
         cx.disarm(Timer::Fetch);
         let lens = adopted.iter().map(encoded_len).collect();
-        self.acceptor.accept(ballot, after, adopted.iter().cloned());
+        self.acceptor
+            .accept(ballot, (after, after), adopted.iter().cloned());
         let group = self.acceptor.configuration();
         let mut leadership = Leadership::new(ballot, self.me.id, group, lens, after);
         leadership.is_raised = is_raised;

@@ -69,8 +69,8 @@ pub enum Event<S: State> {
         /// The proposer's number.
         number: u64,
     },
-    /// This node is no member any more: it does not learn what becomes of this proposal, which may
-    /// be applied or not.
+    /// This node is no member any more, or frames of the present configuration have no room for the
+    /// proposal or one before it: what becomes of it is not followed. It may be applied or not.
     Abandoned {
         /// The proposer.
         by: Member,

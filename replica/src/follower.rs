@@ -25,7 +25,9 @@ impl<S: State> Replica<S> {
         }
         self.follow(ballot, cx);
         let before = self.claim();
-        let held = self.acceptor.accept(ballot, after, entries.iter().cloned());
+        let held = self
+            .acceptor
+            .accept(ballot, (after, commit), entries.iter().cloned());
         if held == Accept::Gap {
             return self.ask_for_missing(from, cx);
         }

@@ -6,6 +6,7 @@ use selvedge_core::wire::List;
 use selvedge_core::{Context, Member, NodeId};
 
 use crate::acceptor::Committed;
+use crate::configuration::VERSION_MAX;
 use crate::encoding::encoded_len;
 use crate::lead::Leadership;
 use crate::message::Body;
@@ -54,8 +55,8 @@ impl<S: State> Replica<S> {
     ) {
         let limit = usize::try_from(self.config.pending).unwrap_or(usize::MAX);
         for proposal in proposals {
-            if !self.is_next(&proposal) {
-                continue; // It is on its way, was applied, or came before its predecessor.
+            if !self.is_next(&proposal) || self.check_len(&proposal).is_err() {
+                continue; // It is on its way, was applied, came before its predecessor, or never fits.
             }
             let Role::Leader(leadership) = &mut self.role else {
                 return;
@@ -113,6 +114,7 @@ impl<S: State> Replica<S> {
         let number = self.configuration().number;
         while let Role::Leader(leadership) = &mut self.role
             && !self.acceptor.is_sealed()
+            && self.acceptor.end() < VERSION_MAX
         {
             let entry = if let Some(next) = &leadership.change {
                 let mut next = next.clone();
@@ -134,14 +136,17 @@ impl<S: State> Replica<S> {
             }
             leadership.push_len(len);
             let ballot = leadership.ballot;
+            let (end, committed) = (self.acceptor.end(), self.acceptor.committed());
             self.acceptor
-                .accept(ballot, self.acceptor.end(), [entry.clone()]);
+                .accept(ballot, (end, committed), [entry.clone()]);
             appended.push(entry);
         }
         if appended.is_empty() {
             return;
         }
-        self.send_accepts(cx);
+        // This member's own acceptance needs not be stored before others hear of it. But a witness does
+        // not know what it accepted: somebody has to.
+        self.send_accepts_to(false, cx);
         let Role::Leader(leadership) = &self.role else {
             return;
         };
@@ -153,18 +158,32 @@ impl<S: State> Replica<S> {
             entries: appended,
         };
         Self::emit_fact(fact, cx);
+        self.send_accepts_to(true, cx);
+        self.arm_resend(cx);
         self.advance(self.acceptor.end(), cx);
     }
 
     /// Sends to each member what it was not sent.
     pub(crate) fn send_accepts(&mut self, cx: &mut Context<'_, Self>) {
+        self.send_accepts_to(false, cx);
+        self.send_accepts_to(true, cx);
+        self.arm_resend(cx);
+    }
+
+    /// Sends to each witness, or to each other member, what it was not sent.
+    fn send_accepts_to(&mut self, witnesses: bool, cx: &mut Context<'_, Self>) {
         let Role::Leader(leadership) = &self.role else {
             return;
         };
         for at in 0..leadership.followers.len() {
-            self.send_accept(at, cx);
+            let Role::Leader(leadership) = &self.role else {
+                return;
+            };
+            let follower = leadership.followers.get(at);
+            if follower.is_some_and(|it| it.is_witness == witnesses) {
+                self.send_accept(at, cx);
+            }
         }
-        self.arm_resend(cx);
     }
 
     /// Sends to one member what it was not sent: as much as fits where it has accepted under this
@@ -237,7 +256,9 @@ impl<S: State> Replica<S> {
             self.counters.stale += 1;
             return;
         };
-        if leadership.ballot != ballot || end > last || round > leadership.round {
+        // It accepted all that was adopted, in one message.
+        let is_within = (leadership.start..=last).contains(&end);
+        if leadership.ballot != ballot || !is_within || round > leadership.round {
             self.counters.stale += 1;
             return;
         }

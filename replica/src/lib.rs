@@ -32,7 +32,7 @@
 //! - That [`Replica::state`] is up to date, without a [`Command::Read`].
 //! - That a group goes on when no quorum of its configuration is left, or when all members that hold
 //!   the state are gone: a witness holds none.
-//! - Anything against peers that lie.
+//! - Agreement, or an answer, where peers lie. Memory and frames stay bounded, and nothing panics.
 //!
 //! # Why it is safe
 //!
@@ -178,6 +178,7 @@ mod read;
 mod replica;
 mod sessions;
 mod state;
+mod tail;
 mod work;
 
 use selvedge_core::{NodeId, Stamp};

@@ -8,6 +8,8 @@ use selvedge_core::{Context, Delta, Input, Machine, Member};
 
 use crate::candidacy::Claim;
 use crate::change::check_current;
+use crate::configuration::VERSION_MAX;
+use crate::encoding::encoded_len;
 use crate::message::{Body, Message};
 use crate::peers::{Heard, Learned};
 use crate::replica::Replica;
@@ -70,7 +72,7 @@ impl<S: State> Replica<S> {
             body,
         } = message;
         if body.is_final() {
-            self.on_final(from, body, cx);
+            self.on_final(from, configuration, body, cx);
             return Ok(());
         }
         match configuration.cmp(&own) {
@@ -82,9 +84,17 @@ impl<S: State> Replica<S> {
     }
 
     /// A message about what is committed, of any configuration.
-    fn on_final(&mut self, from: Member, body: Body<S::Update>, cx: &mut Context<'_, Self>) {
+    fn on_final(
+        &mut self,
+        from: Member,
+        configuration: u64,
+        body: Body<S::Update>,
+        cx: &mut Context<'_, Self>,
+    ) {
         match body {
-            Body::Lacking { committed, wants } => self.on_lacking(from, (committed, wants), cx),
+            Body::Lacking { committed, wants } => {
+                self.on_lacking(from, configuration, (committed, wants), cx);
+            }
             Body::Learn { after, entries } => self.on_learn(from, after, entries, cx),
             Body::Fetch {
                 version,
@@ -210,10 +220,18 @@ impl<S: State> Replica<S> {
                 if !tail.is_empty() && !is_whole {
                     return Err(Misbehaviour::Entries);
                 }
-                self.judge_entries(*committed, tail, message.configuration)
+                self.judge_entries(*committed, tail)
             }
-            Body::Accept { after, entries, .. } | Body::Learn { after, entries } => {
-                self.judge_entries(*after, entries, message.configuration)
+            Body::Accept { after, entries, .. } => self.judge_entries(*after, entries),
+            // What is not applied may be of any configuration.
+            Body::Learn { after, entries } if !self.is_news(*after, entries) => Ok(()),
+            Body::Learn { after, entries } => {
+                // What is accepted is measured where it is kept.
+                let room = self.entry_room();
+                if entries.iter().any(|it| encoded_len(it) > room) {
+                    return Err(Misbehaviour::Entries);
+                }
+                self.judge_entries(*after, entries)
             }
             Body::Current { configuration, .. } => {
                 check_current(configuration, message.configuration)
@@ -243,13 +261,19 @@ impl<S: State> Replica<S> {
         }
     }
 
+    /// Whether entries hold something behind what is committed here.
+    fn is_news(&self, after: Version, entries: &[Entry<S::Update>]) -> bool {
+        let end = after.saturating_add(entries.len() as Version);
+        end > self.acceptor.committed() && !self.acceptor.lacks_state()
+    }
+
     fn judge_entries(
         &self,
         after: Version,
         entries: &[Entry<S::Update>],
-        configuration: u64,
     ) -> Result<(), Misbehaviour> {
-        if after.checked_add(entries.len() as Version).is_none() {
+        let end = after.checked_add(entries.len() as Version);
+        if end.is_none_or(|it| it > VERSION_MAX) {
             return Err(Misbehaviour::Entries);
         }
         // A witness that forgot is sent what a witness is sent, until it is named anew.
@@ -263,7 +287,7 @@ impl<S: State> Replica<S> {
                 Entry::Update(_) => {}
                 Entry::Elided if is_witness() => {}
                 Entry::Configure(next) if rest.len() == 0 => {
-                    let is_next = next.number <= configuration.saturating_add(1);
+                    let is_next = next.number == self.configuration().number + 1;
                     if !is_next || next.check().is_err() {
                         return Err(Misbehaviour::Configuration);
                     }

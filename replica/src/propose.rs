@@ -1,5 +1,6 @@
 //! What this member's application asks, and how long it waits.
 
+use alloc::vec::Vec;
 use core::iter::{self, Peekable};
 use core::mem;
 
@@ -81,7 +82,7 @@ impl<S: State> Replica<S> {
     }
 
     /// Whether it fits into a frame, as an entry with a kind in front.
-    fn check_len(&self, proposal: &Proposal<S::Update>) -> Result<(), Reject> {
+    pub(crate) fn check_len(&self, proposal: &Proposal<S::Update>) -> Result<(), Reject> {
         let len = 1 + encoded_len(proposal);
         let room = self.entry_room();
         if len > room {
@@ -238,6 +239,29 @@ impl<S: State> Replica<S> {
         if let Some(other) = self.peers.next_here(self.work.sought, is_outside) {
             self.work.sought = Some(other.id);
             self.send_current(other, cx);
+        }
+    }
+
+    /// Frames of this configuration may have no room for what was proposed in another one. That is
+    /// given up, with what its proposer proposed behind it.
+    pub(crate) fn abandon_too_long(&mut self, cx: &mut Context<'_, Self>) {
+        let room = self.entry_room();
+        let mut over = Vec::new();
+        self.work.proposals.retain(|it| {
+            let by = it.by;
+            let is_over = over.contains(&by) || 1 + encoded_len(it) > room;
+            if is_over {
+                over.push(by);
+                let number = it.number;
+                cx.event(Event::Abandoned { by, number });
+            }
+            !is_over
+        });
+        if over.contains(&self.me) {
+            self.work.begin_again();
+        }
+        if !over.is_empty() {
+            self.note_progress(cx);
         }
     }
 

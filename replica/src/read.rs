@@ -40,7 +40,11 @@ impl<S: State> Replica<S> {
         {
             return; // It is asked again while it waits.
         }
-        if questions.len() >= limit {
+        // Whether the leader is there is asked by few, and not again.
+        let is_watch = number == 0 && self.acceptor.configuration().voter(by.id).is_some();
+        if is_watch {
+            questions.retain(|it| it.number != 0 || it.by.id != by.id);
+        } else if questions.len() >= limit {
             self.counters.no_room += 1;
             return;
         }

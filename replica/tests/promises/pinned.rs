@@ -9,6 +9,9 @@ use selvedge_replica::{
 
 use crate::oracle::{Log, Op};
 
+mod few;
+mod frames;
+
 type Node = Driver<Replica<Log>>;
 
 fn member(id: u64) -> Member {
@@ -44,6 +47,19 @@ fn hear(node: &mut Node, from: u64, body: Body<Op>) -> Vec<(u64, Body<Op>)> {
         _ => None,
     });
     sent.collect()
+}
+
+fn update(by: u64, number: u64, first: u64, since: u64) -> Entry<Op> {
+    Entry::Update(Proposal {
+        by: member(by),
+        number,
+        first,
+        since,
+        update: Op {
+            id: 100 * by + number,
+            pad: Vec::new(),
+        },
+    })
 }
 
 fn page(version: u64, offset: u32) -> Body<Op> {
@@ -228,223 +244,4 @@ fn a_witness_in_a_later_life_asks_to_be_named_and_for_no_state() {
         hear(&mut witness, 2, accept(2)),
         [(2, Body::Rejoin { life: 1 })]
     );
-}
-
-/// Nodes, and what they sent and has not arrived.
-struct Few {
-    nodes: Vec<Node>,
-    wire: Vec<(Member, Member, Message<Op>)>,
-    events: Vec<(u64, Event<Log>)>,
-    now: Time,
-}
-
-impl Few {
-    fn new(nodes: impl IntoIterator<Item = Node>) -> Self {
-        Self {
-            nodes: nodes.into_iter().collect(),
-            wire: Vec::new(),
-            events: Vec::new(),
-            now: Time::ZERO,
-        }
-    }
-
-    fn node(&mut self, id: u64) -> Option<&mut Node> {
-        self.nodes
-            .iter_mut()
-            .find(|it| it.machine().me().id.0 == id)
-    }
-
-    fn take(&mut self, me: Member, effects: Vec<Effect<Replica<Log>>>) {
-        for effect in effects {
-            match effect {
-                Effect::Send { to, message } => self.wire.push((me, to, message)),
-                Effect::Event(event) => self.events.push((me.id.0, event)),
-                Effect::Multicast { .. } => {}
-            }
-        }
-    }
-
-    fn input(&mut self, id: u64, input: Input<Replica<Log>>) {
-        let now = self.now;
-        let mut rng = ChaCha8Rng::seed_from_u64(0);
-        let mut effects = Vec::new();
-        let node = self.node(id).unwrap();
-        let me = node.machine().me();
-        node.step(now, &mut rng, input, |it| effects.push(it))
-            .unwrap();
-        self.take(me, effects);
-    }
-
-    /// All that is on its way arrives, for a time of so many steps of 50 ms.
-    fn go_on(&mut self, steps: u64) {
-        for _ in 0..steps {
-            for (from, to, message) in std::mem::take(&mut self.wire) {
-                if self.node(to.id.0).is_some() {
-                    self.input(to.id.0, Input::Message { from, message });
-                }
-            }
-            self.now = self.now + Span::millis(50);
-            for at in 0..self.nodes.len() {
-                let mut rng = ChaCha8Rng::seed_from_u64(0);
-                let mut effects = Vec::new();
-                let me = self.nodes[at].machine().me();
-                self.nodes[at].expire(self.now, &mut rng, |it| effects.push(it));
-                self.take(me, effects);
-            }
-        }
-    }
-}
-
-fn update(by: u64, number: u64, first: u64, since: u64) -> Entry<Op> {
-    Entry::Update(Proposal {
-        by: member(by),
-        number,
-        first,
-        since,
-        update: Op {
-            id: 100 * by + number,
-            pad: Vec::new(),
-        },
-    })
-}
-
-/// A member that the group had forgotten began a new row, while its old proposals waited. When the new
-/// one was applied, the old ones were said to be applied as well.
-#[test]
-fn a_proposal_of_a_forgotten_row_is_not_said_to_be_applied() {
-    let mut first = Configuration::of([1, 2].map(member));
-    first.proposers = 1;
-    let mut few = Few::new([node(2, &first, 0)]);
-    let propose = |id| {
-        Input::Command(Command::Propose(Op {
-            id,
-            pad: Vec::new(),
-        }))
-    };
-    let accept = |after, entries: &[Entry<Op>]| Input::Message {
-        from: member(1),
-        message: Message {
-            configuration: 1,
-            body: Body::Accept {
-                ballot: Ballot {
-                    number: 1,
-                    by: NodeId(1),
-                },
-                after,
-                commit: after + entries.len() as u64,
-                round: 1,
-                entries: entries.iter().cloned().collect(),
-            },
-        },
-    };
-    few.input(2, propose(201));
-    few.input(2, accept(0, &[update(8, 1, 1, 0), update(9, 1, 1, 0)]));
-    few.input(2, propose(202));
-    few.input(2, accept(2, &[update(2, 2, 2, 2)]));
-    few.go_on(40);
-    let ends: Vec<_> = few
-        .events
-        .iter()
-        .filter_map(|(_, it)| match it {
-            Event::Applied { by, number, .. } if *by == member(2) => Some((*number, "applied")),
-            Event::Overtaken { number, .. } => Some((*number, "overtaken")),
-            Event::Forgotten { number, .. } => Some((*number, "forgotten")),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(ends, [(2, "applied"), (1, "forgotten")]);
-}
-
-/// A member that had lost what it stored, and stopped again before it was named anew, was named in a
-/// life in which its memory did not begin. It asked to be named for ever.
-#[test]
-fn a_member_that_lost_its_memory_is_named_in_the_life_in_which_it_began() {
-    let first = Configuration::of([1, 2, 3].map(member));
-    let config = Config::new();
-    let newcomer = Replica::newcomer(Member::new(3, 1), config).unwrap();
-    let me = Member::new(3, 2);
-    let third = Driver::new(Replica::restore(me, config, newcomer.stored()).unwrap());
-    let mut few = Few::new([node(1, &first, 0), node(2, &first, 0), third]);
-    for id in [1, 2] {
-        few.input(id, Input::Membership(Delta::Joined(me)));
-    }
-    few.input(1, Input::Command(Command::Read(1)));
-    few.go_on(200);
-    let third = few.node(3).unwrap().machine();
-    assert!(third.votes(), "{:?}", third.configuration());
-    assert_eq!(few.wire, []);
-}
-
-/// Nodes that are no members took the places of members among those of which the failure is
-/// remembered. The leader sent to a member that had failed for ever.
-#[test]
-fn a_mesh_of_many_nodes_does_not_have_a_failed_member_forgotten() {
-    let first = Configuration::of([1, 2, 3].map(member));
-    let config = Config::new().with_peers(64);
-    let one = |id| {
-        let it = Replica::new(member(id), config, first.clone(), Log::default());
-        Driver::new(it.unwrap())
-    };
-    let mut few = Few::new([one(1), one(2)]);
-    for id in [1, 2] {
-        for stranger in 100..300 {
-            let delta = match stranger % 2 {
-                0 => Delta::Joined(member(stranger)),
-                _ => Delta::Failed(member(stranger)),
-            };
-            few.input(id, Input::Membership(delta));
-        }
-        few.input(id, Input::Membership(Delta::Failed(member(3))));
-    }
-    few.input(1, Input::Command(Command::Read(1)));
-    few.go_on(100);
-    assert!(few.nodes.iter().all(|it| it.deadline().is_none()));
-}
-
-/// A member that had no vote any more, and knew of no later member, waited until one spoke to it.
-#[test]
-fn a_node_that_knows_no_later_member_asks_the_nodes_that_are_here() {
-    let first = Configuration::of([member(1)]);
-    let mut few = Few::new([node(1, &first, 0), node(2, &first, 0), node(3, &first, 0)]);
-    let next = Configuration::of([member(2)]);
-    few.input(1, Input::Command(Command::Read(1)));
-    few.input(1, Input::Command(Command::Configure(next)));
-    few.go_on(100);
-    assert!(few.node(2).unwrap().machine().votes());
-    // Node 1 forgets all, and nobody tells the others that it is back.
-    let me = Member::new(1, 1);
-    let again = Replica::new(me, Config::new(), first, Log::default()).unwrap();
-    *few.node(1).unwrap() = Driver::new(again);
-    for id in [2, 3, 4] {
-        few.input(1, Input::Membership(Delta::Joined(member(id))));
-    }
-    few.input(1, Input::Command(Command::Read(7)));
-    few.go_on(200);
-    let is_end = |it: &(u64, Event<Log>)| it.0 == 1 && matches!(it.1, Event::Unreadable(7));
-    assert!(few.events.iter().any(is_end));
-    assert_eq!(few.wire, []);
-}
-
-/// A newcomer that was named as a witness took the entries without updates that the leader sent it for
-/// a lie, and never asked for what it lacked.
-#[test]
-fn a_newcomer_that_is_named_as_a_witness_asks_for_what_it_lacks() {
-    let config = Config::new();
-    let mut few = Few::new([Driver::new(Replica::newcomer(member(3), config).unwrap())]);
-    let message = Message {
-        configuration: 2,
-        body: Body::Accept {
-            ballot: Ballot {
-                number: 1,
-                by: NodeId(1),
-            },
-            after: 3,
-            commit: 3,
-            round: 1,
-            entries: [Entry::Elided].into_iter().collect(),
-        },
-    };
-    let from = member(1);
-    few.input(3, Input::Message { from, message });
-    assert!(matches!(few.wire[0].2.body, Body::Lacking { .. }));
 }

@@ -14,6 +14,8 @@ pub(crate) struct Totals {
     pub(crate) read: u64,
     pub(crate) configured: u64,
     pub(crate) restarts: u64,
+    /// Histories in which peers lied, or a member could not receive the state.
+    pub(crate) hopeless: u64,
     /// Histories after which all that was asked had to be answered.
     pub(crate) alive: u64,
     pub(crate) sent: u64,
@@ -34,19 +36,7 @@ fn config(rng: &mut ChaCha8Rng, round_trip: u64) -> Config {
         .with_window(pick(rng, &[0, 0, 1, 4, 256]) as u32)
         .with_pending(pick(rng, &[1, 2, 256]) as u32)
         .with_peers(64)
-        .with_state_limit(pick(
-            rng,
-            &[
-                1 << 20,
-                1 << 20,
-                1 << 20,
-                1 << 20,
-                1 << 20,
-                1 << 20,
-                1 << 20,
-                100,
-            ],
-        ) as u32)
+        .with_state_limit(if rng.below(50) == 0 { 100 } else { 1 << 20 })
 }
 
 fn begin(seed: u64) -> World {
@@ -103,7 +93,7 @@ fn begin(seed: u64) -> World {
         burst_first: rng.below(2) == 0,
         deltas_lost: pick(rng, &[0, 10, 50]),
         echoes: rng.below(3) == 0,
-        liars: false,
+        liars: rng.below(5) == 0,
         strangers: pick(rng, &[0, 0, 0, 20, 80, 200]),
     };
     let pad = pick(rng, &[0, 0, 50, 3_000]);
@@ -284,7 +274,9 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
     world.measure();
     world.heal();
     // A member that can receive no state may never have one.
-    let can = !world.weather.liars && !world.narrow && world.keeps_quorums(None, true);
+    let hopeless = world.weather.liars || world.narrow;
+    all.hopeless += u64::from(hopeless);
+    let can = !hopeless && world.keeps_quorums(None, true);
     let long = if world.narrow { 5_000_000 } else { 60_000_000 };
     world.run_until(world.now + long);
     let ids: Vec<u64> = world.nodes.keys().copied().collect();

@@ -5,24 +5,26 @@ use alloc::string::{String, ToString};
 
 use crate::Replica;
 use crate::check::Journal;
+use crate::encoding::encoded_len;
 use crate::replica::Role;
 
 /// What a member keeps stays within its settings.
 pub(super) fn check_limits(it: &Replica<Journal>) -> Result<(), String> {
     let pending = it.config.pending as usize;
-    let budget = usize::from(it.configuration().frame_budget);
+    let members = it.configuration().members().count();
+    let on_its_way: usize = it.acceptor.tail().map(encoded_len).sum();
     let held = match &it.role {
-        Role::Leader(lead) => lead.backlog.len() <= pending && lead.questions.len() <= pending,
-        Role::Candidate(candidacy) => {
-            candidacy.promises.len() <= it.configuration().members().count()
+        Role::Leader(lead) => {
+            lead.backlog.len() <= pending && lead.questions.len() <= pending + members
         }
+        Role::Candidate(candidacy) => candidacy.promises.len() <= members,
         Role::Follower => true,
     };
     let fetched = it
         .fetching
         .as_ref()
         .is_none_or(|it_| it_.len() <= it.config.state_limit as usize);
-    if held && fetched && it.waiting() <= pending && it.acceptor.tail().count() <= budget {
+    if held && fetched && it.waiting() <= pending && on_its_way <= it.entry_room() {
         return Ok(());
     }
     Err(format!("a limit is passed: {}", sketch(it)))

@@ -253,7 +253,7 @@ fn a_state_that_is_damaged_or_too_long_is_not_taken() {
             group.told(4, |it| matches!(it, Event::Installed(_))),
             installed
         );
-        assert_eq!(group.node(4).counters().stale, 1 - installed as u64);
+        assert_eq!(group.node(4).counters().too_long, 1 - installed as u64);
     }
     // Of a configuration that has ended.
     let mut second = Configuration::of([1, 2, 4].map(member));
