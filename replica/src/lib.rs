@@ -110,13 +110,25 @@
 //! # Ok::<(), selvedge_replica::Reject>(())
 //! ```
 //!
+//! # How a group begins
+//!
+//! A configuration names members in the lives in which their memory begins.
+//!
+//! - Where lives are counted from 0 and stored, all members begin with [`Replica::new`] and one first
+//!   configuration, which names life 0 of each.
+//! - Where lives come from a clock, no node knows those of the others before it hears of them, and a
+//!   life from a clock does not compare as later than 0: numbers wrap. One node begins with a
+//!   configuration of itself alone, the others begin as [newcomers](Replica::newcomer), and it names
+//!   them when membership tells of them ([`Command::Configure`]).
+//!
 //! # With and without storage
 //!
 //! A host that stores each [`Event::Fact`] before it carries out the effects behind it
 //! ([`Barrier`](selvedge_core::durable::Barrier) does the waiting) gives a member its memory back:
 //! [`Replica::restore`] from what was [stored](Replica::stored) last, then
 //! [`fold`](selvedge_core::durable::Durable::fold) for each fact since. A host that stores nothing
-//! begins each life with [`Replica::new`] and the first configuration: the group names it anew.
+//! begins each life, which has to be later than the one before, with [`Replica::new`] and the first
+//! configuration, or as a newcomer: the group names it anew.
 //!
 //! # Cost
 //!
