@@ -92,9 +92,9 @@ impl<S: State> Replica<S> {
                 Entry::Update(_) | Entry::Configure(_) | Entry::Elided => None,
             })
         };
-        match queued.map(|it| it.number).or_else(on_its_way) {
+        let last = queued.map(|it| it.number).or_else(on_its_way);
+        match last.or_else(|| sessions.last(by)) {
             Some(last) => follows(last),
-            None if sessions.knows(by) => follows(sessions.last(by)),
             // A proposer that was forgotten hears of it with what is committed: an entry each time
             // that it tries on would outrun the members that fetch the state.
             None => number == first && !sessions.rules_out(by, since),

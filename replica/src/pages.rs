@@ -13,16 +13,9 @@ pub(crate) struct Fetching {
     pub(crate) from: Member,
     pub(crate) version: Version,
     pub(crate) total: u32,
+    /// What has arrived.
     pub(crate) bytes: Vec<u8>,
     pub(crate) attempts: u8,
-}
-
-impl Fetching {
-    /// How many bytes have arrived.
-    #[cfg(feature = "check")]
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
-    }
 }
 
 /// A state that others fetch from this member: it stays as it is while they do.

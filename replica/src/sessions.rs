@@ -53,13 +53,11 @@ pub(crate) enum Admission {
 }
 
 impl Sessions {
-    /// The last number of this proposer that was applied; 0 for none.
-    pub(crate) fn last(&self, by: Member) -> u64 {
+    /// The last number that was applied of this life of a proposer, if it is known.
+    pub(crate) fn last(&self, by: Member) -> Option<u64> {
         let known = self.place(by.id).ok().and_then(|at| self.known.get(at));
-        match known {
-            Some(session) if session.incarnation == by.incarnation => session.last,
-            _ => 0,
-        }
+        let known = known.filter(|it| it.incarnation == by.incarnation);
+        known.map(|it| it.last)
     }
 
     /// Whether the proposer that began at `since`, and is not known, may have been forgotten. All that
@@ -67,12 +65,6 @@ impl Sessions {
     /// `since`.
     pub(crate) fn is_forgotten(&self, since: Version) -> bool {
         since < self.forgotten
-    }
-
-    /// Whether this life of the proposer is known.
-    pub(crate) fn knows(&self, by: Member) -> bool {
-        let known = self.place(by.id).ok().and_then(|at| self.known.get(at));
-        known.is_some_and(|it| it.incarnation == by.incarnation)
     }
 
     /// What became of a proposal, as far as the state tells.

@@ -23,7 +23,7 @@ pub(super) fn check_limits(it: &Replica<Journal>) -> Result<(), String> {
     let fetched = it
         .fetching
         .as_ref()
-        .is_none_or(|it_| it_.len() <= it.config.state_limit as usize);
+        .is_none_or(|state| state.bytes.len() <= it.config.state_limit as usize);
     if held && fetched && it.waiting() <= pending && on_its_way <= it.entry_room() {
         return Ok(());
     }

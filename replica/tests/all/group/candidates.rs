@@ -230,9 +230,9 @@ fn what_was_accepted_behind_what_is_learned_is_kept_if_it_follows() {
 /// The published rule: a new leader keeps what a quorum confirms of what it holds.
 #[test]
 fn under_the_published_rule_a_leader_keeps_what_a_quorum_confirms() {
-    let first = Configuration::of([1, 2, 3].map(member));
+    let first = Configuration::of([1, 2, 3, 4, 5].map(member));
     for (confirmed, keeps) in [(1, 0), (2, 1), (3, 2), (4, 3), (9, 3)] {
-        let mut group = Group::of(&[1, 2, 3]);
+        let mut group = Group::of(&[1, 2, 3, 4, 5]);
         let node = Replica::new(member(1), Config::new(), first.clone(), Journal::default());
         let node = node.unwrap();
         let at = group.at(1);
@@ -243,7 +243,8 @@ fn under_the_published_rule_a_leader_keeps_what_a_quorum_confirms() {
         group.say(1, member(2), accept(ballot(1, 2), 1, &entries));
         group.command(1, Command::Stand);
         let own = ballot(2, 1);
-        let sent = group.say(1, member(2), promise(own, ballot(1, 2), confirmed, &[]));
+        group.say(1, member(2), promise(own, ballot(1, 2), 4, &[]));
+        let sent = group.say(1, member(3), promise(own, ballot(1, 2), confirmed, &[]));
         let Some((
             _,
             Body::Accept {

@@ -255,3 +255,60 @@ fn a_new_life_is_heard_of_from_its_messages() {
     group.say(3, later(1), stale);
     assert_eq!(group.leader(3), None);
 }
+
+/// Of five, node 2 holds the first of two updates, and node 3 both.
+#[test]
+fn what_a_quorum_holds_is_committed_though_one_of_it_holds_more() {
+    let mut group = Group::led(&[1, 2, 3, 4, 5]);
+    for update in [8, 9] {
+        group.command(1, Command::Propose(update));
+    }
+    let asked = round(&group.taken(), 2);
+    group.accepted(2, 2, 1, asked);
+    assert_eq!(group.state(1), [0]);
+    group.accepted(3, 3, 1, asked);
+    assert_eq!(group.state(1), [0, 8]);
+    group.accepted(4, 3, 1, asked);
+    assert_eq!(group.state(1), [0, 8, 9]);
+}
+
+/// The members are gone, and three other nodes are here.
+#[test]
+fn other_nodes_are_asked_one_after_another_while_no_member_answers() {
+    let mut group = Group::led(&[1, 2, 3]);
+    for id in [1, 2] {
+        group.tell(3, Delta::Failed(member(id)));
+    }
+    for id in [7, 8, 9] {
+        group.tell(3, Delta::Joined(member(id)));
+    }
+    group.command(3, Command::Propose(8));
+    group.taken();
+    let mut asked = Vec::new();
+    for _ in 0..12 {
+        for (to, body) in group.pass(3, Span::millis(200)) {
+            assert!(matches!(body, Body::Current { .. }), "{body:?}");
+            asked.push(to);
+        }
+    }
+    assert_eq!(asked, [7, 8, 9, 7, 8, 9, 7, 8]);
+}
+
+/// More nodes than are remembered have failed; the life of one that is here is remembered.
+#[test]
+fn a_node_that_is_gone_makes_room_for_one_that_is_here() {
+    let mut group = Group::led(&[1, 2, 3]);
+    let at = group.at(3);
+    let first = Configuration::of([1, 2, 3].map(member));
+    let config = Config::new().with_peers(64);
+    let node = Replica::new(member(3), config, first, Journal::default());
+    group.nodes[at] = Driver::new(node.unwrap());
+    for id in 100..200 {
+        group.tell(3, Delta::Failed(member(id)));
+    }
+    group.tell(3, Delta::Joined(member(200)));
+    let stale = group.node(3).counters().stale;
+    let read = Body::Read { number: 1 };
+    assert_eq!(group.say(3, Member::new(200, 0), read), []);
+    assert_eq!(group.node(3).counters().stale, stale + 1);
+}

@@ -98,3 +98,29 @@ fn reads_of_several_members_are_each_answered_once() {
     assert_eq!(answers, [(2, 1, 1), (3, 1, 1)]);
     assert_eq!(group.pass(1, Span::secs(1)), []);
 }
+
+/// Its round is on the way.
+#[test]
+fn a_lease_is_not_held_before_a_quorum_has_acknowledged_it() {
+    let mut group = leased();
+    let before = readable(&group);
+    for read in 1..4 {
+        group.command(1, Command::Read(read));
+        assert_eq!(readable(&group), before);
+    }
+    group.deliver();
+    assert_eq!(readable(&group), before + 3);
+}
+
+#[test]
+fn each_read_has_a_number_of_its_own() {
+    let mut group = leased();
+    for read in [7, 7, 8] {
+        group.command(3, Command::Read(read));
+    }
+    let numbers = group.taken().into_iter().map(|it| match it.1 {
+        Body::Read { number } => number,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3]);
+}

@@ -246,3 +246,74 @@ fn the_proposals_of_a_member_are_one_row() {
     group.wait(Span::secs(1));
     assert_eq!(group.state(3), [21, 22, 11, 23, 24]);
 }
+
+/// The second one is lost, and the group forgets the row meanwhile.
+#[test]
+fn a_row_that_was_begun_again_goes_on_when_the_former_one_is_said_to_be_forgotten() {
+    let mut group = remembering(1, &[1, 2, 3]);
+    group.command(2, Command::Propose(21));
+    group.wait(Span::secs(1));
+    group.command(2, Command::Propose(22));
+    assert_eq!(sent(&mut group), [(2, 1)]);
+    for update in [11, 12] {
+        group.command(1, Command::Propose(update));
+        group.deliver();
+    }
+    group.command(2, Command::Propose(23));
+    assert_eq!(sent(&mut group), [(3, 3)]);
+    group.pass(2, Span::millis(200));
+    let forgotten = |it: &Event<Journal>| matches!(it, Event::Forgotten { number: 2, .. });
+    assert_eq!(group.told(2, forgotten), 1);
+    group.command(2, Command::Propose(24));
+    assert_eq!(sent(&mut group), [(4, 3)]);
+    group.wait(Span::secs(1));
+    assert_eq!(group.state(3), [21, 11, 12, 23, 24]);
+}
+
+/// A relayed proposer is found to be forgotten when its proposal is to be sent again.
+#[test]
+fn own_numbers_go_on_whatever_becomes_of_what_is_relayed() {
+    let mut group = remembering(1, &[1, 2, 3]);
+    let client = Member::new(77, 1);
+    group.command(2, Command::Relay(proposal(client, 1, 1, 0)));
+    group.wait(Span::secs(1));
+    group.command(2, Command::Propose(21));
+    group.command(2, Command::Relay(proposal(client, 2, 1, 0)));
+    assert_eq!(sent(&mut group), [(1, 1), (2, 1)]);
+    for update in [11, 12] {
+        group.command(1, Command::Propose(update));
+        group.deliver();
+    }
+    group.pass(2, Span::millis(200));
+    let forgotten =
+        |it: &Event<Journal>| matches!(it, Event::Forgotten { by, .. } if *by == client);
+    assert_eq!(group.told(2, forgotten), 1);
+    group.command(2, Command::Propose(22));
+    assert_eq!(sent(&mut group), [(2, 1)]);
+}
+
+/// The next configuration remembers fewer proposers than the present one.
+#[test]
+fn the_proposers_that_were_used_last_are_kept_where_there_is_less_room() {
+    let mut group = Group::of(&[1, 2, 3]);
+    let update = |by, number, since| Entry::Update(proposal(Member::new(by, 1), number, 1, since));
+    let mut next = Configuration::of([1, 2, 3].map(member));
+    next.number = 2;
+    next.proposers = 3;
+    let mut entries: Vec<Entry<u16>> = (71..=76).map(|by| update(by, 1, 0)).collect();
+    entries.push(Entry::Configure(next.into()));
+    // It makes room for itself as well.
+    entries.push(update(77, 1, 7));
+    entries.extend([74, 75, 76].map(|by| update(by, 2, 0)));
+    let mut applied = Vec::new();
+    for (after, entry) in (0..).zip(entries) {
+        let before = group.state(3).len();
+        let learn = Body::Learn {
+            after,
+            entries: [entry].into_iter().collect(),
+        };
+        group.say(3, member(2), learn);
+        applied.push(group.state(3).len() - before);
+    }
+    assert_eq!(applied, [1, 1, 1, 1, 1, 1, 0, 1, 0, 1, 1]);
+}

@@ -81,6 +81,9 @@ fn a_proposal_that_is_relayed_twice_is_applied_once() {
     assert_eq!(group.state(1), [1, 2]);
     let overtaken = |it: &Event<Journal>| matches!(it, Event::Overtaken { number: 1, .. });
     assert_eq!((group.told(3, overtaken), group.told(1, overtaken)), (1, 1));
+    // Also behind the next one of its row.
+    group.command(3, Command::Relay(proposal(1)));
+    assert_eq!(group.told(3, overtaken), 2);
 }
 
 /// A group that remembers one proposer.
