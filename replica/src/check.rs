@@ -5,32 +5,43 @@
 //! and deltas within its bounds. Where the paper's rule breaks a promise, the scenario comes twice
 //! under one name: with the published rule, which must break, and with ours, which must hold.
 //!
-//! Timeouts are longer than any delivery. What reads see is checked by
-//! [lists of operations](operations), for it depends on when they were asked.
+//! Timeouts are longer than any delivery. [Lists of operations](operations) go further at random.
 
 mod errata;
 pub mod operations;
+mod property;
+mod rivals;
 mod setup;
 mod sound;
+mod watch;
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_sim::check::Scenario;
+use selvedge_sim::check::{Model, Scenario};
 use serde::{Deserialize, Serialize};
 
-pub use setup::{Ask, Memory, Setup, Sight, Watch};
+pub use setup::{Ask, Memory, Setup, Sight};
+pub use watch::Watch;
 
-use crate::{Published, State};
+use crate::{Published, Replica, State};
 
 /// What is checked: first ours, which must hold, then what must break.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound::quick();
-    all.extend(sound::deep().into_iter().map(Scenario::deep));
+    all.extend(rivals::quick());
+    let deep = sound::deep().into_iter().chain(rivals::deep());
+    all.extend(deep.map(Scenario::deep));
     all.extend(errata::pairs());
     all
+}
+
+/// Three proposals at two of five members: more states than are searched to the end.
+#[must_use]
+pub fn five_at_work() -> Model<Replica<Journal>, Watch> {
+    sound::FIVE_AT_WORK.model()
 }
 
 /// A scenario under our rules.

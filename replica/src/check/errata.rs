@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use selvedge_core::{Delta, Member};
 use selvedge_sim::check::{Bounds, Scenario};
 
+use super::rivals::APART;
 use super::setup::Ask::{Configure, Propose};
 use super::setup::Setup;
 use super::setup::Sight::{AllApplied, Configured, Leaders};
@@ -14,6 +15,13 @@ use crate::Published;
 
 const THREE: &[u64] = &[1, 2, 3];
 const ONE_FAILED: Delta = Delta::Failed(Member::new(1, 0));
+
+/// Members 1 and 2 take each other for gone, and 3 was told that 1 is.
+const APART_TOLD: &[(u64, Delta)] = &[
+    (1, Delta::Failed(Member::new(2, 0))),
+    (2, ONE_FAILED),
+    (3, ONE_FAILED),
+];
 
 /// A setup in which rules are tried.
 struct Case {
@@ -45,7 +53,43 @@ fn cases() -> Vec<Case> {
         crashes: 1,
         ..tickless
     };
+    let restart = Bounds {
+        restarts: 1,
+        ..crash
+    };
     vec![
+        Case {
+            name: "G1: the leader is said to have failed, and another one leads",
+            setup: Setup {
+                led_by: Some(1),
+                told: APART_TOLD,
+                bounds: tickless,
+                ends_within: None,
+                most_ballots: Some(2),
+                sees: &[AllApplied(1), Leaders(2)],
+                ..Setup::of(THREE, &[&[Propose(11)], &[Propose(22)]])
+            },
+            states: 140,
+            rule: &[Published::AnyBallot],
+            steps: 8,
+        },
+        Case {
+            name: "G3: a member that accepted forgets, and another one stands",
+            setup: Setup {
+                led_by: Some(1),
+                first: &[(1, Propose(11)), (2, Propose(22))],
+                told: APART,
+                ends: &[3],
+                bounds: restart,
+                ends_within: None,
+                most_ballots: Some(2),
+                sees: &[AllApplied(1)],
+                ..Setup::of(THREE, &[])
+            },
+            states: 43_611,
+            rule: &[Published::ForgetfulVotes],
+            steps: 8,
+        },
         Case {
             name: "G2: the leader that applied an update crashes",
             setup: Setup {

@@ -5,13 +5,15 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use selvedge_core::{Delta, Driver, Effect, Input, Machine as _, Member, NodeId, Time};
+use selvedge_core::{Delta, Driver, Effect, Input, Machine as _, Member, NodeId, Span, Time};
 use selvedge_sim::Bytes;
-use selvedge_sim::check::{Bounds, Model, Observer, State};
+use selvedge_sim::check::{Bounds, Letter, Model, Node, State};
 
 use super::Journal;
+use super::watch::Watch;
+use crate::message::Body;
 use crate::replica::Role;
-use crate::{Ballot, Command, Config, Configuration, Event, Published, Replica, Version, Voter};
+use crate::{Command, Config, Configuration, Lease, Published, Replica, Timer, Voter};
 
 /// What an application asks, in a form that constants can have. Nodes stand by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +48,15 @@ pub struct Setup {
     pub members: &'static [u64],
     /// The members of it, by id, that are witnesses.
     pub witnesses: &'static [u64],
+    /// Whether members promise nobody else for a time. No member leads at first then, for nothing may
+    /// be armed. The lease of a leader is over before that of a member that acknowledged it; both
+    /// may be over while messages are on their way, no other timer may tick then.
+    pub lease: bool,
     /// The node that leads before anything happens, by id: all members follow it, and nothing is
     /// on its way.
     pub led_by: Option<u64>,
+    /// Members, by id, that forgot all before anything else happens: they are in their next life.
+    pub forgot: &'static [u64],
     /// What nodes (by id) ask before anything happens.
     pub first: &'static [(u64, Ask)],
     /// What each node's application asks, at any time.
@@ -72,8 +80,7 @@ pub struct Setup {
     /// How many ticks suffice, whatever happened, for all that was asked to be done: from each state
     /// with so many left. `None` where that is not asked.
     pub ends_within: Option<u32>,
-    /// Members stand with no ballot above this number: two that stand may go on for ever. `None` for
-    /// any.
+    /// Members stand with no ballot above this number, so that there are fewer states. `None` for any.
     pub most_ballots: Option<u64>,
     /// Published rules that take the place of ours.
     pub rules: &'static [Published],
@@ -94,6 +101,8 @@ pub enum Sight {
     Configured(u64),
     /// A read was answered.
     Read,
+    /// A read was answered by a leader that has sent no round.
+    ReadByLease,
     /// A state was received whole.
     Installed,
     /// A node in a later life votes.
@@ -121,7 +130,9 @@ impl Setup {
             nodes: members.len() as u64,
             members,
             witnesses: &[],
+            lease: false,
             led_by: None,
+            forgot: &[],
             first: &[],
             asks,
             told: &[],
@@ -141,13 +152,18 @@ impl Setup {
     }
 
     fn configuration(&self) -> Configuration {
-        Configuration::new(self.members.iter().map(|id| {
+        let mut configuration = Configuration::new(self.members.iter().map(|id| {
             let member = Member::new(*id, 0);
             match self.witnesses.contains(id) {
                 true => Voter::witness(member),
                 false => Voter::new(member),
             }
-        }))
+        }));
+        configuration.lease = self.lease.then_some(Lease {
+            span: Span::secs(1),
+            drift: 0,
+        });
+        configuration
     }
 
     fn config(&self) -> Config {
@@ -241,31 +257,38 @@ impl Setup {
         }
         let idles = |it: &Driver<Replica<Journal>>| it.timers().next().is_none();
         debug_assert!(drivers.iter().all(idles), "an idle group waits for nothing");
-        drivers.into_iter().map(Driver::into_machine).collect()
+        let machines = drivers.into_iter().map(Driver::into_machine);
+        machines
+            .map(|it| match it.me().id.0 {
+                id if self.forgot.contains(&id) => self.machine(id, 1),
+                _ => it,
+            })
+            .collect()
+    }
+
+    /// The promises of clocks: see [`lease`](Self::lease).
+    fn may_tick(state: &Mesh, node: usize, timer: Timer) -> bool {
+        let Some(me) = state.node(node).map(|it| it.member().id) else {
+            return true;
+        };
+        match timer {
+            Timer::Lease => true,
+            Timer::Tied => !state.nodes().any(|it| is_tied_to(state, me, it)),
+            Timer::Resend
+            | Timer::Commit
+            | Timer::Stand
+            | Timer::Pending
+            | Timer::Watch
+            | Timer::Fetch
+            | Timer::Invite => !state.is_busy(),
+        }
     }
 
     /// What is to be checked.
     #[must_use]
     pub fn model(self) -> Model<Replica<Journal>, Watch> {
         let machines = self.machines();
-        let leads = |it: &Replica<Journal>| it.leader().filter(|_| it.leads());
-        let led = machines
-            .iter()
-            .filter_map(leads)
-            .map(|it| (1, it.1))
-            .collect();
-        let watch = Watch {
-            numbers: machines
-                .iter()
-                .map(|it| it.configuration().number)
-                .collect(),
-            first: machines
-                .iter()
-                .map(|it| it.configuration().number)
-                .collect(),
-            led,
-            ..Watch::default()
-        };
+        let watch = Watch::of(&machines);
         let mut model = Model::observed(machines, Replica::me, watch)
             .bounds(self.bounds)
             .start(move |node, life, machine, cx| {
@@ -285,6 +308,9 @@ impl Setup {
                 let may = !self.ends_late || !state.observer().applied.is_empty();
                 may && self.ends.contains(&(node as u64 + 1))
             });
+        if self.lease {
+            model = model.tick_when(Self::may_tick);
+        }
         model = match self.memory {
             Memory::None => model
                 .restart(move |node, life, _| self.machine(node as u64 + 1, life))
@@ -303,48 +329,6 @@ impl Setup {
         }
         self.with_properties(model)
     }
-
-    fn with_properties(
-        self,
-        model: Model<Replica<Journal>, Watch>,
-    ) -> Model<Replica<Journal>, Watch> {
-        let mut model = model.always("a version applies one update everywhere", |state: &Mesh| {
-            !state.observer().differs
-        });
-        if self.safety_only {
-            return model;
-        }
-        model = model
-            .always("an update is applied by one version", |state: &Mesh| {
-                !state.observer().doubles
-            })
-            .always(
-                "states hold what the versions up to theirs say",
-                move |state: &Mesh| are_states_right(state, self.memory),
-            );
-        model = model
-            .always("a ballot has one leader, once", |state: &Mesh| {
-                !state.observer().leads_again
-            })
-            .never_rejects("no message is refused");
-        if let Some(ticks) = self.ends_within {
-            let name = "what was asked is done, and all members know it";
-            let may_end = move |state: &Mesh| state.left().ticks.is_none_or(|it| it >= ticks);
-            model = model.progress_when(name, may_end, is_done);
-        }
-        for &sight in self.sees {
-            let name = match sight {
-                Sight::AllApplied(_) => "all updates are applied",
-                Sight::Leaders(_) => "another leader leads",
-                Sight::Configured(_) => "the next configuration counts",
-                Sight::Read => "a read is answered",
-                Sight::Installed => "a state is received whole",
-                Sight::VotesAgain => "a node votes in a later life",
-            };
-            model = model.sometimes(name, move |state: &Mesh| is_seen(state, sight));
-        }
-        model
-    }
 }
 
 #[allow(clippy::panic, reason = "a defect of the check itself")]
@@ -352,150 +336,29 @@ fn unusable() -> ! {
     panic!("the settings of a scenario can work")
 }
 
-fn is_seen(state: &Mesh, sight: Sight) -> bool {
-    let watch = state.observer();
-    match sight {
-        Sight::AllApplied(count) => watch.applied.len() >= count,
-        Sight::Leaders(count) => watch.led.len() >= count,
-        Sight::Configured(number) => watch.numbers.iter().any(|it| *it >= number),
-        Sight::Read => watch.has_read,
-        Sight::Installed => watch.has_installed,
-        Sight::VotesAgain => state
-            .machines()
-            .any(|it| it.me().incarnation.0 > 0 && it.votes() && it.version() > 0),
-    }
-}
-
-/// Whether nothing waits, and all members that are up and hold a state hold the same one.
-fn is_done(state: &Mesh) -> bool {
-    let waits = |it: &Replica<Journal>| it.waiting() > 0;
-    let number = state.machines().map(|it| it.configuration().number).max();
-    let newest = state
-        .machines()
-        .find(|it| Some(it.configuration().number) == number);
-    let Some(newest) = newest.map(Replica::configuration) else {
-        return true;
+/// Whether this node leads, its lease runs, and this member has acknowledged the round of it.
+fn is_tied_to(state: &Mesh, member: NodeId, node: &Node<Replica<Journal>>) -> bool {
+    let leader = node.machine();
+    let Role::Leader(leadership) = &leader.role else {
+        return false;
     };
-    let highest = state.machines().map(Replica::version).max();
-    let is_behind = |it: &Replica<Journal>| {
-        newest.voter(it.me().id).is_some()
-            && (Some(it.configuration().number) != number || Some(it.version()) != highest)
+    if !node.is_up() || !node.timers().contains(&Timer::Lease) {
+        return false;
+    }
+    let lease = leadership.lease.round;
+    let is_acknowledged = || {
+        let is_it = |it: &Letter<Replica<Journal>>| {
+            let is_between = it.from().id == member && it.to() == leader.me().id;
+            let is_acknowledgement = matches!(
+                &it.message().body,
+                Body::Accepted { ballot, round, .. }
+                    if *ballot == leadership.ballot && *round >= lease
+            );
+            is_between && is_acknowledgement
+        };
+        leadership.acknowledged(member, lease) || state.letters().any(is_it)
     };
-    !state.machines().any(waits) && !state.machines().any(is_behind)
-}
-
-/// Whether of any two states one is the beginning of the other, with no update twice; and, where
-/// effects do not wait for storage, whether each holds as much as the versions up to its own.
-fn are_states_right(state: &Mesh, memory: Memory) -> bool {
-    let applied = &state.observer().applied;
-    let states = || {
-        state
-            .machines()
-            .filter_map(|it| Some((it.state()?, it.version())))
-    };
-    let mut longest: &[u16] = &[];
-    for (journal, version) in states() {
-        let journal = &journal.0;
-        let is_counted = memory != Memory::None
-            || journal.len() == applied.iter().filter(|it| it.version <= version).count();
-        if !is_counted || !journal.iter().zip(longest).all(|(one, other)| one == other) {
-            return false;
-        }
-        if journal.len() > longest.len() {
-            longest = journal;
-        }
-    }
-    let is_twice = |(at, it): (usize, &u16)| longest.iter().skip(at + 1).any(|other| other == it);
-    !longest.iter().enumerate().any(is_twice)
-}
-
-/// An update that was applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Applied {
-    version: Version,
-    by: Member,
-    number: u64,
-    outcome: usize,
-}
-
-/// Remembers what was applied, and which nodes led, as events tell it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Watch {
-    /// In order of versions.
-    applied: Vec<Applied>,
-    differs: bool,
-    doubles: bool,
-    leads_again: bool,
-    has_read: bool,
-    has_installed: bool,
-    /// Under which configuration and ballot a node led, in order.
-    led: Vec<(u64, Ballot)>,
-    /// Of each node, the number of the configuration in its last event.
-    numbers: Vec<u64>,
-    /// Those with which lives without memory begin.
-    first: Vec<u64>,
-}
-
-impl Watch {
-    fn on_applied(&mut self, new: Applied) {
-        let is_same = |it: &Applied| it.by == new.by && it.number == new.number;
-        self.doubles |= self
-            .applied
-            .iter()
-            .any(|it| is_same(it) && it.version != new.version);
-        let at = self.applied.partition_point(|it| it.version < new.version);
-        match self.applied.get(at).filter(|it| it.version == new.version) {
-            Some(other) => self.differs |= *other != new,
-            None => self.applied.insert(at, new),
-        }
-    }
-}
-
-impl Observer<Replica<Journal>> for Watch {
-    fn event(&mut self, node: usize, event: &Event<Journal>) {
-        match event {
-            Event::Applied {
-                version,
-                by,
-                number,
-                outcome,
-            } => self.on_applied(Applied {
-                version: *version,
-                by: *by,
-                number: *number,
-                outcome: *outcome,
-            }),
-            Event::Leads { leader, ballot } if leader.0 == node as u64 + 1 => {
-                let led = (self.numbers.get(node).copied().unwrap_or_default(), *ballot);
-                match self.led.binary_search(&led) {
-                    Ok(_) => self.leads_again = true,
-                    Err(at) => self.led.insert(at, led),
-                }
-            }
-            Event::Configured { number, .. } => {
-                if let Some(slot) = self.numbers.get_mut(node) {
-                    *slot = *number;
-                }
-            }
-            Event::Readable { .. } => self.has_read = true,
-            Event::Installed(_) => self.has_installed = true,
-            Event::Leads { .. }
-            | Event::Fact(_)
-            | Event::Overtaken { .. }
-            | Event::Forgotten { .. }
-            | Event::Abandoned { .. }
-            | Event::Unreadable(_)
-            | Event::Deposed(_)
-            | Event::Unavailable { .. }
-            | Event::Available => {}
-        }
-    }
-
-    fn restarted(&mut self, node: usize) {
-        if let (Some(slot), Some(first)) = (self.numbers.get_mut(node), self.first.get(node)) {
-            *slot = *first;
-        }
-    }
+    lease != 0 && is_acknowledged()
 }
 
 /// A node in a line.

@@ -44,6 +44,7 @@ pub(super) fn quick() -> Vec<Scenario> {
     all.extend(faults());
     all.extend(restarts());
     all.extend(changes());
+    all.extend(five());
     all
 }
 
@@ -102,7 +103,7 @@ fn elections() -> Vec<Scenario> {
         ),
         holds(
             "a read",
-            1_806,
+            2_093,
             Setup {
                 led_by: Some(1),
                 bounds: ticks(1),
@@ -249,7 +250,28 @@ fn restarts() -> Vec<Scenario> {
                 ..Setup::of(THREE, &[])
             },
         ),
+        holds(
+            "3 members, a witness among them, one that forgot is named anew",
+            107_770,
+            forgot(&[2]),
+        ),
     ]
+}
+
+const THREE_AGAIN: Delta = Delta::Joined(Member::new(3, 1));
+
+/// Member 3 has forgotten all, and the leader is told of its new life: it names it anew. 2 is a
+/// witness or not.
+const fn forgot(witnesses: &'static [u64]) -> Setup {
+    Setup {
+        witnesses,
+        led_by: Some(1),
+        forgot: &[3],
+        told: &[(1, THREE_AGAIN)],
+        most_ballots: Some(1),
+        sees: &[Configured(2), VotesAgain],
+        ..TICKLESS
+    }
 }
 
 fn changes() -> Vec<Scenario> {
@@ -277,16 +299,94 @@ fn changes() -> Vec<Scenario> {
     ]
 }
 
+/// Five members, of which three are a quorum.
+const OF_FIVE: Setup = Setup {
+    led_by: Some(1),
+    bounds: ticks(0),
+    ends_within: None,
+    most_ballots: Some(2),
+    ..Setup::of(FIVE, &[])
+};
+
+/// The leader takes 4 and 5 for gone.
+const THREE_OF_FIVE: Setup = Setup {
+    told: &[(1, FOUR_FAILED), (1, FIVE_FAILED)],
+    ..OF_FIVE
+};
+
+const TWO_FAILED: Delta = Delta::Failed(Member::new(2, 0));
+const FOUR_FAILED: Delta = Delta::Failed(Member::new(4, 0));
+const FIVE_FAILED: Delta = Delta::Failed(Member::new(5, 0));
+
+/// 1 leads with 3 at most, which leaves it as 4 does: 2 leads with both.
+const TWO_LEADS: &[(u64, Delta)] = &[
+    (1, TWO_FAILED),
+    (1, FOUR_FAILED),
+    (1, FIVE_FAILED),
+    (2, ONE_FAILED),
+    (2, FIVE_FAILED),
+    (3, ONE_FAILED),
+    (4, ONE_FAILED),
+];
+
+fn five() -> Vec<Scenario> {
+    vec![
+        holds(
+            "5 members, two proposals",
+            394,
+            Setup {
+                first: &[(1, Propose(11)), (1, Propose(12))],
+                sees: &[AllApplied(2)],
+                ..THREE_OF_FIVE
+            },
+        ),
+        holds(
+            "5 members, another one leads, both propose",
+            5_249,
+            Setup {
+                told: TWO_LEADS,
+                first: &[(1, Propose(11)), (2, Propose(22))],
+                sees: &[AllApplied(1), Leaders(2)],
+                ..OF_FIVE
+            },
+        ),
+    ]
+}
+
+/// Two proposals at the leader of five members, and one at another: more states than are searched.
+pub(super) const FIVE_AT_WORK: Setup = Setup {
+    led_by: Some(1),
+    bounds: ticks(1),
+    ends_within: Some(1),
+    ..Setup::of(FIVE, &[&[Propose(11), Propose(12)], &[Propose(22)]])
+};
+
 pub(super) fn deep() -> Vec<Scenario> {
-    vec![holds(
-        "5 members, one proposes, a tick",
-        163,
-        Setup {
-            led_by: Some(1),
-            bounds: ticks(1),
-            ends_within: Some(1),
-            sees: &[AllApplied(1)],
-            ..Setup::of(FIVE, &[&[Propose(11)]])
-        },
-    )]
+    vec![
+        holds(
+            "5 members, one proposes, a tick",
+            163,
+            Setup {
+                led_by: Some(1),
+                bounds: ticks(1),
+                ends_within: Some(1),
+                sees: &[AllApplied(1)],
+                ..Setup::of(FIVE, &[&[Propose(11)]])
+            },
+        ),
+        holds(
+            "5 members, two propose at any time",
+            246_218,
+            Setup {
+                asks: &[&[Propose(11), Propose(12)], &[Propose(22)]],
+                sees: &[AllApplied(3)],
+                ..THREE_OF_FIVE
+            },
+        ),
+        holds(
+            "3 members, one that forgot is named anew",
+            528_279,
+            forgot(&[]),
+        ),
+    ]
 }

@@ -20,6 +20,8 @@ type Start<M> = Arc<
 >;
 type DeltaWhen<M, O> = Arc<dyn Fn(&State<M, O>, usize, Delta) -> bool + Send + Sync>;
 type CrashWhen<M, O> = Arc<dyn Fn(&State<M, O>, usize) -> bool + Send + Sync>;
+pub(super) type TickWhen<M, O> =
+    Arc<dyn Fn(&State<M, O>, usize, <M as Machine>::Timer) -> bool + Send + Sync>;
 
 /// Machines, what may happen to them, and what is to hold: all that a check needs.
 ///
@@ -39,6 +41,7 @@ pub struct Model<M: Machine, O = ()> {
     pub(super) reach: Vec<Option<Vec<usize>>>,
     pub(super) delta_when: Option<DeltaWhen<M, O>>,
     pub(super) crash_when: Option<CrashWhen<M, O>>,
+    pub(super) tick_when: Option<TickWhen<M, O>>,
     pub(super) durable: Option<Durability<M>>,
     pub(super) boundary: Option<super::property::Condition<M, O>>,
     pub(super) bounds: Bounds,
@@ -90,6 +93,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             reach: vec![None; nodes],
             delta_when: None,
             crash_when: None,
+            tick_when: None,
             durable: None,
             boundary: None,
             bounds: Bounds::default(),
@@ -189,6 +193,17 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         when: impl Fn(&State<M, O>, usize) -> bool + Send + Sync + 'static,
     ) -> Self {
         self.crash_when = Some(Arc::new(when));
+        self
+    }
+
+    /// When an armed timer may fire; always, within the bounds, if nothing is said. It is a promise
+    /// of the environment about clocks: that one timer, of whichever node, outlasts another one.
+    #[must_use]
+    pub fn tick_when(
+        mut self,
+        when: impl Fn(&State<M, O>, usize, M::Timer) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.tick_when = Some(Arc::new(when));
         self
     }
 
@@ -338,6 +353,7 @@ impl<M: Machine, O: Clone> Clone for Model<M, O> {
             reach: self.reach.clone(),
             delta_when: self.delta_when.clone(),
             crash_when: self.crash_when.clone(),
+            tick_when: self.tick_when.clone(),
             durable: self.durable,
             boundary: self.boundary.clone(),
             bounds: self.bounds,

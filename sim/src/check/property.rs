@@ -14,6 +14,9 @@ pub trait Observer<M: Machine>: Clone + Eq + Hash + Debug {
     /// A node told its application something.
     fn event(&mut self, node: usize, event: &M::Event);
 
+    /// A node took a command; events that it led to follow.
+    fn commanded(&mut self, _node: usize, _command: &M::Command) {}
+
     /// A node crashed.
     fn crashed(&mut self, _node: usize) {}
 

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use selvedge_core::{Delta, Input, Machine};
 
+use super::model::TickWhen;
 use super::state::Host;
 use super::step::{Attempt, Found, Scratch, Transition, refused_start};
 use super::{Action, Bounds, Letter, Model, Node, Observer, State};
@@ -133,6 +134,10 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             return Ok(());
         }
         for &timer in node.timers() {
+            let may_fire = |when: &TickWhen<M, O>| when(state, index, timer);
+            if !self.tick_when.as_ref().is_none_or(may_fire) {
+                continue;
+            }
             let mut host = node.host.clone();
             host.timers.retain(|&other| other != timer);
             let attempt = Attempt {
@@ -166,7 +171,11 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             action: Action::Command { node: index },
             machine: node.machine(),
             host: &host,
-            base: &|| state.clone(),
+            base: &|| {
+                let mut next = state.clone();
+                next.observer.commanded(index, command);
+                next
+            },
             call: &|machine, cx| machine.handle(Input::Command(command.clone()), cx),
         };
         self.branch(&attempt, scratch, &mut |found| {

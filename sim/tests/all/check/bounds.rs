@@ -215,3 +215,21 @@ fn a_refused_command_waits() {
         .never_rejects("a refused command is no defect");
     assert_eq!(model.verify().unwrap(), 4);
 }
+
+#[test]
+fn a_timer_that_outlasts_another_one_fires_after_it() {
+    let first = |rule: bool| {
+        let model = two().commands(1, [50, 51]).sometimes("151 first", |state| {
+            state.node(1).unwrap().issued() == 2 && seen(state, 1) == [151]
+        });
+        let model = match rule {
+            true => model.tick_when(|state, node, timer| {
+                timer != 51 || !state.node(node).unwrap().timers().contains(&50)
+            }),
+            false => model,
+        };
+        model.verify().is_ok()
+    };
+    assert!(first(false));
+    assert!(!first(true));
+}

@@ -150,7 +150,7 @@ fn given_members_count_their_lives() {
     assert_eq!(model.verify().unwrap(), 3);
 }
 
-/// Counts events in each life.
+/// Counts commands and events in each life.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Watch {
     log: Vec<(usize, u8)>,
@@ -159,6 +159,9 @@ struct Watch {
 impl Observer<Toy> for Watch {
     fn event(&mut self, node: usize, event: &u8) {
         self.log.push((node, *event));
+    }
+    fn commanded(&mut self, node: usize, command: &u8) {
+        self.log.push((node, 50 + command));
     }
     fn crashed(&mut self, node: usize) {
         self.log.push((node, 100));
@@ -169,10 +172,13 @@ impl Observer<Toy> for Watch {
 }
 
 #[test]
-fn an_observer_sees_events_crashes_and_restarts_in_order() {
-    let rule = |_: &mut Toy, input, cx: &mut selvedge_core::Context<'_, Toy>| {
-        if let Input::Command(number) = input {
-            cx.event(number);
+fn an_observer_sees_commands_events_crashes_and_restarts_in_order() {
+    let rule = |toy: &mut Toy, input, cx: &mut selvedge_core::Context<'_, Toy>| {
+        match input {
+            // Refused in the first life, so it is not seen there.
+            Input::Command(2) if toy.me.incarnation.0 == 0 => return Err("later"),
+            Input::Command(number) => cx.event(number),
+            _ => {}
         }
         Ok(())
     };
@@ -183,14 +189,18 @@ fn an_observer_sees_events_crashes_and_restarts_in_order() {
             restarts: 1,
             ..Bounds::default()
         })
-        .restart(|_, _, old| old.clone())
+        .restart(|_, _, old| {
+            let mut toy = old.clone();
+            toy.me.incarnation = toy.me.incarnation.next();
+            toy
+        })
         .sometimes("between", |state| {
-            state.observer().log == [(0, 1), (0, 100), (0, 101), (0, 2)]
+            state.observer().log == [(0, 51), (0, 1), (0, 100), (0, 101), (0, 52), (0, 2)]
         })
         .always("in order", |state| {
-            let log = &state.observer().log;
-            let place = |what| log.iter().position(|&(_, other)| other == what);
-            !log.contains(&(0, 2)) || place(1) < place(2)
+            let log = state.observer().log.iter().map(|it| it.1);
+            let log: Vec<u8> = log.filter(|it| *it < 100).collect();
+            [51, 1, 52, 2].starts_with(&log)
         });
     model.verify().unwrap();
 }

@@ -1,0 +1,208 @@
+//! Two would-be leaders among members that take each other for gone, or one that is told so: what
+//! one of them decides, changes or answers while the other one stands.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_core::{Delta, Member};
+use selvedge_sim::check::{Bounds, Scenario};
+
+use super::holds;
+use super::setup::Ask::{Configure, Propose, Read, Stand};
+use super::setup::Sight::{AllApplied, Configured, Leaders, Read as Reads, ReadByLease};
+use super::setup::{Ask, Setup};
+
+const THREE: &[u64] = &[1, 2, 3];
+const ONE_FAILED: Delta = Delta::Failed(Member::new(1, 0));
+const TWO_FAILED: Delta = Delta::Failed(Member::new(2, 0));
+
+/// Members 1 and 2 take each other for gone: what one sends to the other is little, and 3 decides.
+pub(super) const APART: &[(u64, Delta)] = &[(1, TWO_FAILED), (2, ONE_FAILED)];
+
+/// They are apart, and 3 may be told at any time that 1 failed. Nothing ticks.
+const RIVALS: Setup = Setup {
+    led_by: Some(1),
+    told: APART,
+    deltas: &[(3, ONE_FAILED)],
+    bounds: Bounds {
+        ticks: Some(0),
+        ..Setup::CALM
+    },
+    ends_within: None,
+    most_ballots: Some(2),
+    ..Setup::of(THREE, &[])
+};
+
+/// Members 1 and 2 both stand, and both propose: with whichever ballots that takes.
+const DUEL: Setup = Setup {
+    led_by: None,
+    first: &[(1, Stand), (2, Stand), (1, Propose(11)), (2, Propose(22))],
+    most_ballots: None,
+    ..RIVALS
+};
+
+/// With a lease a leader is elected first: its lease and those that the others acknowledged run
+/// from there.
+const LEASE: Setup = Setup {
+    lease: true,
+    led_by: None,
+    first: &[(1, Stand)],
+    sees: &[Reads, ReadByLease, AllApplied(1), Leaders(2)],
+    ..RIVALS
+};
+
+/// So many timers tick, also while messages are on their way.
+const fn ticks(ticks: u32, early_ticks: u32) -> Bounds {
+    Bounds {
+        ticks: Some(ticks),
+        early_ticks: Some(early_ticks),
+        ..Setup::CALM
+    }
+}
+
+const A_CRASH: Bounds = Bounds {
+    crashes: 1,
+    ..ticks(0, 0)
+};
+
+pub(super) fn quick() -> Vec<Scenario> {
+    let mut all = duels();
+    all.extend(reads());
+    all.extend(changes());
+    all
+}
+
+/// Nobody tells 3 anything, and two timers tick.
+const APART_DUEL: Setup = Setup {
+    deltas: &[],
+    bounds: ticks(2, 0),
+    sees: &[AllApplied(1), Leaders(2)],
+    ..DUEL
+};
+
+fn duels() -> Vec<Scenario> {
+    vec![
+        holds("a duel: two of 3 members are apart", 4_008, APART_DUEL),
+        holds(
+            "a duel, a copy",
+            69_059,
+            Setup {
+                bounds: Bounds {
+                    duplicates: 1,
+                    ..APART_DUEL.bounds
+                },
+                ..APART_DUEL
+            },
+        ),
+    ]
+}
+
+fn reads() -> Vec<Scenario> {
+    const READ_AT_ONE: &[&[Ask]] = &[&[Read(1)], &[Propose(22)]];
+    let round = Setup {
+        sees: &[Reads, AllApplied(1), Leaders(2)],
+        ..RIVALS
+    };
+    vec![
+        holds(
+            "a read at a leader, another one leads",
+            8_593,
+            Setup {
+                asks: &[&[Read(1)], &[Propose(22), Read(2)]],
+                ..round
+            },
+        ),
+        holds(
+            "a read at a follower, another one leads",
+            32_298,
+            Setup {
+                asks: &[&[], &[Propose(22)], &[Read(1)]],
+                ..round
+            },
+        ),
+        holds(
+            "a read at a leader, another one leads, a loss and a copy",
+            49_985,
+            Setup {
+                asks: READ_AT_ONE,
+                bounds: Bounds {
+                    drops: 1,
+                    duplicates: 1,
+                    ..ticks(0, 0)
+                },
+                ..round
+            },
+        ),
+        holds(
+            "a read by lease, another one stands",
+            89_623,
+            Setup {
+                asks: READ_AT_ONE,
+                bounds: ticks(2, 2),
+                ..LEASE
+            },
+        ),
+    ]
+}
+
+fn changes() -> Vec<Scenario> {
+    let change = Setup {
+        first: &[(1, Configure(&[3])), (2, Propose(22))],
+        sees: &[Configured(2), Leaders(2), AllApplied(1)],
+        ..RIVALS
+    };
+    vec![
+        holds("a change, another one stands before it", 3_412, change),
+        holds(
+            "a change that the leader stays in, another one stands before it",
+            73_533,
+            Setup {
+                first: &[(1, Configure(&[1, 3])), (2, Propose(22))],
+                ..change
+            },
+        ),
+        holds(
+            "a change, another one stands before it, the leader crashes",
+            15_296,
+            Setup {
+                ends: &[1],
+                bounds: A_CRASH,
+                ..change
+            },
+        ),
+    ]
+}
+
+pub(super) fn deep() -> Vec<Scenario> {
+    vec![
+        holds(
+            "a duel, the third is told that the first failed",
+            173_463,
+            Setup {
+                bounds: ticks(2, 0),
+                sees: &[AllApplied(2), Leaders(2)],
+                ..DUEL
+            },
+        ),
+        holds(
+            "a duel, a loss",
+            240_375,
+            Setup {
+                bounds: Bounds {
+                    drops: 1,
+                    ..APART_DUEL.bounds
+                },
+                ..APART_DUEL
+            },
+        ),
+        holds(
+            "a change behind an update, another one stands before it",
+            292_369,
+            Setup {
+                asks: &[&[Propose(11), Configure(&[3])], &[Propose(22)]],
+                sees: &[Configured(2), Leaders(2), AllApplied(2)],
+                ..RIVALS
+            },
+        ),
+    ]
+}
