@@ -110,7 +110,8 @@ impl Storage {
                 let me = Member { id, incarnation };
                 let mut replica = Replica::restore(me, Config::new(), stored)?;
                 for fact in facts {
-                    let Ok(()) = replica.fold(&postcard::from_bytes(&fact)?);
+                    let folded = replica.fold(&postcard::from_bytes(&fact)?);
+                    folded.map_err(Reject::Damaged)?;
                 }
                 replica
             }

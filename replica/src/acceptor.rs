@@ -13,7 +13,8 @@ use alloc::sync::Arc;
 
 use selvedge_core::Member;
 
-use crate::fact::{Fact, Snapshot, Stored};
+use crate::configuration::{BALLOT_MAX, VERSION_MAX};
+use crate::fact::{Damage, Fact, Snapshot, Stored};
 use crate::group::Group;
 use crate::sessions::{Admission, Sessions};
 use crate::tail::Tail;
@@ -389,9 +390,12 @@ impl<S: State> Acceptor<S> {
         self.sessions = Sessions::default();
     }
 
-    pub(crate) fn fold(&mut self, fact: &Fact<S>) {
+    pub(crate) fn fold(&mut self, fact: &Fact<S>) -> Result<(), Damage> {
         match fact {
-            Fact::Promised(ballot) => self.promise(*ballot),
+            Fact::Promised(ballot) => {
+                check_fact(ballot.number <= BALLOT_MAX)?;
+                self.promise(*ballot);
+            }
             Fact::Accepted {
                 ballot,
                 after,
@@ -399,19 +403,41 @@ impl<S: State> Acceptor<S> {
                 commit,
                 entries,
             } => {
+                check_fact(ballot.number <= BALLOT_MAX && self.follows(*after, entries))?;
                 self.commit(*committed, |_| ());
-                let held = self.accept(*ballot, (*after, *commit), entries.iter().cloned());
-                debug_assert_eq!(held, Accept::Held, "facts follow each other");
+                if self.accept(*ballot, (*after, *commit), entries.iter().cloned()) == Accept::Gap {
+                    return Err(Damage::Missing);
+                }
                 self.commit(*commit, |_| ());
             }
+            Fact::Committed(version) if *version > self.end() => return Err(Damage::Missing),
             Fact::Committed(version) => self.commit(*version, |_| ()),
             Fact::Learned { after, entries } => {
+                check_fact(self.follows(*after, entries))?;
                 self.commit(*after, |_| ());
+                if *after > self.committed {
+                    return Err(Damage::Missing);
+                }
                 self.learn(*after, entries.iter().cloned(), |_| ());
             }
-            Fact::Installed(snapshot) => self.install((**snapshot).clone()),
+            Fact::Installed(snapshot) => {
+                check_fact(snapshot.is_sound() && snapshot.version >= self.committed)?;
+                self.install((**snapshot).clone());
+            }
             Fact::Retired => self.retire(),
         }
+        Ok(())
+    }
+
+    /// Whether entries behind this version can be of this configuration.
+    fn follows(&self, after: Version, entries: &[Entry<S::Update>]) -> bool {
+        let end = after.saturating_add(entries.len() as Version);
+        let next = self.configuration().number + 1;
+        let is_next = |it: &Entry<S::Update>| match it {
+            Entry::Configure(it) => it.number <= next && it.check().is_ok(),
+            Entry::Update(_) | Entry::Elided => true,
+        };
+        end <= VERSION_MAX && entries.iter().all(is_next)
     }
 
     fn note_part(&mut self) {
@@ -455,5 +481,12 @@ impl<S: State> Acceptor<S> {
             }
         }
         acceptor
+    }
+}
+
+const fn check_fact(is_sound: bool) -> Result<(), Damage> {
+    match is_sound {
+        true => Ok(()),
+        false => Err(Damage::Unsound),
     }
 }

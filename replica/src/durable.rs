@@ -1,14 +1,12 @@
 //! What a host stores, and what a later life folds.
 
-use core::convert::Infallible;
-
 use selvedge_core::durable::Durable;
 
-use crate::{Event, Fact, Replica, State};
+use crate::{Damage, Event, Fact, Replica, State};
 
 impl<S: State> Durable for Replica<S> {
     type Fact = Fact<S>;
-    type Damage = Infallible;
+    type Damage = Damage;
 
     fn fact(event: &Event<S>) -> Option<&Fact<S>> {
         if let Event::Fact(fact) = event {
@@ -17,8 +15,8 @@ impl<S: State> Durable for Replica<S> {
         None
     }
 
-    fn fold(&mut self, fact: &Fact<S>) -> Result<(), Infallible> {
-        self.acceptor.fold(fact);
+    fn fold(&mut self, fact: &Fact<S>) -> Result<(), Damage> {
+        self.acceptor.fold(fact)?;
         self.is_restored = true;
         Ok(())
     }

@@ -7,7 +7,7 @@ use selvedge_core::settings::OutOfRange;
 use selvedge_core::{Member, NodeId, Span};
 use thiserror::Error;
 
-use crate::{Ballot, Configuration, ConfigurationError, Fact, Proposal, State, Version};
+use crate::{Ballot, Configuration, ConfigurationError, Damage, Fact, Proposal, State, Version};
 
 /// What the application may ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -148,6 +148,9 @@ pub enum Reject {
     /// A configuration cannot work.
     #[error("the configuration was refused: {0}")]
     Configuration(#[from] ConfigurationError),
+    /// What was stored cannot be used.
+    #[error("what was stored cannot be used: {0}")]
+    Damaged(#[from] Damage),
     /// This member has a limit of own proposals and reads.
     #[error(
         "more than {limit} proposals and reads would wait: wait for some to end, or raise pending"

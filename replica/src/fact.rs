@@ -5,9 +5,11 @@ use alloc::vec::Vec;
 
 use selvedge_core::Member;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
+use crate::configuration::{BALLOT_MAX, VERSION_MAX};
 use crate::sessions::Sessions;
-use crate::{Ballot, Configuration, ConfigurationError, Entries, Entry, State, Version};
+use crate::{Ballot, Configuration, Entries, Entry, Reject, State, Version};
 
 /// A state with what belongs to it, as of one version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -23,7 +25,9 @@ pub struct Snapshot<S: State> {
 impl<S: State> Snapshot<S> {
     /// Whether it can be one: what a peer sends may be anything.
     pub(crate) fn is_sound(&self) -> bool {
-        self.configuration.check().is_ok()
+        self.version <= VERSION_MAX
+            && self.sessions.is_sound()
+            && self.configuration.check().is_ok()
     }
 }
 
@@ -83,11 +87,41 @@ impl<S: State> Stored<S> {
         self.voter
     }
 
-    /// Whether its configuration can work.
-    pub(crate) fn check(&self) -> Result<(), ConfigurationError> {
-        match self.snapshot.configuration.number {
-            0 => Ok(()), // Of a node that knew of none.
-            _ => self.snapshot.configuration.check(),
+    /// Whether `me` can go on from it.
+    pub(crate) fn check(&self, me: Member) -> Result<(), Reject> {
+        if self.voter.id != me.id || self.voter.supersedes(me) {
+            return Err(Damage::NotOwn(self.voter).into());
+        }
+        let configuration = &self.snapshot.configuration;
+        let knows_none = configuration.number == 0; // Of a node that knew of none.
+        if !knows_none {
+            configuration.check()?;
+        }
+        let is_ballot = |it: Ballot| it.number <= BALLOT_MAX;
+        let is_sound = is_ballot(self.promised)
+            && is_ballot(self.accepted)
+            && self.accepted <= self.promised
+            && self.snapshot.version <= VERSION_MAX
+            && self.snapshot.sessions.is_sound()
+            && (!knows_none || *configuration == Configuration::none() && self.tail.is_empty());
+        match is_sound {
+            true => Ok(()),
+            false => Err(Damage::Unsound.into()),
         }
     }
+}
+
+/// Why what was stored is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
+pub enum Damage {
+    /// A fact that came before it was not folded.
+    #[error("facts before this one are missing: fold all since the base, in their order")]
+    Missing,
+    /// What it says cannot be.
+    #[error("it is nothing that this member stored: begin without it, in a new life")]
+    Unsound,
+    /// It is the memory of another node, or of a later life.
+    #[error("it is the memory of {0}: give each node storage of its own")]
+    NotOwn(Member),
 }

@@ -200,7 +200,7 @@ pub use configuration::{Configuration, ConfigurationError, Lease, QuorumRule, Vo
 pub use counters::Counters;
 pub use entry::{Entries, Entry, Proposal};
 pub use event::{Command, Event, Misbehaviour, Reject, Timer};
-pub use fact::{Fact, Snapshot, Stored};
+pub use fact::{Damage, Fact, Snapshot, Stored};
 pub use message::{Body, KIND, Message, Wants};
 #[cfg(feature = "check")]
 pub use published::Published;

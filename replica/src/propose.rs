@@ -231,11 +231,12 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// No member answers: there may be a later configuration, without any of them. The nodes that are
-    /// here are told of this one, one after another; one that knows a later one says so.
+    /// No member that is asked answers: there may be a later configuration, without any of them. The
+    /// other nodes that are here, and witnesses, are told of this one, one after another; one that knows
+    /// a later one says so.
     fn ask_outside(&mut self, cx: &mut Context<'_, Self>) {
         let members = self.configuration();
-        let is_outside = |id| members.voter(id).is_none();
+        let is_outside = |id| members.voter(id).is_none_or(|it| it.is_witness);
         if let Some(other) = self.peers.next_here(self.work.sought, is_outside) {
             self.work.sought = Some(other.id);
             self.send_current(other, cx);

@@ -14,10 +14,7 @@ use crate::pages::{Fetching, Serving};
 use crate::peers::Peers;
 use crate::published::Rules;
 use crate::work::Work;
-use crate::{
-    Ballot, Config, Configuration, ConfigurationError, Event, Fact, Reject, State, Stored, Timer,
-    Version,
-};
+use crate::{Ballot, Config, Configuration, Event, Fact, Reject, State, Stored, Timer, Version};
 
 /// The leader that a member follows, or is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -109,10 +106,10 @@ impl<S: State> Replica<S> {
     /// `stored` are [folded](selvedge_core::durable::Durable::fold) before its first input.
     ///
     /// # Errors
-    /// [`Reject::Config`], and [`Reject::Configuration`] where `stored` was damaged.
+    /// [`Reject::Config`]; [`Reject::Damaged`] and [`Reject::Configuration`] where `stored` was damaged,
+    /// or is another node's.
     pub fn restore(me: Member, config: Config, stored: Stored<S>) -> Result<Self, Reject> {
-        let check: Result<(), ConfigurationError> = stored.check();
-        check?;
+        stored.check(me)?;
         let mut replica = Self::make(me, config, |window| Acceptor::restore(stored, window))
             .map_err(Reject::Config)?;
         replica.is_restored = true;

@@ -159,6 +159,11 @@ impl Sessions {
         }
     }
 
+    /// Whether it can be one: it is looked up by id.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.known.is_sorted_by(|one, other| one.id < other.id)
+    }
+
     fn place(&self, id: NodeId) -> Result<usize, usize> {
         self.known.binary_search_by_key(&id, |it| it.id)
     }

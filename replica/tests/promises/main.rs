@@ -16,6 +16,7 @@
 )]
 
 mod asked;
+mod damage;
 mod garbage;
 mod network;
 mod node;

@@ -277,7 +277,7 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
     let hopeless = world.weather.liars || world.narrow;
     all.hopeless += u64::from(hopeless);
     let can = !hopeless && world.keeps_quorums(None, true);
-    let long = if world.narrow { 5_000_000 } else { 60_000_000 };
+    let long = if world.narrow { 5_000_000 } else { 80_000_000 };
     world.run_until(world.now + long);
     let ids: Vec<u64> = world.nodes.keys().copied().collect();
     for &id in &ids {

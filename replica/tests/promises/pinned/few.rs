@@ -163,16 +163,25 @@ fn a_mesh_of_many_nodes_does_not_have_a_failed_member_forgotten() {
 /// A member that had no vote any more, and knew of no later member, waited until one spoke to it.
 #[test]
 fn a_node_that_knows_no_later_member_asks_the_nodes_that_are_here() {
-    let first = Configuration::of([member(1)]);
-    let mut few = Few::new([node(1, &first, 0), node(2, &first, 0), node(3, &first, 0)]);
+    let alone = Configuration::of([member(1)]);
+    let mut with_witness = Configuration::of([1, 2].map(member));
+    with_witness.voters[1].is_witness = true;
+    for first in [alone, with_witness] {
+        seek(&first);
+    }
+}
+
+fn seek(first: &Configuration) {
+    let mut few = Few::new([node(1, first, 0), node(2, first, 0), node(3, first, 0)]);
     let next = Configuration::of([member(2)]);
     few.input(1, Input::Command(Command::Read(1)));
+    few.go_on(10);
     few.input(1, Input::Command(Command::Configure(next)));
     few.go_on(100);
     assert!(few.node(2).unwrap().machine().votes());
     // Node 1 forgets all, and nobody tells the others that it is back.
     let me = Member::new(1, 1);
-    let again = Replica::new(me, Config::new(), first, Log::default()).unwrap();
+    let again = Replica::new(me, Config::new(), first.clone(), Log::default()).unwrap();
     *few.node(1).unwrap() = Driver::new(again);
     for id in [2, 3, 4] {
         few.input(1, Input::Membership(Delta::Joined(member(id))));
