@@ -2,10 +2,10 @@
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
-use selvedge_core::{Driver, Input, Member, NodeId, Span, Stamp, Time};
+use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Stamp, Time};
 use selvedge_replica::{
-    Body, Command, Config, Configuration, ConfigurationError, Lease, Message, QuorumRule, Reject,
-    Replica, State, Voter,
+    Body, Command, Config, Configuration, ConfigurationError, Entry, Event, Lease, Message,
+    QuorumRule, Reject, Replica, State, Timer, Voter,
 };
 use serde::{Deserialize, Serialize};
 
@@ -252,4 +252,50 @@ fn an_update_that_cannot_be_encoded_fits_into_no_frame() {
     let propose = Input::Command(Command::Propose(Unwritable));
     let refused = node.step(Time::ZERO, &mut rng, propose, |_| ());
     assert!(matches!(refused, Err(Reject::TooLong { .. })));
+}
+
+/// The next configuration has shorter frames: what waits and fits into them no more is given up.
+#[test]
+fn what_waits_is_given_up_where_it_fits_no_more() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut next = members(&[1, 2]);
+    next.number = 2;
+    next.frame_budget = 127;
+    let mut given_up = 0;
+    let lens = 60..110;
+    for len in lens.clone() {
+        let first = members(&[1, 2]);
+        let me = Member::new(2, 1);
+        let node = Replica::new(me, Config::new(), first, Note::default());
+        let mut node = Driver::new(node.unwrap());
+        let propose = || Input::Command(Command::Propose(vec![1; len]));
+        node.step(Time::ZERO, &mut rng, propose(), |_| ()).unwrap();
+        let body = Body::Learn {
+            after: 0,
+            entries: [Entry::Configure(next.clone().into())]
+                .into_iter()
+                .collect(),
+        };
+        let from = Member::new(1, 1);
+        let configuration = 1;
+        let message = Message {
+            configuration,
+            body,
+        };
+        let mut is_over = false;
+        let learn = Input::Message { from, message };
+        node.step(Time::ZERO, &mut rng, learn, |it| {
+            is_over |= matches!(it, Effect::Event(Event::Abandoned { number: 1, .. }));
+        })
+        .unwrap();
+        assert_eq!(node.machine().configuration().number, 2);
+        assert_eq!(node.machine().waiting(), usize::from(!is_over));
+        let waits = node.timers().any(|it| it.0 == Timer::Pending);
+        assert_eq!(waits, !is_over, "nothing waits any more");
+        // As long as this one, which is proposed in the next configuration.
+        let again = node.step(Time::ZERO, &mut rng, propose(), |_| ());
+        assert_eq!(again.is_err(), is_over, "an update of {len} bytes");
+        given_up += usize::from(is_over);
+    }
+    assert!(given_up > 0 && given_up < lens.len());
 }

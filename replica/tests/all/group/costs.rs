@@ -312,3 +312,33 @@ fn a_node_that_is_gone_makes_room_for_one_that_is_here() {
     assert_eq!(group.say(3, Member::new(200, 0), read), []);
     assert_eq!(group.node(3).counters().stale, stale + 1);
 }
+
+/// 12 of 20 updates fit into a frame. When two are committed, two others take their places.
+#[test]
+fn as_many_are_on_their_way_as_fit_into_a_frame() {
+    let mut first = Configuration::of([1, 2, 3].map(member));
+    first.frame_budget = 127;
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    group.command(1, Command::Stand);
+    group.deliver();
+    group.wait(Span::secs(1));
+    for update in 1..=20 {
+        group.command(1, Command::Propose(update));
+    }
+    let end = |sent: &[(u64, Body<u16>)]| {
+        let ends = sent.iter().filter_map(|it| match &it.1 {
+            Body::Accept { after, entries, .. } => Some(after + entries.len() as u64),
+            _ => None,
+        });
+        ends.max()
+    };
+    let sent = group.taken();
+    let fit = end(&sent).unwrap();
+    assert!(fit < 18, "{fit} fit");
+    let asked = round(&sent, 2);
+    for committed in [2, 3] {
+        group.accepted(2, committed, 0, asked);
+        assert_eq!(group.node(1).version(), committed);
+        assert_eq!(end(&group.taken()), Some(fit + committed));
+    }
+}

@@ -70,16 +70,18 @@ fn reads_of_several_members_are_each_answered_once() {
     group.command(1, Command::Propose(7));
     group.deliver();
     group.wait(Span::secs(1));
-    let ask = |id: u64| Input::Message {
+    let ask = |id: u64, number: u64| Input::Message {
         from: member(id),
         message: Message {
             configuration: 1,
-            body: Body::Read { number: 1 },
+            body: Body::Read { number },
         },
     };
     for id in [2, 3, 2, 3] {
-        group.step(1, ask(id)).unwrap();
+        group.step(1, ask(id, 1)).unwrap();
     }
+    // Node 2 asks whether the leader is there as well.
+    group.step(1, ask(2, 0)).unwrap();
     let mut answers = Vec::new();
     while !group.wire.is_empty() {
         for (from, to, message) in core::mem::take(&mut group.wire) {
@@ -95,7 +97,7 @@ fn reads_of_several_members_are_each_answered_once() {
             }
         }
     }
-    assert_eq!(answers, [(2, 1, 1), (3, 1, 1)]);
+    assert_eq!(answers, [(2, 1, 1), (3, 1, 1), (2, 0, 1)]);
     assert_eq!(group.pass(1, Span::secs(1)), []);
 }
 

@@ -375,3 +375,138 @@ fn a_stray_tick_changes_nothing() {
         assert_eq!(fresh.taken(), []);
     }
 }
+
+/// What is learned is judged where it is applied.
+#[test]
+fn what_is_learned_follows_what_is_committed() {
+    let update = || {
+        Entry::Update(Proposal {
+            by: member(2),
+            number: 1,
+            first: 1,
+            since: 0,
+            update: 4,
+        })
+    };
+    let learn = |entry: Entry<u16>| Body::Learn {
+        after: 0,
+        entries: [entry].into_iter().collect(),
+    };
+    let configure = |number| {
+        let mut next = Configuration::of([1, 2].map(member));
+        next.number = number;
+        Entry::Configure(next.into())
+    };
+    let lies = [
+        (Entry::Elided, Misbehaviour::Entries),
+        (configure(1), Misbehaviour::Configuration),
+        (configure(3), Misbehaviour::Configuration),
+    ];
+    let mut group = Group::of(&[1, 2, 3]);
+    for (entry, lie) in lies.clone() {
+        let refused = group.judged(1, member(2), 1, learn(entry));
+        assert_eq!(refused, Err(Reject::Misbehaviour(lie)));
+    }
+    group.say(1, member(2), learn(update()));
+    assert_eq!(group.state(1), [4]);
+    // It may be of another configuration, and is not applied.
+    for (entry, _) in lies {
+        assert_eq!(group.say(1, member(2), learn(entry)), []);
+    }
+    assert_eq!(group.node(1).version(), 1);
+}
+
+/// Lives of two bytes, one after another, until the next configuration is too long.
+#[test]
+fn what_is_learned_fits_into_a_frame() {
+    let mut first = Configuration::of([member(1)]);
+    first.frame_budget = 127;
+    let mut counts = (0, 0);
+    for long in 0..=24_u64 {
+        let lives = |id: u64| Member::new(id, if id <= 1 + long { 200 } else { 1 });
+        let mut next = Configuration::of([member(1)]);
+        next.voters.extend((2..=22).map(|id| Voter::new(lives(id))));
+        next.number = 2;
+        let learn = Body::Learn {
+            after: 0,
+            entries: [Entry::Configure(next.clone().into())]
+                .into_iter()
+                .collect(),
+        };
+        let mut group = Group::new(&first, &[1]);
+        let learned = group.judged(1, member(2), 1, learn);
+        // A leader decides what its members can learn.
+        let mut group = Group::new(&first, &[1]);
+        group.command(1, Command::Stand);
+        let decided = group.step(1, Input::Command(Command::Configure(next)));
+        match decided {
+            Ok(()) => {
+                assert_eq!(learned, Ok(()));
+                counts.0 += 1;
+            }
+            Err(_) => {
+                let lie = Reject::Misbehaviour(Misbehaviour::Entries);
+                assert_eq!(learned, Err(lie));
+                counts.1 += 1;
+            }
+        }
+    }
+    assert!(counts.0 > 0 && counts.1 > 0, "{counts:?}");
+}
+
+/// 40 entries where 12 fit: what a member keeps on its way fits into a frame all the same.
+#[test]
+fn a_member_accepts_no_more_than_fits_into_a_frame() {
+    let mut first = Configuration::of([1, 2, 3].map(member));
+    first.frame_budget = 127;
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    let entries: Vec<Entry<u16>> = (1..=40)
+        .map(|number| {
+            Entry::Update(Proposal {
+                by: member(2),
+                number,
+                first: 1,
+                since: 0,
+                update: 4,
+            })
+        })
+        .collect();
+    let said = group.say(1, member(2), accept(ballot(4, 2), 0, 0, &entries));
+    let [(2, Body::Accepted { end: 1..40, .. })] = said[..] else {
+        panic!("{said:?}");
+    };
+    group.tell(1, Delta::Failed(member(2)));
+    group.taken();
+    let said = group.say(
+        1,
+        member(3),
+        Body::Prepare {
+            ballot: ballot(9, 3),
+            committed: 0,
+            accepted: Ballot::default(),
+            end: 0,
+            handed_over: Ballot::default(),
+        },
+    );
+    let (_, body) = said.into_iter().next().unwrap();
+    let configuration = 1;
+    let message = Message {
+        configuration,
+        body,
+    };
+    assert!(matches!(message.body, Body::Promise { .. }));
+    assert!(message.frame_len(member(1)) <= 127, "{message:?}");
+}
+
+/// A liar has used the ballots up, or all but one.
+#[test]
+fn a_member_stands_with_no_ballot_that_others_refuse() {
+    for (number, stands) in [(BALLOT_MAX - 1, true), (BALLOT_MAX, false)] {
+        let mut group = Group::of(&[1, 2, 3]);
+        let said = group.say(2, member(3), prepare(ballot(number, 3)));
+        assert!(matches!(said[..], [(3, Body::Promise { .. })]), "{said:?}");
+        group.command(2, Command::Stand);
+        assert_eq!(!group.taken().is_empty(), stands);
+        assert_eq!(group.node(2).counters().elections, u64::from(stands));
+    }
+}
