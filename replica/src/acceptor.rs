@@ -159,9 +159,9 @@ impl<S: State> Acceptor<S> {
         self.tail.behind(0)
     }
 
-    /// How many entries that is.
-    pub(crate) fn on_its_way(&self) -> usize {
-        self.tail.len()
+    /// What that takes in a frame.
+    pub(crate) const fn len_on_its_way(&self) -> usize {
+        self.tail.encoded_len()
     }
 
     /// Whether the configuration ends with what is accepted.

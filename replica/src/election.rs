@@ -395,11 +395,11 @@ impl<S: State> Replica<S> {
         self.deferred = None;
         self.fetching = None;
         cx.disarm(Timer::Fetch);
-        let lens = adopted.iter().map(encoded_len).collect();
         self.acceptor
             .accept(ballot, (after, after), adopted.iter().cloned());
         let group = self.acceptor.configuration();
-        let mut leadership = Leadership::new(ballot, self.me.id, group, lens, after);
+        let start = self.acceptor.end();
+        let mut leadership = Leadership::new(ballot, self.me.id, group, start);
         leadership.is_raised = is_raised;
         self.role = Role::Leader(leadership);
         let is_lost = false;

@@ -66,9 +66,6 @@ pub(crate) struct Leadership<U> {
     pub(crate) backlog: VecDeque<Proposal<U>>,
     /// The next configuration, while it has no place yet.
     pub(crate) change: Option<Configuration>,
-    /// The lengths of the entries on their way, and their sum.
-    lens: VecDeque<usize>,
-    len: usize,
     pub(crate) resends: bool,
     pub(crate) tells_commit: bool,
 }
@@ -78,8 +75,7 @@ impl<U> Leadership<U> {
         ballot: Ballot,
         me: NodeId,
         configuration: &Configuration,
-        lens: VecDeque<usize>,
-        committed: Version,
+        start: Version,
     ) -> Self {
         let others = configuration.members().filter(|it| it.member.id != me);
         let followers = others.map(|it| Follower {
@@ -94,7 +90,7 @@ impl<U> Leadership<U> {
         Self {
             ballot,
             is_raised: false,
-            start: committed + lens.len() as Version,
+            start,
             followers: followers.collect(),
             round: 1,
             wants_round: false,
@@ -102,29 +98,8 @@ impl<U> Leadership<U> {
             lease: Held::default(),
             backlog: VecDeque::new(),
             change: None,
-            len: lens.iter().sum(),
-            lens,
             resends: false,
             tells_commit: false,
-        }
-    }
-
-    /// What the entries on their way take in a frame.
-    pub(crate) const fn len(&self) -> usize {
-        self.len
-    }
-
-    pub(crate) fn push_len(&mut self, len: usize) {
-        self.lens.push_back(len);
-        self.len += len;
-    }
-
-    /// The first entries are committed; so many stay on their way.
-    pub(crate) fn keep_lens(&mut self, on_their_way: usize) {
-        while self.lens.len() > on_their_way
-            && let Some(len) = self.lens.pop_front()
-        {
-            self.len -= len;
         }
     }
 

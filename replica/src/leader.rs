@@ -103,13 +103,7 @@ impl<S: State> Replica<S> {
 
     /// Appends what waits, as far as there is room, and sends it.
     pub(crate) fn append_backlog(&mut self, cx: &mut Context<'_, Self>) {
-        let room = self.entry_room();
         let mut appended = Entries::new();
-        let on_its_way = self.acceptor.on_its_way();
-        if let Role::Leader(leadership) = &mut self.role {
-            // A leader may learn from others what is committed.
-            leadership.keep_lens(on_its_way);
-        }
         let after = self.acceptor.end();
         let number = self.configuration().number;
         while let Role::Leader(leadership) = &mut self.role
@@ -125,20 +119,18 @@ impl<S: State> Replica<S> {
             } else {
                 break;
             };
-            let len = encoded_len(&entry);
-            if leadership.len() + len > room {
-                break;
+            let ballot = leadership.ballot;
+            let (end, committed) = (self.acceptor.end(), self.acceptor.committed());
+            self.acceptor
+                .accept(ballot, (end, committed), [entry.clone()]);
+            if self.acceptor.end() == end {
+                break; // It has no place yet among those on their way.
             }
             if entry.seals() {
                 leadership.change = None;
             } else {
                 leadership.backlog.pop_front();
             }
-            leadership.push_len(len);
-            let ballot = leadership.ballot;
-            let (end, committed) = (self.acceptor.end(), self.acceptor.committed());
-            self.acceptor
-                .accept(ballot, (end, committed), [entry.clone()]);
             appended.push(entry);
         }
         if appended.is_empty() {
@@ -194,7 +186,7 @@ impl<S: State> Replica<S> {
             return;
         };
         let Leadership { ballot, round, .. } = *leadership;
-        let on_their_way = leadership.len();
+        let on_their_way = self.acceptor.len_on_its_way();
         let committed = self.acceptor.committed();
         let Some(follower) = leadership.followers.get_mut(at) else {
             return;
@@ -336,8 +328,6 @@ impl<S: State> Replica<S> {
         }
         if self.configuration().number != number {
             self.on_configured(cx);
-        } else if let Role::Leader(leadership) = &mut self.role {
-            leadership.keep_lens(self.acceptor.on_its_way());
         }
         self.answer_reads(cx);
     }

@@ -11,12 +11,15 @@ use crate::encoding::encoded_len;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tail<U> {
     entries: VecDeque<(Entry<U>, usize)>,
+    /// The sum of the lengths.
+    encoded_len: usize,
 }
 
 impl<U> Tail<U> {
     pub(crate) const fn new() -> Self {
         Self {
             entries: VecDeque::new(),
+            encoded_len: 0,
         }
     }
 
@@ -38,22 +41,25 @@ impl<U> Tail<U> {
         self.entries.range(skipped..).map(|it| &it.0)
     }
 
-    /// What those take in a frame.
-    pub(crate) fn len_behind(&self, skipped: usize) -> usize {
-        let skipped = skipped.min(self.entries.len());
-        self.entries.range(skipped..).map(|it| it.1).sum()
+    /// What all of them take in a frame.
+    pub(crate) const fn encoded_len(&self) -> usize {
+        self.encoded_len
     }
 
     pub(crate) fn pop_front(&mut self) -> Option<Entry<U>> {
-        self.entries.pop_front().map(|it| it.0)
+        let (entry, len) = self.entries.pop_front()?;
+        self.encoded_len -= len;
+        Some(entry)
     }
 
     pub(crate) fn forget(&mut self, count: usize) {
-        self.entries.drain(..count.min(self.entries.len()));
+        let forgotten = self.entries.drain(..count.min(self.entries.len()));
+        self.encoded_len -= forgotten.map(|it| it.1).sum::<usize>();
     }
 
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
+        self.encoded_len = 0;
     }
 }
 
@@ -61,9 +67,11 @@ impl<U: Serialize> Tail<U> {
     /// Appends an entry, if all behind `skipped` and this one take no more than `room`.
     pub(crate) fn push(&mut self, entry: Entry<U>, skipped: usize, room: usize) -> bool {
         let len = encoded_len(&entry);
-        let fits = self.len_behind(skipped).saturating_add(len) <= room;
+        let before: usize = self.entries.iter().take(skipped).map(|it| it.1).sum();
+        let fits = self.encoded_len - before + len <= room;
         if fits {
             self.entries.push_back((entry, len));
+            self.encoded_len += len;
         }
         fits
     }
