@@ -1,0 +1,18 @@
+//! Where nodes and devices are.
+
+/// A place, in any unit that all nodes share. The width of a hash function
+/// ([`Locality::width`](crate::Locality::width)) counts in the same unit. Two dimensions leave the
+/// third at 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Place(pub [i32; 3]);
+
+impl Place {
+    /// The square of the distance: exact, so that all nodes compare alike.
+    #[must_use]
+    pub fn distance_squared(self, other: Self) -> u128 {
+        let pairs = self.0.into_iter().zip(other.0);
+        pairs
+            .map(|(one, other)| u128::from(one.abs_diff(other)).pow(2))
+            .sum()
+    }
+}
