@@ -239,7 +239,7 @@ struct Chosen {
     id: NodeId,
     rank: u64,
     /// The square of its distance from the centre.
-    distance: u128,
+    distance: u64,
 }
 
 impl Smart {
@@ -248,7 +248,7 @@ impl Smart {
         Chosen {
             id: self.id,
             rank: self.drawn.rank_for(target),
-            distance: places.map_or(u128::MAX, |(one, other)| one.distance_squared(other)),
+            distance: places.map_or(u64::MAX, |(one, other)| one.distance_squared(other)),
         }
     }
 }

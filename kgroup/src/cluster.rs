@@ -56,17 +56,19 @@ pub fn clusters(devices: impl IntoIterator<Item = (NodeId, Place)>, count: usize
 /// from the centres before it.
 fn first_centres(devices: &[(NodeId, Place)], count: usize) -> Vec<Place> {
     let mut centres: Vec<Place> = devices.iter().map(|it| it.1).take(count.min(1)).collect();
-    let mut distances: Vec<u128> = devices.iter().map(|_| u128::MAX).collect();
+    let mut distances: Vec<u64> = devices.iter().map(|_| u64::MAX).collect();
     while let Some(&last) = centres.last()
         && centres.len() < count
     {
         for (distance, device) in distances.iter_mut().zip(devices) {
             *distance = (*distance).min(device.1.distance_squared(last));
         }
-        let mut left = scale(distances.iter().sum(), mix(centres.len() as u64));
+        let sum = distances.iter().copied().map(u128::from).sum();
+        let mut left = scale(sum, mix(centres.len() as u64));
         let drawn = devices.iter().zip(&distances).find(|(_, distance)| {
-            let is_it = left < **distance;
-            left = left.saturating_sub(**distance);
+            let distance = u128::from(**distance);
+            let is_it = left < distance;
+            left = left.saturating_sub(distance);
             is_it
         });
         let Some((device, _)) = drawn else {

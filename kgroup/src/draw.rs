@@ -2,6 +2,9 @@
 
 use selvedge_core::{NodeId, Rank, Sortition};
 
+/// A slope is in units of 2^-10: twelve parts of ten bits are in one hash.
+pub(crate) const SLOPE_BITS: u32 = 10;
+
 /// One epoch's draws.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draw<'a, H> {
@@ -37,17 +40,14 @@ impl<'a, H: Sortition> Draw<'a, H> {
         Drawn((rank >> 64) as u64, rank as u64)
     }
 
-    /// A number of the normal distribution with deviation 1, in 1/65536: a sum of twelve uniform
-    /// ones. It lies within 6 deviations.
+    /// A number of the normal distribution with deviation 1, in units of 2^-10: a sum of twelve
+    /// uniform ones. It lies within 6 deviations.
     pub(crate) fn normal(&self, id: u64) -> i64 {
-        let parts = [2 * id, 2 * id + 1].map(|id| {
-            let Drawn(high, low) = self.draw(Use::Slope, id);
-            // Six of the eight uniform numbers of 16 bits in each draw.
-            let sum = |bits: u64| (0..3).map(|at| bits >> (16 * at) & 0xffff).sum::<u64>();
-            sum(high) + sum(low)
-        });
-        let sum = parts.into_iter().sum::<u64>();
-        sum as i64 - 6 * 0x1_0000
+        let Drawn(high, low) = self.draw(Use::Slope, id);
+        let uniform =
+            |bits: u64, at: u32| ((bits >> (SLOPE_BITS * at)) & ((1 << SLOPE_BITS) - 1)) as i64;
+        let sum: i64 = (0..6).map(|at| uniform(high, at) + uniform(low, at)).sum();
+        sum - (6 << SLOPE_BITS)
     }
 
     /// A number below `bound`, all alike.
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn normal_numbers_have_mean_0_and_deviation_1() {
         let draw = Draw::new(&Sha256Sortition, 1);
-        let drawn = (0..10_000).map(|id| draw.normal(id) as f64 / 65_536.0);
+        let drawn = (0..10_000).map(|id| draw.normal(id) as f64 / 1_024.0);
         let (mut sum, mut squares, mut beyond) = (0.0, 0.0, 0);
         for it in drawn {
             sum += it;

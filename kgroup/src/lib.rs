@@ -27,7 +27,7 @@
 //! # Why two nodes agree
 //!
 //! All numbers are integers: places, the slopes of the hash functions (sums of uniform numbers that
-//! a hash draws, in 1/65536), floors of divisions, squares of distances. Ties are broken by rank, and
+//! a hash draws, in 1/1024), floors of divisions, squares of distances. Ties are broken by rank, and
 //! then by id. No node's past plays a part: the paper appends to a node's place where it was active in
 //! the last epoch, and a node that missed one epoch then chooses other groups for ever (see the
 //! errata).

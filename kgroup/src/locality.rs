@@ -9,26 +9,25 @@ use alloc::vec::Vec;
 
 use selvedge_core::Sortition;
 
-use crate::draw::{Draw, mix};
+use crate::draw::{Draw, SLOPE_BITS, mix};
 use crate::{Locality, Place};
 
 /// The unit of the slopes.
-const ONE: i128 = 0x1_0000;
+const ONE: i64 = 1 << SLOPE_BITS;
 
 #[derive(Clone, Copy, Debug)]
 struct Function {
     slopes: [i64; 3],
-    offset: u64,
+    offset: i64,
 }
 
 impl Function {
     /// floor((a . v + b) / r), with `width` as r.
-    fn bucket(&self, place: Place, width: u32) -> i128 {
+    fn bucket(&self, place: Place, width: u32) -> i64 {
+        // A slope has 14 bits and a place 32, so three products and the offset fit.
         let products = self.slopes.into_iter().zip(place.0);
-        let along: i128 = products
-            .map(|(slope, at)| i128::from(slope) * i128::from(at))
-            .sum();
-        (along + i128::from(self.offset)).div_euclid(i128::from(width) * ONE)
+        let along: i64 = products.map(|(slope, at)| slope * i64::from(at)).sum();
+        (along + self.offset).div_euclid(i64::from(width) * ONE)
     }
 }
 
@@ -63,7 +62,7 @@ impl Tables {
                 let id = table * u64::from(functions) + nth;
                 Function {
                     slopes: [0, 1, 2].map(|axis| draw.normal(3 * id + axis)),
-                    offset: draw.below(id, u64::from(width) * ONE as u64),
+                    offset: draw.below(id, u64::from(width) << SLOPE_BITS) as i64,
                 }
             });
             Table {

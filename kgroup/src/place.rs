@@ -7,12 +7,12 @@
 pub struct Place(pub [i32; 3]);
 
 impl Place {
-    /// The square of the distance: exact, so that all nodes compare alike.
+    /// The square of the distance: exact up to a distance of 2^32, and the highest number beyond, so
+    /// that all nodes compare alike.
     #[must_use]
-    pub fn distance_squared(self, other: Self) -> u128 {
+    pub fn distance_squared(self, other: Self) -> u64 {
         let pairs = self.0.into_iter().zip(other.0);
-        pairs
-            .map(|(one, other)| u128::from(one.abs_diff(other)).pow(2))
-            .sum()
+        let squares = pairs.map(|(one, other)| u64::from(one.abs_diff(other)).pow(2));
+        squares.fold(0, u64::saturating_add)
     }
 }

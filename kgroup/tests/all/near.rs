@@ -95,10 +95,10 @@ fn the_nearest_or_the_lowest_hash_comes_first() {
         };
         assert_eq!(sorted(lowest), sorted(nearest));
     }
-    // One of the near ones is at the very place; the two others have the lowest hashes of the six
-    // that are next to it. So it comes first in one of seven groups.
+    // One of the near ones is at the very place; the two others have the lowest hashes of those
+    // that are next to it and similar, two to six. So it comes first in one of three to seven groups.
     assert!(
-        (100..190).contains(&same) && first > 800.0,
+        (100..350).contains(&same) && first > 650.0,
         "{same} {first}"
     );
 }
