@@ -9,7 +9,7 @@ use selvedge_core::{NodeId, Sortition};
 use thiserror::Error;
 
 use crate::draw::{Draw, Drawn, Use};
-use crate::locality::Tables;
+use crate::locality::{Tables, Vector};
 use crate::{Config, Leader, Place, Policy};
 
 /// A smart node: it can look after others.
@@ -99,26 +99,54 @@ impl<'a, H: Sortition> Chooser<'a, H> {
         epoch: u64,
         nodes: impl IntoIterator<Item = Node>,
     ) -> Result<Self, OutOfRange> {
+        let nodes = nodes
+            .into_iter()
+            .map(|it| (it, it.place.unwrap_or_default()));
+        Self::make(config, hash, epoch, nodes.collect(), false)
+    }
+
+    /// The same under the published rule: behind the place of each node stands where it looked after
+    /// devices in the last epoch, in the mean, as this node remembers it (section 3.6; erratum G10).
+    ///
+    /// # Errors
+    /// A setting is out of its range.
+    #[cfg(feature = "check")]
+    pub fn published(
+        config: Config,
+        hash: &'a H,
+        epoch: u64,
+        nodes: impl IntoIterator<Item = (Node, Place)>,
+    ) -> Result<Self, OutOfRange> {
+        Self::make(config, hash, epoch, nodes.into_iter().collect(), true)
+    }
+
+    fn make(
+        config: Config,
+        hash: &'a H,
+        epoch: u64,
+        mut nodes: Vec<(Node, Place)>,
+        weighs_history: bool,
+    ) -> Result<Self, OutOfRange> {
         config.check()?;
         let draw = Draw::new(hash, epoch);
-        let mut nodes: Vec<Node> = nodes.into_iter().collect();
         nodes.reverse();
-        nodes.sort_by_key(|it| it.id); // Stable: the last one of an id is first now.
-        nodes.dedup_by_key(|it| it.id);
-        let drawn = nodes.into_iter().map(|Node { id, place }| Smart {
+        nodes.sort_by_key(|it| it.0.id); // Stable: the last one of an id is first now.
+        nodes.dedup_by_key(|it| it.0.id);
+        let tables = match config.policy {
+            Policy::Uniform => None,
+            Policy::Near(locality) => {
+                let vectors = nodes.iter().zip(0..).filter_map(|((node, history), at)| {
+                    Some((at, Vector::node(node.place?, *history)))
+                });
+                Some(Tables::new(locality, &draw, vectors, weighs_history))
+            }
+        };
+        let drawn = nodes.into_iter().map(|(Node { id, place }, _)| Smart {
             id,
             place,
             drawn: draw.draw(Use::Node, id.0),
         });
-        let nodes: Vec<Smart> = drawn.collect();
-        let tables = match config.policy {
-            Policy::Uniform => None,
-            Policy::Near(locality) => {
-                let places = nodes.iter().zip(0..);
-                let places = places.filter_map(|(it, at)| Some((at, it.place?)));
-                Some(Tables::new(locality, &draw, places))
-            }
-        };
+        let nodes = drawn.collect();
         Ok(Self {
             config,
             draw,

@@ -29,8 +29,8 @@
 //! All numbers are integers: places, the slopes of the hash functions (sums of uniform numbers that
 //! a hash draws, in 1/1024), floors of divisions, squares of distances. Ties are broken by rank, and
 //! then by id. No node's past plays a part: the paper appends to a node's place where it was active in
-//! the last epoch, and a node that missed one epoch then chooses other groups for ever (see the
-//! errata).
+//! the last epoch, and a node that missed one epoch then chooses other groups for ever (erratum
+//! G10).
 //!
 //! # A group
 //!
@@ -60,6 +60,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
+//! | `check` | the published rule that breaks a promise |
 //! | `sha256` (default) | ranks by SHA-256; without it bring a [`Sortition`](selvedge_core::Sortition) |
 //! | `std` | std in `selvedge-core` |
 

@@ -15,17 +15,36 @@ use crate::{Locality, Place};
 /// The unit of the slopes.
 const ONE: i64 = 1 << SLOPE_BITS;
 
+/// What is hashed: a place, and behind it what the paper appends, where the published rule is asked
+/// for; else it has no weight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Vector([i32; 6]);
+
+impl Vector {
+    /// A device: its own place is appended to its place (section 3.6).
+    pub(crate) const fn device(place: Place) -> Self {
+        Self::node(place, place)
+    }
+
+    /// A node, with where it looked after devices in the last epoch.
+    pub(crate) const fn node(place: Place, history: Place) -> Self {
+        let [x, y, z] = place.0;
+        let [before_x, before_y, before_z] = history.0;
+        Self([x, y, z, before_x, before_y, before_z])
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Function {
-    slopes: [i64; 3],
+    slopes: [i64; 6],
     offset: i64,
 }
 
 impl Function {
     /// floor((a . v + b) / r), with `width` as r.
-    fn bucket(&self, place: Place, width: u32) -> i64 {
-        // A slope has 14 bits and a place 32, so three products and the offset fit.
-        let products = self.slopes.into_iter().zip(place.0);
+    fn bucket(&self, vector: Vector, width: u32) -> i64 {
+        // A slope has 14 bits and a place 32, so six products and the offset fit.
+        let products = self.slopes.into_iter().zip(vector.0);
         let along: i64 = products.map(|(slope, at)| slope * i64::from(at)).sum();
         (along + self.offset).div_euclid(i64::from(width) * ONE)
     }
@@ -50,7 +69,8 @@ impl Tables {
     pub(crate) fn new<H: Sortition>(
         locality: Locality,
         draw: &Draw<'_, H>,
-        places: impl Iterator<Item = (u32, Place)> + Clone,
+        vectors: impl Iterator<Item = (u32, Vector)> + Clone,
+        weighs_history: bool,
     ) -> Self {
         let Locality {
             functions,
@@ -61,7 +81,11 @@ impl Tables {
             let functions = (0..u64::from(functions)).map(|nth| {
                 let id = table * u64::from(functions) + nth;
                 Function {
-                    slopes: [0, 1, 2].map(|axis| draw.normal(3 * id + axis)),
+                    slopes: [0, 1, 2, 3, 4, 5].map(|axis| match axis {
+                        0..3 => draw.normal(3 * id + axis),
+                        _ if weighs_history => draw.normal(u64::MAX - 3 * id - axis),
+                        _ => 0,
+                    }),
                     offset: draw.below(id, u64::from(width) << SLOPE_BITS) as i64,
                 }
             });
@@ -75,17 +99,18 @@ impl Tables {
             tables: tables.collect(),
         };
         for table in &mut all.tables {
-            let key = |place| Self::key(&table.functions, width, place);
-            let mut buckets: Vec<_> = places.clone().map(|(at, place)| (key(place), at)).collect();
+            let key = |vector| Self::key(&table.functions, width, vector);
+            let buckets = vectors.clone().map(|(at, vector)| (key(vector), at));
+            let mut buckets: Vec<_> = buckets.collect();
             buckets.sort_unstable();
             table.buckets = buckets;
         }
         all
     }
 
-    fn key(functions: &[Function], width: u32, place: Place) -> u64 {
+    fn key(functions: &[Function], width: u32, vector: Vector) -> u64 {
         functions.iter().fold(0, |key, function| {
-            mix(key) ^ mix(function.bucket(place, width) as u64)
+            mix(key) ^ mix(function.bucket(vector, width) as u64)
         })
     }
 
@@ -94,7 +119,7 @@ impl Tables {
     pub(crate) fn similar(&self, place: Place) -> Vec<u32> {
         let mut similar = Vec::new();
         for table in &self.tables {
-            let key = Self::key(&table.functions, self.width, place);
+            let key = Self::key(&table.functions, self.width, Vector::device(place));
             let first = table.buckets.partition_point(|it| it.0 < key);
             let rest = table.buckets.iter().skip(first);
             similar.extend(rest.take_while(|it| it.0 == key).map(|it| it.1));

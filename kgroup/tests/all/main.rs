@@ -12,6 +12,7 @@
 
 mod choose;
 mod cluster;
+mod errata;
 mod near;
 mod uniform;
 

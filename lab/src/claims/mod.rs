@@ -9,6 +9,7 @@
 
 pub mod camera;
 pub mod celect;
+pub mod kgroup;
 pub mod membership;
 mod page;
 mod plan;
@@ -58,6 +59,10 @@ pub const FAMILIES: &[Family] = &[
     Family {
         name: "safehome",
         claims: safehome::claims,
+    },
+    Family {
+        name: "kgroup",
+        claims: kgroup::claims,
     },
 ];
 
