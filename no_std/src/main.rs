@@ -26,6 +26,7 @@ use selvedge_core::{
     Choose, Delta, Driver, Effect, Input, Member, NodeId, Ratio, Sha256Sortition, Sortition, Time,
     WeightTree,
 };
+use selvedge_kgroup::{Chooser, Node, Place, Target, TargetId};
 use selvedge_membership::{Command, Config, Membership};
 use selvedge_replica::{Configuration, Replica, State};
 
@@ -39,6 +40,7 @@ extern "C" fn main(_count: c_int, _arguments: *const *const c_char) -> c_int {
         sections_work(),
         celect_works(),
         replica_works(),
+        kgroup_works(),
         routine_works(),
         safehome_works(),
         node_works(),
@@ -118,6 +120,18 @@ fn replica_works() -> bool {
     let propose = Input::Command(selvedge_replica::Command::Propose(7));
     let taken = driver.step(Time::ZERO, &mut Steps(0), propose, drop);
     taken.is_ok() && driver.machine().state() == Some(&Count(7))
+}
+
+/// A group of five is chosen.
+fn kgroup_works() -> bool {
+    let nodes = (0..9).map(|id| Node::new(id, Place([0; 3])));
+    let chooser = Chooser::new(selvedge_kgroup::Config::new(), &Sha256Sortition, 1, nodes);
+    let target = Target {
+        id: TargetId(1),
+        place: None,
+        neighbours: &[],
+    };
+    chooser.is_ok_and(|it| it.choose(target).is_ok_and(|it| it.len() == 5))
 }
 
 /// A node of a mesh asks a seed to be let in, in a frame that decodes.
