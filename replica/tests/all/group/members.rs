@@ -233,3 +233,46 @@ fn settings_that_cannot_work_are_refused() {
     let said = config.check().unwrap_err().to_string();
     assert_eq!(said, "attempts is 0: set it to 1 or more, up to 255");
 }
+
+/// One thing at a time is damaged.
+#[test]
+fn each_part_of_what_was_stored_is_checked() {
+    type Parts = (
+        Member,
+        Ballot,
+        Ballot,
+        (u64, Configuration, (Vec<[u64; 5]>, u64), Option<Journal>),
+        Vec<Entry<u16>>,
+    );
+    let first = Configuration::of([1, 2].map(member));
+    let low = ballot(1, 1);
+    let state = || Some(Journal::default());
+    let sound = || -> Parts {
+        let snapshot = (3, first.clone(), (vec![], 0), state());
+        (member(1), low, low, snapshot, vec![])
+    };
+    let restored = |parts: Parts| {
+        let bytes = postcard::to_allocvec(&parts).unwrap();
+        let stored = postcard::from_bytes::<selvedge_replica::Stored<Journal>>(&bytes).unwrap();
+        Replica::restore(Member::new(1, 2), Config::new(), stored).is_ok()
+    };
+    assert!(restored(sound()));
+    type Damage<'a> = &'a dyn Fn(&mut Parts);
+    let damages: [(&str, Damage<'_>); 6] = [
+        ("promised", &|it| it.1.number = 1 << 35),
+        ("accepted above promised", &|it| it.2.number = 2),
+        ("accepted", &|it| (it.1.number, it.2.number) = (1, 1 << 35)),
+        ("version", &|it| it.3.0 = 1 << 49),
+        ("sessions", &|it| {
+            it.3.2.0 = vec![[9, 1, 1, 1, 1], [7, 1, 1, 1, 2]];
+        }),
+        ("a session twice", &|it| {
+            it.3.2.0 = vec![[9, 1, 1, 1, 1], [9, 1, 1, 1, 2]];
+        }),
+    ];
+    for (what, damage) in damages {
+        let mut parts = sound();
+        damage(&mut parts);
+        assert!(!restored(parts), "{what}");
+    }
+}
