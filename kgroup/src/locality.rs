@@ -50,7 +50,7 @@ impl Function {
     }
 }
 
-/// A table, with who is in which bucket.
+/// A table, with what is in which bucket.
 #[derive(Clone, Debug)]
 struct Table {
     functions: Vec<Function>,

@@ -3,7 +3,7 @@
 //! The next configuration is the last entry of the present one, so it is committed with all that
 //! comes before it, by a quorum of the present members: nothing can follow it there, and any leader
 //! of the present one finds it. Members of the next one install the state as of that version before
-//! they vote, so whoever leads there has a quorum that installed it. The former members tell the
+//! they vote, so a leader there has a quorum that installed it. The former members tell the
 //! next ones until one of them says that this is so; then those that are no members give the state
 //! up.
 

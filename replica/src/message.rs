@@ -74,7 +74,7 @@ pub enum Body<U> {
         after: Version,
         /// Up to where the leader knows the entries to be committed.
         commit: Version,
-        /// Counts the leader's rounds: whoever acknowledges it has followed since it was sent.
+        /// Counts the leader's rounds: a member that acknowledges it has followed since it was sent.
         round: u64,
         /// What follows.
         entries: Entries<U>,
