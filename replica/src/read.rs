@@ -40,11 +40,15 @@ impl<S: State> Replica<S> {
         {
             return; // It is asked again while it waits.
         }
-        // Whether the leader is there is asked by few, and not again.
+        // Whether the leader is there is asked by members alone, and by each of them once.
         let is_watch = number == 0 && self.acceptor.configuration().voter(by.id).is_some();
-        if is_watch {
-            questions.retain(|it| it.number != 0 || it.by.id != by.id);
-        } else if questions.len() >= limit {
+        let former = |it: &&mut Question| it.number == 0 && it.by.id == by.id;
+        if is_watch && let Some(question) = questions.iter_mut().find(former) {
+            // Its place stays: others wait behind it.
+            question.by = by;
+            return;
+        }
+        if !is_watch && questions.len() >= limit {
             self.counters.no_room += 1;
             return;
         }

@@ -112,3 +112,29 @@ fn a_round_that_is_lost_is_sent_again() {
     );
     assert_eq!(group.pass(1, Span::secs(1)), []);
 }
+
+/// A member that asked if the leader is there begins another life before it is answered, and asks
+/// again. A read that waits behind its question is answered all the same.
+#[test]
+fn a_question_of_a_former_life_holds_no_read_up() {
+    let mut group = Group::of(&[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.deliver();
+    let watch = || Body::Read { number: 0 };
+    let asked = group.say(1, member(2), watch());
+    assert!(matches!(
+        asked[..],
+        [(2, Body::Accept { .. }), (3, Body::Accept { .. })]
+    ));
+    // The round is on its way, so this waits for the next one.
+    group.command(1, Command::Read(5));
+    let later = Member::new(2, 2);
+    group.say(1, later, watch());
+    for _ in 0..2 {
+        group.wait(Config::new().resend);
+    }
+    assert_eq!(
+        group.told(1, |it| matches!(it, Event::Readable { read: 5, .. })),
+        1
+    );
+}
