@@ -24,6 +24,13 @@ pub(super) fn check_limits(it: &Replica<Journal>) -> Result<(), String> {
         .fetching
         .as_ref()
         .is_none_or(|state| state.bytes.len() <= it.config.state_limit as usize);
+    // Reads that wait for a round that nobody sends would wait for ever.
+    if let Role::Leader(lead) = &it.role
+        && let Some(question) = lead.questions.first()
+        && question.round > lead.round
+    {
+        return Err(format!("no round is on its way: {}", sketch(it)));
+    }
     if held && fetched && it.waiting() <= pending && on_its_way <= it.entry_room() {
         return Ok(());
     }
