@@ -7,10 +7,10 @@ use core::hint::black_box;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use selvedge_core::{NodeId, Sha256Sortition};
 use selvedge_kgroup::{
-    Chooser, Cluster, Config, Locality, Node, Place, Policy, Target, TargetId, clusters,
+    Chooser, Cluster, GroupId, Locality, Node, Place, Policy, Selection, Target, clusters,
 };
 
-const NEAR: Config = Config::new().with_policy(Policy::Near(Locality::for_spacing(1)));
+const NEAR: Selection = Selection::new().with_policy(Policy::Near(Locality::for_spacing(1)));
 
 /// A floor of devices, one apart.
 fn place(at: usize) -> Place {
@@ -25,7 +25,7 @@ fn node(at: usize) -> Node {
 fn one(bench: &mut Criterion) {
     let nodes: Vec<Node> = (0..100).map(node).collect();
     let mut group = bench.benchmark_group("kgroup/one group among 100 nodes");
-    for (name, config) in [("uniform", Config::new()), ("near", NEAR)] {
+    for (name, config) in [("uniform", Selection::new()), ("near", NEAR)] {
         group.bench_function(BenchmarkId::from_parameter(name), |bench| {
             let mut epoch = 0;
             bench.iter(|| {
@@ -33,7 +33,7 @@ fn one(bench: &mut Criterion) {
                 let nodes = nodes.iter().copied();
                 let chooser = Chooser::new(config, &Sha256Sortition, epoch, nodes);
                 let target = Target {
-                    id: TargetId(1),
+                    id: GroupId(1),
                     place: Some(place(50)),
                     neighbours: &[],
                 };
@@ -51,7 +51,7 @@ fn epoch(bench: &mut Criterion) {
     let nodes: Vec<Node> = (0..10_000).filter(|at| at % 5 < 2).map(node).collect();
     let mut group = bench.benchmark_group("kgroup/an epoch of 10,000 devices and 4,000 nodes");
     group.sample_size(10);
-    for (name, config) in [("uniform", Config::new()), ("near", NEAR)] {
+    for (name, config) in [("uniform", Selection::new()), ("near", NEAR)] {
         group.bench_function(BenchmarkId::from_parameter(name), |bench| {
             let mut epoch = 0;
             bench.iter(|| {
@@ -62,7 +62,7 @@ fn epoch(bench: &mut Criterion) {
                     let chosen = chooser.representative(cluster.devices.iter().copied());
                     let at = chosen.and_then(|it| usize::try_from(it.0).ok());
                     let target = Target {
-                        id: TargetId(id),
+                        id: GroupId(id),
                         place: at.map(place),
                         neighbours: &[],
                     };

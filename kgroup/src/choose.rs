@@ -6,11 +6,12 @@ use core::cmp::Reverse;
 
 use selvedge_core::settings::OutOfRange;
 use selvedge_core::{NodeId, Sortition};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::draw::{Draw, Drawn, Use};
 use crate::locality::{Tables, Vector};
-use crate::{Config, Leader, Place, Policy};
+use crate::{Leader, Place, Policy, Selection};
 
 /// A smart node: it can look after others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,14 +34,17 @@ impl Node {
 }
 
 /// What a group looks after: a cluster of devices, a routine, a state of the application.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TargetId(pub u64);
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct GroupId(pub u64);
 
 /// A target, and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Target<'a> {
     /// Its id.
-    pub id: TargetId,
+    pub id: GroupId,
     /// Its centre: where its representative is.
     pub place: Option<Place>,
     /// Devices near the centre, the nearest first. What is similar to them is taken where too few
@@ -54,7 +58,7 @@ pub struct Target<'a> {
 pub enum Unplaceable {
     /// There are fewer nodes than a group has members.
     #[error(
-        "a group has {needed} members, and {found} nodes are known: lower Config::failures or add nodes"
+        "a group has {needed} members, and {found} nodes are known: lower Selection::failures or add nodes"
     )]
     TooFewNodes {
         /// How many nodes are known.
@@ -64,7 +68,7 @@ pub enum Unplaceable {
     },
     /// Near nodes are asked for, and the target has no place.
     #[error("target {0:?} has no place: give it one, or choose with Policy::Uniform")]
-    NoPlace(TargetId),
+    NoPlace(GroupId),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +83,7 @@ struct Smart {
 /// Two nodes with equal lists, settings and epochs choose equal groups, bit for bit.
 #[derive(Clone, Debug)]
 pub struct Chooser<'a, H> {
-    config: Config,
+    config: Selection,
     draw: Draw<'a, H>,
     /// In order of ids.
     nodes: Vec<Smart>,
@@ -94,7 +98,7 @@ impl<'a, H: Sortition> Chooser<'a, H> {
     /// # Errors
     /// A setting is out of its range.
     pub fn new(
-        config: Config,
+        config: Selection,
         hash: &'a H,
         epoch: u64,
         nodes: impl IntoIterator<Item = Node>,
@@ -112,7 +116,7 @@ impl<'a, H: Sortition> Chooser<'a, H> {
     /// A setting is out of its range.
     #[cfg(feature = "check")]
     pub fn published(
-        config: Config,
+        config: Selection,
         hash: &'a H,
         epoch: u64,
         nodes: impl IntoIterator<Item = (Node, Place)>,
@@ -121,7 +125,7 @@ impl<'a, H: Sortition> Chooser<'a, H> {
     }
 
     fn make(
-        config: Config,
+        config: Selection,
         hash: &'a H,
         epoch: u64,
         mut nodes: Vec<(Node, Place)>,

@@ -2,7 +2,7 @@
 //! by all nodes alike without a message. The selection of "CoMesh: Fully-Decentralized Control for
 //! Sense-Trigger-Actuate Routines in Edge Meshes", sections 3.1 and 3.6.
 //!
-//! This crate chooses, so far. What a group agrees on is the business of a replicated state
+//! This crate chooses, so far, and has the words in which groups will speak. What a group agrees on is the business of a replicated state
 //! (`selvedge-replica`), for which a choice is a proposal: nodes whose lists differ choose
 //! differently.
 //!
@@ -36,14 +36,14 @@
 //!
 //! ```
 //! use selvedge_core::Sha256Sortition;
-//! use selvedge_kgroup::{Chooser, Config, Locality, Node, Place, Policy, Target, TargetId};
+//! use selvedge_kgroup::{Chooser, Selection, Locality, Node, Place, Policy, Target, GroupId};
 //!
 //! // A floor of 10 by 10 metres, in centimetres.
 //! let nodes = (0..100).map(|at| Node::new(at as u64, Place([at / 10 * 100, at % 10 * 100, 0])));
-//! let config = Config::new().with_policy(Policy::Near(Locality::for_spacing(100)));
+//! let config = Selection::new().with_policy(Policy::Near(Locality::for_spacing(100)));
 //! let chooser = Chooser::new(config, &Sha256Sortition, 7, nodes)?;
 //!
-//! let lamp = Target { id: TargetId(1), place: Some(Place([420, 310, 0])), neighbours: &[] };
+//! let lamp = Target { id: GroupId(1), place: Some(Place([420, 310, 0])), neighbours: &[] };
 //! let members = chooser.choose(lamp)?;
 //! assert_eq!(members.len(), 5);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -60,7 +60,8 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `check` | the published rule that breaks a promise |
+//! | `arbitrary` | arbitrary values for fuzzing |
+//! | `check` | the promises as properties of the model checker, and the published rules that break them |
 //! | `sha256` (default) | ranks by SHA-256; without it bring a [`Sortition`](selvedge_core::Sortition) |
 //! | `std` | std in `selvedge-core` |
 
@@ -73,12 +74,14 @@ extern crate std;
 
 mod choose;
 mod cluster;
-mod config;
 mod draw;
 mod locality;
+mod parcel;
 mod place;
+mod selection;
 
-pub use choose::{Chooser, Node, Target, TargetId, Unplaceable};
+pub use choose::{Chooser, GroupId, Node, Target, Unplaceable};
 pub use cluster::{Cluster, clusters};
-pub use config::{Config, Leader, Locality, Policy};
+pub use parcel::{Answer, Claim, Delivery, Outcome, Patience, Request, Status};
 pub use place::Place;
+pub use selection::{Leader, Locality, Policy, Selection};

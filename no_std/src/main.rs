@@ -26,7 +26,7 @@ use selvedge_core::{
     Choose, Delta, Driver, Effect, Input, Member, NodeId, Ratio, Sha256Sortition, Sortition, Time,
     WeightTree,
 };
-use selvedge_kgroup::{Chooser, Place, Target, TargetId};
+use selvedge_kgroup::{Chooser, GroupId, Place, Target};
 use selvedge_membership::{Command, Config, Membership};
 use selvedge_replica::{Configuration, Replica, State};
 
@@ -125,9 +125,14 @@ fn replica_works() -> bool {
 /// A group of five is chosen.
 fn kgroup_works() -> bool {
     let nodes = (0..9).map(|id| selvedge_kgroup::Node::new(id, Place([0; 3])));
-    let chooser = Chooser::new(selvedge_kgroup::Config::new(), &Sha256Sortition, 1, nodes);
+    let chooser = Chooser::new(
+        selvedge_kgroup::Selection::new(),
+        &Sha256Sortition,
+        1,
+        nodes,
+    );
     let target = Target {
-        id: TargetId(1),
+        id: GroupId(1),
         place: None,
         neighbours: &[],
     };

@@ -16,6 +16,7 @@ impl<V: Clone + Ord + Hash + fmt::Debug> Value for V {}
 /// `off` is `Greater` than 20.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum State {
     /// A number.
     Number(Number),
@@ -55,6 +56,14 @@ impl<'de> serde::Deserialize<'de> for Number {
         let thousandths = i64::deserialize(deserializer)?;
         let error = || serde::de::Error::custom("a number of more than 12 digits");
         Self::from_thousandths(thousandths).ok_or_else(error)
+    }
+}
+
+#[cfg(feature = "arbitrary")]
+impl<'a> arbitrary::Arbitrary<'a> for Number {
+    fn arbitrary(bytes: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
+        let range = -Self::MAX_THOUSANDTHS..=Self::MAX_THOUSANDTHS;
+        Ok(Self(bytes.int_in_range(range)?))
     }
 }
 

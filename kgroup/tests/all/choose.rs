@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use selvedge_core::{NodeId, Sha256Sortition, SipSortition};
 use selvedge_kgroup::{
-    Chooser, Config, Leader, Locality, Node, Place, Policy, Target, TargetId, Unplaceable,
+    Chooser, GroupId, Leader, Locality, Node, Place, Policy, Selection, Target, Unplaceable,
 };
 
 use crate::{chooser, grid, ids, nodes, target};
@@ -19,17 +19,19 @@ const NEAR: Policy = Policy::Near(Locality {
 fn groups_are_these() {
     let nodes = nodes(&grid(20, 1));
     let place = Place([1, 1, 1]);
-    let uniform = chooser(Config::new(), 3, &nodes);
+    let uniform = chooser(Selection::new(), 3, &nodes);
     assert_eq!(
         uniform.choose(target(9, place)).unwrap(),
         ids(&[7, 8, 14, 11, 9])
     );
-    let near = chooser(Config::new().with_policy(NEAR), 3, &nodes);
+    let near = chooser(Selection::new().with_policy(NEAR), 3, &nodes);
     assert_eq!(
         near.choose(target(9, place)).unwrap(),
         ids(&[14, 11, 17, 7, 8])
     );
-    let nearest = Config::new().with_policy(NEAR).with_leader(Leader::Nearest);
+    let nearest = Selection::new()
+        .with_policy(NEAR)
+        .with_leader(Leader::Nearest);
     let nearest = chooser(nearest, 3, &nodes);
     assert_eq!(
         nearest.choose(target(9, place)).unwrap(),
@@ -44,7 +46,7 @@ fn other_epochs_targets_and_hashes_give_other_groups() {
     let nodes = nodes(&grid(100, 1));
     let place = Place([1, 1, 1]);
     for policy in [Policy::Uniform, NEAR] {
-        let config = Config::new().with_policy(policy);
+        let config = Selection::new().with_policy(policy);
         let group = chooser(config, 1, &nodes).choose(target(1, place)).unwrap();
         let epoch = chooser(config, 2, &nodes).choose(target(1, place)).unwrap();
         let other = chooser(config, 1, &nodes).choose(target(2, place)).unwrap();
@@ -61,7 +63,7 @@ fn other_epochs_targets_and_hashes_give_other_groups() {
 #[test]
 fn a_target_without_a_group_says_why() {
     let few = nodes(&grid(4, 1));
-    let uniform = chooser(Config::new(), 1, &few);
+    let uniform = chooser(Selection::new(), 1, &few);
     let refused = uniform.choose(target(1, Place::default())).unwrap_err();
     assert_eq!(
         refused,
@@ -75,10 +77,10 @@ fn a_target_without_a_group_says_why() {
         ..target(7, Place::default())
     };
     let enough = nodes(&grid(9, 1));
-    let near = chooser(Config::new().with_policy(NEAR), 1, &enough);
-    assert_eq!(near.choose(nowhere), Err(Unplaceable::NoPlace(TargetId(7))));
+    let near = chooser(Selection::new().with_policy(NEAR), 1, &enough);
+    assert_eq!(near.choose(nowhere), Err(Unplaceable::NoPlace(GroupId(7))));
     assert_eq!(
-        chooser(Config::new(), 1, &enough)
+        chooser(Selection::new(), 1, &enough)
             .choose(nowhere)
             .unwrap()
             .len(),
@@ -89,22 +91,22 @@ fn a_target_without_a_group_says_why() {
 #[test]
 fn settings_out_of_range_are_refused() {
     let with = |functions, tables, width| {
-        Config::new().with_policy(Policy::Near(Locality {
+        Selection::new().with_policy(Policy::Near(Locality {
             functions,
             tables,
             width,
         }))
     };
     for good in [
-        Config::new().with_failures(0),
-        Config::new().with_failures(31),
+        Selection::new().with_failures(0),
+        Selection::new().with_failures(31),
         with(1, 1, 1),
         with(16, 16, u32::MAX),
     ] {
         assert!(good.check().is_ok(), "{good:?}");
     }
     for bad in [
-        Config::new().with_failures(32),
+        Selection::new().with_failures(32),
         with(0, 1, 1),
         with(17, 1, 1),
         with(1, 0, 1),
@@ -121,7 +123,7 @@ fn of_two_nodes_with_one_id_the_last_counts() {
     let place = Place([0; 3]);
     let mut twice = nodes(&grid(30, 1));
     twice.insert(0, Node::new(5, Place([1_000_000; 3])));
-    let near = Config::new().with_policy(NEAR);
+    let near = Selection::new().with_policy(NEAR);
     let once = chooser(near, 1, &twice[1..]);
     for id in 0..50 {
         let group = once.choose(target(id, place)).unwrap();
@@ -138,7 +140,7 @@ fn places() -> impl Strategy<Value = Vec<Option<Place>>> {
     prop::collection::vec(prop::option::weighted(0.9, place), 0..40)
 }
 
-fn configs() -> impl Strategy<Value = Config> {
+fn configs() -> impl Strategy<Value = Selection> {
     let locality =
         (1..=3_u8, 1..=3_u8, 1..=20_u32).prop_map(|(functions, tables, width)| Locality {
             functions,
@@ -148,7 +150,7 @@ fn configs() -> impl Strategy<Value = Config> {
     let policy = prop_oneof![Just(Policy::Uniform), locality.prop_map(Policy::Near)];
     let leader = prop_oneof![Just(Leader::LowestHash), Just(Leader::Nearest)];
     (0..4_u8, policy, leader).prop_map(|(failures, policy, leader)| {
-        Config::new()
+        Selection::new()
             .with_failures(failures)
             .with_policy(policy)
             .with_leader(leader)

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::{NodeId, Sha256Sortition};
-use selvedge_kgroup::{Chooser, Config, Locality, Node, Place, Policy};
+use selvedge_kgroup::{Chooser, Locality, Node, Place, Policy, Selection};
 
 use crate::{grid, nodes, target};
 
-const NEAR: Config = Config::new().with_policy(Policy::Near(Locality::for_spacing(1)));
+const NEAR: Selection = Selection::new().with_policy(Policy::Near(Locality::for_spacing(1)));
 const GROUPS: usize = 12;
 
 /// A node that chooses groups, epoch after epoch.

@@ -17,7 +17,7 @@ mod near;
 mod uniform;
 
 use selvedge_core::{NodeId, Sha256Sortition};
-use selvedge_kgroup::{Chooser, Config, Node, Place, Target, TargetId};
+use selvedge_kgroup::{Chooser, GroupId, Node, Place, Selection, Target};
 
 /// The `count` places with the lowest coordinates of a grid that is a cube, `spacing` apart.
 fn grid(count: usize, spacing: i32) -> Vec<Place> {
@@ -37,13 +37,13 @@ fn nodes(places: &[Place]) -> Vec<Node> {
 
 fn target(id: u64, place: Place) -> Target<'static> {
     Target {
-        id: TargetId(id),
+        id: GroupId(id),
         place: Some(place),
         neighbours: &[],
     }
 }
 
-fn chooser(config: Config, epoch: u64, nodes: &[Node]) -> Chooser<'static, Sha256Sortition> {
+fn chooser(config: Selection, epoch: u64, nodes: &[Node]) -> Chooser<'static, Sha256Sortition> {
     Chooser::new(config, &Sha256Sortition, epoch, nodes.iter().copied()).unwrap()
 }
 

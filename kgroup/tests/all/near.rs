@@ -1,12 +1,12 @@
 //! Groups that are mostly near.
 
 use selvedge_core::NodeId;
-use selvedge_kgroup::{Config, Leader, Locality, Node, Place, Policy, Target};
+use selvedge_kgroup::{Leader, Locality, Node, Place, Policy, Selection, Target};
 
 use crate::{chooser, grid, nodes, target};
 
 /// Table 3 of the paper: m = 2, l = 2, r = 4.
-const NEAR: Config = Config::new().with_policy(Policy::Near(Locality::for_spacing(1)));
+const NEAR: Selection = Selection::new().with_policy(Policy::Near(Locality::for_spacing(1)));
 
 /// The mean number of candidates of devices in a grid, where every fifth and every third of five is
 /// smart, over the devices and 10 epochs.
@@ -45,7 +45,7 @@ fn distance(nodes: &[Node], id: NodeId, from: Place) -> f64 {
 }
 
 /// The mean distance of the first three members from the target, and of the last two.
-fn distances(config: Config) -> [f64; 2] {
+fn distances(config: Selection) -> [f64; 2] {
     let nodes = nodes(&grid(400, 1));
     let (mut first, mut last) = (0.0, 0.0);
     for (id, node) in (0..).zip(&nodes) {
@@ -66,7 +66,7 @@ fn distances(config: Config) -> [f64; 2] {
 #[test]
 fn a_majority_is_near_and_the_others_are_anywhere() {
     let [near, far] = distances(NEAR);
-    let [first, last] = distances(Config::new());
+    let [first, last] = distances(Selection::new());
     assert!(near < 1.5, "{near}");
     for anywhere in [far, last] {
         assert!((anywhere / first - 1.0).abs() < 0.1, "{anywhere}, {first}");
@@ -106,7 +106,7 @@ fn the_nearest_or_the_lowest_hash_comes_first() {
 /// One bucket holds only what is at the very place, so the centre has no candidate.
 #[test]
 fn what_is_similar_to_neighbours_is_taken_where_too_few_are_similar_to_the_centre() {
-    let tight = Config::new().with_policy(Policy::Near(Locality {
+    let tight = Selection::new().with_policy(Policy::Near(Locality {
         functions: 16,
         tables: 1,
         width: 1,
@@ -129,7 +129,7 @@ fn what_is_similar_to_neighbours_is_taken_where_too_few_are_similar_to_the_centr
         assert!((51..=53).all(|id| group.contains(&NodeId(id))), "{group:?}");
         // Else the ranks alone decide.
         let alone = chooser.choose(target(id, here)).unwrap();
-        let by_hash = crate::chooser(Config::new(), 1, &nodes);
+        let by_hash = crate::chooser(Selection::new(), 1, &nodes);
         assert_eq!(alone, by_hash.choose(target(id, here)).unwrap());
     }
 }

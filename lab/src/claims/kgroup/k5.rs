@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use selvedge_kgroup::Config;
+use selvedge_kgroup::Selection;
 
 use super::lab::{Building, Layout, SPACING, near};
 use crate::claims::plot::over;
@@ -45,7 +45,7 @@ pub(super) fn claim() -> Claim {
 fn measure(layout: Layout, seed: u64) -> Result<Sample, Fault> {
     let building = Building::new(seed, layout, DEVICES, REACH);
     let mut sums = [0, 0, 0];
-    for (policy, config) in [near(3, 2, 4), Config::new()].into_iter().enumerate() {
+    for (policy, config) in [near(3, 2, 4), Selection::new()].into_iter().enumerate() {
         let chooser = building.chooser(config, seed)?;
         for (device, &place) in building.places.iter().enumerate() {
             let group = building.group(&chooser, device as u64, device)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use selvedge_core::NodeId;
-use selvedge_kgroup::{Config, clusters};
+use selvedge_kgroup::{Selection, clusters};
 
 use super::lab::{Building, Layout, SPACING, near};
 use crate::claims::plot::over;
@@ -27,7 +27,7 @@ pub(super) fn claim() -> Claim {
         unit: "median and 95% of near over random",
         experiments: NAMES
             .into_iter()
-            .zip([near(2, 2, 4), Config::new()])
+            .zip([near(2, 2, 4), Selection::new()])
             .map(|(name, config)| Experiment {
                 name: name.to_owned(),
                 trials: TRIALS,
@@ -39,7 +39,7 @@ pub(super) fn claim() -> Claim {
 }
 
 /// For each smart node in how many groups it was, and how many it led, over all epochs.
-fn measure(config: Config, seed: u64) -> Result<Sample, Fault> {
+fn measure(config: Selection, seed: u64) -> Result<Sample, Fault> {
     let building = Building::new(seed, Layout::Grid, DEVICES, SPACING);
     let devices = (0..).map(NodeId).zip(building.places.iter().copied());
     let clusters = clusters(devices, CLUSTERS);

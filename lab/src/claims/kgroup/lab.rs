@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{Choose, NodeId, Sha256Sortition};
-use selvedge_kgroup::{Chooser, Config, Locality, Node, Place, Policy, Target, TargetId};
+use selvedge_kgroup::{Chooser, GroupId, Locality, Node, Place, Policy, Selection, Target};
 
 use crate::claims::Fault;
 
@@ -62,7 +62,7 @@ impl Building {
 
     pub(super) fn chooser(
         &self,
-        config: Config,
+        config: Selection,
         epoch: u64,
     ) -> Result<Chooser<'static, Sha256Sortition>, Fault> {
         let nodes = self.smart.iter().copied();
@@ -77,7 +77,7 @@ impl Building {
         device: usize,
     ) -> Result<Vec<NodeId>, Fault> {
         let target = Target {
-            id: TargetId(target),
+            id: GroupId(target),
             place: self.places.get(device).copied(),
             neighbours: &[],
         };
@@ -86,8 +86,8 @@ impl Building {
 }
 
 /// The paper's settings: m = 2, l = 2, r = 4, and others for comparison.
-pub(super) fn near(functions: u8, tables: u8, width: u32) -> Config {
-    Config::new().with_policy(Policy::Near(Locality {
+pub(super) fn near(functions: u8, tables: u8, width: u32) -> Selection {
+    Selection::new().with_policy(Policy::Near(Locality {
         functions,
         tables,
         width: width * SPACING as u32,

@@ -6,7 +6,7 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 /// costs messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Config {
+pub struct Selection {
     /// How many nodes may fail at once: from 0 to 31. A group has twice as many members and one
     /// (section 2: the number of smart nodes in the largest power domain). Default 2.
     pub failures: u8,
@@ -62,13 +62,13 @@ impl Locality {
     }
 }
 
-impl Default for Config {
+impl Default for Selection {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Config {
+impl Selection {
     /// The defaults: 2 failures, the lowest hashes.
     #[must_use]
     pub const fn new() -> Self {
