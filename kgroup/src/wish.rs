@@ -1,0 +1,29 @@
+//! What the leader of a group wants done. It owns neither the state nor the way to other groups: the
+//! node that leads carries its wishes out after the call.
+
+use selvedge_core::{Member, Span};
+
+use crate::{Answer, GroupId, Request};
+
+/// A wish of a group's leader. `U` is an update of the group's state, `T` a timer of the leader, `E` an
+/// event for the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wish<U, T, E> {
+    /// Propose an update of the group's own state. What it came to is told when it is applied.
+    Propose(U),
+    /// Ask the leader of another group, whichever node that is. It may be lost.
+    Ask { group: GroupId, request: Request },
+    /// Answer a node that asked. It may be lost.
+    Tell { to: Member, answer: Answer },
+    /// Arm a timer of this group's leader.
+    Arm { timer: T, after: Span },
+    /// Arm it for a moment between `after` and twice `after`, by chance.
+    ArmAbout { timer: T, after: Span },
+    /// Disarm it.
+    Disarm(T),
+    /// Tell the application.
+    Event(E),
+}
+
+/// The wishes of one call, in their order.
+pub(crate) type Wishes<U, T, E> = alloc::vec::Vec<Wish<U, T, E>>;
