@@ -79,6 +79,7 @@ mod locality;
 mod parcel;
 mod place;
 mod selection;
+pub mod store;
 mod wish;
 
 pub use choose::{Chooser, GroupId, Node, Target, Unplaceable};

@@ -7,6 +7,7 @@ use selvedge_routine::State;
 use serde::{Deserialize, Serialize};
 
 use crate::GroupId;
+use crate::store::{StoreAnswer, StoreRequest};
 
 /// One try of one run of a routine at its locks. Of two claims of a routine the later one counts: a
 /// routine tries again after the try before is over.
@@ -122,6 +123,8 @@ pub enum Request {
         /// The version.
         version: u64,
     },
+    /// Asks a map's leader.
+    Store(StoreRequest),
 }
 
 /// What a leader answers.
@@ -188,4 +191,6 @@ pub enum Answer {
         /// The device.
         device: NodeId,
     },
+    /// A map's leader answers.
+    Store(StoreAnswer),
 }

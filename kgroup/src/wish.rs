@@ -11,6 +11,8 @@ use crate::{Answer, GroupId, Request};
 pub(crate) enum Wish<U, T, E> {
     /// Propose an update of the group's own state. What it came to is told when it is applied.
     Propose(U),
+    /// Read the group's own state: it is told under this number when the state is up to date.
+    Read(u64),
     /// Ask the leader of another group, whichever node that is. It may be lost.
     Ask { group: GroupId, request: Request },
     /// Answer a node that asked. It may be lost.

@@ -1,0 +1,25 @@
+//! Maps of the application: names to bytes, each map held by a group of its own. Entries have
+//! versions, so that a change can be made to depend on what was read (compare and set), and any node
+//! can watch an entry.
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | changes of a map are decided in one order, and an answer says what became of one | |
+//! | a change is done once, however often it is sent | no more than [`CLIENTS_MAX`] nodes change the map between |
+//! | what is read was the entry's content at one moment after the question | |
+//! | a node that watches an entry is told its content at last; contents between may be passed over | a leader is there, and messages get through now and then |
+//! | a map that has no room refuses: [`ENTRIES_MAX`], [`BYTES_MAX`] | |
+
+mod client;
+mod leader;
+mod message;
+mod state;
+
+pub(crate) use client::StoreClient;
+pub use client::{StoreCommand, StoreConfig, StoreEvent, StoreReject};
+pub(crate) use leader::{StoreLeader, StoreTimer};
+pub use message::{StoreAnswer, StoreRequest};
+pub use state::{
+    BYTES_MAX, Bytes, CLIENTS_MAX, Change, Decided, ENTRIES_MAX, Entry, Expected, Key, Operation,
+    Store, Stored,
+};

@@ -1,0 +1,72 @@
+//! What a node asks of a map's leader, and what it is answered.
+
+use alloc::boxed::Box;
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::{Entry, Key, Operation, Stored};
+
+/// What a node asks of the leader of a map's group.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum StoreRequest {
+    /// What an entry is now. Answered by [`StoreAnswer::Found`].
+    Get {
+        /// The node's number of it.
+        number: u64,
+        /// Which entry.
+        key: Key,
+    },
+    /// Changes an entry. Answered by [`StoreAnswer::Changed`].
+    Change {
+        /// Counts the changes of the node that asks, of this map and in this life: from 1. The next
+        /// one is asked when this one is answered.
+        number: u64,
+        /// What to do.
+        operation: Box<Operation>,
+    },
+    /// The node watches an entry, and knows a version of it. Answered by [`StoreAnswer::Watched`] as
+    /// long as the entry has another one; sent again now and then, for leaders change.
+    Watch {
+        /// Which entry.
+        key: Key,
+        /// The entry's version that the node knows; 0 for no entry.
+        known: u64,
+    },
+    /// The node watches an entry no longer.
+    Unwatch {
+        /// Which entry.
+        key: Key,
+    },
+}
+
+/// What a leader answers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum StoreAnswer {
+    /// An entry, as it was at one moment after the question.
+    Found {
+        /// The node's number of the question.
+        number: u64,
+        /// The entry; nothing where there is none.
+        entry: Option<Entry>,
+    },
+    /// What became of a change.
+    Changed {
+        /// The node's number of it.
+        number: u64,
+        /// What became of it.
+        stored: Stored,
+    },
+    /// A watched entry.
+    Watched {
+        /// Which entry.
+        key: Key,
+        /// The version of the map when it was looked at; a higher one is later.
+        version: u64,
+        /// The entry; nothing where there is none.
+        entry: Option<Entry>,
+    },
+    /// The leader has no room for the watch, or the question: ask again later.
+    Refused,
+}
