@@ -14,6 +14,7 @@ mod choose;
 mod cluster;
 mod errata;
 mod near;
+mod store;
 mod uniform;
 
 use selvedge_core::{NodeId, Sha256Sortition};
