@@ -54,7 +54,8 @@ pub enum Outcome {
     Done,
     /// The device did not do it, or is down.
     Failed,
-    /// The leader that gave it failed, and it is not to be given twice.
+    /// Nobody knows: the leader that gave it failed, and it is not to be given twice; or the device did
+    /// not say in time.
     Unknown,
 }
 
@@ -145,7 +146,8 @@ pub enum Answer {
         /// The claim.
         claim: Claim,
     },
-    /// Another claim holds the device, and this one does not wait.
+    /// Another claim holds the device, and this one does not wait: its routine is not patient, or the
+    /// queue is full.
     Busy {
         /// The device.
         device: NodeId,

@@ -15,6 +15,9 @@ pub(crate) enum Wish<U, T, E> {
     Read(u64),
     /// Ask the leader of another group, whichever node that is. It may be lost.
     Ask { group: GroupId, request: Request },
+    /// Tell the leader of another group what it did not ask for just now, whichever node that is. It may
+    /// be lost.
+    Inform { group: GroupId, answer: Answer },
     /// Answer a node that asked. It may be lost.
     Tell { to: Member, answer: Answer },
     /// Arm a timer of this group's leader.
