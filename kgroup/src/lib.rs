@@ -84,6 +84,6 @@ mod wish;
 
 pub use choose::{Chooser, GroupId, Node, Target, Unplaceable};
 pub use cluster::{Cluster, clusters};
-pub use parcel::{Answer, Claim, Delivery, Outcome, Patience, Request, Status};
+pub use parcel::{Answer, Claim, Delivery, Outcome, Patience, Request, Status, TriggerId};
 pub use place::Place;
 pub use selection::{Leader, Locality, Policy, Selection};

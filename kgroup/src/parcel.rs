@@ -22,6 +22,12 @@ pub struct Claim {
     pub attempt: u32,
 }
 
+/// The name of one wish that a routine run: by hand, or because of the time. A node that asks again
+/// uses the same one; so do nodes that ask for the same reason, such as the same time of the same day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct TriggerId(pub u64);
+
 /// What a claim does where another one holds the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -124,6 +130,19 @@ pub enum Request {
         /// The version.
         version: u64,
     },
+    /// What state a device is in when the turn of a command comes that has a condition. Answered by
+    /// [`Answer::Read`] from a state that is up to date when it is asked, and by [`Answer::Over`] if the
+    /// claim does not hold the device.
+    Read {
+        /// The device.
+        device: NodeId,
+        /// The claim that holds it.
+        claim: Claim,
+        /// Which command of the routine.
+        step: u16,
+    },
+    /// Asks a routine's leader for a run. Answered by [`Answer::Triggered`].
+    Trigger(TriggerId),
     /// Asks a map's leader.
     Store(StoreRequest),
 }
@@ -193,6 +212,19 @@ pub enum Answer {
         /// The device.
         device: NodeId,
     },
+    /// What is known of a device when the turn of a command comes.
+    Read {
+        /// The device.
+        device: NodeId,
+        /// The claim that holds it.
+        claim: Claim,
+        /// Which command of the routine.
+        step: u16,
+        /// Its status.
+        status: Status,
+    },
+    /// The routine's group has decided about this trigger: it starts one run at most.
+    Triggered(TriggerId),
     /// A map's leader answers.
     Store(StoreAnswer),
 }
