@@ -74,6 +74,7 @@ extern crate std;
 
 mod choose;
 mod cluster;
+pub mod devices;
 mod draw;
 mod locality;
 mod parcel;

@@ -1,0 +1,47 @@
+//! Clusters of devices, each held by a group of its own: which routine may use a device, what a device
+//! is told to do, what is known of it, and which routines want to know (sections 4.1 and 4.2).
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | one claim at most holds a device (theorem 3) | the group decides one history |
+//! | claims that wait get a device in the order in which the group took them | |
+//! | a claim that was released, or is earlier than another one of its routine, never holds or waits again, however late its request comes (errata G5 and G6) | no more than [`Limits::routines`] routines ever ask for the device; the others are refused |
+//! | a device does nothing for a claim that does not hold it, and is not passed on before it is known what became of the last command, or the time for that is over | the host carries no command out after [`Config::act_timeout`] |
+//! | a command with [`Delivery::AtMostOnce`] is given to the host once at most | node ids are unique, and a node that restarts has a new incarnation |
+//! | a device that all routines have released is free, and no claim waits for it (theorem 5) | the leader hears how each command ended, or its time is over |
+//! | a routine that watches a device is told its latest status at last (erratum G8) | a leader is there, and messages get through now and then |
+//! | memory is bounded: [`Limits`]; what does not fit is refused | |
+//!
+//! What is *not* promised:
+//!
+//! - That a command is done exactly once: see [`Delivery`]. A device that remembers the highest
+//!   [`Ticket`] that it took, and passes over it and lower ones, comes to that.
+//! - That a routine is told of each status: of reports in close succession, those between may be passed
+//!   over, and the last one never.
+
+mod act;
+mod config;
+mod decision;
+mod device;
+mod event;
+mod leader;
+mod lock;
+mod probe;
+mod published;
+mod state;
+#[cfg(test)]
+mod tests;
+mod update;
+
+pub use act::{Act, Ticket};
+pub use config::{Config, ConfigError, Limits};
+pub use decision::{Decision, Verdict};
+pub use event::{Event, Refused, Timer};
+pub(crate) use leader::DeviceLeader;
+#[cfg(feature = "check")]
+pub use published::Published;
+pub use state::Devices;
+pub use update::Update;
+
+#[cfg(doc)]
+use crate::Delivery;

@@ -1,0 +1,181 @@
+//! The settings, with their units and ranges.
+
+use selvedge_core::Span;
+use selvedge_core::settings::{self, OutOfRange, Setting};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// How much the state holds for each device. It is part of the state, for all members must refuse
+/// the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Limits {
+    /// How many claims wait for a device: from 0. One that finds no room is refused as if it did not
+    /// wait. Default 64.
+    pub queue: u16,
+    /// How many routines ever ask for a device: from 1. Each is remembered for good (20 bytes or so),
+    /// and a further one never gets the device. Default 256.
+    pub routines: u16,
+    /// How many routines watch a device: from 0. Default 64.
+    pub watchers: u16,
+    /// How long a word may be that a device reports, or is told: from 1 byte. Default 64.
+    pub word: u16,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Limits {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            queue: 64,
+            routines: 256,
+            watchers: 64,
+            word: 64,
+        }
+    }
+
+    selvedge_core::with_settings! {
+        with_queue queue: u16,
+        with_routines routines: u16,
+        with_watchers watchers: u16,
+        with_word word: u16,
+    }
+
+    /// Whether these limits can work.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub const fn check(&self) -> Result<(), OutOfRange> {
+        let most = u16::MAX as u64;
+        settings::check(&[
+            Setting::number("routines", self.routines as u64, 1, most),
+            Setting::number("word", self.word as u64, 1, most).counts("bytes"),
+        ])
+    }
+}
+
+/// How a leader looks after the devices of a cluster. Nodes may differ in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Config {
+    /// How often each device is pinged: above [`ping_timeout`](Self::ping_timeout). Default 1 s, as in
+    /// the paper (section 6).
+    pub ping: Span,
+    /// How long an answer to a ping may take: above zero; two round trips to the device (section
+    /// 4.1). Default 200 ms.
+    pub ping_timeout: Span,
+    /// How many pings in a row go unanswered before a device counts as down: from 1. Default 1, as in
+    /// the paper.
+    pub misses: u8,
+    /// How long to wait for a routine to say that it has seen a status, and for the group to decide on
+    /// a report, before it is sent again: above zero. Default 500 ms.
+    pub resend: Span,
+    /// How long a device may take for a command: above zero. It should cover the longest time for which
+    /// a command may act late, in a queue or a stack that retries: the device is passed on then.
+    /// Default 5 s.
+    pub act_timeout: Span,
+}
+
+/// Why settings cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A number is out of its range.
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
+    /// The next ping is sent before the last one is overdue.
+    #[error("ping is {ping:?} and ping_timeout is {ping_timeout:?}: set ping to more")]
+    Ping {
+        /// How often each device is pinged.
+        ping: Span,
+        /// How long an answer may take.
+        ping_timeout: Span,
+    },
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Config {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            ping: Span::secs(1),
+            ping_timeout: Span::millis(200),
+            misses: 1,
+            resend: Span::millis(500),
+            act_timeout: Span::secs(5),
+        }
+    }
+
+    selvedge_core::with_settings! {
+        with_ping ping: Span,
+        with_ping_timeout ping_timeout: Span,
+        with_misses misses: u8,
+        with_resend resend: Span,
+        with_act_timeout act_timeout: Span,
+    }
+
+    /// Whether these settings can work.
+    ///
+    /// # Errors
+    /// The first field that is out of its range, or [`ConfigError::Ping`].
+    pub const fn check(&self) -> Result<(), ConfigError> {
+        let most = Span(u64::MAX);
+        let ranges = settings::check(&[
+            Setting::time("ping_timeout", self.ping_timeout, Span(1), most),
+            Setting::number("misses", self.misses as u64, 1, u8::MAX as u64),
+            Setting::time("resend", self.resend, Span(1), most),
+            Setting::time("act_timeout", self.act_timeout, Span(1), most),
+        ]);
+        if let Err(range) = ranges {
+            return Err(ConfigError::Range(range));
+        }
+        if self.ping.0 <= self.ping_timeout.0 {
+            return Err(ConfigError::Ping {
+                ping: self.ping,
+                ping_timeout: self.ping_timeout,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_cannot_work_are_named() {
+        assert_eq!(Config::new().check(), Ok(()));
+        assert_eq!(Limits::new().check(), Ok(()));
+        let short = Config::new().with_ping(Span::millis(200));
+        let ping_timeout = Span::millis(200);
+        let ping = ping_timeout;
+        assert_eq!(short.check(), Err(ConfigError::Ping { ping, ping_timeout }));
+        assert_eq!(short.with_ping(Span::millis(201)).check(), Ok(()));
+        let named = |config: Config| match config.check() {
+            Err(ConfigError::Range(OutOfRange(setting))) => setting.name,
+            other => panic!("{other:?}"),
+        };
+        let new = Config::new();
+        assert_eq!(named(new.with_ping_timeout(Span::ZERO)), "ping_timeout");
+        assert_eq!(named(new.with_misses(0)), "misses");
+        assert_eq!(named(new.with_resend(Span::ZERO)), "resend");
+        assert_eq!(named(new.with_act_timeout(Span::ZERO)), "act_timeout");
+        let limit = |limits: Limits| limits.check().unwrap_err().0.name;
+        assert_eq!(limit(Limits::new().with_routines(0)), "routines");
+        assert_eq!(limit(Limits::new().with_word(0)), "word");
+        assert!(Limits::new().with_queue(0).with_watchers(0).check().is_ok());
+    }
+}

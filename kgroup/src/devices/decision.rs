@@ -1,0 +1,111 @@
+//! What an update comes to.
+
+use selvedge_core::NodeId;
+
+use crate::{Answer, Claim, GroupId, Outcome};
+
+/// What an update of a device comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Verdict {
+    /// The device.
+    pub device: NodeId,
+    /// What it comes to.
+    pub decision: Decision,
+    /// The claim that waited, to which the lock passed on by this update.
+    pub granted: Option<Claim>,
+}
+
+/// What an update comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Decision {
+    /// The cluster has no such device.
+    NoDevice,
+    /// The claim holds the device.
+    Granted(Claim),
+    /// The claim waits.
+    Queued(Claim),
+    /// The device is not free, and the claim does not wait.
+    Busy(Claim),
+    /// The claim would wait, and the queue is full; or its routine is one too many.
+    Full(Claim),
+    /// The claim does not hold the device: it was released, or is earlier than another one of its
+    /// routine; or it wants the device to do something without having it.
+    Over(Claim),
+    /// The claim, and all earlier ones of its routine, are over.
+    Released(Claim),
+    /// The device is to do something: see [`Devices::act`](super::Devices::act).
+    Gives {
+        /// Which act of the device.
+        number: u64,
+    },
+    /// The device is still at this command, or at one before it.
+    Waits,
+    /// What became of a command.
+    Acted {
+        /// The claim.
+        claim: Claim,
+        /// Which command of the routine.
+        step: u16,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// The status has this version now.
+    Changed {
+        /// The version.
+        version: u64,
+    },
+    /// The routine watches the device.
+    Watched(GroupId),
+    /// The routine would watch the device, and too many do.
+    Unwatched(GroupId),
+    /// It comes late, or is what was known: nothing changed.
+    Nothing,
+}
+
+impl Verdict {
+    pub(super) const fn new(device: NodeId, decision: Decision) -> Self {
+        Self {
+            device,
+            decision,
+            granted: None,
+        }
+    }
+
+    /// What to answer the routine that asked for it, if it asked. A status is answered from the
+    /// state.
+    #[must_use]
+    pub const fn answer(&self) -> Option<(GroupId, Answer)> {
+        let device = self.device;
+        let (claim, answer) = match self.decision {
+            Decision::Granted(claim) => (claim, Answer::Granted { device, claim }),
+            Decision::Queued(claim) => (claim, Answer::Queued { device, claim }),
+            Decision::Busy(claim) | Decision::Full(claim) => {
+                (claim, Answer::Busy { device, claim })
+            }
+            Decision::Over(claim) => (claim, Answer::Over { device, claim }),
+            Decision::Released(claim) => (claim, Answer::Released { device, claim }),
+            Decision::Acted {
+                claim,
+                step,
+                outcome,
+            } => (
+                claim,
+                Answer::Acted {
+                    device,
+                    claim,
+                    step,
+                    outcome,
+                },
+            ),
+            Decision::NoDevice
+            | Decision::Gives { .. }
+            | Decision::Waits
+            | Decision::Changed { .. }
+            | Decision::Watched(_)
+            | Decision::Unwatched(_)
+            | Decision::Nothing => return None,
+        };
+        Some((claim.routine, answer))
+    }
+}

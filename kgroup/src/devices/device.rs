@@ -1,0 +1,247 @@
+//! One device, as a group holds it.
+
+use alloc::vec::Vec;
+
+use selvedge_core::NodeId;
+use selvedge_routine::State;
+use serde::{Deserialize, Serialize};
+
+use super::act::Act;
+use super::config::Limits;
+use super::decision::{Decision, Verdict};
+use super::lock::{Around, Lock};
+use super::published::Rules;
+use super::update::Update;
+use crate::{Claim, GroupId, Outcome, Status};
+
+/// One device.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct Device {
+    pub(super) id: NodeId,
+    pub(super) lock: Lock,
+    pub(super) status: Status,
+    pub(super) act: Option<Act>,
+    /// In order.
+    pub(super) watchers: Vec<GroupId>,
+}
+
+impl Device {
+    /// A device that no routine has asked for, and of which nothing is known.
+    pub(super) fn new(id: NodeId) -> Self {
+        Self {
+            id,
+            lock: Lock::default(),
+            status: Status::default(),
+            act: None,
+            watchers: Vec::new(),
+        }
+    }
+
+    /// Takes an update of this device.
+    pub(super) fn apply(&mut self, update: &Update, limits: Limits, rules: Rules) -> Verdict {
+        let around = self.around(limits, rules);
+        let (decision, granted) = match *update {
+            Update::Lock {
+                claim, patience, ..
+            } => self.lock.lock(known_as(claim, rules), patience, around),
+            Update::Release { claim, .. } => {
+                let claim = known_as(claim, rules);
+                let granted = self.lock.release(claim, around);
+                (Decision::Released(claim), granted)
+            }
+            Update::Acted {
+                number, outcome, ..
+            } => self.acted(number, outcome),
+            Update::Act { .. } | Update::Observed { .. } | Update::Watch { .. } => {
+                let decision = self.judge(update, limits, rules);
+                (decision.unwrap_or_else(|| self.take(update, rules)), None)
+            }
+        };
+        Verdict {
+            device: self.id,
+            decision,
+            granted,
+        }
+    }
+
+    /// An update of which it is known that it changes something.
+    fn take(&mut self, update: &Update, rules: Rules) -> Decision {
+        match *update {
+            Update::Act {
+                claim,
+                step,
+                ref value,
+                delivery,
+                by,
+                ..
+            } => {
+                let is_down = self.status.version > 0 && !self.status.is_up;
+                let act = Act {
+                    number: self.act.as_ref().map_or(0, |it| it.number) + 1,
+                    claim: known_as(claim, rules),
+                    step,
+                    value: value.clone(),
+                    delivery,
+                    by,
+                    outcome: is_down.then_some(Outcome::Failed),
+                };
+                let number = act.number;
+                let decision = match act.outcome {
+                    Some(outcome) => Decision::Acted {
+                        claim: act.claim,
+                        step,
+                        outcome,
+                    },
+                    None => Decision::Gives { number },
+                };
+                self.act = Some(act);
+                decision
+            }
+            Update::Observed {
+                is_up, ref value, ..
+            } => {
+                let version = self.status.version + 1;
+                self.status.version = version;
+                self.status.is_up = is_up;
+                if value.is_some() {
+                    self.status.value.clone_from(value);
+                }
+                Decision::Changed { version }
+            }
+            Update::Watch { routine, .. } => {
+                let at = self.watchers.partition_point(|it| *it < routine);
+                self.watchers.insert(at, routine);
+                Decision::Watched(routine)
+            }
+            Update::Lock { .. } | Update::Release { .. } | Update::Acted { .. } => {
+                debug_assert!(false, "these are taken elsewhere");
+                Decision::Nothing
+            }
+        }
+    }
+
+    fn acted(&mut self, number: u64, outcome: Outcome) -> (Decision, Option<Claim>) {
+        let act = self.act.as_mut();
+        let Some(act) = act.filter(|it| it.number == number && it.is_under_way()) else {
+            return (Decision::Nothing, None); // It comes late: it is known what became of it.
+        };
+        act.outcome = Some(outcome);
+        let decision = Decision::Acted {
+            claim: act.claim,
+            step: act.step,
+            outcome,
+        };
+        (decision, self.lock.pass(false))
+    }
+
+    /// What an update comes to, where that changes nothing.
+    pub(super) fn judge(&self, update: &Update, limits: Limits, rules: Rules) -> Option<Decision> {
+        let around = self.around(limits, rules);
+        match *update {
+            Update::Lock {
+                claim, patience, ..
+            } => self
+                .lock
+                .judge_lock(known_as(claim, rules), patience, around),
+            Update::Release { claim, .. } => {
+                let claim = known_as(claim, rules);
+                let is_released = self.lock.is_released(claim, around);
+                is_released.then_some(Decision::Released(claim))
+            }
+            Update::Act {
+                claim,
+                step,
+                ref value,
+                ..
+            } => self.judge_act(known_as(claim, rules), step, value, limits),
+            Update::Acted { number, .. } => {
+                let act = self.act.as_ref();
+                let is_late = !act.is_some_and(|it| it.number == number && it.is_under_way());
+                is_late.then_some(Decision::Nothing)
+            }
+            Update::Observed {
+                after,
+                is_up,
+                ref value,
+                ..
+            } => {
+                let fits = after == self.status.version
+                    && value
+                        .as_ref()
+                        .is_none_or(|it| long_word(it, limits).is_none());
+                let is_news = fits && is_news(&self.status, is_up, value.as_ref());
+                (!is_news).then_some(Decision::Nothing)
+            }
+            Update::Watch { routine, .. } => {
+                let most = limits.watchers.into();
+                match self.watchers.binary_search(&routine) {
+                    Ok(_) => Some(Decision::Watched(routine)),
+                    Err(_) if self.watchers.len() >= most => Some(Decision::Unwatched(routine)),
+                    Err(_) => None,
+                }
+            }
+        }
+    }
+
+    fn judge_act(
+        &self,
+        claim: Claim,
+        step: u16,
+        value: &State,
+        limits: Limits,
+    ) -> Option<Decision> {
+        if self.lock.holder != Some(claim) {
+            return Some(Decision::Over(claim));
+        }
+        if long_word(value, limits).is_some() {
+            let outcome = Outcome::Failed;
+            return Some(Decision::Acted {
+                claim,
+                step,
+                outcome,
+            });
+        }
+        let act = self.act.as_ref().filter(|it| it.claim == claim)?;
+        act.judge(step)
+    }
+
+    fn around(&self, limits: Limits, rules: Rules) -> Around {
+        Around {
+            limits,
+            rules,
+            acts: self.act.as_ref().is_some_and(Act::is_under_way),
+        }
+    }
+}
+
+/// Whether a report says something that the status does not say. The first one does, whatever it says.
+pub(super) fn is_news(status: &Status, is_up: bool, value: Option<&State>) -> bool {
+    let is_same_value = value.is_none() || value == status.value.as_ref();
+    status.version == 0 || status.is_up != is_up || !is_same_value
+}
+
+/// How long a word is, in bytes, that is longer than [`Limits::word`].
+pub(super) fn long_word(state: &State, limits: Limits) -> Option<usize> {
+    match state {
+        State::Number(_) => None,
+        State::Word(word) => Some(word.len()).filter(|it| *it > limits.word.into()),
+    }
+}
+
+/// As what a claim is known: as what it is, except under published rules.
+const fn known_as(claim: Claim, rules: Rules) -> Claim {
+    let Claim {
+        routine,
+        instance,
+        attempt,
+    } = claim;
+    Claim {
+        routine,
+        instance: if rules.unnumbered() { 0 } else { instance },
+        attempt: if rules.unnumbered() || rules.unlabelled() {
+            0
+        } else {
+            attempt
+        },
+    }
+}

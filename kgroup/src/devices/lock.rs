@@ -1,0 +1,172 @@
+//! Which claim holds a device, and which ones wait for it.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::config::Limits;
+use super::decision::Decision;
+use super::published::Rules;
+use crate::{Claim, GroupId, Patience};
+
+/// The lock of a device. While a command to the device is under way whose claim was released,
+/// no claim holds it, and it is not free.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct Lock {
+    pub(super) holder: Option<Claim>,
+    /// First come, first served.
+    pub(super) queue: VecDeque<Claim>,
+    /// In order of routines, one for each routine that ever asked.
+    marks: Vec<Mark>,
+}
+
+/// The latest claim of a routine: all earlier ones are over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Mark {
+    latest: Claim,
+    is_over: bool,
+}
+
+/// What a lock has to know of its surroundings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around {
+    pub(super) limits: Limits,
+    pub(super) rules: Rules,
+    /// A command to the device is under way.
+    pub(super) acts: bool,
+}
+
+impl Lock {
+    /// A claim asks: what it comes to, and the claim to which the lock passes on because an earlier
+    /// claim of the routine is over. O(log(routines) + queue).
+    pub(super) fn lock(
+        &mut self,
+        claim: Claim,
+        patience: Patience,
+        around: Around,
+    ) -> (Decision, Option<Claim>) {
+        if let Some(decision) = self.judge_lock(claim, patience, around) {
+            return (decision, None);
+        }
+        self.mark(claim, false, around);
+        // A routine asks anew when it has released all before.
+        self.drop_where(|it| it.routine == claim.routine && it < claim);
+        let granted = self.pass(around.acts);
+        let decision = match patience {
+            _ if self.is_free(around) => {
+                self.holder = Some(claim);
+                Decision::Granted(claim)
+            }
+            Patience::Leaves => Decision::Busy(claim),
+            Patience::Queues if self.is_queue_full(around) => Decision::Full(claim),
+            Patience::Queues => {
+                self.queue.push_back(claim);
+                Decision::Queued(claim)
+            }
+        };
+        (decision, granted)
+    }
+
+    /// A claim is given back: the claim to which the lock passes on. O(log(routines) + queue).
+    pub(super) fn release(&mut self, claim: Claim, around: Around) -> Option<Claim> {
+        if self.is_released(claim, around) {
+            return None;
+        }
+        self.mark(claim, true, around);
+        self.drop_where(|it| it.routine == claim.routine && it <= claim);
+        self.pass(around.acts)
+    }
+
+    /// Gives a lock that no claim holds to the first one that waits, unless the device is still at
+    /// a command. O(1).
+    pub(super) fn pass(&mut self, acts: bool) -> Option<Claim> {
+        if self.holder.is_some() || acts {
+            return None;
+        }
+        self.holder = self.queue.pop_front();
+        self.holder
+    }
+
+    /// What a claim that asks comes to, where that changes nothing.
+    pub(super) fn judge_lock(
+        &self,
+        claim: Claim,
+        patience: Patience,
+        around: Around,
+    ) -> Option<Decision> {
+        let is_earlier = |it: &Claim| it.routine == claim.routine && *it < claim;
+        if self.is_over(claim) {
+            return Some(Decision::Over(claim));
+        }
+        if self.holder == Some(claim) {
+            return Some(Decision::Granted(claim));
+        }
+        if self.holder.iter().chain(&self.queue).any(is_earlier) {
+            return None;
+        }
+        if self.queue.contains(&claim) {
+            return Some(Decision::Queued(claim));
+        }
+        if self.is_one_too_many(claim.routine, around) {
+            return Some(Decision::Full(claim));
+        }
+        match patience {
+            _ if self.is_free(around) => None,
+            Patience::Leaves => Some(Decision::Busy(claim)),
+            Patience::Queues if self.is_queue_full(around) => Some(Decision::Full(claim)),
+            Patience::Queues => None,
+        }
+    }
+
+    /// Whether a claim neither holds nor waits, and never will. O(log(routines)).
+    pub(super) fn is_released(&self, claim: Claim, around: Around) -> bool {
+        self.is_over(claim) || self.is_one_too_many(claim.routine, around)
+    }
+
+    /// Whether a claim was released, or is earlier than another one of its routine.
+    pub(super) fn is_over(&self, claim: Claim) -> bool {
+        self.mark_of(claim.routine)
+            .is_some_and(|it| claim < it.latest || claim == it.latest && it.is_over)
+    }
+
+    const fn is_free(&self, around: Around) -> bool {
+        self.holder.is_none() && !around.acts
+    }
+
+    fn is_queue_full(&self, around: Around) -> bool {
+        self.queue.len() >= around.limits.queue.into()
+    }
+
+    /// Whether there is no room for the mark of this routine: then it never gets the device.
+    fn is_one_too_many(&self, routine: GroupId, around: Around) -> bool {
+        self.marks.len() >= around.limits.routines.into() && self.mark_of(routine).is_none()
+    }
+
+    fn mark_of(&self, routine: GroupId) -> Option<&Mark> {
+        let at = self.place_of(routine);
+        let mark = self.marks.get(at)?;
+        (mark.latest.routine == routine).then_some(mark)
+    }
+
+    fn place_of(&self, routine: GroupId) -> usize {
+        self.marks.partition_point(|it| it.latest.routine < routine)
+    }
+
+    fn mark(&mut self, latest: Claim, is_over: bool, around: Around) {
+        if around.rules.unnumbered() || around.rules.unlabelled() {
+            return;
+        }
+        let mark = Mark { latest, is_over };
+        let at = self.place_of(latest.routine);
+        match self.marks.get_mut(at) {
+            Some(place) if place.latest.routine == latest.routine => *place = mark,
+            _ => self.marks.insert(at, mark),
+        }
+    }
+
+    fn drop_where(&mut self, is_over: impl Fn(Claim) -> bool) {
+        self.holder = self.holder.filter(|it| !is_over(*it));
+        self.queue.retain(|it| !is_over(*it));
+    }
+}

@@ -1,0 +1,110 @@
+//! What a leader remembers of a device.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use selvedge_core::NodeId;
+use selvedge_routine::State;
+
+use super::device::is_news;
+use super::update::Update;
+use crate::{GroupId, Outcome, Status};
+
+/// How many reports of a device wait for the group to decide.
+const REPORTS: usize = 8;
+
+/// What a leader remembers of a device. Another leader begins without it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Probe {
+    /// A ping is not answered.
+    pub(super) is_asked: bool,
+    /// So many pings in a row were not answered.
+    pub(super) silent: u8,
+    /// Routines that did not say yet that they saw the latest status, in order.
+    pub(super) unseen: Vec<GroupId>,
+    /// The command that this leader waits for.
+    pub(super) given: Option<Given>,
+    /// What the group has not decided yet, in order. The first one is proposed.
+    reports: VecDeque<Report>,
+    /// The version of the status behind which the first one is proposed.
+    after: u64,
+}
+
+/// A command whose end this leader waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Given {
+    pub(super) number: u64,
+    /// What became of it, which the group has not decided yet.
+    pub(super) outcome: Option<Outcome>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Report {
+    pub(super) is_up: bool,
+    pub(super) value: Option<State>,
+}
+
+impl Probe {
+    /// A device reports: what to propose now.
+    pub(super) fn on_report(
+        &mut self,
+        device: NodeId,
+        status: &Status,
+        report: Report,
+    ) -> Option<Update> {
+        if self.reports.is_empty() {
+            if !report.is_news(status) {
+                return None;
+            }
+            self.reports.push_back(report);
+            return self.propose(device, status);
+        }
+        if self.reports.back() == Some(&report) {
+            return None;
+        }
+        if self.reports.len() >= REPORTS {
+            self.reports.pop_back(); // The latest one says how the device is.
+        }
+        self.reports.push_back(report);
+        None
+    }
+
+    /// The status may have changed: what to propose now.
+    pub(super) fn on_status(&mut self, device: NodeId, status: &Status) -> Option<Update> {
+        if self.reports.is_empty() || status.version == self.after {
+            return None;
+        }
+        // Whatever changed it, the first report is proposed once more if it is still news.
+        while self.reports.front().is_some_and(|it| !it.is_news(status)) {
+            self.reports.pop_front();
+        }
+        self.propose(device, status)
+    }
+
+    /// Whether nothing is to be sent or proposed again.
+    pub(super) fn is_settled(&self) -> bool {
+        self.unseen.is_empty() && self.reports.is_empty()
+    }
+
+    /// What is proposed and not decided.
+    pub(super) fn proposed(&self, device: NodeId) -> Option<Update> {
+        let Report { is_up, value } = self.reports.front()?.clone();
+        Some(Update::Observed {
+            device,
+            after: self.after,
+            is_up,
+            value,
+        })
+    }
+
+    fn propose(&mut self, device: NodeId, status: &Status) -> Option<Update> {
+        self.after = status.version;
+        self.proposed(device)
+    }
+}
+
+impl Report {
+    fn is_news(&self, status: &Status) -> bool {
+        is_news(status, self.is_up, self.value.as_ref())
+    }
+}

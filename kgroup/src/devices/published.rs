@@ -1,0 +1,25 @@
+//! Rules that do not hold up: those of the paper to the letter. For tests and comparison only.
+//!
+//! `docs/errata.md` says where each stands and what breaks.
+
+/// A rule that breaks a promise. Exists with the feature `check` only.
+#[cfg(feature = "check")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Published {
+    /// A claim is known by its routine alone, and a device forgets it when it is released (CoMesh,
+    /// section 4.2; erratum G5).
+    Unnumbered,
+    /// The tries of a run are not told apart, and a device forgets a try when it is released (CoMesh,
+    /// section 4.2.2; erratum G6).
+    Unlabelled,
+    /// A routine is told of a device's status once, by the leader that took the report (CoMesh, section
+    /// 4.1; erratum G8).
+    ToldOnce,
+}
+
+selvedge_core::published_rules! {
+    unnumbered Unnumbered
+    unlabelled Unlabelled
+    told_once ToldOnce
+}

@@ -1,0 +1,141 @@
+//! The devices of a cluster, as a group holds them.
+
+use alloc::vec::Vec;
+
+use selvedge_core::NodeId;
+use serde::{Deserialize, Serialize};
+
+use super::act::Act;
+use super::config::Limits;
+use super::decision::{Decision, Verdict};
+use super::device::Device;
+#[cfg(feature = "check")]
+use super::published::Published;
+use super::published::Rules;
+use super::update::Update;
+use crate::{Claim, GroupId, Status};
+
+/// The devices of a cluster.
+///
+/// An update costs O(log n) for n devices, and O(log r + q) for r routines and a queue of q claims.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Devices {
+    limits: Limits,
+    /// In order of ids.
+    devices: Vec<Device>,
+    #[serde(skip)]
+    rules: Rules,
+}
+
+impl Devices {
+    /// Devices that no routine has asked for, and of which nothing is known. An id that comes twice
+    /// names one device. O(n log n).
+    #[must_use]
+    pub fn new(devices: impl IntoIterator<Item = NodeId>, limits: Limits) -> Self {
+        let mut ids: Vec<NodeId> = devices.into_iter().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Self {
+            limits,
+            devices: ids.into_iter().map(Device::new).collect(),
+            rules: Rules::default(),
+        }
+    }
+
+    /// The same under rules that break promises.
+    #[cfg(feature = "check")]
+    #[must_use]
+    pub fn published(mut self, rules: &[Published]) -> Self {
+        self.rules = Rules::published(rules);
+        self
+    }
+
+    /// The devices, in order.
+    pub fn ids(&self) -> impl ExactSizeIterator<Item = NodeId> {
+        self.devices.iter().map(|it| it.id)
+    }
+
+    /// How much is held for each device.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// What is known of a device; `None` where there is no such device. O(log n).
+    #[must_use]
+    pub fn status(&self, device: NodeId) -> Option<&Status> {
+        Some(&self.device(device)?.status)
+    }
+
+    /// The claim that holds a device. O(log n).
+    #[must_use]
+    pub fn holder(&self, device: NodeId) -> Option<Claim> {
+        self.device(device)?.lock.holder
+    }
+
+    /// The claims that wait for a device, the first one first.
+    pub fn queue(&self, device: NodeId) -> impl Iterator<Item = Claim> {
+        let device = self.device(device);
+        device
+            .into_iter()
+            .flat_map(|it| it.lock.queue.iter().copied())
+    }
+
+    /// The last command to a device. O(log n).
+    #[must_use]
+    pub fn act(&self, device: NodeId) -> Option<&Act> {
+        self.device(device)?.act.as_ref()
+    }
+
+    /// The routines that watch a device, in order.
+    pub fn watchers(&self, device: NodeId) -> impl Iterator<Item = GroupId> {
+        let device = self.device(device);
+        device
+            .into_iter()
+            .flat_map(|it| it.watchers.iter().copied())
+    }
+
+    /// Whether a claim was released at a device, or is earlier than another one of its routine: it
+    /// never holds the device again, and never waits for it. O(log n + log r).
+    #[must_use]
+    pub fn is_over(&self, device: NodeId, claim: Claim) -> bool {
+        let device = self.device(device);
+        device.is_some_and(|it| it.lock.is_over(claim))
+    }
+
+    /// What an update comes to, if it would change nothing. It is what a leader may answer without
+    /// asking its group: of what another leader may have decided, nothing makes it false for the
+    /// routine that asks, or [`Busy`](Decision::Busy) and the like cost time at worst.
+    pub(crate) fn judge(&self, update: &Update) -> Option<Verdict> {
+        let id = update.device();
+        let Some(device) = self.device(id) else {
+            return Some(Verdict::new(id, Decision::NoDevice));
+        };
+        let decision = device.judge(update, self.limits, self.rules)?;
+        Some(Verdict::new(id, decision))
+    }
+
+    pub(super) const fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    fn device(&self, id: NodeId) -> Option<&Device> {
+        let at = self.devices.binary_search_by_key(&id, |it| it.id).ok()?;
+        self.devices.get(at)
+    }
+}
+
+impl selvedge_replica::State for Devices {
+    type Update = Update;
+    type Outcome = Verdict;
+
+    fn apply(&mut self, update: &Update) -> Verdict {
+        let id = update.device();
+        let at = self.devices.binary_search_by_key(&id, |it| it.id);
+        let device = at.ok().and_then(|at| self.devices.get_mut(at));
+        match device {
+            Some(device) => device.apply(update, self.limits, self.rules),
+            None => Verdict::new(id, Decision::NoDevice),
+        }
+    }
+}

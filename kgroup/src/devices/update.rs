@@ -1,0 +1,86 @@
+//! What changes a cluster.
+
+use selvedge_core::{Member, NodeId};
+use selvedge_routine::State;
+use serde::{Deserialize, Serialize};
+
+use crate::{Claim, Delivery, GroupId, Outcome, Patience};
+
+/// What changes a cluster. Each update is total, and changes nothing a second time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Update {
+    /// See [`Request::Lock`](crate::Request::Lock).
+    Lock {
+        /// The device.
+        device: NodeId,
+        /// For which claim.
+        claim: Claim,
+        /// Whether it waits.
+        patience: Patience,
+    },
+    /// See [`Request::Release`](crate::Request::Release).
+    Release {
+        /// The device.
+        device: NodeId,
+        /// Up to which claim.
+        claim: Claim,
+    },
+    /// See [`Request::Act`](crate::Request::Act). Refused unless the claim holds the device.
+    Act {
+        /// The device.
+        device: NodeId,
+        /// The claim that holds it.
+        claim: Claim,
+        /// Which command of the routine. A claim's commands are given in order.
+        step: u16,
+        /// The state to bring it into.
+        value: State,
+        /// How often.
+        delivery: Delivery,
+        /// The leader that proposes it.
+        by: Member,
+    },
+    /// What became of a command. The first one of a command counts.
+    Acted {
+        /// The device.
+        device: NodeId,
+        /// Which of its commands: [`Act::number`].
+        number: u64,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// A device was pinged, or reported. Refused if the status has another version by now.
+    Observed {
+        /// The device.
+        device: NodeId,
+        /// The version of the status before it.
+        after: u64,
+        /// Whether it answers.
+        is_up: bool,
+        /// What it reported; nothing where the last value stands.
+        value: Option<State>,
+    },
+    /// See [`Request::Watch`](crate::Request::Watch).
+    Watch {
+        /// The device.
+        device: NodeId,
+        /// The routine.
+        routine: GroupId,
+    },
+}
+
+impl Update {
+    /// Which device it is about.
+    #[must_use]
+    pub const fn device(&self) -> NodeId {
+        match *self {
+            Self::Lock { device, .. }
+            | Self::Release { device, .. }
+            | Self::Act { device, .. }
+            | Self::Acted { device, .. }
+            | Self::Observed { device, .. }
+            | Self::Watch { device, .. } => device,
+        }
+    }
+}
