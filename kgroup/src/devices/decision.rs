@@ -13,6 +13,8 @@ pub struct Verdict {
     pub decision: Decision,
     /// The claim that waited, to which the lock passed on by this update.
     pub granted: Option<Claim>,
+    /// The version of the status, where this update changed it.
+    pub version: Option<u64>,
 }
 
 /// What an update comes to.
@@ -50,11 +52,8 @@ pub enum Decision {
         /// What became of it.
         outcome: Outcome,
     },
-    /// The status has this version now.
-    Changed {
-        /// The version.
-        version: u64,
-    },
+    /// The device was observed, and the status says something else now.
+    Observed,
     /// The routine watches the device.
     Watched(GroupId),
     /// The routine would watch the device, and too many do.
@@ -69,6 +68,7 @@ impl Verdict {
             device,
             decision,
             granted: None,
+            version: None,
         }
     }
 
@@ -101,7 +101,7 @@ impl Verdict {
             Decision::NoDevice
             | Decision::Gives { .. }
             | Decision::Waits
-            | Decision::Changed { .. }
+            | Decision::Observed
             | Decision::Watched(_)
             | Decision::Unwatched(_)
             | Decision::Nothing => return None,

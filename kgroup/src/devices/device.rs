@@ -40,6 +40,7 @@ impl Device {
     /// Takes an update of this device.
     pub(super) fn apply(&mut self, update: &Update, limits: Limits, rules: Rules) -> Verdict {
         let around = self.around(limits, rules);
+        let before = self.status.version;
         let (decision, granted) = match *update {
             Update::Lock {
                 claim, patience, ..
@@ -61,6 +62,7 @@ impl Device {
             device: self.id,
             decision,
             granted,
+            version: Some(self.status.version).filter(|it| *it != before),
         }
     }
 
@@ -100,13 +102,8 @@ impl Device {
             Update::Observed {
                 is_up, ref value, ..
             } => {
-                let version = self.status.version + 1;
-                self.status.version = version;
-                self.status.is_up = is_up;
-                if value.is_some() {
-                    self.status.value.clone_from(value);
-                }
-                Decision::Changed { version }
+                observe(&mut self.status, is_up, value.as_ref());
+                Decision::Observed
             }
             Update::Watch { routine, .. } => {
                 let at = self.watchers.partition_point(|it| *it < routine);
@@ -131,6 +128,10 @@ impl Device {
             step: act.step,
             outcome,
         };
+        // What a device did says how it is (section 4.2), until it reports something else.
+        if outcome == Outcome::Done && is_news(&self.status, true, Some(&act.value)) {
+            observe(&mut self.status, true, Some(&act.value));
+        }
         (decision, self.lock.pass(false))
     }
 
@@ -220,6 +221,14 @@ pub(super) fn is_news(status: &Status, is_up: bool, value: Option<&State>) -> bo
     status.version == 0 || status.is_up != is_up || !is_same_value
 }
 
+fn observe(status: &mut Status, is_up: bool, value: Option<&State>) {
+    status.version += 1;
+    status.is_up = is_up;
+    if value.is_some() {
+        status.value = value.cloned();
+    }
+}
+
 /// How long a word is, in bytes, that is longer than [`Limits::word`].
 pub(super) fn long_word(state: &State, limits: Limits) -> Option<usize> {
     match state {
@@ -229,7 +238,7 @@ pub(super) fn long_word(state: &State, limits: Limits) -> Option<usize> {
 }
 
 /// As what a claim is known: as what it is, except under published rules.
-const fn known_as(claim: Claim, rules: Rules) -> Claim {
+pub(super) const fn known_as(claim: Claim, rules: Rules) -> Claim {
     let Claim {
         routine,
         instance,

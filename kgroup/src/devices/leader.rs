@@ -20,6 +20,12 @@ use crate::{Answer, Claim, Delivery, GroupId, Outcome, Request};
 /// group.
 const ASKERS: usize = 1_024;
 
+/// How many questions for a device's state wait until the state is up to date.
+const QUESTIONS: usize = 256;
+
+/// The node that asks, the device, the claim, and which command of the routine.
+type Question = (Member, NodeId, Claim, u16);
+
 type Out = Wishes<Update, Timer, Event>;
 
 /// The leader's memory. Another leader begins without it.
@@ -32,6 +38,9 @@ pub(crate) struct DeviceLeader {
     config: Config,
     /// The node at which the leader of a routine was last.
     askers: BoundedMap<GroupId, Member>,
+    questions: BoundedMap<u64, Question>,
+    /// The number of the last question.
+    last: u64,
     /// In order of devices, one for each.
     probes: Vec<(NodeId, Probe)>,
     /// Whether [`Timer::Resend`] is armed.
@@ -46,6 +55,8 @@ impl DeviceLeader {
             me,
             config,
             askers: BoundedMap::new(ASKERS),
+            questions: BoundedMap::new(QUESTIONS),
+            last: 0,
             probes: state.ids().map(|it| (it, Probe::default())).collect(),
             resends: false,
         }
@@ -76,12 +87,6 @@ impl DeviceLeader {
         match verdict.decision {
             Decision::Gives { number } => self.on_gives(state, device, number, out),
             Decision::Acted { .. } => self.on_ended(state, device, out),
-            Decision::Changed { .. } => {
-                if let Some(status) = state.status(device).cloned() {
-                    out.push(Wish::Event(Event::Status { device, status }));
-                }
-                self.on_changed(state, device, out);
-            }
             Decision::Watched(routine) => self.show(state, device, routine, out),
             Decision::Unwatched(routine) => {
                 self.tell_status(state, device, routine, out);
@@ -97,7 +102,14 @@ impl DeviceLeader {
             | Decision::Over(_)
             | Decision::Released(_)
             | Decision::Waits
+            | Decision::Observed
             | Decision::Nothing => {}
+        }
+        if verdict.version.is_some()
+            && let Some(status) = state.status(device).cloned()
+        {
+            out.push(Wish::Event(Event::Status { device, status }));
+            self.on_changed(state, device, out);
         }
         self.go_on_with_reports(state, device, out);
     }
@@ -149,7 +161,16 @@ impl DeviceLeader {
                 routine,
                 version,
             } => return self.on_seen(state, device, routine, version),
-            Request::Store(_) => return, // It is for a map's leader.
+            Request::Read {
+                device,
+                claim,
+                step,
+            } => {
+                self.remember(claim.routine, from);
+                let question = (from, device, claim, step);
+                return self.on_question(state, question, out);
+            }
+            Request::Store(_) | Request::Trigger(_) => return, // For other leaders.
         };
         self.remember(routine, from);
         let Some(verdict) = state.judge(&update) else {
@@ -165,6 +186,28 @@ impl DeviceLeader {
             // Nothing changes, so it is answered as if it had been applied.
             _ => self.on_applied(state, &verdict, out),
         }
+    }
+
+    /// The state is up to date.
+    pub(crate) fn on_readable(&mut self, state: &Devices, read: u64, out: &mut Out) {
+        let Some((to, device, claim, step)) = self.questions.remove(&read) else {
+            return; // Another question took its place.
+        };
+        let Some(status) = state.status(device).cloned() else {
+            debug_assert!(false, "the cluster had this device when it was asked");
+            return;
+        };
+        let answer = if state.is_held_by(device, claim) {
+            Answer::Read {
+                device,
+                claim,
+                step,
+                status,
+            }
+        } else {
+            Answer::Over { device, claim }
+        };
+        out.push(Wish::Tell { to, answer });
     }
 
     /// A timer is due.
@@ -210,11 +253,33 @@ impl DeviceLeader {
         if let Some(given) = given.filter(|it| it.number == number) {
             given.outcome.get_or_insert(outcome);
         }
+        if outcome == Outcome::Done
+            && let Some(probe) = self.probe(device)
+        {
+            probe.on_done();
+        }
         out.push(Wish::Propose(Update::Acted {
             device,
             number,
             outcome,
         }));
+    }
+
+    fn on_question(&mut self, state: &Devices, question: Question, out: &mut Out) {
+        let (to, device, ..) = question;
+        if state.status(device).is_none() {
+            let answer = Answer::NoDevice { device };
+            return out.push(Wish::Tell { to, answer });
+        }
+        if self.questions.len() >= QUESTIONS
+            && let Some((&oldest, _)) = self.questions.nth(0)
+        {
+            self.questions.remove(&oldest); // It is asked again, if it still waits.
+        }
+        self.last += 1;
+        let inserted = self.questions.insert(self.last, question);
+        debug_assert!(inserted.is_ok(), "there is room");
+        out.push(Wish::Read(self.last));
     }
 
     /// A device is to do something: it was decided now.

@@ -69,6 +69,11 @@ impl Probe {
         None
     }
 
+    /// A device did what it was told: what it reported before says no longer how it is.
+    pub(super) fn on_done(&mut self) {
+        self.reports.clear();
+    }
+
     /// The status may have changed: what to propose now.
     pub(super) fn on_status(&mut self, device: NodeId, status: &Status) -> Option<Update> {
         if self.reports.is_empty() || status.version == self.after {

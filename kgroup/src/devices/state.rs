@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::act::Act;
 use super::config::Limits;
 use super::decision::{Decision, Verdict};
-use super::device::Device;
+use super::device::{Device, known_as};
 #[cfg(feature = "check")]
 use super::published::Published;
 use super::published::Rules;
@@ -113,6 +113,11 @@ impl Devices {
         };
         let decision = device.judge(update, self.limits, self.rules)?;
         Some(Verdict::new(id, decision))
+    }
+
+    /// Whether a claim holds a device, by whatever it is known. O(log n).
+    pub(super) fn is_held_by(&self, device: NodeId, claim: Claim) -> bool {
+        self.holder(device) == Some(known_as(claim, self.rules))
     }
 
     pub(super) const fn rules(&self) -> Rules {

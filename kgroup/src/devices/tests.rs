@@ -369,6 +369,7 @@ fn a_command_is_decided_then_given_and_its_end_is_told() {
         claim: one,
     };
     let order = act(one, 0, Delivery::AtLeastOnce);
+    bench.report(LAMP, "on");
     assert_eq!(bench.ask(order.clone()), [tell(HERE, over)]);
     bench.ask(lock(LAMP, one));
     assert_eq!(bench.ask(order.clone()), [gives(1), armed_act()]);
@@ -682,6 +683,89 @@ fn a_routine_is_told_of_a_status_until_it_has_seen_it() {
     let mut next = bench.succeeded(12);
     assert!(next.wishes.contains(&again));
     assert_eq!(next.tick(Timer::Resend), [again, resend]);
+}
+
+#[test]
+fn what_a_device_did_says_how_it_is_until_it_reports_something_else() {
+    let mut bench = Bench::new(Limits::new());
+    let one = claim(1, 1);
+    bench.report(LAMP, "off");
+    bench.ask(watch(1));
+    bench.ask(lock(LAMP, one));
+    bench.ask(act(one, 0, Delivery::AtLeastOnce));
+    // It says how it was, then that it did it, then how it is.
+    bench.wishes.clear();
+    bench.call(|leader, state, out| {
+        let ticket = Ticket {
+            device: LAMP,
+            number: 1,
+        };
+        let mut report = |value: &str| leader.reported(state, LAMP, Some(value.into()), out);
+        report("dim").unwrap();
+        report("off").unwrap();
+        leader.acted(ticket, Outcome::Done, out);
+        leader
+            .reported(state, LAMP, Some("on".into()), out)
+            .unwrap();
+    });
+    bench.decide();
+    let on = Status {
+        version: 3,
+        is_up: true,
+        value: Some("on".into()),
+    };
+    assert_eq!(bench.status(LAMP), on);
+    let told = shown(3, true, Some("on".into()), 1);
+    assert!(bench.wishes.contains(&tell(HERE, told)));
+    // What failed says nothing.
+    bench.report(LAMP, "off");
+    bench.ask(act(one, 1, Delivery::AtLeastOnce));
+    bench.acted(2, Outcome::Failed);
+    assert_eq!(bench.status(LAMP).value, Some("off".into()));
+    assert_eq!(bench.proposed, []);
+}
+
+#[test]
+fn a_state_is_read_when_it_is_up_to_date_and_only_by_the_claim_that_holds() {
+    let mut bench = Bench::new(Limits::new());
+    let one = claim(1, 1);
+    bench.ask(lock(LAMP, one));
+    let question = |device| Request::Read {
+        device,
+        claim: one,
+        step: 3,
+    };
+    let told = bench.ask(question(NOWHERE));
+    assert_eq!(told, [tell(HERE, Answer::NoDevice { device: NOWHERE })]);
+    assert_eq!(bench.ask(question(LAMP)), [Wish::Read(1)]);
+    assert_eq!(bench.ask(question(LAMP)), [Wish::Read(2)]);
+    bench.report(LAMP, "on");
+    let mut readable = |bench: &mut Bench, read| {
+        bench.wishes.clear();
+        bench.call(|leader, state, out| leader.on_readable(state, read, out));
+        core::mem::take(&mut bench.wishes)
+    };
+    let read = Answer::Read {
+        device: LAMP,
+        claim: one,
+        step: 3,
+        status: bench.status(LAMP),
+    };
+    assert_eq!(readable(&mut bench, 1), [tell(HERE, read.clone())]);
+    assert_eq!(readable(&mut bench, 1), [], "it was answered");
+    bench.ask(release(LAMP, one));
+    let over = Answer::Over {
+        device: LAMP,
+        claim: one,
+    };
+    assert_eq!(readable(&mut bench, 2), [tell(HERE, over)]);
+    // Questions that are never answered leave room for others.
+    bench.ask(lock(LAMP, claim(1, 2)));
+    for _ in 0..1_000 {
+        bench.ask(question(LAMP));
+    }
+    assert_eq!(readable(&mut bench, 3), []);
+    assert_ne!(readable(&mut bench, 1_002), []);
 }
 
 #[test]
