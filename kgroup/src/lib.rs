@@ -79,6 +79,7 @@ mod draw;
 mod locality;
 mod parcel;
 mod place;
+pub mod routines;
 mod selection;
 pub mod store;
 mod wish;

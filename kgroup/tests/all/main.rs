@@ -14,6 +14,7 @@ mod choose;
 mod cluster;
 mod errata;
 mod near;
+mod routines;
 mod store;
 mod uniform;
 

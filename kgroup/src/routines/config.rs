@@ -1,0 +1,101 @@
+//! Settings of a routine's leader, its timers, and what it tells the application.
+
+use selvedge_core::settings::{self, OutOfRange, Setting};
+use selvedge_core::{NodeId, Span};
+
+use super::Report;
+
+/// The settings of the leaders of routines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct RoutineConfig {
+    /// How long to wait for an answer before a question is asked again: above zero. Default 400 ms.
+    pub resend: Span,
+    /// How long the first try waits at least, after an optimistic one found a device held, before the
+    /// next: above zero. It doubles with each try; each wait is drawn at random between this
+    /// and twice as long. Default 200 ms.
+    pub backoff: Span,
+    /// Where the doubling ends: from `backoff`. Default 10 s.
+    pub backoff_most: Span,
+}
+
+impl Default for RoutineConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl RoutineConfig {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            resend: Span::millis(400),
+            backoff: Span::millis(200),
+            backoff_most: Span::secs(10),
+        }
+    }
+
+    selvedge_core::with_settings! {
+        with_resend resend: Span,
+        with_backoff backoff: Span,
+        with_backoff_most backoff_most: Span,
+    }
+
+    /// Whether these settings can work.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub const fn check(&self) -> Result<(), OutOfRange> {
+        let most = Span(u64::MAX / 2);
+        settings::check(&[
+            Setting::time("resend", self.resend, Span(1), most),
+            Setting::time("backoff", self.backoff, Span(1), most),
+            Setting::time("backoff_most", self.backoff_most, self.backoff, most),
+        ])
+    }
+
+    /// How long to wait at least before this try.
+    pub(super) fn wait_before(&self, attempt: u32) -> Span {
+        let doublings = attempt.saturating_sub(2);
+        let factor = 1_u64.checked_shl(doublings).unwrap_or(u64::MAX);
+        Span(self.backoff.0.saturating_mul(factor)).min(self.backoff_most)
+    }
+}
+
+/// Tag of a timer of a routine's leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RoutineTimer {
+    /// Something was not answered.
+    Resend,
+    /// The next try at the locks may begin.
+    Backoff,
+    /// Nothing was heard of a command, or of the state that its condition asks for.
+    Command,
+    /// A command has held its device for as long as it should.
+    Hold,
+}
+
+/// What the leader of a routine tells its application. A leader that takes over tells nothing of what
+/// was decided before: the [state](super::RoutineState) says it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RoutineEvent {
+    /// A run was triggered, and gets its devices.
+    Triggered {
+        /// Which run.
+        instance: u64,
+    },
+    /// Its steps begin.
+    Executes {
+        /// Which run.
+        instance: u64,
+    },
+    /// Its steps are over.
+    Reports(Report),
+    /// No group looks after this device of the clause, or the one that should does not know it.
+    NoDevice {
+        /// Which device.
+        device: NodeId,
+    },
+}

@@ -1,0 +1,264 @@
+//! What a group is to run, and when.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_core::{NodeId, Span};
+use selvedge_routine::trigger::Clause;
+use selvedge_routine::{Routine, State, Step};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::clause;
+use crate::Delivery;
+
+/// How many commands a routine may have.
+pub const STEPS_MAX: usize = 256;
+
+/// How many devices a routine may lock and watch, each counted once.
+pub const DEVICES_MAX: usize = 128;
+
+/// How many parts a clause may have.
+pub const CLAUSE_MAX: usize = 64;
+
+/// How a run gets its devices (section 4.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Locking {
+    /// One after the other, in the order of their ids; it waits its turn at each. Two runs never
+    /// wait for each other.
+    #[default]
+    Sequential,
+    /// All at once. If one is held by another run, it gives all of them back and tries again after a
+    /// while. Faster where runs seldom meet; two that meet may hold each other up for long.
+    Optimistic,
+}
+
+/// What a trigger does while the routine runs (the paper is silent: erratum G9). A routine runs from
+/// the trigger until all devices are given back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Retrigger {
+    /// Nothing.
+    #[default]
+    Ignore,
+    /// One more run follows this one, however many triggers there are.
+    QueueOnce,
+    /// The command under way is waited for, not the time for which it holds its device; the others
+    /// are left out, the devices are given back, and a run begins. A run that has not got its devices
+    /// yet goes on instead: it has done nothing.
+    Restart,
+}
+
+/// A routine as its group runs it. Checked once, by [`RoutineState::new`](super::RoutineState::new).
+///
+/// A command that fails, or of which nobody knows whether it was done, ends the run if its
+/// [priority](selvedge_routine::Priority) is `Must`. What was done before is not undone: groups
+/// promise order and isolation, not atomicity.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Definition {
+    /// The commands. [`Step::undo`] has to be `None`: nothing is undone.
+    pub routine: Routine<State>,
+    /// Triggers the routine whenever it becomes true, also when it was unknown before. What a device
+    /// that does not answer reported last counts.
+    #[serde(with = "clause")]
+    pub clause: Option<Clause<State>>,
+    /// How it gets its devices.
+    pub locking: Locking,
+    /// What a trigger does while it runs.
+    pub retrigger: Retrigger,
+    /// How often each command may reach its device: one for each step.
+    pub deliveries: Vec<Delivery>,
+    /// For how long a leader waits for the outcome of a command that does not say so itself, and for
+    /// the state that a condition asks for: above zero. Default 10 s.
+    pub command_timeout: Span,
+}
+
+impl Definition {
+    /// A routine without a clause, with sequential locks, that ignores triggers while it runs, and
+    /// all of whose commands may be given twice.
+    #[must_use]
+    pub fn new(routine: Routine<State>) -> Self {
+        let deliveries = vec![Delivery::default(); routine.steps.len()];
+        Self {
+            routine,
+            clause: None,
+            locking: Locking::default(),
+            retrigger: Retrigger::default(),
+            deliveries,
+            command_timeout: Span::secs(10),
+        }
+    }
+
+    /// The same with this clause.
+    #[must_use]
+    pub fn with_clause(mut self, clause: Clause<State>) -> Self {
+        self.clause = Some(clause);
+        self
+    }
+
+    /// The same with one delivery for each step.
+    #[must_use]
+    pub fn with_deliveries(mut self, deliveries: impl Into<Vec<Delivery>>) -> Self {
+        self.deliveries = deliveries.into();
+        self
+    }
+
+    /// The same with these locks.
+    #[must_use]
+    pub const fn with_locking(mut self, locking: Locking) -> Self {
+        self.locking = locking;
+        self
+    }
+
+    /// The same with this policy.
+    #[must_use]
+    pub const fn with_retrigger(mut self, retrigger: Retrigger) -> Self {
+        self.retrigger = retrigger;
+        self
+    }
+
+    /// The same with this timeout.
+    #[must_use]
+    pub const fn with_command_timeout(mut self, timeout: Span) -> Self {
+        self.command_timeout = timeout;
+        self
+    }
+
+    /// Whether a group can run it.
+    ///
+    /// # Errors
+    /// The first reason why not.
+    pub fn check(&self) -> Result<(), DefinitionError> {
+        let steps = &self.routine.steps;
+        let (found, listed) = (steps.len(), self.deliveries.len());
+        if found == 0 {
+            return Err(DefinitionError::NoStep);
+        }
+        if found > STEPS_MAX {
+            return Err(DefinitionError::Steps { found });
+        }
+        if listed != found {
+            return Err(DefinitionError::Deliveries {
+                found: listed,
+                steps: found,
+            });
+        }
+        if self.command_timeout == Span::ZERO {
+            return Err(DefinitionError::Timeout);
+        }
+        if let Some(step) = steps.iter().position(|it| it.undo.is_some()) {
+            return Err(DefinitionError::Undo { step });
+        }
+        if let Some(step) = steps.iter().position(|it| it.timeout == Some(Span::ZERO)) {
+            return Err(DefinitionError::StepTimeout { step });
+        }
+        let found = self.clause.as_ref().map_or(0, Clause::size);
+        if found > CLAUSE_MAX {
+            return Err(DefinitionError::Clause { found });
+        }
+        let found = self.devices().len();
+        if found > DEVICES_MAX {
+            return Err(DefinitionError::Devices { found });
+        }
+        Ok(())
+    }
+
+    /// The devices that a run locks: those that it commands, and those about which its conditions
+    /// ask. In the order of their ids, each once.
+    #[must_use]
+    pub fn locks(&self) -> Vec<NodeId> {
+        let mut devices = self.routine.devices();
+        devices.sort_unstable();
+        devices
+    }
+
+    /// The devices of the clause, in the order of their ids, each once.
+    #[must_use]
+    pub fn watches(&self) -> Vec<NodeId> {
+        let mut devices = Vec::new();
+        let mut waiting: Vec<_> = self.clause.iter().collect();
+        while let Some(clause) = waiting.pop() {
+            match clause {
+                Clause::Is(condition) => devices.push(condition.device),
+                Clause::Not(inner) => waiting.push(inner),
+                Clause::All(all) | Clause::Any(all) => waiting.extend(all),
+            }
+        }
+        devices.sort_unstable();
+        devices.dedup();
+        devices
+    }
+
+    /// All devices, in the order of their ids, each once.
+    #[must_use]
+    pub fn devices(&self) -> Vec<NodeId> {
+        let mut devices = self.locks();
+        devices.extend(self.watches());
+        devices.sort_unstable();
+        devices.dedup();
+        devices
+    }
+
+    pub(super) fn step(&self, step: u16) -> Option<&Step<State>> {
+        self.routine.steps.get(usize::from(step))
+    }
+
+    pub(super) fn delivery(&self, step: u16) -> Delivery {
+        let listed = self.deliveries.get(usize::from(step));
+        listed.copied().unwrap_or_default()
+    }
+}
+
+/// Why a group cannot run a routine. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
+pub enum DefinitionError {
+    /// There is nothing to do.
+    #[error("the routine has no step: give it one, or more")]
+    NoStep,
+    /// There are too many commands.
+    #[error("the routine has {found} steps: leave it at most {STEPS_MAX}")]
+    Steps {
+        /// How many there are.
+        found: usize,
+    },
+    /// There are too many devices.
+    #[error("the routine locks and watches {found} devices: leave it at most {DEVICES_MAX}")]
+    Devices {
+        /// How many there are.
+        found: usize,
+    },
+    /// Not each command has a delivery.
+    #[error("{found} deliveries are listed for {steps} steps: list one for each step")]
+    Deliveries {
+        /// How many deliveries there are.
+        found: usize,
+        /// How many commands.
+        steps: usize,
+    },
+    /// The clause has too many parts.
+    #[error("the clause has {found} parts: leave it at most {CLAUSE_MAX}")]
+    Clause {
+        /// How many there are.
+        found: usize,
+    },
+    /// No leader would wait for a command.
+    #[error("command_timeout is 0 us: set it above zero")]
+    Timeout,
+    /// No leader would wait for this command.
+    #[error("the timeout of step {step}, counted from 0, is 0 us: set it above zero, or to none")]
+    StepTimeout {
+        /// Which step, from 0.
+        step: usize,
+    },
+    /// Groups undo nothing.
+    #[error(
+        "step {step}, counted from 0, says how it is undone: groups undo nothing, leave it out"
+    )]
+    Undo {
+        /// Which step, from 0.
+        step: usize,
+    },
+}

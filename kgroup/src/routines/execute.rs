@@ -1,0 +1,218 @@
+//! How a routine's leader has its commands done.
+
+use selvedge_core::{NodeId, Span};
+
+use super::leader::{At, Out, RoutineLeader, Task};
+use super::{RoutineState, RoutineTimer, StepOutcome, Update};
+use crate::parcel::{Claim, Outcome, Request, Status};
+use crate::wish::Wish;
+
+impl RoutineLeader {
+    pub(super) fn begin_step(&mut self, state: &RoutineState, out: &mut Out) {
+        let At::Step {
+            step, is_cleared, ..
+        } = self.at
+        else {
+            return;
+        };
+        let definition = state.definition();
+        let Some(present) = definition.step(step) else {
+            debug_assert!(false, "the last step ends the run");
+            return;
+        };
+        let is_open = present.condition.is_some() && !is_cleared;
+        self.task = if is_open { Task::Reads } else { Task::Acts };
+        out.push(Wish::Arm {
+            timer: RoutineTimer::Command,
+            after: present.timeout.unwrap_or(definition.command_timeout),
+        });
+        self.ask(state, out);
+    }
+
+    pub(super) fn ask_step(&self, state: &RoutineState, out: &mut Out) {
+        let At::Step { claim, step, .. } = self.at else {
+            return;
+        };
+        let Some(present) = state.definition().step(step) else {
+            return;
+        };
+        let condition = present.condition.as_ref();
+        match condition.filter(|_| self.task == Task::Reads) {
+            Some(condition) => {
+                let device = condition.device;
+                let read = Request::Read {
+                    device,
+                    claim,
+                    step,
+                };
+                self.ask_of(device, read, out);
+            }
+            None => {
+                let act = Request::Act {
+                    device: present.device,
+                    claim,
+                    step,
+                    value: present.value.clone(),
+                    delivery: state.definition().delivery(step),
+                };
+                self.ask_of(present.device, act, out);
+            }
+        }
+    }
+
+    /// The state that a condition asks for.
+    pub(super) fn on_read(
+        &mut self,
+        state: &RoutineState,
+        device: NodeId,
+        claim: Claim,
+        step: u16,
+        status: &Status,
+        out: &mut Out,
+    ) {
+        if self.task != Task::Reads || !self.is_at(claim, step) {
+            return; // Late.
+        }
+        let present = state.definition().step(step);
+        let condition = present.and_then(|it| it.condition.as_ref());
+        let Some(condition) = condition.filter(|it| it.device == device) else {
+            return; // A peer that lies.
+        };
+        let value = status.value.as_ref().filter(|_| status.is_up);
+        match value.map(|it| condition.holds(it)) {
+            Some(true) => {
+                let instance = claim.instance;
+                self.propose(state, Update::Cleared { instance, step }, out);
+            }
+            Some(false) => self.end_step(state, StepOutcome::Skipped, out),
+            None => self.end_step(state, StepOutcome::Failed, out),
+        }
+    }
+
+    /// What became of a command.
+    pub(super) fn on_acted(
+        &mut self,
+        state: &RoutineState,
+        claim: Claim,
+        step: u16,
+        outcome: Outcome,
+        out: &mut Out,
+    ) {
+        if self.task != Task::Acts || !self.is_at(claim, step) {
+            return; // Late.
+        }
+        let outcome = match outcome {
+            Outcome::Done => StepOutcome::Done,
+            Outcome::Failed => StepOutcome::Failed,
+            Outcome::Unknown => StepOutcome::Unknown,
+        };
+        let present = state.definition().step(step);
+        let hold = present.map_or(Span::ZERO, |it| it.hold);
+        if outcome != StepOutcome::Done || hold == Span::ZERO || state.is_cut() {
+            return self.end_step(state, outcome, out);
+        }
+        self.task = Task::Holds;
+        out.push(Wish::Disarm(RoutineTimer::Command));
+        out.push(Wish::Arm {
+            timer: RoutineTimer::Hold,
+            after: hold,
+        });
+    }
+
+    pub(super) fn on_held(&mut self, state: &RoutineState, out: &mut Out) {
+        if self.task == Task::Holds {
+            self.end_step(state, StepOutcome::Done, out);
+        }
+    }
+
+    /// A device's group does not do what the present step asks: it does not know the device, or has
+    /// it that the claim is over.
+    pub(super) fn on_refused(
+        &mut self,
+        state: &RoutineState,
+        device: NodeId,
+        of: Option<Claim>,
+        out: &mut Out,
+    ) {
+        let At::Step { claim, step, .. } = self.at else {
+            return;
+        };
+        let present = state.definition().step(step);
+        let asked = present.and_then(|it| match (&self.task, &it.condition) {
+            (Task::Reads, Some(condition)) => Some(condition.device),
+            (Task::Acts, _) => Some(it.device),
+            _ => None,
+        });
+        if asked == Some(device) && of.is_none_or(|it| self.rules.is_of(it, claim)) {
+            self.end_step(state, StepOutcome::Failed, out);
+        }
+    }
+
+    /// Nothing was heard in time. A command may have been done; a question asked for nothing.
+    pub(super) fn on_timeout(&mut self, state: &RoutineState, out: &mut Out) {
+        match self.task {
+            Task::Acts => self.end_step(state, StepOutcome::Unknown, out),
+            Task::Reads => self.end_step(state, StepOutcome::Failed, out),
+            Task::Rest
+            | Task::Holds
+            | Task::BacksOff { .. }
+            | Task::Acquires { .. }
+            | Task::Releases { .. } => {} // A stray tick.
+        }
+    }
+
+    fn is_at(&self, claim: Claim, step: u16) -> bool {
+        match self.at {
+            At::Step {
+                claim: present,
+                step: at,
+                ..
+            } => step == at && self.rules.is_of(claim, present),
+            At::Rest | At::Acquiring(_) | At::Releasing(_) => false,
+        }
+    }
+
+    fn end_step(&mut self, state: &RoutineState, outcome: StepOutcome, out: &mut Out) {
+        let At::Step {
+            claim,
+            step,
+            is_cleared,
+        } = self.at
+        else {
+            return;
+        };
+        let instance = claim.instance;
+        if self.rules.progress_in_memory() {
+            return self.remember(state, instance, outcome, out);
+        }
+        let update = Update::StepDone {
+            instance,
+            step,
+            is_cleared,
+            outcome,
+        };
+        self.propose(state, update, out);
+    }
+
+    /// The published rule: the group hears of the steps when all are over.
+    fn remember(
+        &mut self,
+        state: &RoutineState,
+        instance: u64,
+        outcome: StepOutcome,
+        out: &mut Out,
+    ) {
+        self.ahead.push(outcome);
+        if self.ahead.len() < state.definition().routine.steps.len() {
+            return self.follow(state, out);
+        }
+        for (step, &outcome) in (0..).zip(&core::mem::take(&mut self.ahead)) {
+            out.push(Wish::Propose(Update::StepDone {
+                instance,
+                step,
+                is_cleared: false,
+                outcome,
+            }));
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! What a routine's group agrees on.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_core::NodeId;
+use selvedge_routine::Priority;
+use serde::{Deserialize, Serialize};
+
+use super::published::Rules;
+use super::{Definition, DefinitionError, End, Report, Retrigger, StepOutcome};
+use crate::{GroupId, Status, TriggerId, parcel::Claim};
+
+/// How many triggers a group remembers. One that is asked again after so many others starts another
+/// run.
+pub const TRIGGERS_MAX: usize = 64;
+
+/// Where a routine stands (section 4.2).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Stage {
+    /// It waits for a trigger.
+    NotTriggered,
+    /// It gets its devices.
+    AcquiringLocks {
+        /// Which try: from 1.
+        attempt: u32,
+    },
+    /// All its devices are held by this try.
+    Executing {
+        /// The try that got them.
+        attempt: u32,
+        /// What was done for the steps before the present one.
+        outcomes: Vec<StepOutcome>,
+        /// The condition of the present step holds: it is done, whoever leads.
+        is_cleared: bool,
+    },
+    /// It gives its devices back.
+    ReleasingLocks {
+        /// The try that got them, or was about to.
+        attempt: u32,
+    },
+}
+
+/// A change of a routine's state. All but triggers and observations name the run, and what of it they
+/// are about: one that comes late or twice changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Update {
+    /// A device of the clause is like this.
+    Observed {
+        /// Which device.
+        device: NodeId,
+        /// Its status: nothing changes unless its version is higher than the last one.
+        status: Status,
+    },
+    /// By hand or by time.
+    Trigger(TriggerId),
+    /// This try holds all devices.
+    Locked {
+        /// Which run.
+        instance: u64,
+        /// Which try.
+        attempt: u32,
+    },
+    /// This try gives up: another one follows.
+    Retry {
+        /// Which run.
+        instance: u64,
+        /// Which try.
+        attempt: u32,
+    },
+    /// A device cannot be had: the run ends before it begins.
+    NoDevice {
+        /// Which run.
+        instance: u64,
+        /// Which try.
+        attempt: u32,
+        /// Which device.
+        device: NodeId,
+    },
+    /// The condition of this step holds, so it will be done.
+    Cleared {
+        /// Which run.
+        instance: u64,
+        /// Which step, from 0.
+        step: u16,
+    },
+    /// This step is over.
+    StepDone {
+        /// Which run.
+        instance: u64,
+        /// Which step, from 0.
+        step: u16,
+        /// Whether it was cleared: one that was is not passed over any more.
+        is_cleared: bool,
+        /// What was done.
+        outcome: StepOutcome,
+    },
+    /// All devices are given back.
+    Released {
+        /// Which run.
+        instance: u64,
+    },
+}
+
+/// What a trigger led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Taken {
+    /// This run: it begins, or has not got its devices yet.
+    Runs {
+        /// Which run.
+        instance: u64,
+    },
+    /// A run that follows the present one.
+    Queued,
+    /// Nothing: it runs, and its policy is to ignore it.
+    Ignored,
+}
+
+/// What an update came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Decided {
+    /// Nothing: it came late, or twice, or is of no concern.
+    Nothing,
+    /// A device was observed.
+    Observed {
+        /// Which device.
+        device: NodeId,
+        /// What it led to, if the clause became true.
+        taken: Option<Taken>,
+    },
+    /// A trigger was taken.
+    Triggered {
+        /// Which trigger.
+        id: TriggerId,
+        /// What it led to; nothing if it was known.
+        taken: Option<Taken>,
+    },
+    /// Another try begins.
+    Retries,
+    /// The steps begin.
+    Executes,
+    /// The condition of the present step holds.
+    Cleared,
+    /// A step is over, and the next one begins.
+    Steps,
+    /// The steps are over.
+    Releases,
+    /// A run is over.
+    Ends {
+        /// Which run.
+        instance: u64,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Observed {
+    device: NodeId,
+    status: Status,
+}
+
+/// The state of a routine's group: replicated.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RoutineState {
+    definition: Definition,
+    /// The present run, or the last one: 0 before the first.
+    instance: u64,
+    stage: Stage,
+    /// A run follows the present one.
+    is_queued: bool,
+    /// The devices of the clause, in the order of their ids.
+    observed: Vec<Observed>,
+    /// Whether the clause is known to be true.
+    is_true: bool,
+    /// The last triggers, the oldest first.
+    triggers: Vec<TriggerId>,
+    report: Option<Report>,
+    #[serde(skip)]
+    rules: Rules,
+}
+
+impl RoutineState {
+    /// A routine that waits for its first trigger.
+    ///
+    /// # Errors
+    /// Why a group cannot run it.
+    pub fn new(definition: Definition) -> Result<Self, DefinitionError> {
+        definition.check()?;
+        let observe = |device| Observed {
+            device,
+            status: Status::default(),
+        };
+        Ok(Self {
+            observed: definition.watches().into_iter().map(observe).collect(),
+            definition,
+            instance: 0,
+            stage: Stage::NotTriggered,
+            is_queued: false,
+            is_true: false,
+            triggers: Vec::new(),
+            report: None,
+            rules: Rules::default(),
+        })
+    }
+
+    /// The same under rules that do not hold up. For checks only.
+    #[cfg(feature = "check")]
+    #[must_use]
+    pub(crate) fn published(mut self, rules: &[super::Published]) -> Self {
+        self.rules = Rules::published(rules);
+        self
+    }
+
+    /// What it runs.
+    #[must_use]
+    pub const fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// The number of the present run, or of the last one; 0 before the first.
+    #[must_use]
+    pub const fn instance(&self) -> u64 {
+        self.instance
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub const fn stage(&self) -> &Stage {
+        &self.stage
+    }
+
+    /// Whether another run follows the present one.
+    #[must_use]
+    pub const fn is_queued(&self) -> bool {
+        self.is_queued
+    }
+
+    /// What became of the last run whose steps are over.
+    #[must_use]
+    pub const fn report(&self) -> Option<&Report> {
+        self.report.as_ref()
+    }
+
+    /// What was observed last of a device of the clause.
+    #[must_use]
+    pub fn observed(&self, device: NodeId) -> Option<&Status> {
+        let at = self.place(device)?;
+        self.observed.get(at).map(|it| &it.status)
+    }
+
+    /// The claim under which the present run holds its devices, or asks for them or gives them back.
+    #[must_use]
+    pub const fn claim(&self, routine: GroupId) -> Option<Claim> {
+        let attempt = match self.stage {
+            Stage::NotTriggered => return None,
+            Stage::AcquiringLocks { attempt }
+            | Stage::Executing { attempt, .. }
+            | Stage::ReleasingLocks { attempt } => attempt,
+        };
+        Some(Claim {
+            routine,
+            instance: self.instance,
+            attempt,
+        })
+    }
+
+    /// The present step, counted from 0, while it executes.
+    #[must_use]
+    pub fn step(&self) -> Option<u16> {
+        match &self.stage {
+            Stage::Executing { outcomes, .. } => u16::try_from(outcomes.len()).ok(),
+            Stage::NotTriggered | Stage::AcquiringLocks { .. } | Stage::ReleasingLocks { .. } => {
+                None
+            }
+        }
+    }
+
+    /// Whether the present step is cut short: another run is to begin.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_queued && self.definition.retrigger == Retrigger::Restart
+    }
+
+    /// Whether an update changes anything.
+    pub(super) fn is_due(&self, update: &Update) -> bool {
+        match *update {
+            Update::Observed { device, ref status } => {
+                let known = self.observed(device);
+                known.is_some_and(|it| it.version < status.version)
+            }
+            Update::Trigger(id) => !self.triggers.contains(&id),
+            Update::Locked { instance, attempt }
+            | Update::Retry { instance, attempt }
+            | Update::NoDevice {
+                instance, attempt, ..
+            } => instance == self.instance && self.stage == Stage::AcquiringLocks { attempt },
+            Update::Cleared { instance, step } => self.is_at(instance, step, false),
+            Update::StepDone {
+                instance,
+                step,
+                is_cleared,
+                ..
+            } => self.is_at(instance, step, is_cleared),
+            Update::Released { instance } => {
+                let is_releasing = matches!(self.stage, Stage::ReleasingLocks { .. });
+                instance == self.instance && is_releasing
+            }
+        }
+    }
+
+    fn is_at(&self, instance: u64, step: u16, cleared: bool) -> bool {
+        let is_cleared = match self.stage {
+            Stage::Executing { is_cleared, .. } => is_cleared == cleared,
+            Stage::NotTriggered | Stage::AcquiringLocks { .. } | Stage::ReleasingLocks { .. } => {
+                false
+            }
+        };
+        instance == self.instance && self.step() == Some(step) && is_cleared
+    }
+
+    fn place(&self, device: NodeId) -> Option<usize> {
+        let found = self.observed.binary_search_by_key(&device, |it| it.device);
+        found.ok()
+    }
+
+    fn on_observed(&mut self, device: NodeId, status: &Status) -> Decided {
+        let at = self.place(device);
+        if let Some(observed) = at.and_then(|at| self.observed.get_mut(at)) {
+            observed.status.clone_from(status);
+        }
+        let value = |device| self.observed(device).and_then(|it| it.value.as_ref());
+        let clause = self.definition.clause.as_ref();
+        let is_true = clause.and_then(|it| it.holds(&value)) == Some(true);
+        let becomes = is_true && !self.is_true;
+        self.is_true = is_true;
+        Decided::Observed {
+            device,
+            taken: becomes.then(|| self.start()),
+        }
+    }
+
+    fn on_trigger(&mut self, id: TriggerId) -> Decided {
+        if self.triggers.len() >= TRIGGERS_MAX {
+            self.triggers.remove(0);
+        }
+        self.triggers.push(id);
+        let taken = Some(self.start());
+        Decided::Triggered { id, taken }
+    }
+
+    fn start(&mut self) -> Taken {
+        let is_idle = self.stage == Stage::NotTriggered;
+        if is_idle || self.rules.retriggers_anew() {
+            return self.begin();
+        }
+        let is_acquiring = matches!(self.stage, Stage::AcquiringLocks { .. });
+        match self.definition.retrigger {
+            Retrigger::Ignore => Taken::Ignored,
+            Retrigger::Restart if is_acquiring => Taken::Runs {
+                instance: self.instance,
+            },
+            Retrigger::QueueOnce | Retrigger::Restart => {
+                self.is_queued = true;
+                Taken::Queued
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Taken {
+        self.instance = self.instance.saturating_add(1);
+        self.stage = Stage::AcquiringLocks { attempt: 1 };
+        let instance = self.instance;
+        Taken::Runs { instance }
+    }
+
+    fn on_step_done(&mut self, outcome: StepOutcome) -> Decided {
+        let is_cut = self.is_cut();
+        let Stage::Executing {
+            attempt,
+            outcomes,
+            is_cleared,
+        } = &mut self.stage
+        else {
+            debug_assert!(false, "no step is over before the steps begin");
+            return Decided::Nothing;
+        };
+        let attempt = *attempt;
+        let step = outcomes.len();
+        let steps = &self.definition.routine.steps;
+        let is_must = (steps.get(step)).is_some_and(|it| it.priority == Priority::Must);
+        outcomes.push(outcome);
+        *is_cleared = false;
+        let has_failed = matches!(outcome, StepOutcome::Failed | StepOutcome::Unknown);
+        let end = if is_must && has_failed {
+            let step = u16::try_from(step).unwrap_or(u16::MAX);
+            End::Failed { step }
+        } else if outcomes.len() >= steps.len() {
+            End::Completed
+        } else if is_cut {
+            End::Restarted
+        } else {
+            return Decided::Steps;
+        };
+        let outcomes = core::mem::take(outcomes);
+        self.end(attempt, end, outcomes)
+    }
+
+    fn end(&mut self, attempt: u32, end: End, mut steps: Vec<StepOutcome>) -> Decided {
+        let count = self.definition.routine.steps.len();
+        steps.resize(count.max(steps.len()), StepOutcome::NotReached);
+        self.report = Some(Report {
+            instance: self.instance,
+            end,
+            steps,
+        });
+        self.stage = Stage::ReleasingLocks { attempt };
+        Decided::Releases
+    }
+
+    fn on_released(&mut self) -> Decided {
+        let instance = self.instance;
+        self.stage = Stage::NotTriggered;
+        if core::mem::take(&mut self.is_queued) {
+            self.begin();
+        }
+        Decided::Ends { instance }
+    }
+}
+
+impl selvedge_replica::State for RoutineState {
+    type Update = Update;
+    type Outcome = Decided;
+
+    /// Takes time in proportion to the clause for an observation; else to the steps.
+    fn apply(&mut self, update: &Update) -> Decided {
+        if !self.is_due(update) {
+            return match *update {
+                Update::Trigger(id) => Decided::Triggered { id, taken: None },
+                _ => Decided::Nothing,
+            };
+        }
+        match *update {
+            Update::Observed { device, ref status } => self.on_observed(device, status),
+            Update::Trigger(id) => self.on_trigger(id),
+            Update::Locked { attempt, .. } => {
+                self.stage = Stage::Executing {
+                    attempt,
+                    outcomes: vec![],
+                    is_cleared: false,
+                };
+                Decided::Executes
+            }
+            Update::Retry { attempt, .. } => {
+                let attempt = attempt.saturating_add(1);
+                self.stage = Stage::AcquiringLocks { attempt };
+                Decided::Retries
+            }
+            Update::NoDevice {
+                attempt, device, ..
+            } => self.end(attempt, End::NoDevice { device }, vec![]),
+            Update::Cleared { .. } => {
+                if let Stage::Executing { is_cleared, .. } = &mut self.stage {
+                    *is_cleared = true;
+                }
+                Decided::Cleared
+            }
+            Update::StepDone { outcome, .. } => self.on_step_done(outcome),
+            Update::Released { .. } => self.on_released(),
+        }
+    }
+}
