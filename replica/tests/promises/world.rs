@@ -237,6 +237,12 @@ impl World {
         }
         // What is late has come.
         self.run_until(self.now + 30_000_000);
+        self.tell_all();
+    }
+
+    /// Membership tells each node of all others.
+    pub(crate) fn tell_all(&mut self) {
+        let ids: Vec<u64> = self.nodes.keys().copied().collect();
         for &id in &ids {
             for &other in &ids {
                 if id == other || self.nodes[&id].host.is_none() {
