@@ -12,6 +12,7 @@
 
 mod choose;
 mod cluster;
+mod devices;
 mod errata;
 mod near;
 mod routines;
