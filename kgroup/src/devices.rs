@@ -20,6 +20,8 @@
 //!   over, and the last one never.
 
 mod act;
+#[cfg(feature = "check")]
+pub mod check;
 mod config;
 mod decision;
 mod device;

@@ -13,6 +13,7 @@
 mod choose;
 mod cluster;
 mod devices;
+mod devices_model;
 mod errata;
 mod near;
 mod routines;

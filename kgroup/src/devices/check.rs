@@ -1,0 +1,320 @@
+//! The promises of a cluster as properties, and the scenarios that check them.
+//!
+//! A group is an ideal register here: it decides on one proposal after another, and its leader learns
+//! of that later. The leader may be replaced at any moment; the one before it may go on to hear
+//! requests, to answer from its old state and to propose. The network reorders, and loses and doubles
+//! within bounds. Routines are scripts whose own leaders do not fail. Where the paper's rule breaks a
+//! promise, the scenario comes twice under one name.
+//!
+//! Timeouts are longer than any delivery and any decision.
+
+mod cluster;
+mod errata;
+mod party;
+mod script;
+mod sound;
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_core::{Member, NodeId, Span};
+use selvedge_sim::check::{Bounds, Model, Scenario, State};
+
+use self::cluster::Cluster;
+use self::party::Role;
+pub use self::party::{Ask, Parcel, Party, Tick};
+use self::script::{Play, Script, Stage};
+use super::{Devices, Limits, Published, Timer};
+use crate::Patience;
+
+const CLUSTER: Member = Member::new(0, 0);
+
+/// Time is not modelled.
+const SOON: Span = Span::millis(1);
+
+type Mesh = State<Party>;
+
+/// A cluster of devices 1 to n, routines, and what may go wrong.
+#[derive(Clone, Copy, Debug)]
+struct Setup {
+    devices: u64,
+    /// Node 1 is the first.
+    routines: &'static [Play],
+    /// How often each is triggered.
+    runs: &'static [usize],
+    /// What befalls the cluster, in order.
+    befalls: &'static [Fate],
+    /// Whether time passes between a proposal, the decision, and the leader that learns of it.
+    lags: bool,
+    bounds: Bounds,
+    rules: &'static [Published],
+    promises: &'static [Promise],
+    sees: &'static [Sight],
+}
+
+/// What befalls the cluster, at any moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// Another leader takes over.
+    TakeOver,
+    /// Device 1 reports this.
+    Report(i32),
+}
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Promise {
+    /// Theorem 3.
+    Exclusion,
+    /// What theorem 3 rests on: a routine that executes holds its devices in the decided state.
+    Held,
+    /// Theorem 5, for one cluster.
+    Progress,
+    /// A routine that watches sees the latest status at last.
+    Seen,
+    /// A command that may be given once is given once.
+    Once,
+    /// Without another leader a device does nothing for a claim while another one has it.
+    ActsForHolder,
+}
+
+/// What must happen in some run, so that a scenario in which nothing happens does not pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sight {
+    /// A routine executes.
+    Executes,
+    /// A claim waits.
+    Waits,
+    /// A routine tries a second time, and executes.
+    ExecutesAgain,
+    /// A command was given under another leader.
+    Orders,
+    /// A routine has seen the status of this version.
+    Seen(u64),
+}
+
+const PATIENT: Play = Play {
+    devices: &[1],
+    patience: Patience::Queues,
+    attempts: 1,
+    acts: None,
+    watches: false,
+};
+
+const HASTY: Play = Play {
+    patience: Patience::Leaves,
+    attempts: 2,
+    ..PATIENT
+};
+
+const WATCHER: Play = Play {
+    watches: true,
+    ..PATIENT
+};
+
+const LOCKS: Setup = Setup {
+    devices: 1,
+    routines: &[PATIENT],
+    runs: &[1],
+    befalls: &[],
+    lags: true,
+    bounds: Bounds {
+        drops: 0,
+        duplicates: 0,
+        crashes: 0,
+        restarts: 0,
+        deltas: None,
+        ticks: None,
+        early_ticks: None,
+    },
+    rules: &[],
+    promises: &[Promise::Exclusion, Promise::Held, Promise::Progress],
+    sees: &[Sight::Executes],
+};
+
+/// What is checked: first ours, which must hold, then what must break.
+#[must_use]
+pub fn scenarios() -> Vec<Scenario> {
+    let mut all = sound::quick();
+    all.extend(sound::deep().into_iter().map(Scenario::deep));
+    all.extend(errata::pairs());
+    all
+}
+
+const fn faults(drops: u32, duplicates: u32) -> Bounds {
+    Bounds {
+        drops,
+        duplicates,
+        ..LOCKS.bounds
+    }
+}
+
+/// A scenario under our rules.
+fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
+    Scenario::holds(full(name), states, move || setup.model())
+}
+
+/// The name in a list with scenarios of other crates.
+fn full(name: &str) -> String {
+    format!("kgroup/{name}")
+}
+
+impl Setup {
+    fn model(self) -> Model<Party> {
+        let state = Devices::new((1..=self.devices).map(NodeId), Limits::new());
+        let cluster = Cluster::new(state.published(self.rules), self.lags);
+        let scripts = (1..)
+            .zip(self.routines)
+            .map(|(id, &play)| Party::new(id, Role::Routine(Script::new(id, play, self.rules))));
+        let cluster = Party::new(0, Role::Cluster(cluster));
+        let parties = [cluster].into_iter().chain(scripts).collect();
+        let ask = |it: &Fate| match *it {
+            Fate::TakeOver => Ask::TakeOver,
+            Fate::Report(value) => Ask::Report(NodeId(1), value.into()),
+        };
+        let asks: Vec<Ask> = self.befalls.iter().map(ask).collect();
+        let mut model = Model::new(parties, Party::me)
+            .bounds(self.bounds)
+            .start(|_, _, party, cx| {
+                if let Role::Cluster(it) = &mut party.role {
+                    it.begin(cx);
+                }
+                Ok(())
+            })
+            .commands(0, asks)
+            .show(Party::show)
+            .tick_when(may_tick);
+        if self.rules.is_empty() {
+            model = model.never_rejects("no message is refused");
+        }
+        for (at, &runs) in self.runs.iter().enumerate() {
+            model = model.commands(at + 1, vec![Ask::Run; runs]);
+        }
+        for &promise in self.promises {
+            model = self.promise(model, promise);
+        }
+        for &sight in self.sees {
+            let name = match sight {
+                Sight::Executes => "a routine executes",
+                Sight::Waits => "a claim waits",
+                Sight::ExecutesAgain => "a routine executes at its second try",
+                Sight::Orders => "a command is given under another leader",
+                Sight::Seen(_) => "the last status is seen",
+            };
+            model = model.sometimes(name, move |mesh: &Mesh| is_seen(mesh, sight));
+        }
+        model
+    }
+
+    fn promise(self, model: Model<Party>, promise: Promise) -> Model<Party> {
+        let devices = move || (1..=self.devices).map(NodeId);
+        match promise {
+            Promise::Exclusion => model.always(
+                "no two routines execute with one device (theorem 3)",
+                move |mesh: &Mesh| {
+                    let users = |device| scripts(mesh).filter(move |it| it.executes_with(device));
+                    devices().all(|it| users(it).count() <= 1)
+                },
+            ),
+            Promise::Held => model.always(
+                "a routine that executes holds its devices (lemma of theorem 3)",
+                move |mesh: &Mesh| {
+                    let Some(state) = cluster(mesh).map(Cluster::state) else {
+                        return false;
+                    };
+                    let holds =
+                        |it: &Script| it.devices().all(|at| state.holder(at) == Some(it.claim));
+                    scripts(mesh)
+                        .filter(|it| it.stage == Stage::Executes)
+                        .all(holds)
+                },
+            ),
+            Promise::Progress => model.progress(
+                "all runs end, and all devices are free (theorem 5)",
+                move |mesh: &Mesh| is_over(mesh, self) && !mesh.is_busy(),
+            ),
+            Promise::Seen => model.progress(
+                "a routine that watches sees the latest status",
+                |mesh: &Mesh| {
+                    let latest = cluster(mesh).map(Cluster::state);
+                    let latest = latest.and_then(|it| Some(it.status(NodeId(1))?.version));
+                    let mut watchers = scripts(mesh).filter(|it| it.watches());
+                    watchers.all(|it| it.seen == latest)
+                },
+            ),
+            Promise::Once => model.always("a command that may be given once is", |mesh: &Mesh| {
+                let given = cluster(mesh).map(|it| it.given_once.as_slice());
+                given.is_none_or(|it| it.is_sorted_by(|one, next| one < next))
+            }),
+            Promise::ActsForHolder => model.always(
+                "while leaders stay, a device acts for no claim while another one has it",
+                |mesh: &Mesh| {
+                    let Some(cluster) = cluster(mesh).filter(|it| it.term == 0) else {
+                        return true;
+                    };
+                    let state = cluster.state();
+                    let is_for_holder = |device| {
+                        let (holder, act) = (state.holder(device), state.act(device));
+                        holder.is_none() || act.is_some_and(|it| holder == Some(it.claim))
+                    };
+                    let mut orders = cluster.orders.iter();
+                    orders.all(|it| is_for_holder(it.ticket.device))
+                },
+            ),
+        }
+    }
+}
+
+fn scripts(mesh: &Mesh) -> impl Iterator<Item = &Script> {
+    mesh.machines().filter_map(Party::script)
+}
+
+fn cluster(mesh: &Mesh) -> Option<&Cluster> {
+    mesh.machines().find_map(Party::cluster)
+}
+
+fn is_over(mesh: &Mesh, setup: Setup) -> bool {
+    let Some(state) = cluster(mesh).map(Cluster::state) else {
+        return false;
+    };
+    let ran = |(at, runs): (usize, &usize)| {
+        let issued = mesh.node(at + 1).map(|it| it.issued() as usize);
+        issued == Some(*runs)
+    };
+    setup.runs.iter().enumerate().all(ran)
+        && scripts(mesh).all(|it| it.stage == Stage::Idle)
+        && state
+            .ids()
+            .all(|it| state.holder(it).is_none() && state.queue(it).next().is_none())
+}
+
+fn is_seen(mesh: &Mesh, sight: Sight) -> bool {
+    match sight {
+        Sight::Executes => scripts(mesh).any(|it| it.stage == Stage::Executes),
+        Sight::ExecutesAgain => {
+            scripts(mesh).any(|it| it.stage == Stage::Executes && it.claim.attempt == 2)
+        }
+        Sight::Waits => {
+            let state = cluster(mesh).map(Cluster::state);
+            state.is_some_and(|it| it.ids().any(|at| it.queue(at).next().is_some()))
+        }
+        Sight::Orders => cluster(mesh).is_some_and(|it| it.term > 0 && !it.orders.is_empty()),
+        Sight::Seen(version) => scripts(mesh).any(|it| it.seen == Some(version)),
+    }
+}
+
+/// The promises of clocks: what is asked again was lost, and what a host has yet to carry out is not
+/// overdue.
+fn may_tick(mesh: &Mesh, _: usize, timer: Tick) -> bool {
+    let cluster = cluster(mesh);
+    let is_quiet = || !mesh.is_busy() && cluster.is_some_and(Cluster::is_settled);
+    match timer {
+        Tick::Decide | Tick::Learn | Tick::Device | Tick::Finish => true,
+        // Pings are for the unit tests: they make no difference here.
+        Tick::Leader(Timer::Ping | Timer::Unanswered) => false,
+        Tick::Leader(Timer::Act(_)) => is_quiet() && cluster.is_some_and(|it| it.orders.is_empty()),
+        Tick::Leader(Timer::Resend) | Tick::Resend => is_quiet(),
+    }
+}

@@ -1,0 +1,126 @@
+//! Where the paper's rules break, and ours do not.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_sim::check::Scenario;
+
+use super::script::Play;
+use super::sound::{BOTH_AT_ONCE, RIVALS};
+use super::{Fate, LOCKS, PATIENT, Promise, Setup, Sight, WATCHER, faults, full, holds};
+use crate::devices::Published;
+
+pub(super) fn pairs() -> Vec<Scenario> {
+    cases().into_iter().flat_map(Case::pair).collect()
+}
+
+/// A setup in which a published rule is tried.
+struct Case {
+    name: &'static str,
+    setup: Setup,
+    /// States under our rules.
+    states: usize,
+    rules: &'static [Published],
+    /// The promise that it breaks.
+    breaks: &'static [Promise],
+    /// Steps until it breaks.
+    steps: usize,
+}
+
+impl Case {
+    fn pair(self) -> [Scenario; 2] {
+        let published = Setup {
+            rules: self.rules,
+            promises: self.breaks,
+            sees: &[],
+            ..self.setup
+        };
+        [
+            holds(self.name, self.states, self.setup),
+            Scenario::breaks(full(self.name), self.steps, move || published.model()),
+        ]
+    }
+}
+
+fn cases() -> Vec<Case> {
+    vec![
+        Case {
+            name: "G5: a request comes twice",
+            setup: Setup {
+                bounds: faults(0, 1),
+                ..LOCKS
+            },
+            states: 60,
+            rules: &[Published::Unnumbered],
+            breaks: &[Promise::Progress],
+            steps: 11,
+        },
+        Case {
+            name: "G5: an answer to one run comes in the next",
+            setup: Setup {
+                runs: &[2, 1],
+                bounds: faults(0, 1),
+                ..RIVALS
+            },
+            states: 8_735,
+            rules: &[Published::Unnumbered],
+            breaks: &[Promise::Exclusion],
+            steps: 17,
+        },
+        Case {
+            name: "G6: a request of one try comes behind its release",
+            setup: Setup {
+                devices: 2,
+                routines: &[
+                    BOTH_AT_ONCE,
+                    Play {
+                        devices: &[2],
+                        ..PATIENT
+                    },
+                ],
+                sees: &[Sight::Executes, Sight::ExecutesAgain],
+                ..RIVALS
+            },
+            states: 9_316,
+            rules: &[Published::Unlabelled],
+            breaks: &[Promise::Progress],
+            steps: 19,
+        },
+        Case {
+            name: "G6: an answer to one try comes in the next",
+            setup: Setup {
+                devices: 2,
+                lags: false,
+                routines: &[
+                    BOTH_AT_ONCE,
+                    PATIENT,
+                    Play {
+                        devices: &[2],
+                        ..PATIENT
+                    },
+                ],
+                runs: &[1, 1, 1],
+                sees: &[Sight::Executes, Sight::ExecutesAgain],
+                ..LOCKS
+            },
+            states: 36_930,
+            rules: &[Published::Unlabelled],
+            breaks: &[Promise::Exclusion],
+            steps: 19,
+        },
+        Case {
+            name: "G8: the leader that took a report is replaced",
+            setup: Setup {
+                routines: &[WATCHER],
+                befalls: &[Fate::Report(1), Fate::TakeOver],
+                promises: &[Promise::Seen],
+                sees: &[Sight::Seen(1)],
+                ..LOCKS
+            },
+            states: 324,
+            rules: &[Published::ToldOnce],
+            breaks: &[Promise::Seen],
+            steps: 7,
+        },
+    ]
+}

@@ -1,0 +1,136 @@
+//! A cluster and routines as nodes of one mesh.
+
+use alloc::string::String;
+
+use selvedge_core::{Context, Input, Machine, Member, NodeId};
+use selvedge_routine::State;
+
+use super::cluster::Cluster;
+use super::script::Script;
+use crate::devices::Timer;
+use crate::{Answer, Request};
+
+/// What groups send to each other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Parcel {
+    /// To the cluster.
+    Request(Request),
+    /// To a routine.
+    Answer(Answer),
+}
+
+/// What may happen next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tick {
+    /// The cluster's group decides on the first proposal.
+    Decide,
+    /// The cluster's leader learns of the first decision.
+    Learn,
+    /// The device carries out a command.
+    Device,
+    /// The cluster's leader's.
+    Leader(Timer),
+    /// A routine asks again.
+    Resend,
+    /// A routine has done its work.
+    Finish,
+}
+
+/// What the application does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Ask {
+    /// A routine is triggered.
+    Run,
+    /// The cluster has another leader.
+    TakeOver,
+    /// A device reports.
+    Report(NodeId, State),
+}
+
+/// The cluster, or a routine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Party {
+    me: Member,
+    pub(super) role: Role,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Role {
+    Cluster(Cluster),
+    Routine(Script),
+}
+
+impl Party {
+    pub(super) const fn new(id: u64, role: Role) -> Self {
+        let me = Member::new(id, 0);
+        Self { me, role }
+    }
+
+    /// Which node it is.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// A node in a line.
+    pub(super) fn show(&self) -> String {
+        match &self.role {
+            Role::Cluster(it) => it.show(),
+            Role::Routine(it) => it.show(),
+        }
+    }
+
+    pub(super) fn cluster(&self) -> Option<&Cluster> {
+        match &self.role {
+            Role::Cluster(it) => Some(it),
+            Role::Routine(_) => None,
+        }
+    }
+
+    pub(super) fn script(&self) -> Option<&Script> {
+        match &self.role {
+            Role::Cluster(_) => None,
+            Role::Routine(it) => Some(it),
+        }
+    }
+}
+
+impl Machine for Party {
+    type Message = Parcel;
+    type Timer = Tick;
+    type Command = Ask;
+    type Event = ();
+    type Reject = ();
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), ()> {
+        match (&mut self.role, input) {
+            (
+                Role::Cluster(it),
+                Input::Message {
+                    from,
+                    message: Parcel::Request(request),
+                },
+            ) => it.on_request(from, request, cx),
+            (
+                Role::Routine(it),
+                Input::Message {
+                    message: Parcel::Answer(answer),
+                    ..
+                },
+            ) => it.on_answer(&answer, cx),
+            (Role::Cluster(it), Input::Tick(timer)) => it.on_tick(timer, cx),
+            (Role::Routine(it), Input::Tick(timer)) => it.on_tick(timer, cx),
+            (Role::Cluster(it), Input::Command(Ask::TakeOver)) => it.take_over(cx),
+            (Role::Cluster(it), Input::Command(Ask::Report(device, value))) => {
+                it.report(device, value, cx);
+            }
+            (Role::Routine(it), Input::Command(Ask::Run)) => {
+                return if it.run(cx) { Ok(()) } else { Err(()) };
+            }
+            (_, Input::Message { .. } | Input::Command(_) | Input::Membership(_)) => {
+                return Err(());
+            }
+        }
+        Ok(())
+    }
+}
