@@ -44,6 +44,10 @@ pub const LISTS: &[List] = &[
         name: "replica",
         scenarios: selvedge_replica::check::scenarios,
     },
+    List {
+        name: "kgroup",
+        scenarios: selvedge_kgroup::devices::check::scenarios,
+    },
 ];
 
 /// The result of one property of one scenario.

@@ -14,6 +14,7 @@ mod party;
 mod script;
 mod sound;
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
@@ -168,7 +169,7 @@ impl Setup {
         let scripts = (1..)
             .zip(self.routines)
             .map(|(id, &play)| Party::new(id, Role::Routine(Script::new(id, play, self.rules))));
-        let cluster = Party::new(0, Role::Cluster(cluster));
+        let cluster = Party::new(0, Role::Cluster(Box::new(cluster)));
         let parties = [cluster].into_iter().chain(scripts).collect();
         let ask = |it: &Fate| match *it {
             Fate::TakeOver => Ask::TakeOver,

@@ -177,15 +177,13 @@ impl DeviceLeader {
             out.push(Wish::Propose(update));
             return;
         };
-        let device = verdict.device;
-        match verdict.decision {
-            Decision::NoDevice => out.push(Wish::Tell {
-                to: from,
-                answer: Answer::NoDevice { device },
-            }),
-            // Nothing changes, so it is answered as if it had been applied.
-            _ => self.on_applied(state, &verdict, out),
+        if verdict.decision == Decision::NoDevice {
+            let device = verdict.device;
+            let answer = Answer::NoDevice { device };
+            return out.push(Wish::Tell { to: from, answer });
         }
+        // Nothing changes, so it is answered as if it had been applied.
+        self.on_applied(state, &verdict, out);
     }
 
     /// The state is up to date.

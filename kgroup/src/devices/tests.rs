@@ -1,5 +1,10 @@
 //! What a leader does with a cluster: a group that decides at once.
 
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "other wishes are kept as they are"
+)]
+
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -740,7 +745,7 @@ fn a_state_is_read_when_it_is_up_to_date_and_only_by_the_claim_that_holds() {
     assert_eq!(bench.ask(question(LAMP)), [Wish::Read(1)]);
     assert_eq!(bench.ask(question(LAMP)), [Wish::Read(2)]);
     bench.report(LAMP, "on");
-    let mut readable = |bench: &mut Bench, read| {
+    let readable = |bench: &mut Bench, read| {
         bench.wishes.clear();
         bench.call(|leader, state, out| leader.on_readable(state, read, out));
         core::mem::take(&mut bench.wishes)

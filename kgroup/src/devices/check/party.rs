@@ -1,5 +1,6 @@
 //! A cluster and routines as nodes of one mesh.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
 use selvedge_core::{Context, Input, Machine, Member, NodeId};
@@ -56,7 +57,7 @@ pub struct Party {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Role {
-    Cluster(Cluster),
+    Cluster(Box<Cluster>),
     Routine(Script),
 }
 

@@ -137,10 +137,8 @@ impl Script {
                     self.release(again, cx);
                 }
             }
-            Answer::Acted { claim, .. } if self.is_mine(claim) => {
-                if self.stage == Stage::Executes {
-                    self.release(false, cx);
-                }
+            Answer::Acted { claim, .. } if self.is_mine(claim) && self.stage == Stage::Executes => {
+                self.release(false, cx);
             }
             Answer::Released { device, claim } if self.is_mine(claim) => {
                 self.on_released(device, cx);
@@ -157,7 +155,17 @@ impl Script {
                 };
                 cx.send(super::CLUSTER, Parcel::Request(seen));
             }
-            _ => {}
+            Answer::Granted { .. }
+            | Answer::Queued { .. }
+            | Answer::Busy { .. }
+            | Answer::Over { .. }
+            | Answer::Released { .. }
+            | Answer::Acted { .. }
+            | Answer::Status { .. }
+            | Answer::NoDevice { .. }
+            | Answer::Read { .. }
+            | Answer::Triggered(_)
+            | Answer::Store(_) => {}
         }
     }
 
