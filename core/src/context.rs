@@ -152,8 +152,9 @@ impl<'a, M: Machine> Context<'a, M> {
         self.outbox.timers.push((timer, None));
     }
 
-    /// The same step for an inner machine.
-    pub(crate) fn inner<'b, I: Machine>(&'b mut self, outbox: &'b mut Outbox<I>) -> Context<'b, I> {
+    /// The same step for a machine inside the one that steps, with an outbox of its own. [`Nested`](crate::Nested)
+    /// does this where each effect of the inner machine is one of the outer.
+    pub fn inner<'b, I: Machine>(&'b mut self, outbox: &'b mut Outbox<I>) -> Context<'b, I> {
         Context {
             now: self.now,
             choices: self.choices,

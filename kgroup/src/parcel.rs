@@ -228,3 +228,35 @@ pub enum Answer {
     /// A map's leader answers.
     Store(StoreAnswer),
 }
+
+impl Answer {
+    /// The routine that it is for, where it names one.
+    pub(crate) const fn routine(&self) -> Option<GroupId> {
+        match self {
+            Self::Granted { claim, .. }
+            | Self::Queued { claim, .. }
+            | Self::Busy { claim, .. }
+            | Self::Over { claim, .. }
+            | Self::Released { claim, .. }
+            | Self::Acted { claim, .. }
+            | Self::Read { claim, .. } => Some(claim.routine),
+            Self::Status { routine, .. } => Some(*routine),
+            Self::NoDevice { .. } | Self::Triggered(_) | Self::Store(_) => None,
+        }
+    }
+}
+
+/// What travels between a node and a group's leader.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Parcel {
+    /// A question to the leader of a group.
+    Request(Request),
+    /// An answer, or what a leader says unasked.
+    Answer {
+        /// The group whose leader says it.
+        of: GroupId,
+        /// What it says.
+        answer: Answer,
+    },
+}

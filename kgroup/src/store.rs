@@ -17,7 +17,8 @@ mod state;
 
 pub(crate) use client::StoreClient;
 pub use client::{StoreCommand, StoreConfig, StoreEvent, StoreReject};
-pub(crate) use leader::{StoreLeader, StoreTimer};
+pub(crate) use leader::StoreLeader;
+pub use leader::StoreTimer;
 pub use message::{StoreAnswer, StoreRequest};
 pub use state::{
     BYTES_MAX, Bytes, CLIENTS_MAX, Change, Decided, ENTRIES_MAX, Entry, Expected, Key, Operation,

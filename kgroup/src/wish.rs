@@ -30,5 +30,33 @@ pub(crate) enum Wish<U, T, E> {
     Event(E),
 }
 
+impl<U, T, E> Wish<U, T, E> {
+    /// The same, in the words of the node.
+    pub(crate) fn map<V, R, F>(
+        self,
+        update: impl FnOnce(U) -> V,
+        timer: impl FnOnce(T) -> R,
+        event: impl FnOnce(E) -> F,
+    ) -> Wish<V, R, F> {
+        match self {
+            Self::Propose(it) => Wish::Propose(update(it)),
+            Self::Read(number) => Wish::Read(number),
+            Self::Ask { group, request } => Wish::Ask { group, request },
+            Self::Inform { group, answer } => Wish::Inform { group, answer },
+            Self::Tell { to, answer } => Wish::Tell { to, answer },
+            Self::Arm { timer: it, after } => Wish::Arm {
+                timer: timer(it),
+                after,
+            },
+            Self::ArmAbout { timer: it, after } => Wish::ArmAbout {
+                timer: timer(it),
+                after,
+            },
+            Self::Disarm(it) => Wish::Disarm(timer(it)),
+            Self::Event(it) => Wish::Event(event(it)),
+        }
+    }
+}
+
 /// The wishes of one call, in their order.
 pub(crate) type Wishes<U, T, E> = alloc::vec::Vec<Wish<U, T, E>>;

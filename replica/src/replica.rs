@@ -92,6 +92,36 @@ impl<S: State> Replica<S> {
         .map_err(Reject::Config)
     }
 
+    /// stub
+    pub fn founder(
+        me: Member,
+        config: Config,
+        first: Configuration,
+        state: S,
+    ) -> Result<Self, Reject> {
+        first.check()?;
+        let voter = first.voter(me.id).map_or(me, |it| it.member);
+        Self::make(me, config, |window| {
+            Acceptor::new(voter, first, Some(state), window)
+        })
+        .map_err(Reject::Config)
+    }
+
+    /// stub
+    pub fn newcomer_behind(me: Member, config: Config, number: u64) -> Result<Self, OutOfRange> {
+        Self::make(me, config, |window| {
+            Acceptor::new(
+                me,
+                Configuration {
+                    number,
+                    ..Configuration::none()
+                },
+                None,
+                window,
+            )
+        })
+    }
+
     /// A node that knows of no configuration. It becomes a member when a configuration names it.
     ///
     /// # Errors
@@ -211,6 +241,19 @@ impl<S: State> Replica<S> {
             return self.configuration().voter(self.me.id).is_some();
         }
         self.acceptor.votes()
+    }
+
+    /// Whether this node has no part in the group any more: the latest configuration that it knows does
+    /// not name it, it has given the state up, and nobody waits to be told of the next members.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        let configuration = self.configuration();
+        !configuration.voters.is_empty()
+            && configuration.voter(self.me.id).is_none()
+            && self.acceptor.state().is_none()
+            && (self.is_active || self.invited.is_none())
+            && self.fetching.is_none()
+            && self.work.is_empty()
     }
 
     /// The leader that this member follows, or is, with its ballot. `None` while it knows of none,

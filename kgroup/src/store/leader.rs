@@ -16,7 +16,7 @@ const PATIENCE: u8 = 32;
 
 /// Tag of its timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum StoreTimer {
+pub enum StoreTimer {
     /// Nodes that watch have not said that they know.
     Resend,
 }

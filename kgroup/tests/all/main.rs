@@ -10,6 +10,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod building;
 mod choose;
 mod cluster;
 mod devices;
@@ -19,6 +20,7 @@ mod near;
 mod routines;
 mod store;
 mod uniform;
+mod whole;
 
 use selvedge_core::{NodeId, Sha256Sortition};
 use selvedge_kgroup::{Chooser, GroupId, Node, Place, Selection, Target};

@@ -1,0 +1,146 @@
+//! When a leader chooses other members: an epoch began, or members are gone (sections 3.4 and 3.5).
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Input, Span};
+use selvedge_replica::{Command, Configuration, Voter};
+
+use super::plan::stagger;
+use super::state::Carried;
+use super::{Begins, Event, Groups, Item, Timer};
+use crate::GroupId;
+
+impl<S: Begins, P: Carried> Groups<S, P> {
+    /// The host says that an epoch has begun. An earlier one than before is taken, too: a host may
+    /// have been wrong.
+    pub(super) fn on_epoch(&mut self, epoch: u64, cx: &mut Context<'_, Self>) {
+        if self.epoch == epoch {
+            return;
+        }
+        self.epoch = epoch;
+        let groups: Vec<GroupId> = self.parts.keys().copied().collect();
+        for group in groups {
+            let Some(part) = self.parts.get_mut(&group) else {
+                continue; // It was left in this step.
+            };
+            if part.replica.configuration().voters.is_empty() {
+                // It was heard of an epoch ago, and nothing came of it.
+                self.parts.remove(&group);
+                continue;
+            }
+            part.told = 0; // Founders are told again.
+            self.look_for_change(group, cx);
+        }
+    }
+
+    /// Whether it is time to choose, where this node leads.
+    pub(super) fn look_for_change(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let epoch = self.epoch;
+        let Some(part) = self.parts.get_mut(&group) else {
+            return; // It was left in this step.
+        };
+        if !part.replica.leads() {
+            part.chosen = None;
+            part.told = 0;
+            if part.changes {
+                part.changes = false;
+                cx.disarm(Timer::Change(group));
+            }
+            return;
+        }
+        let number = part.replica.configuration().number;
+        let is_told = part.told == number;
+        part.told = number;
+        let is_armed = part.changes;
+        let is_new_epoch = part.chosen != Some(epoch);
+        if !is_told {
+            self.tell_founders(group);
+        }
+        if is_armed {
+            return;
+        }
+        let after = if self.has_lost_members(group) {
+            // Others may fail with the first one: they are replaced together.
+            self.config.patience
+        } else if is_new_epoch {
+            Span(self.config.stagger.0 / 256 * stagger(group))
+        } else {
+            return;
+        };
+        if let Some(part) = self.parts.get_mut(&group) {
+            part.changes = true;
+        }
+        cx.arm(Timer::Change(group), after);
+    }
+
+    /// Whether as many members are gone as others are chosen after.
+    fn has_lost_members(&self, group: GroupId) -> bool {
+        let Some(part) = self.parts.get(&group) else {
+            return false; // It was left.
+        };
+        let members = part.replica.configuration().members();
+        let gone = members.filter(|it| self.is_gone(it.member.id)).count();
+        let failures = self.plan.selection().failures.max(1);
+        gone >= self.config.replace_after.min(failures).into()
+    }
+
+    pub(super) fn on_change_tick(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let epoch = self.epoch;
+        let Some(part) = self.parts.get_mut(&group) else {
+            return; // It was left.
+        };
+        part.changes = false;
+        if !part.replica.leads() {
+            return;
+        }
+        part.chosen = Some(epoch);
+        let present = part.replica.configuration().clone();
+        let here = self.plan.nodes().iter().copied();
+        let here = here.filter(|it| self.is_here(it.id));
+        let target = S::target(&self.site, group);
+        let chosen = self.plan.choose(epoch, here, [target]).pop();
+        let members = match chosen {
+            Some((_, Ok(members))) => members,
+            Some((_, Err(why))) => return cx.event(Event::Unplaceable { group, why }),
+            None => return,
+        };
+        let voter = |id| {
+            let named = present.voter(id);
+            named.unwrap_or_else(|| Voter::new(self.latest(id)))
+        };
+        let next = Configuration {
+            voters: members.into_iter().map(voter).collect(),
+            ..present.clone()
+        };
+        if next.voters == present.voters {
+            return;
+        }
+        match self.step(group, Input::Command(Command::Configure(next)), cx) {
+            Ok(()) => self.counters.0.changes += 1,
+            Err(_) => {
+                // Another change is under way.
+                if let Some(part) = self.parts.get_mut(&group) {
+                    part.chosen = None;
+                }
+                self.look_for_change(group, cx);
+            }
+        }
+    }
+
+    /// Founders that are no members are told where the group is: a node that looks for it asks them.
+    fn tell_founders(&mut self, group: GroupId) {
+        let Some(news) = self.whereabouts(group) else {
+            return; // It knows no members.
+        };
+        let Item::Where { members, .. } = &news else {
+            return;
+        };
+        let founders = self.founders(group).into_iter();
+        let others: Vec<_> = founders
+            .filter(|it| *it != self.me.id && !members.contains(it))
+            .collect();
+        for founder in others {
+            self.posted.0.push((self.latest(founder), news.clone()));
+        }
+    }
+}

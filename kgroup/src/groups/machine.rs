@@ -1,0 +1,400 @@
+//! Where each input goes.
+
+use selvedge_core::wire::{List, Room};
+use selvedge_core::{Context, Delta, Effect, Input, Machine, Member, Span};
+use selvedge_replica as replica;
+use selvedge_replica::{Body, Replica};
+
+use super::message::{FIXED_LEN, encoded_len};
+use super::part::Part;
+use super::state::{Carried, Peer};
+use super::{Begins, Command, Event, Fact, Groups, Item, Message, Misbehaviour, Reject, Timer};
+use crate::GroupId;
+
+impl<S: Begins, P: Carried> Groups<S, P> {
+    /// One step of a group's replica.
+    pub(super) fn step(
+        &mut self,
+        group: GroupId,
+        input: Input<Replica<S>>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let part = self.parts.get_mut(&group).ok_or(Reject::NoMember(group))?;
+        let mut outbox = self.outbox.0.0.take().unwrap_or_default();
+        let taken = part.replica.handle(input, &mut cx.inner(&mut outbox));
+        if taken.is_err() {
+            outbox.clear();
+        }
+        for (timer, after) in outbox.drain_timers() {
+            let timer = Timer::Replica(group, timer);
+            match after {
+                Some(after) => cx.arm(timer, after),
+                None => cx.disarm(timer),
+            }
+        }
+        for effect in outbox.drain_effects() {
+            match effect {
+                Effect::Send { to, message } => {
+                    self.posted.0.push((to, Item::Replica { group, message }));
+                }
+                Effect::Multicast { .. } => debug_assert!(false, "a replica sends to members"),
+                Effect::Event(replica::Event::Fact(fact)) => {
+                    cx.event(Event::Fact(Fact::Replica { group, fact }));
+                }
+                Effect::Event(event) => cx.event(Event::Replica { group, event }),
+            }
+        }
+        self.outbox.0.0 = Some(outbox);
+        taken?;
+        self.look_after(group, cx);
+        Ok(())
+    }
+
+    /// Sees to what follows from where a group stands now.
+    fn look_after(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let Some(part) = self.parts.get_mut(&group) else {
+            return; // It was left in this step.
+        };
+        if part.replica.is_over() {
+            return self.leave(group, cx);
+        }
+        let is_in = part.is_named() && part.replica.state().is_some();
+        if is_in && !part.is_entered {
+            part.is_entered = true;
+            cx.event(Event::Entered(group));
+        }
+        self.look_for_leader(group, cx);
+        self.look_for_change(group, cx);
+    }
+
+    /// Stands for leader after a while, where there is none: an idle replica elects nobody.
+    fn look_for_leader(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let Some(part) = self.parts.get(&group) else {
+            return; // It was left in this step.
+        };
+        let is_missing = part.replica.votes() && part.replica.leader().is_none();
+        if is_missing == part.waits {
+            return;
+        }
+        let members = part.replica.configuration().members();
+        let here = members.filter(|it| !self.is_gone(it.member.id));
+        let before = here.take_while(|it| it.member.id != self.me.id).count();
+        if let Some(part) = self.parts.get_mut(&group) {
+            part.waits = is_missing;
+        }
+        match is_missing {
+            // The first one waits as well: another member may lead, and not have said so yet.
+            true => {
+                let patience = self.config.patience;
+                cx.arm(
+                    Timer::Lead(group),
+                    patience * before as u64 + Span(patience.0 / 8),
+                );
+            }
+            false => cx.disarm(Timer::Lead(group)),
+        }
+    }
+
+    fn on_lead_tick(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let Some(part) = self.parts.get_mut(&group) else {
+            return; // It was left.
+        };
+        part.waits = false;
+        let is_missing = part.replica.votes() && part.replica.leader().is_none();
+        let stand = Input::Command(replica::Command::Stand);
+        // One that stands already, or cannot, waits again.
+        if is_missing && self.step(group, stand, cx).is_err() {
+            self.look_for_leader(group, cx);
+        }
+    }
+
+    pub(super) fn disarm(&self, group: GroupId, part: &Part<S>, cx: &mut Context<'_, Self>) {
+        for timer in REPLICA_TIMERS {
+            cx.disarm(Timer::Replica(group, timer));
+        }
+        if part.waits {
+            cx.disarm(Timer::Lead(group));
+        }
+        if part.changes {
+            cx.disarm(Timer::Change(group));
+        }
+    }
+
+    fn receive(
+        &mut self,
+        from: Member,
+        message: Message<S::Update, P>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        if from.id == self.me.id {
+            return Err(Misbehaviour::OwnId(from).into());
+        }
+        let (found, own) = (message.plan, self.plan.digest());
+        if found != own {
+            return Err(Misbehaviour::Plan { found, own }.into());
+        }
+        if message.items.is_empty() {
+            return Err(Misbehaviour::Empty.into());
+        }
+        self.meet(from);
+        for item in message.items {
+            self.on_item(from, item, cx);
+        }
+        Ok(())
+    }
+
+    fn on_item(&mut self, from: Member, item: Item<S::Update, P>, cx: &mut Context<'_, Self>) {
+        match item {
+            Item::Replica { group, message } => self.on_replica(from, group, message, cx),
+            Item::Ask { group, asked } => self.on_ask(from, group, asked, cx),
+            Item::Tell { group, told } => self.on_tell(from, group, told, cx),
+            Item::Where {
+                group,
+                number,
+                leader,
+                members,
+            } => self.on_where(group, number, leader, &members),
+        }
+    }
+
+    fn on_replica(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        message: replica::Message<S::Update>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if !self.parts.contains_key(&group) && !self.is_for_newcomer(from, group, &message) {
+            return;
+        }
+        if !self.enter(group, cx) {
+            return;
+        }
+        if self
+            .step(group, Input::Message { from, message }, cx)
+            .is_err()
+        {
+            self.counters.0.refused += 1;
+        }
+    }
+
+    /// Whether a message of a group in which this node has no part gives it one. Members of a former
+    /// configuration are told of the one that this node knows.
+    fn is_for_newcomer(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        message: &replica::Message<S::Update>,
+    ) -> bool {
+        let Some(mark) = self.marks.get(&group) else {
+            return is_for(self.me, message);
+        };
+        if message.configuration > mark.number {
+            return is_for(self.me, message);
+        }
+        if message.configuration < mark.number && asks(&message.body) {
+            let current = replica::Message {
+                configuration: mark.number,
+                body: Body::Current {
+                    configuration: mark.clone(),
+                    is_active: true,
+                },
+            };
+            let message = current;
+            self.posted.0.push((from, Item::Replica { group, message }));
+        }
+        false
+    }
+
+    /// A message came from this life of a node.
+    fn meet(&mut self, from: Member) {
+        let Some(at) = self.plan.place(from.id) else {
+            return; // A node that is in no group.
+        };
+        if let Some(peer) = self.peers.get_mut(at) {
+            let is_former = peer.is_some_and(|it| it.incarnation.newer_than(from.incarnation));
+            let is_known = peer.is_some_and(|it| it.incarnation == from.incarnation);
+            if !is_former && !is_known {
+                *peer = Some(Peer {
+                    incarnation: from.incarnation,
+                    is_gone: false,
+                });
+            }
+        }
+    }
+
+    fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let member = delta.member();
+        let is_gone = match delta {
+            Delta::Suspected(_) => return Ok(()),
+            Delta::Joined(_) | Delta::Refuted(_) => false,
+            Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_) => true,
+        };
+        if member.id == self.me.id {
+            return match delta {
+                Delta::Left(_) | Delta::Confirmed(_) if member == self.me => Err(Reject::Replica(
+                    replica::Reject::OwnEnd(selvedge_core::roster::OwnEnd(delta)),
+                )),
+                Delta::Joined(_)
+                | Delta::Suspected(_)
+                | Delta::Refuted(_)
+                | Delta::Failed(_)
+                | Delta::Left(_)
+                | Delta::Confirmed(_) => Ok(()),
+            };
+        }
+        let at = self.plan.place(member.id);
+        let Some(peer) = at.and_then(|at| self.peers.get_mut(at)) else {
+            return Ok(()); // It is in no group.
+        };
+        if peer.is_some_and(|it| it.incarnation.newer_than(member.incarnation)) {
+            return Ok(()); // Of a life that is over.
+        }
+        let incarnation = member.incarnation;
+        *peer = Some(Peer {
+            incarnation,
+            is_gone,
+        });
+        let groups: alloc::vec::Vec<GroupId> = self.parts.keys().copied().collect();
+        for group in groups {
+            let taken = self.step(group, Input::Membership(delta), cx);
+            debug_assert!(taken.is_ok(), "of others a replica takes all");
+        }
+        Ok(())
+    }
+
+    fn command(
+        &mut self,
+        command: Command<S::Update, P>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        match command {
+            Command::Epoch(epoch) => {
+                self.on_epoch(epoch, cx);
+                Ok(())
+            }
+            Command::Propose { group, update } => {
+                self.step(group, Input::Command(replica::Command::Propose(update)), cx)
+            }
+            Command::Read { group, read } => {
+                self.step(group, Input::Command(replica::Command::Read(read)), cx)
+            }
+            Command::Ask { group, parcel } => {
+                self.ask(group, parcel, cx);
+                Ok(())
+            }
+            Command::Tell { to, group, parcel } => {
+                self.tell(to, group, parcel, cx);
+                Ok(())
+            }
+        }
+    }
+
+    fn on_tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {
+        match timer {
+            Timer::Replica(group, timer) => {
+                // A stray one, of a group that was left.
+                let _stray = self.step(group, Input::Tick(timer), cx).is_err();
+            }
+            Timer::Lead(group) => self.on_lead_tick(group, cx),
+            Timer::Change(group) => self.on_change_tick(group, cx),
+        }
+    }
+
+    /// The first input of this life has come.
+    fn begin(&mut self, cx: &mut Context<'_, Self>) {
+        self.has_begun = true;
+        let groups: alloc::vec::Vec<GroupId> = self.parts.keys().copied().collect();
+        for group in groups {
+            self.look_after(group, cx);
+        }
+    }
+
+    /// Sends what this step posted: what goes to one node shares frames, as far as it fits.
+    fn flush(&mut self, cx: &mut Context<'_, Self>) {
+        let plan = self.plan.digest();
+        while let Some(&(to, _)) = self.posted.0.first() {
+            let mut room = Room::from_sender(self.plan.frame_budget(), self.me, FIXED_LEN);
+            let mut items: List<Item<S::Update, P>, 1> = List::new();
+            let mut is_full = false;
+            let mut rest = alloc::vec::Vec::new();
+            for (other, item) in self.posted.0.drain(..) {
+                if other != to || is_full {
+                    rest.push((other, item));
+                    continue;
+                }
+                let len = encoded_len(&item);
+                if room.take(len) {
+                    items.push(item);
+                } else if items.is_empty() {
+                    self.counters.0.too_long += 1;
+                } else {
+                    is_full = true;
+                    rest.push((other, item));
+                }
+            }
+            self.posted.0 = rest;
+            if !items.is_empty() {
+                cx.send(to, Message { plan, items });
+            }
+        }
+    }
+}
+
+/// Whether a message is of use to a node that knows nothing of the group: one that names it, or of
+/// members that do.
+fn is_for<U>(me: Member, message: &replica::Message<U>) -> bool {
+    if let Body::Current { configuration, .. } = &message.body {
+        return configuration.voter(me.id).is_some();
+    }
+    asks(&message.body)
+}
+
+/// Whether a message wants an answer, so that two nodes that know nothing do not talk for ever.
+const fn asks<U>(body: &Body<U>) -> bool {
+    matches!(
+        body,
+        Body::Prepare { .. }
+            | Body::Accept { .. }
+            | Body::Lacking { .. }
+            | Body::Fetch { .. }
+            | Body::Propose { .. }
+            | Body::Read { .. }
+            | Body::Rejoin { .. }
+            | Body::Stand { .. }
+    )
+}
+
+const REPLICA_TIMERS: [replica::Timer; 9] = [
+    replica::Timer::Resend,
+    replica::Timer::Commit,
+    replica::Timer::Stand,
+    replica::Timer::Pending,
+    replica::Timer::Watch,
+    replica::Timer::Fetch,
+    replica::Timer::Lease,
+    replica::Timer::Tied,
+    replica::Timer::Invite,
+];
+
+impl<S: Begins, P: Carried> Machine for Groups<S, P> {
+    type Message = Message<S::Update, P>;
+    type Timer = Timer;
+    type Command = Command<S::Update, P>;
+    type Event = Event<S, P>;
+    type Reject = Reject;
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match input {
+            Input::Message { from, message } => self.receive(from, message, cx)?,
+            Input::Membership(delta) => self.learn(delta, cx)?,
+            Input::Command(command) => self.command(command, cx)?,
+            Input::Tick(timer) => self.on_tick(timer, cx),
+        }
+        if !self.has_begun {
+            self.begin(cx);
+        }
+        self.flush(cx);
+        Ok(())
+    }
+}

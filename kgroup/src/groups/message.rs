@@ -1,0 +1,79 @@
+//! What is sent between nodes.
+
+use postcard::ser_flavors::Size;
+use selvedge_core::NodeId;
+use selvedge_core::wire::{self, List};
+use serde::{Deserialize, Serialize};
+
+use crate::GroupId;
+
+/// The protocol's kind in a frame header.
+pub const KIND: u8 = 8;
+
+/// What one node sends to another in one step, as far as it fits into a frame.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Message<U, P> {
+    /// The digest of the sender's plan.
+    pub plan: u32,
+    /// What it says, in this order.
+    pub items: List<Item<U, P>, 1>,
+}
+
+/// What is said of one group.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Item<U, P> {
+    /// From one member to another.
+    Replica {
+        /// The group.
+        group: GroupId,
+        /// What it says.
+        message: selvedge_replica::Message<U>,
+    },
+    /// A question to the group's leader. A node that is not answers [`Item::Where`], if it knows.
+    Ask {
+        /// The group.
+        group: GroupId,
+        /// What is asked.
+        asked: P,
+    },
+    /// The group's leader says something.
+    Tell {
+        /// The group.
+        group: GroupId,
+        /// What it says.
+        told: P,
+    },
+    /// Where the group is.
+    Where {
+        /// The group.
+        group: GroupId,
+        /// The number of the configuration that the sender knows.
+        number: u64,
+        /// The node that leads, as the sender knows.
+        leader: Option<NodeId>,
+        /// The members.
+        members: List<NodeId, 5>,
+    },
+}
+
+impl<U: Serialize, P: Serialize> wire::Message for Message<U, P> {
+    const KIND: u8 = KIND;
+
+    fn encoded_len(&self) -> usize {
+        encoded_len(self)
+    }
+}
+
+/// What stands before the items of a message at most, of fewer than 2^14 items.
+pub(crate) const FIXED_LEN: usize = 5 + 2;
+
+/// What stands before a replica's message at most: the kind of the item, and the group.
+pub(crate) const ITEM_LEN: usize = 1 + 10;
+
+/// The length in bytes in postcard's encoding. A value that cannot be encoded is longer than any
+/// frame.
+pub(crate) fn encoded_len(value: &impl Serialize) -> usize {
+    postcard::serialize_with_flavor(value, Size::default()).unwrap_or(usize::MAX / 2)
+}

@@ -1,0 +1,38 @@
+//! A node's part in one group.
+
+use selvedge_replica::{Replica, State};
+
+/// A node's part in one group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Part<S: State> {
+    pub(super) replica: Replica<S>,
+    /// Whether it waits for a leader: [`Timer::Lead`](super::Timer::Lead) is armed.
+    pub(super) waits: bool,
+    /// Whether [`Timer::Change`](super::Timer::Change) is armed.
+    pub(super) changes: bool,
+    /// The epoch for which this leader chose; nothing while it has not.
+    pub(super) chosen: Option<u64>,
+    /// The configuration whose founders this leader has told.
+    pub(super) told: u64,
+    /// Whether the application knows that this node is in the group.
+    pub(super) is_entered: bool,
+}
+
+impl<S: State> Part<S> {
+    pub(super) const fn new(replica: Replica<S>) -> Self {
+        Self {
+            replica,
+            waits: false,
+            changes: false,
+            chosen: None,
+            told: 0,
+            is_entered: false,
+        }
+    }
+
+    /// Whether the latest configuration that it knows names this node.
+    pub(super) fn is_named(&self) -> bool {
+        let id = self.replica.me().id;
+        self.replica.configuration().voter(id).is_some()
+    }
+}

@@ -1,0 +1,270 @@
+//! Who leads where: questions find the leader of a group.
+//!
+//! The node that asks goes on, and no other one forwards: so a question makes no more messages than
+//! its asker sends, whatever others believe.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use selvedge_core::wire::List;
+use selvedge_core::{Context, Member, NodeId};
+
+use super::state::Carried;
+use super::{Begins, Event, Groups, Item};
+use crate::GroupId;
+
+/// How many questions to one group are kept until it is known who leads.
+const QUESTIONS: usize = 16;
+
+/// After so many questions that nobody answered all likely members are asked, and after twice as many
+/// the founders.
+const UNHEARD: u8 = 2;
+
+/// What a node knows of a group in which it is not.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Hint<P> {
+    number: u64,
+    leader: Option<NodeId>,
+    members: Vec<NodeId>,
+    /// How many questions were asked since anything was heard of the group.
+    unheard: u8,
+    /// The last questions that were not answered.
+    asked: VecDeque<P>,
+}
+
+impl<P> Hint<P> {
+    const fn new() -> Self {
+        Self {
+            number: 0,
+            leader: None,
+            members: Vec::new(),
+            unheard: 0,
+            asked: VecDeque::new(),
+        }
+    }
+}
+
+impl<S: Begins, P: Carried> Groups<S, P> {
+    /// The application asks the leader of a group.
+    pub(super) fn ask(&mut self, group: GroupId, parcel: P, cx: &mut Context<'_, Self>) {
+        if !self.parts.contains_key(&group) && self.is_founder_of_new(group) {
+            // A group that begins when it is asked for.
+            self.enter(group, cx);
+        }
+        if self.leads(group) {
+            let from = self.me;
+            return cx.event(Event::Asked {
+                group,
+                from,
+                parcel,
+            });
+        }
+        let hint = self.hint(group);
+        hint.unheard = hint.unheard.saturating_add(1);
+        if hint.asked.len() >= QUESTIONS {
+            hint.asked.pop_front();
+        }
+        hint.asked.push_back(parcel.clone());
+        for to in self.likely(group) {
+            let asked = parcel.clone();
+            self.posted
+                .0
+                .push((self.latest(to), Item::Ask { group, asked }));
+        }
+    }
+
+    /// Whether a group is not there yet, and this node would found it.
+    fn is_founder_of_new(&self, group: GroupId) -> bool {
+        let is_new = !self.marks.contains_key(&group) && !self.hints.contains_key(&group);
+        is_new && self.begin == super::Begin::First && {
+            S::begin(&self.site, group).is_some() && self.founders(group).contains(&self.me.id)
+        }
+    }
+
+    /// Which nodes to ask for the leader of a group.
+    fn likely(&mut self, group: GroupId) -> Vec<NodeId> {
+        let own = self.replica(group);
+        let leader = own.and_then(|it| it.leader()).map(|it| it.0);
+        let members: Vec<NodeId> = own.map_or_else(Vec::new, |it| {
+            let members = it.configuration().members();
+            members.map(|it| it.member.id).collect()
+        });
+        let hint = self.hint(group);
+        let unheard = hint.unheard;
+        let hinted = hint.leader;
+        let known: Vec<NodeId> = hint.members.clone();
+        let leader = leader.or(hinted).filter(|it| !self.is_gone(*it));
+        let mut likely: Vec<NodeId> = leader.into_iter().collect();
+        if leader.is_none() || unheard > UNHEARD {
+            likely.extend(known);
+            likely.extend(members);
+            let knows_some = !likely.is_empty();
+            if !knows_some || unheard > UNHEARD {
+                let here = self.plan.nodes().iter().copied();
+                let here = here.filter(|it| self.is_here(it.id));
+                let target = S::target(&self.site, group);
+                let chosen = self.plan.choose(self.epoch, here, [target]).pop();
+                if let Some((_, Ok(chosen))) = chosen {
+                    likely.extend(chosen);
+                }
+            }
+        }
+        if likely.is_empty() || unheard > 2 * UNHEARD {
+            likely.extend(self.founders(group));
+        }
+        let me = self.me.id;
+        likely.retain(|it| *it != me);
+        likely.sort_unstable();
+        likely.dedup();
+        likely
+    }
+
+    fn hint(&mut self, group: GroupId) -> &mut Hint<P> {
+        let is_full = self.hints.len() >= usize::from(self.config.hints);
+        if is_full && !self.hints.contains_key(&group) {
+            self.hints.pop_first();
+        }
+        self.hints.entry(group).or_insert_with(Hint::new)
+    }
+
+    /// Another node asks.
+    pub(super) fn on_ask(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        parcel: P,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if !self.parts.contains_key(&group) && self.is_founder_of_new(group) {
+            self.enter(group, cx);
+        }
+        if self.leads(group) {
+            return cx.event(Event::Asked {
+                group,
+                from,
+                parcel,
+            });
+        }
+        self.counters.0.elsewhere += 1;
+        if let Some(news) = self.whereabouts(group) {
+            self.posted.0.push((from, news));
+        }
+    }
+
+    /// What this node knows of where a group is.
+    pub(super) fn whereabouts(&self, group: GroupId) -> Option<Item<S::Update, P>> {
+        let (number, leader, members): (u64, _, List<NodeId, 5>) =
+            if let Some(replica) = self.replica(group) {
+                let configuration = replica.configuration();
+                let leader = replica.leader().map(|it| it.0);
+                let members = configuration.members().map(|it| it.member.id).collect();
+                (configuration.number, leader, members)
+            } else {
+                let mark = self.marks.get(&group);
+                let hint = self.hints.get(&group);
+                let marked = mark.map_or(0, |it| it.number);
+                match hint.filter(|it| it.number > marked) {
+                    Some(hint) => {
+                        let members = hint.members.iter().copied().collect();
+                        (hint.number, hint.leader, members)
+                    }
+                    None => {
+                        let members = mark?.members().map(|it| it.member.id).collect();
+                        (marked, None, members)
+                    }
+                }
+            };
+        (!members.is_empty()).then_some(Item::Where {
+            group,
+            number,
+            leader,
+            members,
+        })
+    }
+
+    /// A node says where a group is.
+    pub(super) fn on_where(
+        &mut self,
+        group: GroupId,
+        number: u64,
+        leader: Option<NodeId>,
+        members: &[NodeId],
+    ) {
+        let is_known = |it: &NodeId| self.plan.place(*it).is_some();
+        if members.len() > MEMBERS_MAX || !members.iter().chain(&leader).all(is_known) {
+            self.counters.0.refused += 1;
+            return;
+        }
+        let me = self.me.id;
+        let leader = leader.filter(|it| *it != me);
+        let hint = self.hint(group);
+        if number < hint.number {
+            return; // From a node that knows less.
+        }
+        if number > hint.number {
+            hint.leader = None;
+        }
+        let is_news = leader.is_some() && hint.leader != leader;
+        hint.number = number;
+        hint.members = members.to_vec();
+        hint.leader = leader.or(hint.leader);
+        if let (Some(leader), true) = (leader, is_news) {
+            // What was asked goes on at once, and not when it is asked again.
+            let asked = core::mem::take(&mut hint.asked);
+            let to = self.latest(leader);
+            let items = asked
+                .into_iter()
+                .map(|asked| (to, Item::Ask { group, asked }));
+            self.posted.0.extend(items);
+        }
+    }
+
+    /// The application answers, as the leader of a group.
+    pub(super) fn tell(
+        &mut self,
+        to: Member,
+        group: GroupId,
+        parcel: P,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if to.id == self.me.id {
+            let from = self.me;
+            return cx.event(Event::Told {
+                group,
+                from,
+                parcel,
+            });
+        }
+        self.posted.0.push((
+            to,
+            Item::Tell {
+                group,
+                told: parcel,
+            },
+        ));
+    }
+
+    /// The leader of a group answers.
+    pub(super) fn on_tell(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        parcel: P,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if self.hints.contains_key(&group) {
+            let hint = self.hint(group);
+            hint.unheard = 0;
+            hint.leader = Some(from.id);
+            hint.asked.clear();
+        }
+        cx.event(Event::Told {
+            group,
+            from,
+            parcel,
+        });
+    }
+}
+
+/// The most members of a group.
+const MEMBERS_MAX: usize = 64;

@@ -1,0 +1,371 @@
+//! One machine: the groups of a node, what it leads, and what it asks.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Input, Machine, Member, Nested, NodeId, Span, Untracked};
+use selvedge_replica as replica;
+
+use crate::config::Config;
+use crate::event::{Command, Event, Reject, Timer};
+use crate::groups::{self, Groups};
+use crate::held::{Held, Update};
+use crate::leading::{LeaderEvent, LeaderTimer, Leading, Occasion, Out};
+use crate::parcel::Parcel;
+use crate::site::Site;
+use crate::store::{StoreClient, StoreEvent};
+use crate::wish::{Wish, Wishes};
+use crate::{Answer, GroupId, Request};
+
+/// The node's part in all groups.
+///
+/// See the [crate page](crate) for what is promised.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Kgroup {
+    me: Member,
+    config: Config,
+    site: Untracked<Arc<Site>>,
+    groups: Nested<Groups<Held, Parcel>>,
+    leading: BTreeMap<GroupId, Leading>,
+    maps: StoreClient,
+    /// What groups said in this step; empty between steps.
+    said: Untracked<VecDeque<groups::Event<Held, Parcel>>>,
+}
+
+type Inner = Groups<Held, Parcel>;
+
+impl Kgroup {
+    /// A node of a site. Its first input should be [`Command::Epoch`].
+    ///
+    /// # Errors
+    /// Settings that cannot work, or a node that the site does not name.
+    pub fn new(
+        me: Member,
+        config: Config,
+        site: Arc<Site>,
+        begin: groups::Begin,
+    ) -> Result<Self, Reject> {
+        config.check()?;
+        let plan = Arc::new(site.plan()?);
+        let groups = Groups::new(me, config.groups, plan, Arc::clone(&site), begin)?;
+        Ok(Self {
+            me,
+            config,
+            site: Untracked(site),
+            groups: Nested::new(groups),
+            leading: BTreeMap::new(),
+            maps: StoreClient::new(config.maps),
+            said: Untracked(VecDeque::new()),
+        })
+    }
+
+    /// This node.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// The groups, to read from.
+    #[must_use]
+    pub const fn groups(&self) -> &Groups<Held, Parcel> {
+        self.groups.machine()
+    }
+
+    /// The site.
+    #[must_use]
+    pub fn site(&self) -> &Site {
+        &self.site.0
+    }
+
+    /// What a group holds, as far as this node knows: it is a member, and may be behind.
+    #[must_use]
+    pub fn held(&self, group: GroupId) -> Option<&Held> {
+        self.groups().state(group)
+    }
+
+    /// The groups that this node leads, as far as it knows.
+    pub fn leads(&self) -> impl Iterator<Item = GroupId> + '_ {
+        self.leading.keys().copied()
+    }
+
+    /// One step of the groups. What they say is kept for [`settle`](Self::settle).
+    fn ask_groups(
+        &mut self,
+        input: Input<Inner>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let said = &mut self.said.0;
+        let hear = |event, _: &mut Context<'_, Self>| said.push_back(event);
+        Ok(self.groups.step(cx, input, |it| it, Timer::Groups, hear)?)
+    }
+
+    /// Sees to all that the groups said, and to what comes of it.
+    fn settle(&mut self, cx: &mut Context<'_, Self>) {
+        while let Some(event) = self.said.0.pop_front() {
+            self.on_said(event, cx);
+        }
+    }
+
+    fn on_said(&mut self, event: groups::Event<Held, Parcel>, cx: &mut Context<'_, Self>) {
+        match event {
+            groups::Event::Replica { group, event } => self.on_replica(group, event, cx),
+            groups::Event::Asked {
+                group,
+                from,
+                parcel,
+            } => match parcel {
+                Parcel::Request(request) => self.on(group, Occasion::Asked(from, request), cx),
+                Parcel::Answer { of, answer } => self.on(group, Occasion::Told(of, &answer), cx),
+            },
+            groups::Event::Told { parcel, .. } => match parcel {
+                Parcel::Answer { of, answer } => self.on_told(of, &answer, cx),
+                Parcel::Request(_) => {} // Nobody tells a request.
+            },
+            other => cx.event(Event::Groups(other)),
+        }
+    }
+
+    fn on_replica(
+        &mut self,
+        group: GroupId,
+        event: replica::Event<Held>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        match &event {
+            replica::Event::Leads { leader, .. } if *leader == self.me.id => {
+                self.begin_to_lead(group, cx);
+            }
+            replica::Event::Deposed(_) => {
+                self.stop_leading(group, cx);
+                cx.event(Event::Deposed { group });
+            }
+            replica::Event::Applied { outcome, .. } => {
+                self.on(group, Occasion::Applied(outcome), cx);
+            }
+            replica::Event::Readable { read, .. } => {
+                self.on(group, Occasion::Readable(*read), cx);
+            }
+            _ => cx.event(Event::Groups(groups::Event::Replica { group, event })),
+        }
+    }
+
+    /// An answer has come to this node.
+    fn on_told(&mut self, of: GroupId, answer: &Answer, cx: &mut Context<'_, Self>) {
+        match answer {
+            Answer::Store(answer) => {
+                let mut wishes = Wishes::new();
+                self.maps.on_told(of, answer.clone(), &mut wishes);
+                self.on_maps(wishes, cx);
+            }
+            Answer::Triggered(id) => cx.event(Event::Triggered {
+                routine: of,
+                id: *id,
+            }),
+            answer => {
+                if let Some(routine) = answer.routine() {
+                    return self.on(routine, Occasion::Told(of, answer), cx);
+                }
+                // It names no routine: all that this node leads look.
+                let all: Vec<GroupId> = self.leads().collect();
+                for group in all {
+                    self.on(group, Occasion::Told(of, answer), cx);
+                }
+            }
+        }
+    }
+
+    fn begin_to_lead(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let site = Arc::clone(&self.site.0);
+        let Some(held) = self.groups().state(group) else {
+            debug_assert!(false, "a leader holds the state");
+            return;
+        };
+        let leader = Leading::new(self.me, &self.config, group, held, |it| site.cluster_of(it));
+        self.stop_leading(group, cx);
+        self.leading.insert(group, leader);
+        cx.event(Event::Leads { group });
+        self.on(group, Occasion::Leads, cx);
+    }
+
+    fn stop_leading(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let Some(leader) = self.leading.remove(&group) else {
+            return;
+        };
+        for timer in leader.timers(self.groups.machine().state(group)) {
+            cx.disarm(Timer::Leader(group, timer));
+        }
+    }
+
+    /// Something happens to a group; only its leader does something about it.
+    fn on(&mut self, group: GroupId, occasion: Occasion<'_>, cx: &mut Context<'_, Self>) {
+        let _refused = self.try_on(group, occasion, cx).is_err();
+    }
+
+    /// # Errors
+    /// This node does not lead the group, or the host reports what cannot be.
+    fn try_on(
+        &mut self,
+        group: GroupId,
+        occasion: Occasion<'_>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let leader = self.leading.get_mut(&group);
+        let leader = leader.ok_or(Reject::NotLeader(group))?;
+        let Some(held) = self.groups.machine().state(group) else {
+            return Err(Reject::NotLeader(group));
+        };
+        let mut wishes = Out::new();
+        leader.on(held, occasion, &mut wishes)?;
+        for wish in wishes {
+            self.carry_out(group, wish, cx);
+        }
+        Ok(())
+    }
+
+    fn carry_out(
+        &mut self,
+        group: GroupId,
+        wish: Wish<Update, LeaderTimer, LeaderEvent>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        match wish {
+            // What is refused is wished again, on a tick or because it is asked again.
+            Wish::Propose(update) => {
+                self.command_groups(groups::Command::Propose { group, update }, cx);
+            }
+            Wish::Read(read) => self.command_groups(groups::Command::Read { group, read }, cx),
+            Wish::Ask { group: to, request } => {
+                let parcel = Parcel::Request(request);
+                self.command_groups(groups::Command::Ask { group: to, parcel }, cx);
+            }
+            Wish::Inform { group: to, answer } => {
+                let parcel = Parcel::Answer { of: group, answer };
+                self.command_groups(groups::Command::Ask { group: to, parcel }, cx);
+            }
+            Wish::Tell { to, answer } => {
+                let parcel = Parcel::Answer { of: group, answer };
+                self.command_groups(groups::Command::Tell { to, group, parcel }, cx);
+            }
+            Wish::Arm { timer, after } => cx.arm(Timer::Leader(group, timer), after),
+            Wish::ArmAbout { timer, after } => {
+                let more = Span(after.0 / SLOTS * cx.below(SLOTS + 1));
+                cx.arm(Timer::Leader(group, timer), after + more);
+            }
+            Wish::Disarm(timer) => cx.disarm(Timer::Leader(group, timer)),
+            Wish::Event(event) => cx.event(Event::Leader { group, event }),
+        }
+    }
+
+    fn command_groups(
+        &mut self,
+        command: groups::Command<Update, Parcel>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let _refused = self.ask_groups(Input::Command(command), cx).is_err();
+    }
+
+    /// What this node's own questions to maps come to.
+    fn on_maps(
+        &mut self,
+        wishes: Wishes<(), GroupId, (GroupId, StoreEvent)>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        for wish in wishes {
+            match wish {
+                Wish::Ask { group, request } => {
+                    let parcel = Parcel::Request(request);
+                    self.command_groups(groups::Command::Ask { group, parcel }, cx);
+                }
+                Wish::Arm { timer, after } => cx.arm(Timer::Map(timer), after),
+                Wish::Disarm(timer) => cx.disarm(Timer::Map(timer)),
+                Wish::Event((map, event)) => cx.event(Event::Map { map, event }),
+                Wish::Propose(())
+                | Wish::Read(_)
+                | Wish::Inform { .. }
+                | Wish::Tell { .. }
+                | Wish::ArmAbout { .. } => {
+                    debug_assert!(false, "a client asks, waits and tells its application");
+                }
+            }
+        }
+    }
+
+    fn command(&mut self, command: Command, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match command {
+            Command::Epoch(number) => {
+                self.ask_groups(Input::Command(groups::Command::Epoch(number)), cx)
+            }
+            Command::Reported { device, value } => {
+                let group = self.cluster_of(device)?;
+                self.try_on(group, Occasion::Reported(device, value), cx)
+            }
+            Command::Acted { ticket, outcome } => {
+                let group = self.cluster_of(ticket.device)?;
+                self.try_on(group, Occasion::Acted(ticket, outcome), cx)
+            }
+            Command::Trigger { routine, id } => {
+                if !routine.is_routine() {
+                    return Err(Reject::OtherKind(routine, "routine"));
+                }
+                let parcel = Parcel::Request(Request::Trigger(id));
+                let group = routine;
+                self.ask_groups(Input::Command(groups::Command::Ask { group, parcel }), cx)
+            }
+            Command::Map { map, command } => {
+                if !map.is_map() {
+                    return Err(Reject::OtherKind(map, "map"));
+                }
+                let mut wishes = Wishes::new();
+                self.maps.on_command(map, command, &mut wishes)?;
+                self.on_maps(wishes, cx);
+                Ok(())
+            }
+        }
+    }
+
+    fn cluster_of(&self, device: NodeId) -> Result<GroupId, Reject> {
+        let group = self.site.0.cluster_of(device);
+        group.ok_or(Reject::NoDevice(device))
+    }
+
+    fn on_tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match timer {
+            Timer::Groups(timer) => self.ask_groups(Input::Tick(timer), cx),
+            Timer::Leader(group, timer) => {
+                self.on(group, Occasion::Tick(timer), cx);
+                Ok(())
+            }
+            Timer::Map(map) => {
+                let mut wishes = Wishes::new();
+                self.maps.on_tick(map, &mut wishes);
+                self.on_maps(wishes, cx);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Machine for Kgroup {
+    type Message = groups::Message<Update, Parcel>;
+    type Timer = Timer;
+    type Command = Command;
+    type Event = Event;
+    type Reject = Reject;
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match input {
+            Input::Message { from, message } => {
+                self.ask_groups(Input::Message { from, message }, cx)?;
+            }
+            Input::Membership(delta) => self.ask_groups(Input::Membership(delta), cx)?,
+            Input::Command(command) => self.command(command, cx)?,
+            Input::Tick(timer) => self.on_tick(timer, cx)?,
+        }
+        self.settle(cx);
+        Ok(())
+    }
+}
+
+/// A time by chance is one of so many and one.
+const SLOTS: u64 = 8;

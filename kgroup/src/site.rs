@@ -1,0 +1,280 @@
+//! What all nodes of a building, a farm or a yard are given alike: who can look after others, which
+//! devices there are, and which routines.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{NodeId, Sortition};
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::devices::{Devices, Limits};
+use crate::groups::{Begins, Plan, PlanError};
+use crate::held::Held;
+use crate::routines::{Definition, DefinitionError, RoutineState};
+use crate::store::Store;
+use crate::{Cluster, GroupId, Node, Place, Selection, Target, clusters};
+
+/// The lowest bits of an id say what a group holds, so that ids of small sites are short in messages.
+const KIND_BITS: u32 = 2;
+const KIND: u64 = (1 << KIND_BITS) - 1;
+const CLUSTER: u64 = 0;
+const ROUTINE: u64 = 1;
+const MAP: u64 = 2;
+
+impl GroupId {
+    /// The group of a cluster, by its place in [`Site::clusters`].
+    #[must_use]
+    pub const fn cluster(number: u32) -> Self {
+        Self((number as u64) << KIND_BITS | CLUSTER)
+    }
+
+    /// The group of a routine, by its place in [`Site::routines`].
+    #[must_use]
+    pub const fn routine(number: u32) -> Self {
+        Self((number as u64) << KIND_BITS | ROUTINE)
+    }
+
+    /// The group of a map of the application: the same name gives the same map on all nodes. Of a
+    /// thousand names two give the same one with a probability of one in 10^8.
+    #[must_use]
+    pub fn map(name: &str, hash: &impl Sortition) -> Self {
+        let rank = hash.rank(name.as_bytes(), NodeId(MAP));
+        // Seven bytes in a message.
+        Self(((rank.0 as u64) >> (64 - 47)) << KIND_BITS | MAP)
+    }
+
+    pub(crate) const fn is_routine(self) -> bool {
+        self.0 & KIND == ROUTINE
+    }
+
+    pub(crate) const fn is_map(self) -> bool {
+        self.0 & KIND == MAP
+    }
+
+    fn number(self) -> usize {
+        usize::try_from(self.0 >> KIND_BITS).unwrap_or(usize::MAX)
+    }
+}
+
+/// What all nodes are given alike. Nodes whose sites differ refuse each other's messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    nodes: Vec<Node>,
+    selection: Selection,
+    clusters: Vec<Cluster>,
+    places: Vec<(NodeId, Place)>,
+    limits: Limits,
+    routines: Vec<Definition>,
+    generation: u32,
+}
+
+/// What cannot work in a site.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SiteError {
+    /// A device is named twice.
+    #[error("device {0:?} is named twice: give each device an id of its own")]
+    Twice(NodeId),
+    /// The nodes cannot work.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A routine needs a device that the site does not have.
+    #[error(
+        "routine {routine} needs device {device:?}, which is not of this site: add the device, with its place"
+    )]
+    NoDevice {
+        /// Which routine, from 0.
+        routine: usize,
+        /// The device.
+        device: NodeId,
+    },
+    /// A routine cannot work.
+    #[error("routine {routine}: {error}")]
+    Routine {
+        /// Which routine, from 0.
+        routine: usize,
+        /// Why.
+        error: DefinitionError,
+    },
+}
+
+impl Site {
+    /// A site with these nodes and devices, without routines. Devices that are near each other share a
+    /// group: there are about as many groups as `devices` divided by `cluster` (the paper: 25).
+    ///
+    /// # Errors
+    /// What cannot work.
+    pub fn new(
+        selection: Selection,
+        nodes: impl IntoIterator<Item = Node>,
+        devices: impl IntoIterator<Item = (NodeId, Place)>,
+        cluster: usize,
+    ) -> Result<Self, SiteError> {
+        let plan = Plan::new(selection, nodes)?;
+        let mut places: Vec<(NodeId, Place)> = devices.into_iter().collect();
+        places.sort_by_key(|it| it.0);
+        let mut pairs = places.iter().zip(places.iter().skip(1));
+        if let Some((twice, _)) = pairs.find(|(one, next)| one.0 == next.0) {
+            return Err(SiteError::Twice(twice.0));
+        }
+        let count = places.len().div_ceil(cluster.max(1));
+        Ok(Self {
+            nodes: plan.nodes().to_vec(),
+            selection,
+            clusters: clusters(places.iter().copied(), count),
+            places,
+            limits: Limits::new(),
+            routines: Vec::new(),
+            generation: 0,
+        })
+    }
+
+    /// The same site with one more routine. Its group is [`GroupId::routine`] of its number, from 0.
+    ///
+    /// # Errors
+    /// It cannot work, or needs a device that is not there.
+    pub fn with_routine(mut self, definition: Definition) -> Result<Self, SiteError> {
+        let routine = self.routines.len();
+        definition
+            .check()
+            .map_err(|error| SiteError::Routine { routine, error })?;
+        for device in definition.devices() {
+            if self.cluster_of(device).is_none() {
+                return Err(SiteError::NoDevice { routine, device });
+            }
+        }
+        self.routines.push(definition);
+        Ok(self)
+    }
+
+    /// The same site, begun anew: all groups begin from nothing. For a site in which a group lost its
+    /// memory for good.
+    #[must_use]
+    pub const fn with_generation(mut self, generation: u32) -> Self {
+        self.generation = generation;
+        self
+    }
+
+    /// The same site, with these limits for each device.
+    #[must_use]
+    pub const fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Who can be a member of its groups, with a digest of all of the site.
+    ///
+    /// # Errors
+    /// What cannot work.
+    pub fn plan(&self) -> Result<Plan, PlanError> {
+        let plan = Plan::new(self.selection, self.nodes.iter().copied())?;
+        let plan = plan.with(self.generation.into());
+        let devices = self.clusters.iter().flat_map(|it| {
+            let ids = it.devices.iter().map(|it| it.0);
+            ids.chain([u64::MAX])
+        });
+        let routines = self.routines.iter().flat_map(words);
+        let limits = words(&self.limits);
+        Ok(devices.chain(routines).chain(limits).fold(plan, Plan::with))
+    }
+
+    /// The nodes, by id.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The clusters of devices; the group of each is [`GroupId::cluster`] of its number.
+    #[must_use]
+    pub fn clusters(&self) -> &[Cluster] {
+        &self.clusters
+    }
+
+    /// The routines; the group of each is [`GroupId::routine`] of its number.
+    #[must_use]
+    pub fn routines(&self) -> &[Definition] {
+        &self.routines
+    }
+
+    /// The group that looks after a device. O(clusters * log n).
+    #[must_use]
+    pub fn cluster_of(&self, device: NodeId) -> Option<GroupId> {
+        let holds = |it: &Cluster| it.devices.binary_search(&device).is_ok();
+        let number = self.clusters.iter().position(holds)?;
+        u32::try_from(number).ok().map(GroupId::cluster)
+    }
+
+    /// Where a group's centre is: the mean of a cluster, the first device of a routine.
+    #[must_use]
+    pub fn target(&self, group: GroupId) -> Target<'static> {
+        let number = group.number();
+        let place = match group.0 & KIND {
+            CLUSTER => self.clusters.get(number).map(|it| it.centre),
+            ROUTINE => self.routines.get(number).and_then(|it| {
+                let first = it.routine.steps.first()?.device;
+                let at = self.places.binary_search_by_key(&first, |it| it.0).ok()?;
+                self.places.get(at).map(|it| it.1)
+            }),
+            _ => None,
+        };
+        Target {
+            id: group,
+            place,
+            neighbours: &[],
+        }
+    }
+
+    /// The state with which a group begins; nothing for a group that the site does not have.
+    #[must_use]
+    pub fn begin(&self, group: GroupId) -> Option<Held> {
+        let number = group.number();
+        match group.0 & KIND {
+            CLUSTER => {
+                let devices = self.clusters.get(number)?.devices.iter().copied();
+                Some(Held::Devices(Devices::new(devices, self.limits)))
+            }
+            ROUTINE => {
+                let definition = self.routines.get(number)?.clone();
+                let state = RoutineState::new(definition);
+                debug_assert!(state.is_ok(), "definitions were checked");
+                state.ok().map(|it| Held::Routine(it.into()))
+            }
+            MAP => Some(Held::Map(Store::default())),
+            _ => None,
+        }
+    }
+
+    /// All groups that begin with the site: clusters and routines. Maps begin when they are used.
+    pub fn groups(&self) -> impl Iterator<Item = GroupId> + '_ {
+        let count = |it: usize| 0..u32::try_from(it).unwrap_or(u32::MAX);
+        let clusters = count(self.clusters.len()).map(GroupId::cluster);
+        clusters.chain(count(self.routines.len()).map(GroupId::routine))
+    }
+}
+
+/// What a part of a site is encoded as, with its length.
+fn words(part: &impl Serialize) -> Vec<u64> {
+    let bytes = postcard::to_allocvec(part).unwrap_or_default();
+    let length = bytes.len() as u64;
+    let chunks = bytes.chunks(8).map(|chunk| {
+        let digits = chunk.iter().rev();
+        digits.fold(0, |word, &byte| word << 8 | u64::from(byte))
+    });
+    [length].into_iter().chain(chunks).collect()
+}
+
+impl Begins for Held {
+    type Site = Site;
+
+    fn groups(site: &Site) -> Vec<GroupId> {
+        site.groups().collect()
+    }
+
+    fn target(site: &Site, group: GroupId) -> Target<'static> {
+        site.target(group)
+    }
+
+    fn begin(site: &Site, group: GroupId) -> Option<Self> {
+        site.begin(group)
+    }
+}

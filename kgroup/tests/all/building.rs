@@ -1,0 +1,258 @@
+//! A building: nodes on a network, devices that do what they are told, and who may be wrong.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use selvedge_core::{Delta, Member, NodeId, Span, Time};
+use selvedge_kgroup::groups::Begin;
+use selvedge_kgroup::routines::{Definition, RoutineEvent, RoutineState, Stage};
+use selvedge_kgroup::{
+    Command, Config, Event, GroupId, Held, Kgroup, LeaderEvent, Node, Outcome, Place, Selection,
+    Site, TriggerId, devices,
+};
+use selvedge_routine::{Routine, State, Step};
+use selvedge_sim::network::{Link, Network, Topology};
+
+/// How long a device takes to answer, and to do something.
+const DEVICE: Span = Span::millis(3);
+
+/// What a command to a device was for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) at: Time,
+    pub(crate) device: NodeId,
+    pub(crate) value: State,
+}
+
+pub(crate) struct Building {
+    pub(crate) net: Network<Kgroup>,
+    pub(crate) site: Arc<Site>,
+    config: Config,
+    members: Vec<Member>,
+    /// What devices are, and whether they answer.
+    pub(crate) devices: BTreeMap<NodeId, (State, bool)>,
+    /// What devices have said and not been heard yet.
+    answers: BTreeMap<(Time, u64), (usize, Command)>,
+    asked: u64,
+    pub(crate) done: Vec<Done>,
+    pub(crate) events: Vec<(Time, usize, Event)>,
+}
+
+pub(crate) fn device(number: u64) -> NodeId {
+    NodeId(1_000 + number)
+}
+
+/// Brings devices into a state, one after another.
+pub(crate) fn switching(devices: &[u64], value: &str) -> Definition {
+    let steps = devices
+        .iter()
+        .map(|it| Step::new(device(*it), value.into()));
+    Definition::new(Routine {
+        steps: steps.collect(),
+    })
+}
+
+impl Building {
+    /// So many nodes and devices in a row, one metre apart.
+    pub(crate) fn new(
+        seed: u64,
+        nodes: u64,
+        devices: u64,
+        failures: u8,
+        link: Link,
+        routines: impl IntoIterator<Item = Definition>,
+    ) -> Self {
+        let place = |at: u64| Place([at as i32 * 100, 0, 0]);
+        let selection = Selection::new().with_failures(failures);
+        let smart = (1..=nodes).map(|id| Node::new(id, place(id)));
+        let simple = (1..=devices).map(|it| (device(it), place(it)));
+        let mut site = Site::new(selection, smart, simple, 2).unwrap();
+        for routine in routines {
+            site = site.with_routine(routine).unwrap();
+        }
+        let site = Arc::new(site);
+        let topology = Topology::full_mesh(nodes as usize).unwrap();
+        let mut building = Self {
+            net: Network::new(seed, topology, link).unwrap(),
+            site,
+            config: Config::new(),
+            members: (1..=nodes).map(|id| Member::new(id, 0)).collect(),
+            devices: (1..=devices)
+                .map(|it| (device(it), ("off".into(), true)))
+                .collect(),
+            answers: BTreeMap::new(),
+            asked: 0,
+            done: Vec::new(),
+            events: Vec::new(),
+        };
+        for me in building.members.clone() {
+            let machine = building.machine(me, Begin::First);
+            building.net.add(me, machine).unwrap();
+        }
+        for at in 0..building.members.len() {
+            building.meet(at);
+            building.net.command(at, Command::Epoch(1)).unwrap();
+        }
+        building
+    }
+
+    fn machine(&self, me: Member, begin: Begin) -> Kgroup {
+        Kgroup::new(me, self.config, Arc::clone(&self.site), begin).unwrap()
+    }
+
+    /// A node learns of all others.
+    fn meet(&mut self, at: usize) {
+        for other in self.members.clone() {
+            if other.id != self.members[at].id {
+                self.net.membership(at, Delta::Joined(other)).unwrap();
+            }
+        }
+    }
+
+    /// A node stops, and the others are told.
+    pub(crate) fn kill(&mut self, at: usize) {
+        self.net.crash(at).unwrap();
+        let gone = self.members[at];
+        for other in 0..self.members.len() {
+            if other != at && self.net.is_up(other) {
+                self.net.membership(other, Delta::Failed(gone)).unwrap();
+            }
+        }
+    }
+
+    /// A node begins again, without its memory, and the others are told.
+    pub(crate) fn revive(&mut self, at: usize) {
+        let Member { id, incarnation } = self.members[at];
+        let me = Member::new(id.0, incarnation.0 + 1);
+        self.members[at] = me;
+        let machine = self.machine(me, Begin::Again);
+        self.net.restart(at, me, machine).unwrap();
+        self.meet(at);
+        self.net.command(at, Command::Epoch(1)).unwrap();
+        for other in 0..self.members.len() {
+            if other != at && self.net.is_up(other) {
+                self.net.membership(other, Delta::Joined(me)).unwrap();
+            }
+        }
+    }
+
+    pub(crate) fn trigger(&mut self, at: usize, routine: u32, id: u64) {
+        let routine = GroupId::routine(routine);
+        let id = TriggerId(id);
+        let trigger = Command::Trigger { routine, id };
+        self.net.command(at, trigger).unwrap();
+    }
+
+    /// Runs until then.
+    pub(crate) fn run(&mut self, span: Span) {
+        let until = self.net.now() + span;
+        loop {
+            self.hear();
+            let answer = self.answers.first_key_value().map(|it| it.0.0);
+            let next = [answer, self.net.next_at()].into_iter().flatten().min();
+            let Some(next) = next.filter(|it| *it <= until) else {
+                self.net.run_until(until);
+                return self.hear();
+            };
+            self.net.run_until(next);
+            self.hear();
+            while let Some(entry) = self.answers.first_entry() {
+                if entry.key().0 > next {
+                    break;
+                }
+                let (at, command) = entry.remove();
+                // The node may have stopped, or lead no more.
+                let _taken = self.net.command(at, command).is_ok();
+            }
+        }
+    }
+
+    fn hear(&mut self) {
+        let events: Vec<_> = self.net.drain_events().collect();
+        for (at, node, event) in events {
+            if let Event::Leader {
+                event: LeaderEvent::Devices(event),
+                ..
+            } = &event
+            {
+                self.on_device_event(at, node, event);
+            }
+            self.events.push((at, node, event));
+        }
+    }
+
+    fn on_device_event(&mut self, at: Time, node: usize, event: &devices::Event) {
+        let answer = match event {
+            devices::Event::Ping { device } => {
+                let (value, is_up) = &self.devices[device];
+                is_up.then(|| Command::Reported {
+                    device: *device,
+                    value: Some(value.clone()),
+                })
+            }
+            devices::Event::Act { ticket, value } => {
+                let (state, is_up) = self.devices.get_mut(&ticket.device).unwrap();
+                is_up.then(|| {
+                    state.clone_from(value);
+                    self.done.push(Done {
+                        at,
+                        device: ticket.device,
+                        value: value.clone(),
+                    });
+                    Command::Acted {
+                        ticket: *ticket,
+                        outcome: Outcome::Done,
+                    }
+                })
+            }
+            _ => None,
+        };
+        if let Some(command) = answer {
+            self.asked += 1;
+            self.answers
+                .insert((at + DEVICE, self.asked), (node, command));
+        }
+    }
+
+    /// Where routines are, as each node that is a member knows.
+    pub(crate) fn stages(&self, routine: u32) -> Vec<(usize, u64, Stage)> {
+        let group = GroupId::routine(routine);
+        let all = self.net.machines().filter(|(at, _)| self.net.is_up(*at));
+        let all = all.filter_map(|(at, node)| match node.held(group)? {
+            Held::Routine(it) => Some((at, it.instance(), it.stage().clone())),
+            _ => None,
+        });
+        all.collect()
+    }
+
+    pub(crate) fn routine(&self, routine: u32) -> RoutineState {
+        let group = GroupId::routine(routine);
+        let all = self.net.machines().filter(|(at, _)| self.net.is_up(*at));
+        let all = all.filter_map(|(_, node)| {
+            let version = node.groups().replica(group)?.version();
+            match node.held(group)? {
+                Held::Routine(it) => Some((version, it)),
+                _ => None,
+            }
+        });
+        let latest = all.max_by_key(|it| it.0).unwrap();
+        (**latest.1).clone()
+    }
+
+    pub(crate) fn leader(&self, group: GroupId) -> Vec<usize> {
+        let all = self.net.machines().filter(|(at, _)| self.net.is_up(*at));
+        let leads = all.filter(|(_, node)| node.leads().any(|it| it == group));
+        leads.map(|it| it.0).collect()
+    }
+
+    pub(crate) fn reports(&self, routine: u32) -> usize {
+        let reported = self.events.iter().filter(|(_, _, event)| {
+            matches!(
+                event,
+                Event::Leader { group, event: LeaderEvent::Routine(RoutineEvent::Reports(_)) }
+                    if *group == GroupId::routine(routine)
+            )
+        });
+        reported.count()
+    }
+}

@@ -1,0 +1,150 @@
+//! All of it together: nodes that come and go, devices, routines and maps.
+
+use selvedge_core::{NodeId, Sha256Sortition, Span};
+use selvedge_kgroup::store::{Expected, Operation, StoreCommand, StoreEvent, Stored};
+use selvedge_kgroup::{Command, Event, GroupId};
+use selvedge_routine::trigger::Clause;
+use selvedge_routine::{Comparison, Condition};
+use selvedge_sim::network::Link;
+
+use crate::building::{Building, device, switching};
+
+fn is(device: NodeId, value: &str) -> Clause<selvedge_routine::State> {
+    Clause::Is(Condition {
+        device,
+        comparison: Comparison::Equal,
+        value: value.into(),
+    })
+}
+
+#[test]
+fn a_routine_that_is_triggered_by_hand_has_its_commands_done() {
+    let routines = [switching(&[1, 3, 4], "on")];
+    let mut house = Building::new(1, 5, 4, 1, Link::default(), routines);
+    house.run(Span::secs(5));
+    for group in house.site.groups() {
+        assert_eq!(house.leader(group).len(), 1, "{group:?}");
+    }
+    house.trigger(4, 0, 1);
+    house.run(Span::secs(5));
+    let done: Vec<_> = house.done.iter().map(|it| it.device).collect();
+    assert_eq!(done, [1, 3, 4].map(device));
+    assert_eq!(house.reports(0), 1);
+    assert_eq!(house.routine(0).instance(), 1);
+}
+
+#[test]
+fn a_clause_that_becomes_true_triggers() {
+    let routines = [switching(&[3, 4], "on").with_clause(is(device(1), "open"))];
+    let mut house = Building::new(2, 5, 4, 1, Link::default(), routines);
+    house.run(Span::secs(5));
+    assert!(house.done.is_empty());
+    house.devices.get_mut(&device(1)).unwrap().0 = "open".into();
+    house.run(Span::secs(10));
+    let done: Vec<_> = house.done.iter().map(|it| it.device).collect();
+    assert_eq!(done, [3, 4].map(device));
+}
+
+#[test]
+fn a_routine_goes_on_when_any_one_node_stops() {
+    for victim in 0..5 {
+        let routines = [switching(&[1, 2, 3, 4], "on")];
+        let mut house = Building::new(3, 5, 4, 1, Link::default(), routines);
+        house.run(Span::secs(5));
+        house.trigger((victim + 1) % 5, 0, 1);
+        house.run(Span::millis(30));
+        house.kill(victim);
+        house.run(Span::secs(20));
+        assert_eq!(house.routine(0).report().unwrap().instance, 1, "{victim}");
+        for number in 1..=4 {
+            assert_eq!(house.devices[&device(number)].0, "on".into(), "{victim}");
+        }
+    }
+}
+
+#[test]
+fn groups_move_with_epochs_and_keep_what_they_hold() {
+    let routines = [switching(&[1, 3], "on"), switching(&[3, 4], "off")];
+    let mut house = Building::new(4, 9, 4, 1, Link::default(), routines);
+    house.run(Span::secs(5));
+    let mut members = Vec::new();
+    for epoch in 2..8 {
+        for at in 0..9 {
+            house.net.command(at, Command::Epoch(epoch)).unwrap();
+        }
+        house.run(Span::secs(15));
+        house.trigger(epoch as usize, 0, epoch);
+        house.trigger(8 - epoch as usize, 1, epoch);
+        house.run(Span::secs(10));
+        let group = GroupId::routine(0);
+        let leader = house.leader(group);
+        assert_eq!(leader.len(), 1, "{epoch}");
+        let node = house.net.machine(leader[0]).unwrap();
+        let configuration = node.groups().replica(group).unwrap().configuration();
+        members.push(configuration.voters.clone());
+        for routine in 0..2 {
+            assert_eq!(house.routine(routine).instance(), epoch - 1, "{epoch}");
+            assert_eq!(house.reports(routine), epoch as usize - 1, "{epoch}");
+        }
+    }
+    members.dedup();
+    assert!(members.len() > 3, "{members:?}");
+    for at in 0..9 {
+        let groups = house.net.machine(at).unwrap().groups();
+        assert!(groups.former() > 0);
+    }
+}
+
+#[test]
+fn a_map_is_there_for_all_nodes_once_one_asks() {
+    let map = GroupId::map("doors", &Sha256Sortition);
+    let mut house = Building::new(5, 7, 2, 1, Link::default(), []);
+    house.run(Span::secs(3));
+    let key = String::from("front");
+    let watch = StoreCommand::Watch(key.clone());
+    let command = Command::Map {
+        map,
+        command: watch,
+    };
+    house.net.command(6, command).unwrap();
+    house.run(Span::secs(5));
+    for (at, expected, ticket) in [(0, Expected::Absent, 1), (1, Expected::Absent, 2)] {
+        let operation = Operation {
+            key: key.clone(),
+            expected,
+            value: Some(b"shut".iter().copied().collect()),
+        };
+        let command = StoreCommand::Change { ticket, operation };
+        house
+            .net
+            .command(at, Command::Map { map, command })
+            .unwrap();
+        house.run(Span::secs(3));
+    }
+    let get = StoreCommand::Get {
+        ticket: 3,
+        key: key.clone(),
+    };
+    house
+        .net
+        .command(3, Command::Map { map, command: get })
+        .unwrap();
+    house.run(Span::secs(3));
+    let told: Vec<_> = house
+        .events
+        .iter()
+        .filter_map(|(_, at, event)| match event {
+            Event::Map { event, .. } => Some((*at, event.clone())),
+            _ => None,
+        })
+        .collect();
+    let changed = |at, ticket, stored| (at, StoreEvent::Changed { ticket, stored });
+    assert!(told.contains(&changed(0, 1, Stored::Done { version: 1 })));
+    assert!(told.contains(&changed(1, 2, Stored::Mismatch { found: Some(1) })));
+    let watched = told.iter().filter(|it| it.0 == 6).count();
+    assert_eq!(watched, 2, "nothing, and then what was put: {told:?}");
+    let found = told.iter().any(|it| {
+        it.0 == 3 && matches!(&it.1, StoreEvent::Found { entry: Some(entry), .. } if *entry.value == *b"shut")
+    });
+    assert!(found, "{told:?}");
+}
