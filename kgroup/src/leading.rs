@@ -139,7 +139,11 @@ impl Leading {
                     Occasion::Tick(LeaderTimer::Routine(timer)) => {
                         leader.on_tick(state, timer, &mut wishes);
                     }
-                    _ => {} // Meant for a leader of another kind.
+                    Occasion::Applied(_)
+                    | Occasion::Readable(_)
+                    | Occasion::Tick(_)
+                    | Occasion::Reported(..)
+                    | Occasion::Acted(..) => {} // Meant for a leader of another kind.
                 }
                 let map = |it: Wish<_, _, _>| {
                     it.map(Update::Routine, LeaderTimer::Routine, LeaderEvent::Routine)
@@ -159,7 +163,13 @@ impl Leading {
                     Occasion::Tick(LeaderTimer::Map(timer)) => {
                         leader.on_tick(state, timer, &mut wishes);
                     }
-                    _ => {} // Meant for a leader of another kind.
+                    Occasion::Leads
+                    | Occasion::Applied(_)
+                    | Occasion::Asked(..)
+                    | Occasion::Told(..)
+                    | Occasion::Tick(_)
+                    | Occasion::Reported(..)
+                    | Occasion::Acted(..) => {} // Meant for a leader of another kind.
                 }
                 let map =
                     |it: Wish<_, _, _>| it.map(Update::Map, LeaderTimer::Map, |it| match it {});
@@ -191,7 +201,7 @@ fn on_devices(
         Occasion::Tick(LeaderTimer::Devices(timer)) => leader.on_tick(state, timer, out),
         Occasion::Reported(device, value) => leader.reported(state, device, value, out)?,
         Occasion::Acted(ticket, outcome) => leader.acted(ticket, outcome, out),
-        _ => {} // Meant for a leader of another kind.
+        Occasion::Applied(_) | Occasion::Told(..) | Occasion::Tick(_) => {} // Of another kind.
     }
     Ok(())
 }

@@ -122,10 +122,17 @@ impl Kgroup {
                 Parcel::Answer { of, answer } => self.on_told(of, &answer, cx),
                 Parcel::Request(_) => {} // Nobody tells a request.
             },
-            other => cx.event(Event::Groups(other)),
+            other @ (groups::Event::Fact(_)
+            | groups::Event::Entered(_)
+            | groups::Event::Left(_)
+            | groups::Event::Unplaceable { .. }) => cx.event(Event::Groups(other)),
         }
     }
 
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "all others are the application's"
+    )]
     fn on_replica(
         &mut self,
         group: GroupId,
@@ -162,7 +169,15 @@ impl Kgroup {
                 routine: of,
                 id: *id,
             }),
-            answer => {
+            Answer::Granted { .. }
+            | Answer::Queued { .. }
+            | Answer::Busy { .. }
+            | Answer::Over { .. }
+            | Answer::Released { .. }
+            | Answer::Acted { .. }
+            | Answer::Read { .. }
+            | Answer::Status { .. }
+            | Answer::NoDevice { .. } => {
                 if let Some(routine) = answer.routine() {
                     return self.on(routine, Occasion::Told(of, answer), cx);
                 }
