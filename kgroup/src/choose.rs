@@ -78,9 +78,43 @@ struct Smart {
     drawn: Drawn,
 }
 
-/// All nodes of one epoch, ready to be chosen from.
+/// All nodes of one epoch, ready to be chosen from (sections 3.1 and 3.6).
 ///
-/// Two nodes with equal lists, settings and epochs choose equal groups, bit for bit.
+/// | promise | under which assumption |
+/// |---|---|
+/// | two nodes choose the same group for a target, in the same order, bit for bit | their lists of nodes, places, settings, hash and epoch are equal; the order of the lists does not matter |
+/// | a group has 2f + 1 different members | enough nodes are known; else [`Unplaceable`] says so |
+/// | a node that joins or leaves changes, with [`Policy::Uniform`], only the groups that it enters or was in, and one member of each | |
+/// | with [`Policy::Uniform`] each node is in as many groups as any other, on average over targets and epochs | the hash is one |
+/// | nothing panics, for all places and ids | |
+///
+/// What is *not* promised: that nodes with different lists agree (a choice is a proposal: what counts
+/// is what a group's members decide); that near members are near, where few nodes are similar to the
+/// target's place; and anything against a node that chooses its id: it can choose one of a low rank.
+/// Use a keyed [`Sortition`] then.
+///
+/// # Why two nodes agree
+///
+/// All numbers are integers: places, the slopes of the hash functions (sums of uniform numbers that a
+/// hash draws, in 1/1024), floors of divisions, squares of distances. Ties are broken by rank, and
+/// then by id. No node's past plays a part: the paper appends to a node's place where it was active
+/// in the last epoch, and a node that missed one epoch then chooses other groups for ever (erratum
+/// G10).
+///
+/// ```
+/// use selvedge_core::Sha256Sortition;
+/// use selvedge_kgroup::{Chooser, GroupId, Locality, Node, Place, Policy, Selection, Target};
+///
+/// // A floor of 10 by 10 metres, in centimetres.
+/// let nodes = (0..100).map(|at| Node::new(at as u64, Place([at / 10 * 100, at % 10 * 100, 0])));
+/// let near = Selection::new().with_policy(Policy::Near(Locality::for_spacing(100)));
+/// let chooser = Chooser::new(near, &Sha256Sortition, 7, nodes)?;
+///
+/// let lamp = Target { id: GroupId(1), place: Some(Place([420, 310, 0])), neighbours: &[] };
+/// let members = chooser.choose(lamp)?;
+/// assert_eq!(members.len(), 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Chooser<'a, H> {
     config: Selection,

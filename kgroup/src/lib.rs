@@ -1,60 +1,160 @@
-//! K-groups: for each device and each routine of an edge mesh a few nodes that look after it, chosen
-//! by all nodes alike without a message. The selection of "CoMesh: Fully-Decentralized Control for
-//! Sense-Trigger-Actuate Routines in Edge Meshes", sections 3.1 and 3.6.
+//! Sense, trigger and actuate without a hub: a few nodes look after each device, each routine and each
+//! map of the application, and others take over when they fail. "CoMesh: Fully-Decentralized Control
+//! for Sense-Trigger-Actuate Routines in Edge Meshes", sans-IO and without std.
 //!
-//! This crate chooses, so far, and has the words in which groups will speak. What a group agrees on is the business of a replicated state
-//! (`selvedge-replica`), for which a choice is a proposal: nodes whose lists differ choose
-//! differently.
+//! A [`Site`] says which nodes and devices there are, where they are, and which routines. Each cluster
+//! of near devices, each routine and each map has a *k-group*: 2f + 1 nodes that hold its state
+//! together. One of them leads: it pings devices, watches clauses, gets locks, gives commands. Groups
+//! move from epoch to epoch, so that no node carries a busy device for ever. [`Kgroup`] is the part of
+//! one node in all of it.
 //!
 //! # What is promised
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | two nodes choose the same group for a target, in the same order, bit for bit | their lists of nodes, places, settings, hash and epoch are equal; the order of the lists does not matter |
-//! | a group has 2f + 1 different members | enough nodes are known; else [`Unplaceable`] says so |
-//! | a node that joins or leaves changes, with [`Policy::Uniform`], only the groups that it enters or was in, and one member of each | |
-//! | with [`Policy::Uniform`] each node is in as many groups as any other, on average over targets and epochs | the hash is one |
-//! | two nodes part the same devices into the same clusters | their lists and counts are equal |
-//! | nothing panics, for all places and ids | |
+//! | no two routines that share a device execute at once, and no device gets a command of a routine that does not hold it (theorem 3) | those of [`selvedge_replica`]: ids are unique, a node that restarts has a new incarnation, of each group a quorum keeps its memory; a host carries no command out later than [`devices::Config::act_timeout`] |
+//! | routines with sequential locks never wait for each other in a circle (theorem 4), and each run that was triggered ends (theorem 5) | a quorum of each group is here, and messages get through now and then |
+//! | a new leader goes on from exactly what the group decided (lemmas 1 and 2): another epoch, another leader, a new life of all members one after another | the same |
+//! | a clause that becomes true triggers, whoever leads (erratum G8) | it stays true until it is observed |
+//! | a command reaches its device at least once, or at most once, as it says (erratum G7) | see [`Delivery`] |
+//! | a map's changes are decided in one order, each once, and any node can watch an entry | see [`store`] |
+//! | whatever lists, clocks and hashes say, a group decides one history; sites that differ refuse each other | the digests differ (32 bits) |
+//! | two nodes with equal lists choose the same members for a group, without a message | see [`Chooser`] |
+//! | a power domain with at most f nodes that goes dark stops no group | its members are told of it |
+//! | memory grows with the groups that a node is in, and by a configuration for each that it was in; nothing panics | devices, routines and maps have limits |
 //!
 //! What is *not* promised:
 //!
-//! - That nodes with different lists agree.
-//! - That near members are near: where few nodes are similar to the target's place, others fill up.
-//! - Anything against a node that chooses its id: it can choose one of a low rank. Use a keyed
-//!   [`Sortition`](selvedge_core::Sortition).
+//! - That a routine is undone when a step fails: its report says how far it came.
+//! - Exactly-once commands to devices that remember nothing.
+//! - Progress of routines with [optimistic](routines::Locking::Optimistic) locks that meet again and
+//!   again: they back off, by chance.
+//! - That a group goes on when more than f of its members forget at once. Begin the site anew then:
+//!   [`Site::with_generation`].
+//! - Anything against nodes that lie, but that memory and frames stay bounded.
 //!
-//! # Why two nodes agree
+//! # Why it is safe
 //!
-//! All numbers are integers: places, the slopes of the hash functions (sums of uniform numbers that
-//! a hash draws, in 1/1024), floors of divisions, squares of distances. Ties are broken by rank, and
-//! then by id. No node's past plays a part: the paper appends to a node's place where it was active in
-//! the last epoch, and a node that missed one epoch then chooses other groups for ever (erratum
-//! G10).
+//! Each group is a [replicated state](selvedge_replica): what it decides is decided once, whoever
+//! believes to lead, and its members change by a link that the former ones decide. So a lock is what
+//! the cluster's group decided, and "executing" what the routine's group decided after all its
+//! clusters had said "granted". What goes between groups may be lost, doubled and late: each request
+//! names a claim (routine, instance, attempt), and a device remembers the highest claim of each
+//! routine that was released, so nothing that is late holds a device. A command is decided by the
+//! cluster's group before its leader gives it to the device, and only for the claim that holds the
+//! device; its end is decided, or its time is over, before the device passes on.
 //!
-//! # A group
+//! # A building
+//!
+//! Five nodes, two devices; when the window opens, the heating goes off.
 //!
 //! ```
-//! use selvedge_core::Sha256Sortition;
-//! use selvedge_kgroup::{Chooser, Selection, Locality, Node, Place, Policy, Target, GroupId};
+//! use std::sync::Arc;
 //!
-//! // A floor of 10 by 10 metres, in centimetres.
-//! let nodes = (0..100).map(|at| Node::new(at as u64, Place([at / 10 * 100, at % 10 * 100, 0])));
-//! let config = Selection::new().with_policy(Policy::Near(Locality::for_spacing(100)));
-//! let chooser = Chooser::new(config, &Sha256Sortition, 7, nodes)?;
+//! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
+//! use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
+//! use selvedge_kgroup::routines::Definition;
+//! use selvedge_kgroup::{
+//!     Command, Config, Event, Kgroup, LeaderEvent, Node, Outcome, Place, Selection, Site, devices,
+//!     groups::Begin,
+//! };
+//! use selvedge_routine::{Comparison, Condition, Routine, State, Step, trigger::Clause};
 //!
-//! let lamp = Target { id: GroupId(1), place: Some(Place([420, 310, 0])), neighbours: &[] };
-//! let members = chooser.choose(lamp)?;
-//! assert_eq!(members.len(), 5);
+//! // What all nodes are given alike, in centimetres.
+//! let at = |x| Place([x * 100, 0, 0]);
+//! let [window, heating] = [NodeId(101), NodeId(102)];
+//! let steps = vec![Step::new(heating, "off".into())];
+//! let is_open = Clause::Is(Condition {
+//!     device: window,
+//!     comparison: Comparison::Equal,
+//!     value: "open".into(),
+//! });
+//! let site = Site::new(
+//!     Selection::new().with_failures(1),
+//!     (1..=5).map(|id| Node::new(id, at(id as i32))),
+//!     [(window, at(1)), (heating, at(4))],
+//!     1, // devices a cluster
+//! )?
+//! .with_routine(Definition::new(Routine { steps }).with_clause(is_open))?;
+//! let site = Arc::new(site);
+//!
+//! let mut rng = ChaCha8Rng::seed_from_u64(1);
+//! let members = [1, 2, 3, 4, 5].map(|id| Member::new(id, 0));
+//! let mut nodes = Vec::new();
+//! for me in members {
+//!     let node = Kgroup::new(me, Config::new(), Arc::clone(&site), Begin::First)?;
+//!     nodes.push(Driver::new(node));
+//! }
+//! // Membership tells of the others, and the clock of the epoch.
+//! let mut inputs: Vec<(usize, Input<Kgroup>)> = Vec::new();
+//! for node in 0..5 {
+//!     inputs.push((node, Input::Command(Command::Epoch(1))));
+//!     let others = members.iter().filter(|it| **it != members[node]);
+//!     inputs.extend(others.map(|it| (node, Input::Membership(Delta::Joined(*it)))));
+//! }
+//! let mut states = [(window, State::from("open")), (heating, "on".into())];
+//!
+//! for tenth in 0..100 {
+//!     let now = Time::ZERO + Span::millis(100) * tenth;
+//!     let mut effects = Vec::new();
+//!     for (node, driver) in nodes.iter_mut().enumerate() {
+//!         driver.expire(now, &mut rng, |effect| effects.push((node, effect)));
+//!     }
+//!     while !(inputs.is_empty() && effects.is_empty()) {
+//!         for (node, input) in inputs.drain(..) {
+//!             let take = |effect| effects.push((node, effect));
+//!             nodes[node].step(now, &mut rng, input, take)?;
+//!         }
+//!         for (node, effect) in effects.drain(..) {
+//!             match effect {
+//!                 Effect::Send { to, message } => {
+//!                     let to = members.iter().position(|it| it.id == to.id).unwrap();
+//!                     inputs.push((to, Input::Message { from: members[node], message }));
+//!                 }
+//!                 Effect::Event(Event::Leader { event: LeaderEvent::Devices(event), .. }) => {
+//!                     let answer = match event {
+//!                         devices::Event::Ping { device } => {
+//!                             let state = states.iter().find(|it| it.0 == device);
+//!                             let value = state.map(|it| it.1.clone());
+//!                             Command::Reported { device, value }
+//!                         }
+//!                         devices::Event::Act { ticket, value } => {
+//!                             let state = states.iter_mut().find(|it| it.0 == ticket.device);
+//!                             state.unwrap().1 = value;
+//!                             Command::Acted { ticket, outcome: Outcome::Done }
+//!                         }
+//!                         _ => continue,
+//!                     };
+//!                     inputs.push((node, Input::Command(answer)));
+//!                 }
+//!                 _ => {} // What the leaders of groups tell.
+//!             }
+//!         }
+//!     }
+//! }
+//! assert_eq!(states[1], (heating, "off".into()));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # What a host does
+//!
+//! | when | it |
+//! |---|---|
+//! | it begins | says [`Begin::First`](groups::Begin::First) once in a generation of the site, and stores a mark that it did; else [`Begin::Again`](groups::Begin::Again). Then [`Command::Epoch`] |
+//! | an epoch begins by its clock (the paper: each minute) | [`Command::Epoch`] with the epoch's number |
+//! | a leader says [`devices::Event::Ping`] or [`Act`](devices::Event::Act) | asks the device, and says what came: [`Command::Reported`], [`Command::Acted`] |
+//! | membership tells of a node | passes it on |
 //!
 //! # Cost
 //!
 //! | what | costs |
 //! |---|---|
-//! | an epoch of n nodes | n hashes, and O(n log n) for each table |
-//! | a group | 1 hash and O(n) comparisons of numbers |
+//! | choosing members: an epoch of n nodes | n hashes, and O(n log n) for each table |
+//! | a group more | 1 hash and O(n) comparisons of numbers |
+//! | a decision of a group | 2(k - 1) messages among k members |
+//! | a lock, a release, a command, a status to a routine | a message and its answer, and a decision of the cluster's group |
+//! | a trigger, the beginning and the end of a run, a step | a decision of the routine's group |
+//! | a quiet device | a ping a period, and no message between nodes |
 //!
 //! # Features
 //!
@@ -62,7 +162,7 @@
 //! |---|---|
 //! | `arbitrary` | arbitrary values for fuzzing |
 //! | `check` | the promises as properties of the model checker, and the published rules that break them |
-//! | `sha256` (default) | ranks by SHA-256; without it bring a [`Sortition`](selvedge_core::Sortition) |
+//! | `sha256` (default) | ranks by SHA-256, and all but the choice of members, which takes any [`Sortition`](selvedge_core::Sortition) |
 //! | `std` | std in `selvedge-core` |
 
 #![no_std]
@@ -74,31 +174,50 @@ extern crate std;
 
 mod choose;
 mod cluster;
+#[cfg(feature = "sha256")]
 mod config;
+#[cfg(feature = "sha256")]
 pub mod devices;
 mod draw;
+#[cfg(feature = "sha256")]
 mod event;
+#[cfg(feature = "sha256")]
 pub mod groups;
+#[cfg(feature = "sha256")]
 mod held;
+#[cfg(feature = "sha256")]
 mod leading;
 mod locality;
+#[cfg(feature = "sha256")]
 mod machine;
+#[cfg(feature = "sha256")]
 mod parcel;
 mod place;
+#[cfg(feature = "sha256")]
 pub mod routines;
 mod selection;
+#[cfg(feature = "sha256")]
 mod site;
+#[cfg(feature = "sha256")]
 pub mod store;
+#[cfg(feature = "sha256")]
 mod wish;
 
 pub use choose::{Chooser, GroupId, Node, Target, Unplaceable};
 pub use cluster::{Cluster, clusters};
+#[cfg(feature = "sha256")]
 pub use config::{Config, ConfigError};
+#[cfg(feature = "sha256")]
 pub use event::{Command, Event, Reject, Timer};
+#[cfg(feature = "sha256")]
 pub use held::{Decided, Held, Update};
+#[cfg(feature = "sha256")]
 pub use leading::{LeaderEvent, LeaderTimer};
+#[cfg(feature = "sha256")]
 pub use machine::Kgroup;
+#[cfg(feature = "sha256")]
 pub use parcel::{Answer, Claim, Delivery, Outcome, Parcel, Patience, Request, Status, TriggerId};
 pub use place::Place;
 pub use selection::{Leader, Locality, Policy, Selection};
+#[cfg(feature = "sha256")]
 pub use site::{Site, SiteError};
