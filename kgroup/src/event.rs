@@ -31,8 +31,7 @@ pub enum Command {
         /// What became of it.
         outcome: Outcome,
     },
-    /// Have a routine run. [`Event::Triggered`] follows, once or more often. It is asked once: the
-    /// application asks again, with the same id, until it is told.
+    /// Have a routine run. It is asked again until [`Event::Triggered`] follows, once.
     Trigger {
         /// The routine's group.
         routine: GroupId,
@@ -96,6 +95,8 @@ pub enum Timer {
     Leader(GroupId, LeaderTimer),
     /// Questions to a map are overdue.
     Map(GroupId),
+    /// Questions for runs are overdue.
+    Trigger,
 }
 
 /// Why an input was refused. Nothing changed.
@@ -120,6 +121,12 @@ pub enum Reject {
     /// This node has asked too much of maps.
     #[error(transparent)]
     Map(#[from] StoreReject),
+    /// This node has asked for too many runs.
+    #[error("more than {limit} runs would be asked for at once: wait for Triggered")]
+    Triggers {
+        /// How many it may.
+        limit: usize,
+    },
     /// It is for the leader of a group, and this node is not.
     #[error("this node does not lead group {0:?}: report to the node that does")]
     NotLeader(GroupId),

@@ -1,6 +1,6 @@
 //! One machine: the groups of a node, what it leads, and what it asks.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -16,7 +16,7 @@ use crate::parcel::Parcel;
 use crate::site::Site;
 use crate::store::{StoreClient, StoreEvent};
 use crate::wish::{Wish, Wishes};
-use crate::{Answer, GroupId, Request};
+use crate::{Answer, GroupId, Request, TriggerId};
 
 /// The node's part in all groups.
 ///
@@ -29,6 +29,8 @@ pub struct Kgroup {
     groups: Nested<Groups<Held, Parcel>>,
     leading: BTreeMap<GroupId, Leading>,
     maps: StoreClient,
+    /// Runs that this node asked for, and that were not decided.
+    triggers: BTreeSet<(GroupId, TriggerId)>,
     /// What groups said in this step; empty between steps.
     said: Untracked<VecDeque<groups::Event<Held, Parcel>>>,
 }
@@ -56,6 +58,7 @@ impl Kgroup {
             groups: Nested::new(groups),
             leading: BTreeMap::new(),
             maps: StoreClient::new(config.maps),
+            triggers: BTreeSet::new(),
             said: Untracked(VecDeque::new()),
         })
     }
@@ -165,10 +168,12 @@ impl Kgroup {
                 self.maps.on_told(of, answer.clone(), &mut wishes);
                 self.on_maps(wishes, cx);
             }
-            Answer::Triggered(id) => cx.event(Event::Triggered {
-                routine: of,
-                id: *id,
-            }),
+            &Answer::Triggered(id) => {
+                let routine = of;
+                if self.triggers.remove(&(routine, id)) {
+                    cx.event(Event::Triggered { routine, id });
+                }
+            }
             Answer::Granted { .. }
             | Answer::Queued { .. }
             | Answer::Busy { .. }
@@ -323,9 +328,16 @@ impl Kgroup {
                 if !routine.is_routine() {
                     return Err(Reject::OtherKind(routine, "routine"));
                 }
-                let parcel = Parcel::Request(Request::Trigger(id));
-                let group = routine;
-                self.ask_groups(Input::Command(groups::Command::Ask { group, parcel }), cx)
+                let is_known = self.triggers.contains(&(routine, id));
+                if self.triggers.len() >= TRIGGERS && !is_known {
+                    return Err(Reject::Triggers { limit: TRIGGERS });
+                }
+                if self.triggers.is_empty() {
+                    cx.arm(Timer::Trigger, self.config.routines.resend);
+                }
+                self.triggers.insert((routine, id));
+                self.ask_for_run(routine, id, cx);
+                Ok(())
             }
             Command::Map { map, command } => {
                 if !map.is_map() {
@@ -339,6 +351,12 @@ impl Kgroup {
         }
     }
 
+    fn ask_for_run(&mut self, routine: GroupId, id: TriggerId, cx: &mut Context<'_, Self>) {
+        let parcel = Parcel::Request(Request::Trigger(id));
+        let group = routine;
+        self.command_groups(groups::Command::Ask { group, parcel }, cx);
+    }
+
     fn cluster_of(&self, device: NodeId) -> Result<GroupId, Reject> {
         let group = self.site.0.cluster_of(device);
         group.ok_or(Reject::NoDevice(device))
@@ -349,6 +367,15 @@ impl Kgroup {
             Timer::Groups(timer) => self.ask_groups(Input::Tick(timer), cx),
             Timer::Leader(group, timer) => {
                 self.on(group, Occasion::Tick(timer), cx);
+                Ok(())
+            }
+            Timer::Trigger => {
+                for (routine, id) in self.triggers.clone() {
+                    self.ask_for_run(routine, id, cx);
+                }
+                if !self.triggers.is_empty() {
+                    cx.arm(Timer::Trigger, self.config.routines.resend);
+                }
                 Ok(())
             }
             Timer::Map(map) => {
@@ -381,6 +408,9 @@ impl Machine for Kgroup {
         Ok(())
     }
 }
+
+/// How many runs a node may ask for at once.
+const TRIGGERS: usize = 64;
 
 /// A time by chance is one of so many and one.
 const SLOTS: u64 = 8;

@@ -1,6 +1,7 @@
 //! All of it together: nodes that come and go, devices, routines and maps.
 
 use selvedge_core::{NodeId, Sha256Sortition, Span};
+use selvedge_kgroup::routines::Stage;
 use selvedge_kgroup::store::{Expected, Operation, StoreCommand, StoreEvent, Stored};
 use selvedge_kgroup::{Command, Event, GroupId};
 use selvedge_routine::trigger::Clause;
@@ -147,4 +148,52 @@ fn a_map_is_there_for_all_nodes_once_one_asks() {
         it.0 == 3 && matches!(&it.1, StoreEvent::Found { entry: Some(entry), .. } if *entry.value == *b"shut")
     });
     assert!(found, "{told:?}");
+}
+
+/// Power domains of two nodes each, one after another dark and back without its memory.
+#[test]
+fn a_power_domain_that_goes_dark_stops_nothing() {
+    let routines = [
+        switching(&[1, 2, 3], "on"),
+        switching(&[3, 4, 5, 6], "off"),
+        switching(&[6, 1], "on"),
+    ];
+    let mut house = Building::new(6, 10, 6, 2, Link::default(), routines);
+    house.run(Span::secs(5));
+    for (round, domain) in [[0, 1], [4, 5], [2, 3], [8, 9], [6, 7], [0, 1]]
+        .into_iter()
+        .enumerate()
+    {
+        let runs = round as u64 + 1;
+        let triggers_from = (domain[1] + 3) % 10;
+        for routine in 0..3 {
+            house.trigger(triggers_from, routine, runs);
+        }
+        house.run(Span::millis(7 * runs));
+        for node in domain {
+            house.kill(node);
+        }
+        house.run(Span::secs(20));
+        for routine in 0..3 {
+            let state = house.routine(routine);
+            assert_eq!(
+                state.report().unwrap().instance,
+                runs,
+                "{domain:?}, routine {routine}"
+            );
+            assert_eq!(state.stage(), &Stage::NotTriggered);
+        }
+        for group in house.site.groups() {
+            assert_eq!(house.leader(group).len(), 1, "{domain:?}, {group:?}");
+        }
+        for node in domain {
+            house.revive(node);
+        }
+        house.run(Span::secs(5));
+    }
+    assert_eq!(
+        house.done.len(),
+        9 * 6,
+        "each command once, as no leader failed at the wrong moment"
+    );
 }
