@@ -172,6 +172,8 @@ extern crate alloc;
 #[cfg(any(feature = "std", doctest))]
 extern crate std;
 
+#[cfg(feature = "check")]
+pub mod check;
 mod choose;
 mod cluster;
 #[cfg(feature = "sha256")]

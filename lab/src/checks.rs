@@ -46,7 +46,7 @@ pub const LISTS: &[List] = &[
     },
     List {
         name: "kgroup",
-        scenarios: selvedge_kgroup::devices::check::scenarios,
+        scenarios: selvedge_kgroup::check::scenarios,
     },
 ];
 

@@ -186,6 +186,13 @@ impl DeviceLeader {
         self.on_applied(state, &verdict, out);
     }
 
+    /// No question waits, so their numbers may begin anew: for checks, whose states end then.
+    #[cfg(feature = "check")]
+    pub(crate) fn forget_questions(&mut self) {
+        self.questions.retain(|_, _| false);
+        self.last = 0;
+    }
+
     /// The state is up to date.
     pub(crate) fn on_readable(&mut self, state: &Devices, read: u64, out: &mut Out) {
         let Some((to, device, claim, step)) = self.questions.remove(&read) else {

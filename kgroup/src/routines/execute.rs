@@ -51,7 +51,7 @@ impl RoutineLeader {
                 let act = Request::Act {
                     device: present.device,
                     claim,
-                    step,
+                    step: step.saturating_add(self.relabelled),
                     value: present.value.clone(),
                     delivery: state.definition().delivery(step),
                 };
@@ -125,16 +125,9 @@ impl RoutineLeader {
         }
     }
 
-    /// A device's group does not do what the present step asks: it does not know the device, or has
-    /// it that the claim is over.
-    pub(super) fn on_refused(
-        &mut self,
-        state: &RoutineState,
-        device: NodeId,
-        of: Option<Claim>,
-        out: &mut Out,
-    ) {
-        let At::Step { claim, step, .. } = self.at else {
+    /// A device's group does not know the device.
+    pub(super) fn on_lacking(&mut self, state: &RoutineState, device: NodeId, out: &mut Out) {
+        let At::Step { step, .. } = self.at else {
             return;
         };
         let present = state.definition().step(step);
@@ -143,7 +136,7 @@ impl RoutineLeader {
             (Task::Acts, _) => Some(it.device),
             _ => None,
         });
-        if asked == Some(device) && of.is_none_or(|it| self.rules.is_of(it, claim)) {
+        if asked == Some(device) {
             self.end_step(state, StepOutcome::Failed, out);
         }
     }
@@ -167,7 +160,7 @@ impl RoutineLeader {
                 claim: present,
                 step: at,
                 ..
-            } => step == at && self.rules.is_of(claim, present),
+            } => step == at.saturating_add(self.relabelled) && self.rules.is_of(claim, present),
             At::Rest | At::Acquiring(_) | At::Releasing(_) => false,
         }
     }

@@ -76,6 +76,8 @@ pub(crate) struct RoutineLeader {
     pub(super) acquired: BTreeSet<NodeId>,
     /// Under published rules: the steps that are over and not replicated.
     pub(super) ahead: Vec<super::StepOutcome>,
+    /// Under published rules: commands of a later leader are others than those of the first one.
+    pub(super) relabelled: u16,
 }
 
 impl RoutineLeader {
@@ -102,21 +104,25 @@ impl RoutineLeader {
             rules: Rules::default(),
             acquired: BTreeSet::new(),
             ahead: Vec::new(),
+            relabelled: 0,
         }
     }
 
-    /// The same under rules that do not hold up. For checks only.
+    /// The same under rules that do not hold up, at the first leader or at a later one. For checks only.
     #[cfg(feature = "check")]
-    pub(crate) fn published(mut self, rules: &[super::Published]) -> Self {
+    pub(crate) fn published(mut self, rules: &[super::Published], is_first: bool) -> Self {
         self.rules = Rules::published(rules);
+        if self.rules.sees_at_once() && !is_first {
+            self.unwatched.clear();
+        }
+        if self.rules.progress_in_memory() && !is_first {
+            self.relabelled = super::STEPS_MAX as u16;
+        }
         self
     }
 
     /// This node leads now.
     pub(crate) fn on_leads(&mut self, state: &RoutineState, out: &mut Out) {
-        if self.rules.sees_at_once() && state.instance() > 0 {
-            self.unwatched.clear();
-        }
         self.unwatched.retain(|device| {
             let has_group = self.groups.contains_key(device);
             if !has_group {
@@ -185,11 +191,6 @@ impl RoutineLeader {
         if self.askers.len() < ASKERS_MAX && !self.askers.contains(&(from, id)) {
             self.askers.push((from, id));
         }
-        self.trigger(state, id, out);
-    }
-
-    /// The application of this node triggers.
-    pub(crate) fn trigger(&mut self, state: &RoutineState, id: TriggerId, out: &mut Out) {
         self.propose(state, Update::Trigger(id), out);
         self.arm(out);
     }

@@ -127,7 +127,8 @@ impl RoutineLeader {
         }
     }
 
-    /// A claim comes late. It cannot be the present one, unless another leader led on.
+    /// A claim comes late. One that asks for its devices tries again. One that got them goes on asking:
+    /// a former leader of the cluster says this when it has not heard of the lock.
     pub(super) fn on_over(
         &mut self,
         state: &RoutineState,
@@ -137,8 +138,6 @@ impl RoutineLeader {
     ) {
         if self.at == At::Acquiring(claim) && self.locks.contains(&device) {
             self.retry(state, claim, out);
-        } else {
-            self.on_refused(state, device, Some(claim), out);
         }
     }
 
@@ -186,7 +185,7 @@ impl RoutineLeader {
                 };
                 self.propose(state, update, out);
             }
-            (At::Step { .. }, _) => self.on_refused(state, device, None, out),
+            (At::Step { .. }, _) => self.on_lacking(state, device, out),
             (At::Rest, _) => {}
         }
     }

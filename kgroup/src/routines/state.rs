@@ -241,6 +241,12 @@ impl RoutineState {
         self.report.as_ref()
     }
 
+    /// Whether a trigger was taken, as far as that is remembered.
+    #[must_use]
+    pub fn has(&self, trigger: TriggerId) -> bool {
+        self.triggers.contains(&trigger)
+    }
+
     /// What was observed last of a device of the clause.
     #[must_use]
     pub fn observed(&self, device: NodeId) -> Option<&Status> {
@@ -287,7 +293,7 @@ impl RoutineState {
                 let known = self.observed(device);
                 known.is_some_and(|it| it.version < status.version)
             }
-            Update::Trigger(id) => !self.triggers.contains(&id),
+            Update::Trigger(id) => !self.has(id),
             Update::Locked { instance, attempt }
             | Update::Retry { instance, attempt }
             | Update::NoDevice {
@@ -435,7 +441,13 @@ impl selvedge_replica::State for RoutineState {
         if !self.is_due(update) {
             return match *update {
                 Update::Trigger(id) => Decided::Triggered { id, taken: None },
-                _ => Decided::Nothing,
+                Update::Observed { .. }
+                | Update::Locked { .. }
+                | Update::Retry { .. }
+                | Update::NoDevice { .. }
+                | Update::Cleared { .. }
+                | Update::StepDone { .. }
+                | Update::Released { .. } => Decided::Nothing,
             };
         }
         match *update {

@@ -16,6 +16,7 @@ mod cluster;
 mod devices;
 mod devices_model;
 mod errata;
+mod model;
 mod near;
 mod routines;
 mod store;

@@ -184,9 +184,12 @@ fn a_device_that_cannot_be_had_ends_the_run_before_it_begins() {
 #[test]
 fn a_clause_triggers_when_it_becomes_true() {
     let mut state = state(Retrigger::QueueOnce);
-    let mut taken = |version, value| match state.apply(&observed(version, value)) {
-        Decided::Observed { taken, .. } => taken,
-        other => panic!("{other:?}"),
+    let mut taken = |version, value| {
+        let decided = state.apply(&observed(version, value));
+        let Decided::Observed { taken, .. } = decided else {
+            panic!("{decided:?}");
+        };
+        taken
     };
     assert_eq!(
         taken(1, "dark"),

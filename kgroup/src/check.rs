@@ -1,0 +1,69 @@
+//! The promises as properties, and the scenarios that check them.
+//!
+//! This crate's tests, `selvedge check`, and programs that compose groups with other machines run one
+//! list, [`scenarios`]. It has routines and the clusters of their devices over groups that are ideal:
+//! an atomic register each, that takes proposals of its present leader alone. That a group of replicas
+//! is as good as that is what `selvedge-replica` promises. Each scenario explores every order of
+//! messages, losses, copies that come late, changes of leaders with former leaders that go on, and
+//! commands that devices do late. Where the paper's rule breaks a promise, the scenario comes twice
+//! under one name: with the published rule, which must break, and with ours, which must hold.
+
+mod errata;
+mod ideal;
+mod letter;
+mod property;
+mod setup;
+mod show;
+mod sound;
+mod world;
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use selvedge_sim::check::Scenario;
+
+pub use setup::{Network, Plan, Promise, Rule, Setup, Who};
+pub use world::World;
+
+/// What is checked: routines with their clusters, and then [clusters alone](crate::devices::check).
+#[must_use]
+pub fn scenarios() -> Vec<Scenario> {
+    let mut all = routines();
+    all.extend(crate::devices::check::scenarios());
+    all
+}
+
+/// Routines with their clusters: first ours, which must hold, then what must break.
+#[must_use]
+pub fn routines() -> Vec<Scenario> {
+    let mut all = sound::quick();
+    all.extend(sound::deep().into_iter().map(Scenario::deep));
+    all.extend(errata::pairs());
+    all
+}
+
+/// A scenario under our rules.
+fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
+    Scenario::holds(full(name), states, move || setup.model())
+}
+
+/// A scenario under rules that break a promise after so many steps.
+fn breaks(
+    name: &str,
+    steps: usize,
+    setup: Setup,
+    rules: &'static [Rule],
+    promise: Promise,
+) -> Scenario {
+    let setup = Setup {
+        rules,
+        only: Some(promise),
+        ..setup
+    };
+    Scenario::breaks(full(name), steps, move || setup.model())
+}
+
+fn full(name: &str) -> String {
+    format!("kgroup/{name}")
+}

@@ -1,0 +1,140 @@
+//! Where the paper's rules break, and ours do not.
+
+use alloc::vec::Vec;
+
+use selvedge_sim::check::Scenario;
+
+use super::setup::{Network, Plan, Promise, Rule, Setup, Who};
+use super::{breaks, holds};
+use crate::devices::Published as OfDevices;
+use crate::routines::{Locking, Published, Retrigger};
+
+/// A setup in which rules are tried.
+struct Case {
+    name: &'static str,
+    setup: Setup,
+    /// States under our rules.
+    states: usize,
+    rules: &'static [Rule],
+    promise: Promise,
+    /// Steps until it breaks.
+    steps: usize,
+}
+
+pub(super) fn pairs() -> Vec<Scenario> {
+    let both = |it: Case| {
+        [
+            holds(it.name, it.states, it.setup),
+            breaks(it.name, it.steps, it.setup, it.rules, it.promise),
+        ]
+    };
+    cases().into_iter().flat_map(both).collect()
+}
+
+/// One that is triggered twice, and another one.
+const AGAIN: &[Plan] = &[
+    Plan {
+        triggers: 2,
+        retrigger: Retrigger::QueueOnce,
+        ..Plan::of(&[0])
+    },
+    Plan::of(&[0]),
+];
+
+const BOTH: &[Plan] = &[Plan::of(&[0, 1]), Plan::of(&[1])];
+const ALONE: &[Plan] = &[Plan::of(&[0, 1])];
+
+/// How the paper has it with tries, at routines and devices.
+const TRIES: &[Rule] = &[
+    Rule::Routine(Published::AnyAttempt),
+    Rule::Routine(Published::ReleasesAcquired),
+    Rule::Device(OfDevices::Unlabelled),
+];
+
+/// One that is triggered by a device, and commands another one.
+const SENSES: &[Plan] = &[Plan {
+    clause: Some(0),
+    triggers: 0,
+    ..Plan::of(&[1])
+}];
+
+fn cases() -> [Case; 7] {
+    let one = Setup::of(1, AGAIN);
+    let tries = Setup {
+        locking: Locking::Optimistic,
+        ..Setup::of(2, BOTH)
+    };
+    [
+        Case {
+            name: "G5: a lock that was granted to the run before comes late",
+            setup: one,
+            states: 2_027,
+            rules: &[
+                Rule::Routine(Published::AnyInstance),
+                Rule::Device(OfDevices::Unnumbered),
+            ],
+            promise: Promise::Apart,
+            steps: 13,
+        },
+        Case {
+            name: "G6: a lock of a run that is over comes late",
+            setup: tries,
+            states: 3_357,
+            rules: TRIES,
+            promise: Promise::NoStrays,
+            steps: 21,
+        },
+        Case {
+            name: "G6: a lock overtakes its release",
+            setup: Setup {
+                network: Network::Loses(0),
+                ..tries
+            },
+            states: 695,
+            rules: TRIES,
+            promise: Promise::Ends,
+            steps: 24,
+        },
+        Case {
+            name: "G7: another leader goes on with the commands",
+            setup: Setup::of(2, ALONE).with_takeover(&[Who::Routine(0)]),
+            states: 7_068,
+            rules: &[Rule::Routine(Published::ProgressInMemory)],
+            promise: Promise::Inherited,
+            steps: 9,
+        },
+        Case {
+            name: "G8: the leader to which a status was told is replaced",
+            setup: Setup {
+                changes: Some(0),
+                delays: true,
+                network: Network::Loses(0),
+                ..Setup::of(2, SENSES).with_takeover(&[Who::Routine(0), Who::Cluster(0)])
+            },
+            states: 14_298,
+            rules: &[Rule::Routine(Published::SeesAtOnce)],
+            promise: Promise::Ends,
+            steps: 3,
+        },
+        Case {
+            name: "G8: a status is lost",
+            setup: Setup {
+                changes: Some(0),
+                network: Network::Loses(1),
+                ..Setup::of(2, SENSES)
+            },
+            states: 338,
+            rules: &[Rule::Device(OfDevices::ToldOnce)],
+            promise: Promise::Ends,
+            steps: 4,
+        },
+        Case {
+            name: "G9: a trigger while it runs",
+            setup: one,
+            states: 2_027,
+            rules: &[Rule::Routine(Published::RetriggersAnew)],
+            promise: Promise::NoStrays,
+            steps: 5,
+        },
+    ]
+}

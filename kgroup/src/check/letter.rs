@@ -1,0 +1,62 @@
+//! What is on its way between groups.
+
+use alloc::format;
+use core::fmt;
+
+use selvedge_core::Member;
+
+use crate::{Answer, GroupId, Request, TriggerId};
+
+/// To whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum To {
+    /// To a node that takes itself for the leader of this group.
+    Group(GroupId),
+    /// To this node, if it takes itself for the leader of its group.
+    Node(Member),
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Body {
+    Asks { from: Member, request: Request },
+    Answers { group: GroupId, answer: Answer },
+}
+
+/// A message on its way.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Letter {
+    pub(super) to: To,
+    pub(super) body: Body,
+}
+
+impl Letter {
+    /// The trigger that an application asks for.
+    pub(super) const fn trigger(&self) -> Option<TriggerId> {
+        match self.body {
+            Body::Asks {
+                request: Request::Trigger(id),
+                ..
+            } => Some(id),
+            Body::Asks { .. } | Body::Answers { .. } => None,
+        }
+    }
+
+    pub(super) const fn is_trigger(&self) -> bool {
+        self.trigger().is_some()
+    }
+}
+
+impl fmt::Debug for Letter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let to = match self.to {
+            To::Group(group) => format!("group {}", group.0),
+            To::Node(node) => format!("node {}", node.id.0),
+        };
+        match &self.body {
+            Body::Asks { from, request } => write!(f, "{request:?} from {} to {to}", from.id.0),
+            Body::Answers { group, answer } => {
+                write!(f, "{answer:?} of group {} to {to}", group.0)
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What must hold.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_sim::check::Scenario;
+
+use super::holds;
+use super::setup::{Network, Plan, Setup, Who};
+use crate::Delivery;
+use crate::routines::{Locking, Retrigger};
+
+const ONE: &[Plan] = &[Plan::of(&[0]), Plan::of(&[0])];
+const TWO: &[Plan] = &[Plan::of(&[0, 1]), Plan::of(&[1, 0])];
+const HALF: &[Plan] = &[Plan::of(&[0, 1]), Plan::of(&[1])];
+const ANY: &[Who] = &[
+    Who::Routine(0),
+    Who::Routine(1),
+    Who::Cluster(0),
+    Who::Cluster(1),
+];
+
+const fn optimistic(setup: Setup) -> Setup {
+    Setup {
+        locking: Locking::Optimistic,
+        ..setup
+    }
+}
+
+const fn delayed(setup: Setup) -> Setup {
+    Setup {
+        delays: true,
+        ..setup
+    }
+}
+
+const fn lossy(setup: Setup, drops: u8) -> Setup {
+    Setup {
+        network: Network::Loses(drops),
+        ..setup
+    }
+}
+
+const fn in_one_cluster(setup: Setup) -> Setup {
+    Setup {
+        one_cluster: true,
+        ..setup
+    }
+}
+
+pub(super) fn quick() -> Vec<Scenario> {
+    let (one, two) = (Setup::of(1, ONE), Setup::of(2, TWO));
+    let one_led_anew = one.with_takeover(ANY);
+    vec![
+        holds("sequential, one device", 194, one),
+        holds(
+            "sequential, one device, another leader",
+            25_389,
+            one_led_anew,
+        ),
+        holds(
+            "sequential, one device, a loss, another leader, delays",
+            69_416,
+            delayed(lossy(one_led_anew, 1)),
+        ),
+        holds("sequential, two devices", 4_440, two),
+        holds("sequential, two devices, a loss", 3_041, lossy(two, 1)),
+        holds("optimistic, one device", 516, optimistic(one)),
+        holds(
+            "optimistic, one device, a loss, another leader",
+            32_682,
+            optimistic(lossy(one_led_anew, 1)),
+        ),
+        holds(
+            "optimistic, two devices of which one is shared",
+            3_357,
+            optimistic(Setup::of(2, HALF)),
+        ),
+        holds("optimistic, two devices", 6_418, optimistic(lossy(two, 0))),
+        holds(
+            "optimistic, two devices, a loss",
+            27_948,
+            optimistic(lossy(two, 1)),
+        ),
+        holds(
+            "a step with a condition, a loss, another leader, delays",
+            8_282,
+            delayed(lossy(Setup::of(2, CONDITION).with_takeover(ANY), 1)),
+        ),
+        holds(
+            "two routines with conditions, a loss",
+            3_096,
+            lossy(in_one_cluster(Setup::of(2, CONDITIONS)), 1),
+        ),
+        holds(
+            "a run that begins anew, another leader",
+            26_590,
+            lossy(Setup::of(2, RESTARTS).with_takeover(&[Who::Routine(0)]), 0),
+        ),
+        holds(
+            "outcomes that are not waited for, a loss",
+            9_145,
+            Setup {
+                timeouts: true,
+                ..lossy(one, 1)
+            },
+        ),
+        holds(
+            "a clause becomes true, a loss, another leader, delays",
+            69_540,
+            Setup {
+                changes: Some(0),
+                ..delayed(lossy(Setup::of(2, SENSES).with_takeover(ANY), 1))
+            },
+        ),
+    ]
+}
+
+/// The first step brings device 0 into state 1, and the second is done if it is in it.
+const CONDITION: &[Plan] = &[Plan {
+    condition: Some((1, 0, 1)),
+    ..Plan::of(&[0, 1])
+}];
+
+/// As before; another one brings device 0 into state 11, and its second step is passed over, for it asks
+/// for state 1.
+const CONDITIONS: &[Plan] = &[
+    Plan {
+        condition: Some((1, 0, 1)),
+        ..Plan::of(&[0, 1])
+    },
+    Plan {
+        condition: Some((1, 0, 1)),
+        ..Plan::of(&[0, 1])
+    },
+];
+
+const ONCE: &[Plan] = &[
+    Plan {
+        delivery: Delivery::AtMostOnce,
+        ..Plan::of(&[0])
+    },
+    Plan::of(&[0]),
+];
+
+const SENSES: &[Plan] = &[Plan {
+    clause: Some(0),
+    triggers: 0,
+    ..Plan::of(&[1])
+}];
+
+const RESTARTS: &[Plan] = &[Plan {
+    triggers: 2,
+    retrigger: Retrigger::Restart,
+    holds: true,
+    ..Plan::of(&[0, 1])
+}];
+
+pub(super) fn deep() -> Vec<Scenario> {
+    let (one, two) = (Setup::of(1, ONE), Setup::of(2, TWO));
+    let (one_led_anew, two_led_anew) = (one.with_takeover(ANY), two.with_takeover(ANY));
+    vec![
+        holds(
+            "sequential, one device, another leader, delays",
+            169_725,
+            delayed(one_led_anew),
+        ),
+        holds(
+            "optimistic, one device, another leader",
+            69_649,
+            optimistic(one_led_anew),
+        ),
+        holds(
+            "sequential, two devices, another leader",
+            90_725,
+            lossy(two_led_anew, 0),
+        ),
+        holds(
+            "commands that are given once, a loss, another leader, delays",
+            69_179,
+            delayed(lossy(Setup::of(1, ONCE).with_takeover(ANY), 1)),
+        ),
+        holds(
+            "outcomes that are not waited for, another leader",
+            229_942,
+            Setup {
+                timeouts: true,
+                ..lossy(one_led_anew, 0)
+            },
+        ),
+        holds(
+            "sequential, two devices, a loss, another leader",
+            399_219,
+            lossy(two_led_anew, 1),
+        ),
+        holds(
+            "optimistic, two devices of which one is shared, another leader",
+            75_644,
+            optimistic(lossy(Setup::of(2, HALF).with_takeover(ANY), 0)),
+        ),
+    ]
+}
