@@ -23,7 +23,7 @@ use alloc::vec::Vec;
 use selvedge_core::{Member, NodeId, Span};
 use selvedge_sim::check::{Bounds, Model, Scenario, State};
 
-use self::cluster::Cluster;
+use self::cluster::{Cluster, Ways};
 use self::party::Role;
 pub use self::party::{Ask, Parcel, Party, Tick};
 use self::script::{Play, Script, Stage};
@@ -49,6 +49,8 @@ struct Setup {
     befalls: &'static [Fate],
     /// Whether time passes between a proposal, the decision, and the leader that learns of it.
     lags: bool,
+    /// Whether two nodes lead in turn.
+    returns: bool,
     bounds: Bounds,
     rules: &'static [Published],
     promises: &'static [Promise],
@@ -75,7 +77,7 @@ enum Promise {
     Progress,
     /// A routine that watches sees the latest status at last.
     Seen,
-    /// A command that may be given once is given once.
+    /// A command that may be given once is given once, and none that has ended.
     Once,
     /// Without another leader a device does nothing for a claim while another one has it.
     ActsForHolder,
@@ -121,6 +123,7 @@ const LOCKS: Setup = Setup {
     runs: &[1],
     befalls: &[],
     lags: true,
+    returns: false,
     bounds: Bounds {
         drops: 0,
         duplicates: 0,
@@ -165,7 +168,11 @@ fn full(name: &str) -> String {
 impl Setup {
     fn model(self) -> Model<Party> {
         let state = Devices::new((1..=self.devices).map(NodeId), Limits::new());
-        let cluster = Cluster::new(state.published(self.rules), self.lags);
+        let ways = Ways {
+            lags: self.lags,
+            returns: self.returns,
+        };
+        let cluster = Cluster::new(state.published(self.rules), ways);
         let scripts = (1..)
             .zip(self.routines)
             .map(|(id, &play)| Party::new(id, Role::Routine(Script::new(id, play, self.rules))));
@@ -245,10 +252,13 @@ impl Setup {
                     watchers.all(|it| it.seen == latest)
                 },
             ),
-            Promise::Once => model.always("a command that may be given once is", |mesh: &Mesh| {
-                let given = cluster(mesh).map(|it| it.given_once.as_slice());
-                given.is_none_or(|it| it.is_sorted_by(|one, next| one < next))
-            }),
+            Promise::Once => model.always(
+                "a command that may be given once is, and none that has ended",
+                |mesh: &Mesh| {
+                    let is_once = |it: &Cluster| it.given_once.is_sorted_by(|one, next| one < next);
+                    cluster(mesh).is_some_and(|it| is_once(it) && !it.gives_ended)
+                },
+            ),
             Promise::ActsForHolder => model.always(
                 "while leaders stay, a device acts for no claim while another one has it",
                 |mesh: &Mesh| {

@@ -75,7 +75,7 @@ impl DeviceLeader {
         self.ping(out);
     }
 
-    /// An update was applied, whoever proposed it; `state` has it.
+    /// An update was applied, whoever proposed it; `state` has it, and may have later ones.
     pub(crate) fn on_applied(&mut self, state: &Devices, verdict: &Verdict, out: &mut Out) {
         let device = verdict.device;
         if let Some((routine, answer)) = verdict.answer() {
@@ -166,7 +166,6 @@ impl DeviceLeader {
                 claim,
                 step,
             } => {
-                self.remember(claim.routine, from);
                 let question = (from, device, claim, step);
                 return self.on_question(state, question, out);
             }
@@ -289,9 +288,9 @@ impl DeviceLeader {
 
     /// A device is to do something: it was decided now.
     fn on_gives(&mut self, state: &Devices, device: NodeId, number: u64, out: &mut Out) {
-        let Some(act) = state.act(device).filter(|it| it.number == number) else {
-            debug_assert!(false, "the state has what was decided");
-            return;
+        let is_it = |it: &&Act| it.number == number && it.is_under_way();
+        let Some(act) = state.act(device).filter(is_it) else {
+            return; // It has ended since: the state may be later.
         };
         if act.by == self.me {
             self.give(device, act, out);
@@ -399,10 +398,8 @@ impl DeviceLeader {
         let (Some(probe), Some(status)) = (self.probe(device), state.status(device)) else {
             return;
         };
-        if let Some(update) = probe.on_status(device, status) {
-            out.push(Wish::Propose(update));
-            self.arm_resend(out);
-        }
+        // Reports wait, so Timer::Resend is armed.
+        out.extend(probe.on_status(device, status).map(Wish::Propose));
     }
 
     /// All that watch a device are to be told its status.

@@ -504,6 +504,36 @@ fn what_another_leader_proposed_counts_as_given() {
 }
 
 #[test]
+fn a_command_that_ended_before_its_leader_learned_of_it_is_not_given() {
+    // A leader may learn of several decisions at once: the state has all of them then.
+    let mut bench = Bench::new(Limits::new());
+    let one = claim(1, 1);
+    bench.ask(lock(LAMP, one));
+    let updates = [
+        Update::Act {
+            device: LAMP,
+            claim: one,
+            step: 0,
+            value: "on".into(),
+            delivery: Delivery::AtMostOnce,
+            by: Member::new(11, 0),
+        },
+        Update::Acted {
+            device: LAMP,
+            number: 1,
+            outcome: Outcome::Unknown,
+        },
+    ];
+    bench.wishes.clear();
+    let verdicts = updates.map(|it| bench.state.apply(&it));
+    for verdict in verdicts {
+        bench.call(|leader, state, out| leader.on_applied(state, &verdict, out));
+    }
+    assert_eq!(bench.wishes, [tell(HERE, acted(one, 0, Outcome::Unknown))]);
+    assert_eq!(bench.proposed, []);
+}
+
+#[test]
 fn a_device_that_does_not_answer_is_down_and_one_that_answers_is_up() {
     let config = Config::new().with_misses(2);
     let state = Devices::new([LAMP, DOOR], Limits::new());
@@ -582,6 +612,22 @@ fn reports_in_close_succession_are_decided_in_order() {
     bench.decide();
     // A button that was pressed and let go is a change each.
     assert_eq!(bench.status(LAMP).version, 3);
+    // What is said again and again takes no room of what is said once.
+    for value in [
+        ["on", "off"],
+        ["off"; 2],
+        ["off"; 2],
+        ["off"; 2],
+        ["dim", "off"],
+    ] {
+        for value in value {
+            bench
+                .call(|leader, state, out| leader.reported(state, LAMP, Some(value.into()), out))
+                .unwrap();
+        }
+    }
+    bench.decide();
+    assert_eq!(bench.status(LAMP).version, 7);
     // More than fit: the last one counts.
     for value in 0..100 {
         bench
@@ -590,7 +636,7 @@ fn reports_in_close_succession_are_decided_in_order() {
     }
     bench.decide();
     assert_eq!(bench.status(LAMP).value, Some(99.into()));
-    assert_eq!(bench.status(LAMP).version, 3 + 8);
+    assert_eq!(bench.status(LAMP).version, 7 + 8);
 }
 
 #[test]
@@ -771,6 +817,107 @@ fn a_state_is_read_when_it_is_up_to_date_and_only_by_the_claim_that_holds() {
     }
     assert_eq!(readable(&mut bench, 3), []);
     assert_ne!(readable(&mut bench, 1_002), []);
+}
+
+#[test]
+fn an_answer_in_time_keeps_a_device_up_and_a_stray_tick_counts_nothing() {
+    let mut bench = Bench::new(Limits::new());
+    for _ in 0..3 {
+        bench.report(LAMP, "on");
+        bench.tick(Timer::Unanswered);
+        assert!(bench.status(LAMP).is_up);
+        bench.tick(Timer::Ping);
+    }
+    let state = Devices::new([LAMP], Limits::new());
+    let mut bench = Bench::led(state, 11, Config::new().with_misses(2));
+    bench.report(LAMP, "on");
+    bench.tick(Timer::Ping);
+    for _ in 0..3 {
+        bench.tick(Timer::Unanswered);
+        assert!(bench.status(LAMP).is_up, "one ping was missed");
+    }
+}
+
+#[test]
+fn what_is_said_of_another_command_does_not_count() {
+    let mut bench = Bench::new(Limits::new().with_word(3));
+    let one = claim(1, 1);
+    let ticket = |number| Ticket {
+        device: LAMP,
+        number,
+    };
+    bench.ask(lock(LAMP, one));
+    bench.ask(act(one, 0, Delivery::AtLeastOnce));
+    bench.acted(1, Outcome::Failed);
+    bench.ask(act(one, 1, Delivery::AtLeastOnce));
+    // The host repeats itself, and what it says is lost.
+    bench.call(|leader, _, out| leader.acted(ticket(1), Outcome::Done, out));
+    bench.proposed.clear();
+    // A command that cannot be given leaves the timer of the one that is under way.
+    let told = bench.ask(Request::Act {
+        device: LAMP,
+        claim: one,
+        step: 2,
+        value: "dark".into(),
+        delivery: Delivery::AtLeastOnce,
+    });
+    assert_eq!(told, [tell(HERE, acted(one, 2, Outcome::Failed))]);
+    let told = bench.tick(Timer::Act(LAMP));
+    assert!(told.contains(&tell(HERE, acted(one, 1, Outcome::Unknown))));
+}
+
+#[test]
+fn a_command_that_failed_says_nothing_of_reports_that_wait() {
+    let mut bench = Bench::new(Limits::new());
+    let one = claim(1, 1);
+    bench.ask(lock(LAMP, one));
+    bench.ask(act(one, 0, Delivery::AtLeastOnce));
+    bench.call(|leader, state, out| {
+        for value in ["dim", "off"] {
+            leader
+                .reported(state, LAMP, Some(value.into()), out)
+                .unwrap();
+        }
+        let ticket = Ticket {
+            device: LAMP,
+            number: 1,
+        };
+        leader.acted(ticket, Outcome::Failed, out);
+    });
+    bench.decide();
+    assert_eq!(bench.status(LAMP).value, Some("off".into()));
+}
+
+#[test]
+fn each_routine_that_watches_is_told_until_it_has_seen_it() {
+    let mut bench = Bench::new(Limits::new());
+    for routine in [2, 3, 1, 2] {
+        bench.ask(watch(routine));
+    }
+    let all: Vec<GroupId> = bench.state.watchers(LAMP).collect();
+    assert_eq!(all, [1, 2, 3].map(GroupId));
+    bench.report(LAMP, "on");
+    let again = |routine| Wish::Inform {
+        group: GroupId(routine),
+        answer: shown(1, true, Some("on".into()), routine),
+    };
+    let resend = arm(Timer::Resend, Config::new().resend);
+    let told = bench.tick(Timer::Resend);
+    assert_eq!(told, [again(1), again(2), again(3), resend.clone()]);
+    bench.ask(Request::Seen {
+        device: LAMP,
+        routine: GroupId(2),
+        version: 1,
+    });
+    assert_eq!(bench.tick(Timer::Resend), [again(1), again(3), resend]);
+}
+
+#[test]
+fn devices_are_found_in_whatever_order_they_are_named() {
+    let state = Devices::new([5, 3, 4, 1, 3, 2].map(NodeId), Limits::new());
+    assert!(state.ids().eq([1, 2, 3, 4, 5].map(NodeId)));
+    assert!(state.ids().all(|it| state.status(it).is_some()));
+    assert!(state.status(NOWHERE).is_none());
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub enum Update {
     Acted {
         /// The device.
         device: NodeId,
-        /// Which of its commands: [`Act::number`].
+        /// Which of its commands: [`Act::number`](super::Act::number).
         number: u64,
         /// What became of it.
         outcome: Outcome,

@@ -257,11 +257,8 @@ impl History {
             },
             8 => Update::Observed {
                 device: NodeId(self.rng.below(DEVICES + 1)),
-                after: self.state.status(device).unwrap().version
-                    - self
-                        .rng
-                        .below(2)
-                        .min(self.state.status(device).unwrap().version),
+                after: (self.state.status(device).unwrap().version + self.rng.below(3))
+                    .saturating_sub(1),
                 is_up: self.rng.below(3) > 0,
                 value: match self.rng.below(2) {
                     0 => None,
@@ -284,6 +281,10 @@ impl History {
             past.take(&update, &verdict, self.limits);
             past.check(&self.state, device);
             check_status(&before, &self.state, &verdict);
+            if let Update::Observed { after, .. } = update {
+                let is_due = before.status(device).unwrap().version == after;
+                assert!(is_due || verdict.decision == Decision::Nothing);
+            }
         } else {
             assert_eq!(verdict.decision, Decision::NoDevice);
             assert_eq!(before, self.state);

@@ -12,7 +12,7 @@ use selvedge_replica::State as _;
 use selvedge_routine::State;
 
 use super::party::{Parcel, Party, Tick};
-use crate::devices::{Config, DeviceLeader, Devices, Event, Ticket, Timer, Update};
+use crate::devices::{Act, Config, DeviceLeader, Devices, Event, Ticket, Timer, Update};
 use crate::wish::{Wish, Wishes};
 use crate::{Claim, Delivery, Outcome, Request};
 
@@ -22,7 +22,18 @@ type Out = Wishes<Update, Timer, Event>;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct View {
     state: Devices,
+    /// How many decisions of the log it has.
+    learned: usize,
     leader: DeviceLeader,
+}
+
+/// How a group behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Ways {
+    /// A proposal is decided, and learned of, later.
+    pub(super) lags: bool,
+    /// Two nodes lead in turn, and one that leads again has missed what was decided between.
+    pub(super) returns: bool,
 }
 
 /// A command that a leader's host has.
@@ -38,40 +49,43 @@ pub(super) struct Cluster {
     pub(super) term: u64,
     /// What hosts have yet to carry out.
     pub(super) orders: Vec<Order>,
+    /// Whether a command was given that had ended.
+    pub(super) gives_ended: bool,
     /// Commands that may be given once, as often as they were given; in order.
     pub(super) given_once: Vec<Ticket>,
-    /// Whether a proposal is decided, and learned of, later.
-    lags: bool,
+    ways: Ways,
     present: View,
     /// The leader before it does not know that it leads no longer.
     stale: Option<View>,
     /// What is proposed, and may be decided.
     proposed: VecDeque<Update>,
-    /// What is decided, and the present leader does not know of it.
-    decided: VecDeque<Update>,
+    /// What is decided, as far back as a leader may have missed it.
+    log: VecDeque<Update>,
 }
 
 impl Cluster {
-    pub(super) fn new(state: Devices, lags: bool) -> Self {
+    pub(super) fn new(state: Devices, ways: Ways) -> Self {
         Self {
             term: 0,
             orders: Vec::new(),
+            gives_ended: false,
             given_once: Vec::new(),
-            lags,
+            ways,
             present: View {
                 leader: leader(0, &state),
                 state,
+                learned: 0,
             },
             stale: None,
             proposed: VecDeque::new(),
-            decided: VecDeque::new(),
+            log: VecDeque::new(),
         }
     }
 
     /// The state that the group has decided.
     pub(super) fn state(&self) -> Devices {
         let mut state = self.present.state.clone();
-        for update in &self.decided {
+        for update in self.log.iter().skip(self.present.learned) {
             state.apply(update);
         }
         state
@@ -90,7 +104,7 @@ impl Cluster {
                 state.status(device).map_or(0, |it| it.version),
             );
         }
-        for (name, updates) in [("proposed", &self.proposed), ("decided", &self.decided)] {
+        for (name, updates) in [("proposed", &self.proposed), ("decided", &self.log)] {
             if !updates.is_empty() {
                 let _infallible = write!(text, "; {name} {updates:?}");
             }
@@ -100,12 +114,12 @@ impl Cluster {
 
     /// Whether nothing waits to be decided or learned.
     pub(super) fn is_settled(&self) -> bool {
-        self.proposed.is_empty() && self.decided.is_empty()
+        self.proposed.is_empty() && self.unlearned() == 0
     }
 
     /// The first leader begins.
     pub(super) fn begin(&mut self, cx: &mut Context<'_, Party>) {
-        let View { leader, state } = &mut self.present;
+        let View { leader, state, .. } = &mut self.present;
         let mut out = Out::new();
         leader.on_leads(state, &mut out);
         self.carry_out(out, cx);
@@ -115,25 +129,74 @@ impl Cluster {
     /// may be lost from some point on.
     pub(super) fn take_over(&mut self, cx: &mut Context<'_, Party>) {
         self.term += 1;
-        let known = cx.below(self.decided.len() as u64 + 1);
-        let mut state = self.present.state.clone();
-        for _ in 0..known {
-            if let Some(update) = self.decided.pop_front() {
-                state.apply(&update);
+        let former = self.stale.take().filter(|_| self.ways.returns);
+        let from = former.as_ref().unwrap_or(&self.present);
+        let (mut state, mut learned) = (from.state.clone(), from.learned);
+        for _ in 0..below(self.log.len() + 1 - learned, cx) {
+            if let Some(update) = self.log.get(learned) {
+                state.apply(update);
+                learned += 1;
             }
         }
-        let kept = cx.below(self.proposed.len() as u64 + 1);
-        self.proposed
-            .truncate(usize::try_from(kept).unwrap_or_default());
-        let leader = leader(self.term, &state);
-        let successor = View { state, leader };
-        self.stale = Some(core::mem::replace(&mut self.present, successor));
+        let kept = below(self.proposed.len() + 1, cx);
+        self.proposed.truncate(kept);
+        let node = if self.ways.returns {
+            self.term % 2
+        } else {
+            self.term
+        };
+        let leader = leader(node, &state);
+        let successor = View {
+            state,
+            learned,
+            leader,
+        };
+        let mut former = core::mem::replace(&mut self.present, successor);
+        if !self.ways.returns {
+            former.learned = 0; // It does not matter.
+        }
+        self.stale = Some(former);
         self.begin(cx);
+    }
+
+    /// How many decisions the present leader has not learned of.
+    fn unlearned(&self) -> usize {
+        self.log.len() - self.present.learned
+    }
+
+    /// The present leader learns of one decision, or of several at once: the state has all of them
+    /// then.
+    fn learn(&mut self, out: &mut Out, cx: &mut Context<'_, Party>) {
+        let count = below(self.unlearned(), cx) + 1;
+        let View {
+            state,
+            learned,
+            leader,
+        } = &mut self.present;
+        let next = self.log.iter().skip(*learned).take(count);
+        let verdicts: Vec<_> = next.map(|it| state.apply(it)).collect();
+        *learned += verdicts.len();
+        for verdict in verdicts {
+            leader.on_applied(state, &verdict, out);
+        }
+    }
+
+    /// Forgets decisions that no leader can have missed.
+    fn trim(&mut self) {
+        let former = self.stale.as_mut().filter(|_| self.ways.returns);
+        let former = former.map(|it| &mut it.learned);
+        let present = &mut self.present.learned;
+        let known = former.as_deref().map_or(*present, |it| (*it).min(*present));
+        self.log.drain(..known);
+        *present -= known;
+        if let Some(former) = former {
+            *former -= known;
+        }
     }
 
     /// The device reports.
     pub(super) fn report(&mut self, device: NodeId, value: State, cx: &mut Context<'_, Party>) {
-        let View { leader, state } = &mut self.present;
+        let View { leader, state, .. } = &mut self.present;
         let mut out = Out::new();
         let reported = leader.reported(state, device, Some(value), &mut out);
         debug_assert!(reported.is_ok(), "the device is there");
@@ -147,9 +210,11 @@ impl Cluster {
         cx: &mut Context<'_, Party>,
     ) {
         let mut out = Out::new();
-        let hears = cx.below(if self.stale.is_some() { 2 } else { 1 });
-        let Some(View { leader, state }) = self.stale.as_mut().filter(|_| hears == 1) else {
-            let View { leader, state } = &mut self.present;
+        // One that leads again hears nothing meanwhile: the log would have no end.
+        let is_heard = self.stale.is_some() && !self.ways.returns;
+        let hears = cx.below(if is_heard { 2 } else { 1 });
+        let Some(View { leader, state, .. }) = self.stale.as_mut().filter(|_| hears == 1) else {
+            let View { leader, state, .. } = &mut self.present;
             leader.on_asked(state, from, request, &mut out);
             return self.carry_out(out, cx);
         };
@@ -170,15 +235,10 @@ impl Cluster {
 
     pub(super) fn on_tick(&mut self, timer: Tick, cx: &mut Context<'_, Party>) {
         let mut out = Out::new();
-        let View { leader, state } = &mut self.present;
+        let View { leader, state, .. } = &mut self.present;
         match timer {
-            Tick::Decide => self.decided.extend(self.proposed.pop_front()),
-            Tick::Learn => {
-                if let Some(update) = self.decided.pop_front() {
-                    let verdict = state.apply(&update);
-                    leader.on_applied(state, &verdict, &mut out);
-                }
-            }
+            Tick::Decide => self.log.extend(self.proposed.pop_front()),
+            Tick::Learn => self.learn(&mut out, cx),
             Tick::Device => {
                 if !self.orders.is_empty() {
                     let order = self.orders.remove(0);
@@ -209,15 +269,16 @@ impl Cluster {
                 Wish::Event(_) | Wish::Ask { .. } | Wish::Read(_) => {}
             }
         }
-        if !self.lags {
-            self.decided.append(&mut self.proposed);
-            if !self.decided.is_empty() {
+        if !self.ways.lags {
+            self.log.append(&mut self.proposed);
+            if self.unlearned() > 0 {
                 self.on_tick(Tick::Learn, cx);
             }
         }
+        self.trim();
         for (timer, is_wanted) in [
             (Tick::Decide, !self.proposed.is_empty()),
-            (Tick::Learn, !self.decided.is_empty()),
+            (Tick::Learn, self.unlearned() > 0),
             (Tick::Device, !self.orders.is_empty()),
         ] {
             if is_wanted {
@@ -230,6 +291,7 @@ impl Cluster {
 
     fn on_order(&mut self, ticket: Ticket) {
         let act = self.present.state.act(ticket.device);
+        self.gives_ended |= !act.is_some_and(Act::is_under_way);
         if act.is_some_and(|it| it.delivery == Delivery::AtMostOnce) {
             self.given_once.push(ticket);
         }
@@ -238,6 +300,11 @@ impl Cluster {
     }
 }
 
-fn leader(term: u64, state: &Devices) -> DeviceLeader {
-    DeviceLeader::new(Member::new(100 + term, 0), Config::new(), state)
+fn below(bound: usize, cx: &mut Context<'_, Party>) -> usize {
+    let chosen = cx.below(bound as u64);
+    usize::try_from(chosen).unwrap_or_default()
+}
+
+fn leader(node: u64, state: &Devices) -> DeviceLeader {
+    DeviceLeader::new(Member::new(100 + node, 0), Config::new(), state)
 }

@@ -65,7 +65,7 @@ fn cases() -> Vec<Case> {
             states: 8_735,
             rules: &[Published::Unnumbered],
             breaks: &[Promise::Exclusion],
-            steps: 17,
+            steps: 16,
         },
         Case {
             name: "G6: a request of one try comes behind its release",
@@ -84,7 +84,7 @@ fn cases() -> Vec<Case> {
             states: 9_316,
             rules: &[Published::Unlabelled],
             breaks: &[Promise::Progress],
-            steps: 19,
+            steps: 18,
         },
         Case {
             name: "G6: an answer to one try comes in the next",
@@ -117,10 +117,25 @@ fn cases() -> Vec<Case> {
                 sees: &[Sight::Seen(1)],
                 ..LOCKS
             },
-            states: 324,
+            states: 351,
             rules: &[Published::ToldOnce],
             breaks: &[Promise::Seen],
             steps: 7,
+        },
+        Case {
+            name: "G8: what a routine is told is lost",
+            setup: Setup {
+                routines: &[WATCHER],
+                befalls: &[Fate::Report(1)],
+                bounds: faults(1, 0),
+                promises: &[Promise::Seen],
+                sees: &[Sight::Seen(1)],
+                ..LOCKS
+            },
+            states: 121,
+            rules: &[Published::ToldOnce],
+            breaks: &[Promise::Seen],
+            steps: 8,
         },
     ]
 }

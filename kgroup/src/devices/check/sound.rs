@@ -139,6 +139,14 @@ fn acts() -> Vec<Scenario> {
             },
         ),
         holds(
+            "a command that is given once, a leader that leads again",
+            6_752,
+            Setup {
+                returns: true,
+                ..alone
+            },
+        ),
+        holds(
             "two routines with a command each, a copy",
             8_960,
             Setup {
@@ -163,7 +171,7 @@ const WATCH: Setup = Setup {
 fn watches() -> Vec<Scenario> {
     vec![holds(
         "a watch, a loss, a copy, another leader between two reports",
-        30_909,
+        33_736,
         Setup {
             befalls: &[Fate::Report(1), Fate::TakeOver, Fate::Report(2)],
             bounds: faults(1, 1),
@@ -194,7 +202,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "two watches, a loss, another leader after two reports",
-            234_500,
+            316_228,
             Setup {
                 routines: &[WATCHER, WATCHER],
                 runs: &[1, 1],
