@@ -25,7 +25,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             };
             if part.replica.configuration().voters.is_empty() {
                 // It was heard of an epoch ago, and nothing came of it.
-                self.parts.remove(&group);
+                if let Some(part) = self.parts.remove(&group) {
+                    self.disarm(group, &part, cx);
+                }
                 continue;
             }
             part.told = 0; // Founders are told again.

@@ -7,7 +7,7 @@ use selvedge_replica::{Body, Replica};
 
 use super::message::{FIXED_LEN, encoded_len};
 use super::part::Part;
-use super::state::{Carried, Peer};
+use super::state::{Carried, Peer, Posted};
 use super::{Begins, Command, Event, Fact, Groups, Item, Message, Misbehaviour, Reject, Timer};
 use crate::GroupId;
 
@@ -310,34 +310,29 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Sends what this step posted: what goes to one node shares frames, as far as it fits.
+    /// Sends what this step posted: what goes to one node shares frames, as far as it fits. O(n log n).
     fn flush(&mut self, cx: &mut Context<'_, Self>) {
         let plan = self.plan.digest();
-        while let Some(&(to, _)) = self.posted.0.first() {
-            let mut room = Room::from_sender(self.plan.frame_budget(), self.me, FIXED_LEN);
+        let budget = self.plan.frame_budget();
+        let mut posted = core::mem::take(&mut self.posted.0);
+        posted.sort_by_key(|it| it.0); // Stable: to one node in the order of the step.
+        let mut rest = posted.drain(..).peekable();
+        while let Some((to, first)) = rest.next() {
+            let mut room = Room::from_sender(budget, self.me, FIXED_LEN);
+            if !room.take(encoded_len(&first)) {
+                self.counters.0.too_long += 1;
+                continue;
+            }
             let mut items: List<Item<S::Update, P>, 1> = List::new();
-            let mut is_full = false;
-            let mut rest = alloc::vec::Vec::new();
-            for (other, item) in self.posted.0.drain(..) {
-                if other != to || is_full {
-                    rest.push((other, item));
-                    continue;
-                }
-                let len = encoded_len(&item);
-                if room.take(len) {
-                    items.push(item);
-                } else if items.is_empty() {
-                    self.counters.0.too_long += 1;
-                } else {
-                    is_full = true;
-                    rest.push((other, item));
-                }
+            items.push(first);
+            let mut fits = |it: &Posted<S, P>| it.0 == to && room.take(encoded_len(&it.1));
+            while let Some((_, item)) = rest.next_if(&mut fits) {
+                items.push(item);
             }
-            self.posted.0 = rest;
-            if !items.is_empty() {
-                cx.send(to, Message { plan, items });
-            }
+            cx.send(to, Message { plan, items });
         }
+        drop(rest);
+        self.posted.0 = posted; // Its room is used again.
     }
 }
 

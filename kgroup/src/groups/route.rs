@@ -252,7 +252,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         parcel: P,
         cx: &mut Context<'_, Self>,
     ) {
-        if self.hints.contains_key(&group) {
+        if self.hints.contains_key(&group) && self.plan.place(from.id).is_some() {
             let hint = self.hint(group);
             hint.unheard = 0;
             hint.leader = Some(from.id);
