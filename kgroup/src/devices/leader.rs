@@ -166,6 +166,7 @@ impl DeviceLeader {
                 claim,
                 step,
             } => {
+                self.remember(claim.routine, from);
                 let question = (from, device, claim, step);
                 return self.on_question(state, question, out);
             }

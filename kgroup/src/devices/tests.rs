@@ -913,6 +913,24 @@ fn each_routine_that_watches_is_told_until_it_has_seen_it() {
 }
 
 #[test]
+fn a_new_leader_notes_where_a_routine_is_by_whatever_it_asks() {
+    let one = claim(1, 1);
+    let question = Request::Read {
+        device: LAMP,
+        claim: one,
+        step: 0,
+    };
+    for request in [question, lock(DOOR, one), release(DOOR, one), watch(1)] {
+        let mut bench = Bench::new(Limits::new());
+        bench.ask(watch(1));
+        let mut next = bench.succeeded(12);
+        next.ask_from(THERE, request);
+        let on = shown(1, true, Some("on".into()), 1);
+        assert!(next.report(LAMP, "on").contains(&tell(THERE, on)));
+    }
+}
+
+#[test]
 fn devices_are_found_in_whatever_order_they_are_named() {
     let state = Devices::new([5, 3, 4, 1, 3, 2].map(NodeId), Limits::new());
     assert!(state.ids().eq([1, 2, 3, 4, 5].map(NodeId)));
