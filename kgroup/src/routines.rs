@@ -27,6 +27,8 @@ mod locks;
 mod published;
 mod report;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use config::{RoutineConfig, RoutineEvent, RoutineTimer};
 pub use definition::{
