@@ -22,6 +22,7 @@ mod routines;
 mod store;
 mod uniform;
 mod whole;
+mod wire;
 
 use selvedge_core::{NodeId, Sha256Sortition};
 use selvedge_kgroup::{Chooser, GroupId, Node, Place, Selection, Target};

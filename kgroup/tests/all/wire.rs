@@ -1,0 +1,198 @@
+//! What is sent: its bytes, its length, and what becomes of what no correct node sends.
+
+use std::sync::Arc;
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use selvedge_core::wire::Message as _;
+use selvedge_core::{Driver, Input, Member, NodeId, Time};
+use selvedge_kgroup::groups::{Begin, Item, Message, Misbehaviour, Reject};
+use selvedge_kgroup::routines::Definition;
+use selvedge_kgroup::{
+    Claim, Config, GroupId, Kgroup, Node, Parcel, Patience, Place, Request, Selection, Site,
+    Status, Update,
+};
+use selvedge_replica::Body;
+use selvedge_routine::{Routine, Step};
+
+type Sent = Message<Update, Parcel>;
+
+const CLAIM: Claim = Claim {
+    routine: GroupId::routine(3),
+    instance: 300,
+    attempt: 1,
+};
+
+fn site() -> Arc<Site> {
+    let place = |at: u64| Place([at as i32, 0, 0]);
+    let nodes = (1..=5).map(|id| Node::new(id, place(id)));
+    let devices = (101..=104).map(|id| (NodeId(id), place(id)));
+    Arc::new(Site::new(Selection::new().with_failures(1), nodes, devices, 2).unwrap())
+}
+
+fn items() -> Vec<Item<Update, Parcel>> {
+    let request = Request::Lock {
+        device: NodeId(101),
+        claim: CLAIM,
+        patience: Patience::Queues,
+    };
+    let answer = selvedge_kgroup::Answer::Status {
+        device: NodeId(101),
+        routine: CLAIM.routine,
+        status: Status {
+            version: 2,
+            is_up: true,
+            value: Some("on".into()),
+        },
+    };
+    let group = GroupId::cluster(1);
+    vec![
+        Item::Replica {
+            group,
+            message: selvedge_replica::Message {
+                configuration: 2,
+                body: Body::Read { number: 9 },
+            },
+        },
+        Item::Ask {
+            group,
+            asked: Parcel::Request(request),
+        },
+        Item::Tell {
+            group,
+            told: Parcel::Answer { of: group, answer },
+        },
+        Item::Where {
+            group,
+            number: 4,
+            leader: Some(NodeId(7)),
+            members: [7, 8, 9].map(NodeId).into_iter().collect(),
+        },
+    ]
+}
+
+/// A frame that changes is refused by nodes of before: note it in the changelog, under Wire.
+#[test]
+fn the_bytes_of_a_message_stay_the_same() {
+    let message = Sent {
+        plan: 0x0102_0304,
+        items: items().into_iter().collect(),
+    };
+    let bytes = postcard::to_allocvec(&message).unwrap();
+    assert_eq!(bytes.len(), message.encoded_len());
+    let head = [132, 134, 136, 8, 4];
+    let replica = [0, 4, 2, 10, 9];
+    let ask = [1, 4, 0, 0, 101, 13, 172, 2, 1, 0];
+    let tell = [2, 4, 1, 4, 6, 101, 13, 2, 1, 1, 1, 2, b'o', b'n'];
+    let places = [3, 4, 4, 1, 7, 3, 7, 8, 9];
+    let parts: [&[u8]; 5] = [&head, &replica, &ask, &tell, &places];
+    assert_eq!(bytes, parts.concat());
+    assert_eq!(postcard::from_bytes::<Sent>(&bytes).unwrap(), message);
+}
+
+#[test]
+fn a_message_of_another_site_or_of_nobody_is_refused() {
+    let me = Member::new(1, 0);
+    let node = Kgroup::new(me, Config::new(), site(), Begin::First).unwrap();
+    let own = node.groups().plan().digest();
+    let mut driver = Driver::new(node);
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut step = |from, plan, items: Vec<_>| {
+        let message = Sent {
+            plan,
+            items: items.into_iter().collect(),
+        };
+        let input = Input::Message { from, message };
+        driver
+            .step(Time::ZERO, &mut rng, input, |_| ())
+            .unwrap_err()
+    };
+    let other = Member::new(2, 0);
+    let refused = |it: Misbehaviour| selvedge_kgroup::Reject::Groups(Reject::Misbehaviour(it));
+    let found = own ^ 1;
+    let cases = [
+        (
+            step(other, found, items()),
+            Misbehaviour::Plan { found, own },
+        ),
+        (step(other, own, vec![]), Misbehaviour::Empty),
+        (step(me, own, items()), Misbehaviour::OwnId(me)),
+    ];
+    for (found, expected) in cases {
+        assert_eq!(found, refused(expected));
+    }
+}
+
+/// Two nodes with sites that differ in anything refuse each other.
+#[test]
+fn the_digest_tells_sites_apart() {
+    let digest = |site: &Site| site.plan().unwrap().digest();
+    let place = |at: u64| Place([at as i32, 0, 0]);
+    let made = |failures, nodes: u64, devices: u64, cluster, move_by: u64| {
+        let selection = Selection::new().with_failures(failures);
+        let nodes = (1..=nodes).map(|id| Node::new(id, place(id + move_by)));
+        let devices = (1..=devices).map(|id| (NodeId(id), place(id)));
+        Site::new(selection, nodes, devices, cluster).unwrap()
+    };
+    let site = || made(1, 5, 4, 2, 0);
+    let step = |value: &str| {
+        let steps = vec![Step::new(NodeId(1), value.into())];
+        Definition::new(Routine { steps })
+    };
+    let sites = [
+        site(),
+        made(2, 5, 4, 2, 0),
+        made(1, 6, 4, 2, 0),
+        made(1, 5, 5, 2, 0),
+        made(1, 5, 4, 1, 0),
+        made(1, 5, 4, 2, 1),
+        site().with_generation(1),
+        site().with_routine(step("on")).unwrap(),
+        site().with_routine(step("off")).unwrap(),
+        site().with_limits(selvedge_kgroup::devices::Limits::new().with_queue(3)),
+    ];
+    let mut digests: Vec<u32> = sites.iter().map(digest).collect();
+    assert_eq!(digests[0], digest(&site()));
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), sites.len());
+}
+
+/// Whatever bytes come, as far as they are a message: no panic, and memory stays small.
+#[test]
+fn garbage_changes_little() {
+    let me = Member::new(1, 0);
+    let config = Config::new().with_groups(selvedge_kgroup::groups::Config::new().with_groups(8));
+    let mut node = Driver::new(Kgroup::new(me, config, site(), Begin::First).unwrap());
+    let plan = node.machine().groups().plan().digest();
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let seeds: Vec<Vec<u8>> = (items().into_iter())
+        .map(|it| postcard::to_allocvec(&it).unwrap())
+        .collect();
+    let mut taken = 0;
+    for _ in 0..30_000 {
+        let mut bytes = seeds[rng.next_u32() as usize % seeds.len()].clone();
+        for _ in 0..=rng.next_u32() % 3 {
+            let at = rng.next_u32() as usize % bytes.len();
+            bytes[at] = rng.next_u32() as u8;
+        }
+        bytes.extend((0..rng.next_u32() % 20).map(|it| it as u8));
+        let Ok((item, _)) = postcard::take_from_bytes::<Item<Update, Parcel>>(&bytes) else {
+            continue;
+        };
+        let from = Member::new(u64::from(rng.next_u32() % 8), rng.next_u32() % 2);
+        let message = Sent {
+            plan,
+            items: [item].into_iter().collect(),
+        };
+        let input = Input::Message { from, message };
+        let mut sent = 0;
+        let outcome = node.step(Time::ZERO, &mut rng, input, |_| sent += 1);
+        taken += u32::from(outcome.is_ok());
+        assert!(sent < 100, "one message made {sent}");
+    }
+    assert!(taken > 1_000, "{taken}");
+    let groups = node.machine().groups();
+    assert!(groups.groups().count() <= 8);
+    assert!(format!("{:?}", node.machine()).len() < 300_000);
+}
