@@ -23,7 +23,7 @@ pub struct Config {
 }
 
 /// Settings that cannot work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// Of groups.

@@ -100,7 +100,7 @@ pub enum Timer {
 }
 
 /// Why an input was refused. Nothing changed.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Reject {
     /// Settings cannot work.

@@ -216,7 +216,7 @@ pub use held::{Decided, Held, Update};
 #[cfg(feature = "sha256")]
 pub use leading::{LeaderEvent, LeaderTimer};
 #[cfg(feature = "sha256")]
-pub use machine::Kgroup;
+pub use machine::{Kgroup, Message};
 #[cfg(feature = "sha256")]
 pub use parcel::{Answer, Claim, Delivery, Outcome, Parcel, Patience, Request, Status, TriggerId};
 pub use place::Place;

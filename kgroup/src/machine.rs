@@ -18,6 +18,9 @@ use crate::store::{StoreClient, StoreEvent};
 use crate::wish::{Wish, Wishes};
 use crate::{Answer, GroupId, Request, TriggerId};
 
+/// What nodes send each other.
+pub type Message = groups::Message<Update, Parcel>;
+
 /// The node's part in all groups.
 ///
 /// See the [crate page](crate) for what is promised.
@@ -389,7 +392,7 @@ impl Kgroup {
 }
 
 impl Machine for Kgroup {
-    type Message = groups::Message<Update, Parcel>;
+    type Message = Message;
     type Timer = Timer;
     type Command = Command;
     type Event = Event;

@@ -57,7 +57,7 @@ impl GroupId {
 }
 
 /// What all nodes are given alike. Nodes whose sites differ refuse each other's messages.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Site {
     nodes: Vec<Node>,
     selection: Selection,
@@ -66,10 +66,11 @@ pub struct Site {
     limits: Limits,
     routines: Vec<Definition>,
     generation: u32,
+    frame_budget: u16,
 }
 
 /// What cannot work in a site.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum SiteError {
     /// A device is named twice.
@@ -126,6 +127,7 @@ impl Site {
             limits: Limits::new(),
             routines: Vec::new(),
             generation: 0,
+            frame_budget: plan.frame_budget(),
         })
     }
 
@@ -155,6 +157,23 @@ impl Site {
         self
     }
 
+    /// The same site, with frames of so many bytes at most, header and sender included: from 145.
+    /// Default 1,400.
+    ///
+    /// # Errors
+    /// The number is out of its range.
+    pub fn with_frame_budget(mut self, frame_budget: u16) -> Result<Self, SiteError> {
+        self.frame_budget = frame_budget;
+        self.plan()?;
+        Ok(self)
+    }
+
+    /// The longest frame, in bytes.
+    #[must_use]
+    pub const fn frame_budget(&self) -> u16 {
+        self.frame_budget
+    }
+
     /// The same site, with these limits for each device.
     #[must_use]
     pub const fn with_limits(mut self, limits: Limits) -> Self {
@@ -168,6 +187,7 @@ impl Site {
     /// What cannot work.
     pub fn plan(&self) -> Result<Plan, PlanError> {
         let plan = Plan::new(self.selection, self.nodes.iter().copied())?;
+        let plan = plan.with_frame_budget(self.frame_budget)?;
         let plan = plan.with(self.generation.into());
         let devices = self.clusters.iter().flat_map(|it| {
             let ids = it.devices.iter().map(|it| it.0);

@@ -1,4 +1,4 @@
-//! How a node takes part in mutual exclusion and in elections.
+//! How a node takes part in mutual exclusion, in elections and in k-groups.
 
 use alloc::boxed::Box;
 
@@ -81,4 +81,8 @@ pub enum ConfigError {
     /// Those of the elections.
     #[error("elections: {0}")]
     Election(#[from] celect::ConfigError),
+    /// Those of the k-groups.
+    #[cfg(feature = "kgroup")]
+    #[error("k-groups: {0}")]
+    Groups(#[from] selvedge_kgroup::Reject),
 }

@@ -19,6 +19,10 @@ pub enum Command {
     /// A command to the elections. A `c` that is given holds in later lives, too; while fewer
     /// others than that are known it is as many as these.
     Election(celect::Command),
+    /// A command to the k-groups. Feature `kgroup`. The epoch that was given last holds in later
+    /// lives, too, and may be given before the node is in.
+    #[cfg(feature = "kgroup")]
+    Groups(selvedge_kgroup::Command),
 }
 
 /// What the application hears.
@@ -33,8 +37,12 @@ pub enum Event {
     Estimate(estimate::Event),
     /// An event of the elections.
     Election(celect::Event),
-    /// Sections begin in this life, with none open, and elections, with no leader heard of. What a
-    /// former life held is lost: it is over for all others.
+    /// An event of the k-groups. Feature `kgroup`.
+    #[cfg(feature = "kgroup")]
+    Groups(selvedge_kgroup::Event),
+    /// Sections begin in this life, with none open, and elections, with no leader heard of, and the
+    /// node's part in k-groups, with nothing asked of maps. What a former life held is lost: it is
+    /// over for all others.
     Present(Member),
     /// All sections have a higher bound from now on.
     Raised(u32),
@@ -55,6 +63,9 @@ pub enum Timer {
     Election(celect::Timer),
     /// No leader was heard of for long.
     Leaderless,
+    /// A timer of the k-groups. Feature `kgroup`.
+    #[cfg(feature = "kgroup")]
+    Groups(selvedge_kgroup::Timer),
 }
 
 /// Why an input was refused. Nothing changed.
@@ -73,7 +84,11 @@ pub enum Reject {
     /// A refusal by the elections.
     #[error(transparent)]
     Election(#[from] celect::Reject),
-    /// There is no mesh to have sections or a leader in.
+    /// A refusal by the k-groups.
+    #[cfg(feature = "kgroup")]
+    #[error(transparent)]
+    Groups(#[from] selvedge_kgroup::Reject),
+    /// There is no mesh to have sections, a leader or k-groups in.
     #[error("this node is in no mesh yet: wait until it has joined")]
     NotPresent,
     /// The node was made without sections.
@@ -82,6 +97,10 @@ pub enum Reject {
     /// The node was made without elections.
     #[error("this node takes no part in elections: give an Election when it starts")]
     NoElection,
+    /// The node was made without k-groups.
+    #[cfg(feature = "kgroup")]
+    #[error("this node takes no part in k-groups: give a Coordination when it starts")]
+    NoCoordination,
     /// Others would take a good-bye for the end of what is held.
     #[error("this node waits for the section {0:?} or is inside: give Exit or Cancel first")]
     InUse(Name),

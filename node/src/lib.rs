@@ -1,5 +1,5 @@
 //! One node of a mesh as one machine: membership, and beside it the sections of Camera, the
-//! estimator and elections, which learn from it which members are here.
+//! estimator, elections and k-groups, which learn from it which members are here.
 //!
 //! ```text
 //!                     ┌───────────────────────────── Node ─┐
@@ -8,14 +8,16 @@
 //!                     │      +--Delta--> Estimator         │
 //!                     │      |             upper bound     │
 //!                     │      +--Delta--> Celect            │
+//!                     │      +--Delta--> Kgroup            │
 //!                     └────────────────────────────────────┘
 //! ```
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | sections, estimator and elections hear every delta, in order, and first of all which members are on the list already | |
+//! | sections, estimator, elections and k-groups hear every delta, in order, and first of all which members are on the list already | |
 //! | membership is asked after each node that a section waits for, or gave its OK, if membership has it neither as live nor as over ([`Inquire`](selvedge_membership::Command::Inquire)); the sections hear again of the ends that it has of such nodes | one inquiry at a time, each [`resend`](selvedge_camera::Config::resend) while a section waits, and each [`refresh`](selvedge_camera::Config::refresh) |
 //! | they belong to one life: when membership takes a later one they begin anew ([`Event::Present`]), and what was held is lost | |
+//! | in k-groups the first life begins as its [`Coordination`] says, and a later one [again](selvedge_kgroup::groups::Begin::Again), in the epoch that was given last | feature `kgroup` |
 //! | a node does not say good-bye while it waits for a section or is inside, and does not enter afterwards | it is asked to by [`Command::Membership`] |
 //! | estimates raise the bound of all sections and never lower it | [`Counting`] |
 //! | a node that hears of no leader gets one without being asked: see [`Election::patience`] | it is not zero |
@@ -26,6 +28,14 @@
 //! membership's deltas, in order, from the first to the last of one life, and with nothing of
 //! another life. A machine sees neither that others run beside it nor their frames, so what was
 //! shown of it alone holds here.
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `estimate` (default) | elections can take c from what is measured |
+//! | `kgroup` | routines without a hub, and maps: [`Coordination`], as another part of the node. It takes flash |
+//! | `std` | std in the other crates |
 //!
 //! # Two nodes, their frames, and an election
 //!
@@ -85,6 +95,8 @@
 extern crate alloc;
 
 mod config;
+#[cfg(feature = "kgroup")]
+mod coordination;
 mod event;
 pub mod frame;
 mod inquiry;
@@ -93,6 +105,8 @@ mod message;
 mod present;
 
 pub use config::{ConfigError, Counting, Election, Exclusion};
+#[cfg(feature = "kgroup")]
+pub use coordination::Coordination;
 pub use event::{Command, Event, Reject, Timer};
 pub use frame::FrameError;
 pub use machine::Node;

@@ -9,6 +9,8 @@ use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, Span, Time, 
 use selvedge_membership::{self as membership, Membership, Phase, Status};
 
 use crate::config::{Counting, Election, Exclusion};
+#[cfg(feature = "kgroup")]
+use crate::coordination::Coordinating;
 use crate::present::Present;
 use crate::{Command, ConfigError, Event, Message, Reject, Timer};
 
@@ -21,7 +23,9 @@ pub struct Node {
     membership: Nested<Membership>,
     exclusion: Option<Exclusion>,
     election: Option<Election>,
-    present: Option<Present>,
+    #[cfg(feature = "kgroup")]
+    pub(crate) coordination: Option<Coordinating>,
+    pub(crate) present: Option<Present>,
     /// The events of membership in this step; empty between steps.
     events: Untracked<Vec<membership::Event>>,
 }
@@ -44,6 +48,8 @@ impl Node {
             membership: Nested::new(Membership::new(me, config)?),
             exclusion,
             election,
+            #[cfg(feature = "kgroup")]
+            coordination: None,
             present: None,
             events: Untracked(Vec::new()),
         })
@@ -89,6 +95,8 @@ impl Node {
             membership::KIND => true,
             sections::KIND | estimate::KIND => self.exclusion.is_some(),
             celect::KIND => self.election.is_some(),
+            #[cfg(feature = "kgroup")]
+            selvedge_kgroup::groups::KIND => self.coordination.is_some(),
             _ => false,
         }
     }
@@ -157,12 +165,14 @@ impl Node {
         if self.present.as_ref().is_some_and(|it| it.me == me) {
             return;
         }
-        if self.exclusion.is_none() && self.election.is_none() {
+        if !self.takes_part() {
             return;
         }
         let present = Present::new(me, self.exclusion.as_ref(), self.election.as_ref());
         debug_assert!(present.is_ok(), "the settings were checked");
         self.present = present.ok();
+        #[cfg(feature = "kgroup")]
+        self.coordinate(me, cx);
         let others = self.membership().members();
         let known: Vec<Delta> = others
             .filter(|view| view.member.id != me.id)
@@ -185,12 +195,23 @@ impl Node {
         cx.event(Event::Present(me));
     }
 
+    /// Whether anything runs beside membership.
+    const fn takes_part(&self) -> bool {
+        #[cfg(feature = "kgroup")]
+        if self.coordination.is_some() {
+            return true;
+        }
+        self.exclusion.is_some() || self.election.is_some()
+    }
+
     /// What membership learned goes to the others.
     fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) {
         // They refuse only what is said about this node itself, which membership does not say.
         let _taken = self.ask_sections(Input::Membership(delta), cx).is_ok();
         let _taken = self.ask_estimator(Input::Membership(delta), cx).is_ok();
         let _taken = self.ask_celect(Input::Membership(delta), cx).is_ok();
+        #[cfg(feature = "kgroup")]
+        let _taken = self.ask_groups(Input::Membership(delta), cx).is_ok();
         self.tolerate_all(cx);
     }
 
@@ -354,6 +375,8 @@ impl Node {
                 self.tolerate_all(cx);
                 Ok(())
             }
+            #[cfg(feature = "kgroup")]
+            Command::Groups(command) => self.command_groups(command, cx),
         }
     }
 
@@ -370,6 +393,8 @@ impl Node {
             Message::Sections(message) => self.ask_sections(Input::Message { from, message }, cx),
             Message::Estimate(message) => self.ask_estimator(Input::Message { from, message }, cx),
             Message::Election(message) => self.ask_celect(Input::Message { from, message }, cx),
+            #[cfg(feature = "kgroup")]
+            Message::Groups(message) => self.ask_groups(Input::Message { from, message }, cx),
         }
     }
 
@@ -396,6 +421,8 @@ impl Node {
                 Ok(())
             }
             Timer::Election(timer) => of_this_life(self.ask_celect(Input::Tick(timer), cx)),
+            #[cfg(feature = "kgroup")]
+            Timer::Groups(timer) => of_this_life(self.ask_groups(Input::Tick(timer), cx)),
             Timer::Leaderless => {
                 if let Some(present) = &mut self.present {
                     present.is_leaderless = false;

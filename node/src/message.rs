@@ -11,13 +11,18 @@ use serde::de::DeserializeOwned;
 
 use crate::frame::{self, FrameError};
 
-/// Defines [`Message`], [`encode`] and [`decode`] by one line for each protocol.
+/// Defines [`Message`], [`encode`] and [`decode`] by one line for each protocol, with the feature that
+/// it needs.
 macro_rules! protocols {
-    ($($(#[$doc:meta])* $protocol:ident($message:ty),)*) => {
+    ($($(#[$doc:meta])* $protocol:ident($message:ty) $(if $feature:literal)?,)*) => {
         /// A message of one of the protocols.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Message {
-            $($(#[$doc])* $protocol($message),)*
+            $(
+                $(#[cfg(feature = $feature)])?
+                $(#[$doc])*
+                $protocol($message),
+            )*
         }
 
         impl Message {
@@ -25,7 +30,10 @@ macro_rules! protocols {
             #[must_use]
             pub const fn kind(&self) -> u8 {
                 match self {
-                    $(Self::$protocol(_) => <$message as wire::Message>::KIND,)*
+                    $(
+                        $(#[cfg(feature = $feature)])?
+                        Self::$protocol(_) => <$message as wire::Message>::KIND,
+                    )*
                 }
             }
         }
@@ -41,7 +49,10 @@ macro_rules! protocols {
             frame: &mut Vec<u8>,
         ) -> Result<(), FrameError> {
             match message {
-                $(Message::$protocol(message) => frame::encode(from, message, budget, frame),)*
+                $(
+                    $(#[cfg(feature = $feature)])?
+                    Message::$protocol(message) => frame::encode(from, message, budget, frame),
+                )*
             }
         }
 
@@ -56,7 +67,10 @@ macro_rules! protocols {
             budget: usize,
         ) -> Result<Envelope<Message>, FrameError> {
             match kind {
-                $(<$message as wire::Message>::KIND => read(bytes, budget, Message::$protocol),)*
+                $(
+                    $(#[cfg(feature = $feature)])?
+                    <$message as wire::Message>::KIND => read(bytes, budget, Message::$protocol),
+                )*
                 found => Err(FrameError::Kind {
                     found,
                     expected: membership::KIND,
@@ -75,6 +89,8 @@ protocols! {
     Estimate(estimate::Message),
     /// Which node leads.
     Election(celect::Message),
+    /// What k-groups decide. Feature `kgroup`.
+    Groups(selvedge_kgroup::Message) if "kgroup",
 }
 
 fn read<T: wire::Message + DeserializeOwned>(

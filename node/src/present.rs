@@ -14,6 +14,8 @@ pub(crate) struct Present {
     pub(crate) sections: Option<Nested<Sections>>,
     pub(crate) estimator: Option<Nested<Estimator>>,
     pub(crate) celect: Option<Nested<Celect>>,
+    #[cfg(feature = "kgroup")]
+    pub(crate) kgroup: Option<Nested<selvedge_kgroup::Kgroup>>,
     /// Whether the node is waiting for a leader: its timer is armed.
     pub(crate) is_leaderless: bool,
 }
@@ -29,6 +31,8 @@ impl Present {
             sections: None,
             estimator: None,
             celect: None,
+            #[cfg(feature = "kgroup")]
+            kgroup: None,
             is_leaderless: false,
         };
         if let Some(exclusion) = exclusion {

@@ -25,7 +25,7 @@ pub struct Plan {
 }
 
 /// Why a plan cannot work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum PlanError {
     /// A number is out of its range.

@@ -57,11 +57,16 @@ fn node(me: Member, setting: &Setting) -> Result<Node, Fault> {
 /// start for a life.
 fn size(message: &Message) -> usize {
     let from = Member::new(16, u32::MAX);
-    let frame = match message {
-        Message::Membership(message) => frame_len(from, message),
-        Message::Election(message) => frame_len(from, message),
-        // No such messages are sent.
-        Message::Sections(_) | Message::Estimate(_) => 0,
+    let frame = if let Message::Membership(message) = message {
+        frame_len(from, message)
+    } else if let Message::Election(message) = message {
+        frame_len(from, message)
+    } else {
+        debug_assert!(
+            false,
+            "these nodes are members and elect leaders: {message:?}"
+        );
+        0
     };
     frame + overhead(from.id, 1_000) + HEADERS as usize
 }

@@ -1,0 +1,122 @@
+//! How a node takes part in k-groups.
+
+use alloc::sync::Arc;
+
+use selvedge_core::{Context, Input, Member, Nested};
+use selvedge_kgroup::groups::Begin;
+use selvedge_kgroup::{self as kgroup, Kgroup, Site};
+
+use crate::{ConfigError, Event, Message, Node, Reject, Timer};
+
+/// How a node takes part in k-groups: in what they hold (devices, routines, maps), and as a client of
+/// theirs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Coordination {
+    /// What all nodes of the mesh are given alike. Its frame budget must be no longer than that of
+    /// membership ([`Site::with_frame_budget`]).
+    pub site: Arc<Site>,
+    /// The settings of this node.
+    pub config: kgroup::Config,
+    /// Whether no former life of this node took part. It is for the first life of this machine: later
+    /// ones begin [again](Begin::Again).
+    pub begin: Begin,
+}
+
+/// A node's part in k-groups, over all its lives.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Coordinating {
+    /// How the next life takes part.
+    next: Coordination,
+    /// The epoch that the host gave last.
+    epoch: Option<u64>,
+}
+
+impl Coordinating {
+    fn kgroup(&self, me: Member) -> Result<Kgroup, kgroup::Reject> {
+        let Coordination {
+            site,
+            config,
+            begin,
+        } = &self.next;
+        Kgroup::new(me, *config, Arc::clone(site), *begin)
+    }
+}
+
+impl Node {
+    /// The same node, which takes part in k-groups. It is to be given a
+    /// [`kgroup::Command::Epoch`] before it joins, and again in each epoch. Its facts
+    /// ([`groups::Event::Fact`](kgroup::groups::Event::Fact)) are for hosts that store; others pass
+    /// over them and let each later start begin [again](Begin::Again).
+    ///
+    /// # Errors
+    /// Settings or a site that cannot work, or a site without this node.
+    pub fn with_coordination(mut self, coordination: Coordination) -> Result<Self, ConfigError> {
+        let coordinating = Coordinating {
+            next: coordination,
+            epoch: None,
+        };
+        // It is made again in each life, and then no caller would hear what is wrong.
+        coordinating.kgroup(self.membership().me())?;
+        self.coordination = Some(coordinating);
+        Ok(self)
+    }
+
+    /// The node's part in k-groups, once the node has joined. Feature `kgroup`.
+    #[must_use]
+    pub fn kgroup(&self) -> Option<&Kgroup> {
+        let present = self.present.as_ref()?;
+        present.kgroup.as_ref().map(Nested::machine)
+    }
+
+    /// A life begins to take part.
+    pub(super) fn coordinate(&mut self, me: Member, cx: &mut Context<'_, Self>) {
+        let Some(coordinating) = &mut self.coordination else {
+            return;
+        };
+        let kgroup = coordinating.kgroup(me);
+        debug_assert!(kgroup.is_ok(), "the settings were checked");
+        // What this life will have said is forgotten by the next one.
+        coordinating.next.begin = Begin::Again;
+        let epoch = coordinating.epoch;
+        if let Some(present) = &mut self.present {
+            present.kgroup = kgroup.ok().map(Nested::new);
+        }
+        if let Some(number) = epoch {
+            let epoch = Input::Command(kgroup::Command::Epoch(number));
+            let taken = self.ask_groups(epoch, cx);
+            debug_assert!(taken.is_ok(), "an epoch is refused: {taken:?}");
+        }
+    }
+
+    pub(super) fn ask_groups(
+        &mut self,
+        input: Input<Kgroup>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let missing = match &self.coordination {
+            Some(_) => Reject::NotPresent,
+            None => Reject::NoCoordination,
+        };
+        let kgroup = self.present.as_mut().and_then(|it| it.kgroup.as_mut());
+        let kgroup = kgroup.ok_or(missing)?;
+        let emit = |event, cx: &mut Context<'_, Self>| cx.event(Event::Groups(event));
+        Ok(kgroup.step(cx, input, Message::Groups, Timer::Groups, emit)?)
+    }
+
+    pub(super) fn command_groups(
+        &mut self,
+        command: kgroup::Command,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let kgroup::Command::Epoch(number) = command else {
+            return self.ask_groups(Input::Command(command), cx);
+        };
+        if self.present.is_some() {
+            self.ask_groups(Input::Command(command), cx)?;
+        }
+        // A later life begins with it.
+        let coordinating = self.coordination.as_mut();
+        coordinating.ok_or(Reject::NoCoordination)?.epoch = Some(number);
+        Ok(())
+    }
+}
