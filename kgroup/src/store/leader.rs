@@ -62,11 +62,15 @@ impl StoreLeader {
     ) {
         match request {
             StoreRequest::Get { number, key } => {
+                if self.questions.len() >= LIMIT
+                    && let Some((&oldest, _)) = self.questions.nth(0)
+                {
+                    self.questions.remove(&oldest); // It is asked again, if it still waits.
+                }
                 self.last += 1;
                 let question = (from, number, key);
-                if self.questions.insert(self.last, question).is_err() {
-                    return refuse(from, out);
-                }
+                let inserted = self.questions.insert(self.last, question);
+                debug_assert!(inserted.is_ok(), "there is room");
                 out.push(Wish::Read(self.last));
             }
             StoreRequest::Change { number, operation } => match state.former(from, number) {

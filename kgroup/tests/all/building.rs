@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use selvedge_core::{Delta, Member, NodeId, Span, Time};
 use selvedge_kgroup::groups::Begin;
-use selvedge_kgroup::routines::{Definition, RoutineEvent, RoutineState, Stage};
+use selvedge_kgroup::routines::{Definition, RoutineEvent, RoutineState};
 use selvedge_kgroup::{
     Command, Config, Event, GroupId, Held, Kgroup, LeaderEvent, Node, Outcome, Place, Selection,
     Site, TriggerId, devices,
@@ -212,17 +212,6 @@ impl Building {
             self.answers
                 .insert((at + DEVICE, self.asked), (node, command));
         }
-    }
-
-    /// Where routines are, as each node that is a member knows.
-    pub(crate) fn stages(&self, routine: u32) -> Vec<(usize, u64, Stage)> {
-        let group = GroupId::routine(routine);
-        let all = self.net.machines().filter(|(at, _)| self.net.is_up(*at));
-        let all = all.filter_map(|(at, node)| match node.held(group)? {
-            Held::Routine(it) => Some((at, it.instance(), it.stage().clone())),
-            _ => None,
-        });
-        all.collect()
     }
 
     pub(crate) fn routine(&self, routine: u32) -> RoutineState {

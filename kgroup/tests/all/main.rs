@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
     clippy::std_instead_of_alloc,
     clippy::std_instead_of_core,
     clippy::cast_possible_truncation,
