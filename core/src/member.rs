@@ -35,7 +35,12 @@ impl Incarnation {
     pub const TICK: Span = Span::micros(62_500);
 
     /// The life of a node that starts so long after 1970 by its clock, and how long the node waits
-    /// before it sends anything under that life: up to one [`TICK`](Self::TICK).
+    /// before it sends anything under that life: up to one [`TICK`](Self::TICK), and up to two
+    /// where the number would be 0.
+    ///
+    /// No life from a clock is 0: that is the first one of nodes that count, and the one in which a
+    /// replicated group names its founders, whatever theirs are. Numbers come round to it every 8.5
+    /// years.
     ///
     /// A life begins when the tick before its number ends. So a node that starts after the end of
     /// this life draws a later number, however soon that is: in the same second, or millisecond.
@@ -62,7 +67,11 @@ impl Incarnation {
         let tick = Self::TICK.0;
         let number = (since_1970.0 / tick) as u32;
         let wait = tick - since_1970.0 % tick;
-        (Self(number).next(), Span(wait))
+        match Self(number).next() {
+            // Life 1, which begins a tick later.
+            Self(0) => (Self(1), Span(wait + tick)),
+            life => (life, Span(wait)),
+        }
     }
 
     /// The life after this one.
@@ -210,11 +219,35 @@ mod tests {
             start in 0..u64::MAX / 4,
             later in 0..(Incarnation::TICK.0 << 31) - 2 * Incarnation::TICK.0,
         ) {
-            let (life, wait) = Incarnation::from_clock(Span(start));
-            prop_assert!(wait > Span::ZERO && wait <= Incarnation::TICK);
-            let (next, _) = Incarnation::from_clock(Span(start) + wait + Span(later));
-            prop_assert!(next.newer_than(life), "{start} us, then {later} us after {wait:?}");
+            check_next(Span(start), Span(later))?;
         }
+
+        #[test]
+        fn no_life_from_a_clock_is_0(
+            turns in 1..8_u64,
+            before in 0..4 * Incarnation::TICK.0,
+            later in 0..4 * Incarnation::TICK.0,
+        ) {
+            let wraps = turns * (Incarnation::TICK.0 << 32) + Incarnation::TICK.0;
+            check_next(Span(wraps - before), Span(later))?;
+        }
+    }
+
+    /// A node starts, and starts again so long after that life has begun.
+    fn check_next(start: Span, later: Span) -> Result<(), TestCaseError> {
+        let (life, wait) = Incarnation::from_clock(start);
+        let most = match life == Incarnation(1) {
+            true => 2 * Incarnation::TICK.0,
+            false => Incarnation::TICK.0,
+        };
+        prop_assert!(life != Incarnation(0), "{start:?}");
+        prop_assert!(wait > Span::ZERO && wait <= Span(most));
+        let (next, _) = Incarnation::from_clock(start + wait + later);
+        prop_assert!(
+            next.newer_than(life),
+            "{start:?}, then {later:?} after {wait:?}"
+        );
+        Ok(())
     }
 
     #[test]

@@ -9,8 +9,8 @@ use tokio::time::{Instant, sleep};
 const NEVER_SET: Span = Span::secs(1_577_836_800);
 
 /// A life that this node did not have before, by the system's clock, as
-/// [`Incarnation::from_clock`] derives it. Ready after [`Incarnation::TICK`] at most; a host
-/// sends nothing until then.
+/// [`Incarnation::from_clock`] derives it, and ready when its wait is over; a host sends nothing
+/// until then.
 ///
 /// A clock that was never set (it shows a time before 2020) begins at the same moment after each
 /// boot, so the life is a random number then. A clock that was set back gives an earlier number:
