@@ -11,11 +11,12 @@
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 
-use selvedge_core::Member;
+use selvedge_core::{Incarnation, Member};
 
 use crate::configuration::{BALLOT_MAX, VERSION_MAX};
 use crate::fact::{Damage, Fact, Snapshot, Stored};
 use crate::group::Group;
+use crate::origin::{Origin, is_later};
 use crate::sessions::{Admission, Sessions};
 use crate::tail::Tail;
 use crate::{Ballot, Configuration, Entry, Proposal, State, Version};
@@ -57,18 +58,21 @@ pub(crate) struct Acceptor<S: State> {
     window: VecDeque<Entry<S::Update>>,
     window_limit: usize,
     tail: Tail<S::Update>,
-    /// Whether the configuration names this member, in any of its lives, and in this one.
+    /// Whether the configuration names this member, in any of its lives, and in one to which its
+    /// memory answers.
     is_named: bool,
     is_named_so: bool,
     /// Whether this member keeps entries without their updates.
     is_witness: bool,
-    /// By which nodes names this member in configurations.
-    voter: Member,
+    origin: Origin,
+    /// The present life.
+    life: Incarnation,
 }
 
 impl<S: State> Acceptor<S> {
     pub(crate) fn new(
-        voter: Member,
+        origin: Origin,
+        life: Incarnation,
         configuration: Configuration,
         state: Option<S>,
         window_limit: usize,
@@ -86,7 +90,8 @@ impl<S: State> Acceptor<S> {
             is_named: false,
             is_named_so: false,
             is_witness: false,
-            voter,
+            origin,
+            life,
         };
         acceptor.note_part();
         if acceptor.is_witness {
@@ -132,15 +137,27 @@ impl<S: State> Acceptor<S> {
     }
 
     pub(crate) const fn voter(&self) -> Member {
-        self.voter
+        self.origin.voter
+    }
+
+    pub(crate) const fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// Whether the configuration names this node in a life before its memory began: then it asks to
+    /// be named anew. A later life than the present one was meant for another process.
+    pub(crate) fn is_named_before(&self) -> bool {
+        let named = self.configuration().voter(self.origin.voter.id);
+        let is_before = |life| is_later(self.origin.voter.incarnation, life);
+        !self.is_named_so && named.is_some_and(|it| is_before(it.member.incarnation))
     }
 
     pub(crate) const fn is_witness(&self) -> bool {
         self.is_witness
     }
 
-    /// Whether this member votes: the configuration names it in the life in which its memory began,
-    /// and it has the state, or needs none.
+    /// Whether this member votes: the configuration names it in a life to which its memory
+    /// [answers](Origin::answers_to), and it has the state, or needs none.
     pub(crate) fn votes(&self) -> bool {
         self.is_named_so && (self.is_witness || self.state.is_some())
     }
@@ -291,6 +308,9 @@ impl<S: State> Acceptor<S> {
                 self.configure((**next).clone());
                 emit(Committed::Configured);
             }
+            // Only a witness has these, and it has no state. Where the life that stored one was no
+            // witness yet, its state lacks the update.
+            Entry::Elided if self.state.is_some() => self.retire(),
             Entry::Elided => {}
         }
         if self.window_limit > 0 && self.state.is_some() {
@@ -421,7 +441,8 @@ impl<S: State> Acceptor<S> {
                 self.learn(*after, entries.iter().cloned(), |_| ());
             }
             Fact::Installed(snapshot) => {
-                check_fact(snapshot.is_sound() && snapshot.version >= self.committed)?;
+                let is_taken = self.origin.takes(snapshot.configuration.number);
+                check_fact(is_taken && snapshot.is_sound() && snapshot.version >= self.committed)?;
                 self.install((**snapshot).clone());
             }
             Fact::Retired => self.retire(),
@@ -441,9 +462,10 @@ impl<S: State> Acceptor<S> {
     }
 
     fn note_part(&mut self) {
-        let named = self.configuration().voter(self.voter.id);
+        let named = self.configuration().voter(self.origin.voter.id);
         self.is_named = named.is_some();
-        let named = named.filter(|it| it.member == self.voter);
+        let answers = |life| self.origin.answers_to(life, self.life);
+        let named = named.filter(|it| answers(it.member.incarnation));
         self.is_named_so = named.is_some();
         self.is_witness = named.is_some_and(|it| it.is_witness);
     }
@@ -452,7 +474,7 @@ impl<S: State> Acceptor<S> {
 impl<S: State> Acceptor<S> {
     pub(crate) fn stored(&self) -> Stored<S> {
         Stored {
-            voter: self.voter,
+            origin: self.origin,
             promised: self.promised,
             accepted: self.accepted,
             snapshot: self.snapshot(),
@@ -460,15 +482,15 @@ impl<S: State> Acceptor<S> {
         }
     }
 
-    pub(crate) fn restore(stored: Stored<S>, window_limit: usize) -> Self {
+    pub(crate) fn restore(life: Incarnation, stored: Stored<S>, window_limit: usize) -> Self {
         let Stored {
-            voter,
+            origin,
             promised,
             accepted,
             snapshot,
             tail,
         } = stored;
-        let mut acceptor = Self::new(voter, snapshot.configuration, None, window_limit);
+        let mut acceptor = Self::new(origin, life, snapshot.configuration, None, window_limit);
         acceptor.state = snapshot.state;
         acceptor.sessions = snapshot.sessions;
         acceptor.committed = snapshot.version;

@@ -327,7 +327,8 @@ impl<S: State> Replica<S> {
             cx.disarm(Timer::Fetch);
         }
         let before = self.configuration().number;
-        if snapshot.configuration.number < before {
+        let number = snapshot.configuration.number;
+        if number < before || !self.acceptor.origin().takes(number) {
             self.counters.stale += 1;
             return; // Of a configuration that has ended.
         }

@@ -13,6 +13,7 @@ use selvedge_core::{Context, Member, NodeId};
 
 use crate::encoding::encoded_len;
 use crate::message::Body;
+use crate::origin::is_later;
 use crate::replica::{Replica, Role};
 use crate::{Configuration, Fact, Misbehaviour, Reject, State, Timer, Voter};
 
@@ -51,14 +52,16 @@ impl<S: State> Replica<S> {
         Ok(())
     }
 
-    /// A node of the configuration that remembers nothing of it asks to be named in the life in which
-    /// its memory began.
+    /// A node of the configuration that remembers nothing of the life in which it is named asks to be
+    /// named in the one in which its memory began.
     pub(crate) fn on_rejoin(&mut self, named: Member, cx: &mut Context<'_, Self>) {
         if !self.leads() {
             return; // It asks the leader when it hears from it.
         }
         let configuration = self.configuration();
-        let is_later = |it: &Voter| named.supersedes(it.member);
+        let is_later = |it: &Voter| {
+            it.member.id == named.id && is_later(named.incarnation, it.member.incarnation)
+        };
         if !configuration
             .voter(named.id)
             .is_some_and(|it| is_later(&it))

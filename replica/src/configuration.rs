@@ -15,8 +15,9 @@ use crate::encoding::encoded_len;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Voter {
-    /// The node, in the life in which its memory began: its present life where it stores nothing,
-    /// and its first one where it stores facts.
+    /// The node, in a life that has its memory: the present one, or, where it stores facts, any since
+    /// the memory began. It does not vote where this is another one. Life 0 names a
+    /// [founder](crate::Replica::founder), whatever its life is.
     pub member: Member,
     /// Whether it only votes. A witness keeps ballot and version, and neither updates nor state. It
     /// never leads.
@@ -270,6 +271,9 @@ pub enum ConfigurationError {
         /// The rule.
         rule: QuorumRule,
     },
+    /// A founder is not named as one.
+    #[error("it does not name node {0} in life 0: a first configuration names its founders so")]
+    NoFounder(NodeId),
     /// No voter holds the state.
     #[error("all voters are witnesses: at least one must hold the state")]
     Witnesses,

@@ -7,7 +7,8 @@ use selvedge_core::Member;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::configuration::{BALLOT_MAX, VERSION_MAX};
+use crate::configuration::{BALLOT_MAX, NUMBER_MAX, VERSION_MAX};
+use crate::origin::Origin;
 use crate::sessions::Sessions;
 use crate::{Ballot, Configuration, Entries, Entry, Reject, State, Version};
 
@@ -73,7 +74,7 @@ pub enum Fact<S: State> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Stored<S: State> {
-    pub(crate) voter: Member,
+    pub(crate) origin: Origin,
     pub(crate) promised: Ballot,
     pub(crate) accepted: Ballot,
     pub(crate) snapshot: Snapshot<S>,
@@ -81,16 +82,17 @@ pub struct Stored<S: State> {
 }
 
 impl<S: State> Stored<S> {
-    /// The node, in the life in which this memory began: as configurations name it.
+    /// The node, in the life in which this memory began.
     #[must_use]
     pub const fn voter(&self) -> Member {
-        self.voter
+        self.origin.voter
     }
 
     /// Whether `me` can go on from it.
     pub(crate) fn check(&self, me: Member) -> Result<(), Reject> {
-        if self.voter.id != me.id || self.voter.supersedes(me) {
-            return Err(Damage::NotOwn(self.voter).into());
+        let voter = self.origin.voter;
+        if voter.id != me.id || voter.supersedes(me) {
+            return Err(Damage::NotOwn(voter).into());
         }
         let configuration = &self.snapshot.configuration;
         let knows_none = configuration.number == 0; // Of a node that knew of none.
@@ -103,6 +105,8 @@ impl<S: State> Stored<S> {
             && self.accepted <= self.promised
             && self.snapshot.version <= VERSION_MAX
             && self.snapshot.sessions.is_sound()
+            && self.origin.mark <= NUMBER_MAX
+            && (knows_none || self.origin.takes(configuration.number))
             && (!knows_none || *configuration == Configuration::none() && self.tail.is_empty());
         match is_sound {
             true => Ok(()),

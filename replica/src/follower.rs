@@ -76,7 +76,7 @@ impl<S: State> Replica<S> {
         if commit > self.acceptor.committed() || lacks_state {
             self.ask_for_missing(from, cx);
         }
-        if named.is_some_and(|it| it.member != self.acceptor.voter()) {
+        if self.acceptor.is_named_before() {
             let life = self.acceptor.voter().incarnation.0;
             self.send(from, Body::Rejoin { life }, cx);
         }

@@ -9,7 +9,7 @@
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | no two members apply different updates at one version; a state of version v holds the updates of the versions up to v, and nothing else | node ids are unique, and a node that restarts has a new incarnation; [`State::apply`] is deterministic; a host that stores facts stores them [before the effects behind them](selvedge_core::durable) |
+//! | no two members apply different updates at one version; a state of version v holds the updates of the versions up to v, and nothing else | node ids are unique, and a node that restarts has a new incarnation; [`State::apply`] is deterministic; a host that stores facts stores them [before the effects behind them](selvedge_core::durable), and restores no memory without which a life began; one that drops a replica and goes on in the same life keeps its [mark](Replica::mark) |
 //! | an update is applied at most once, however often it is sent, proposed again, or relayed by several members | its proposer numbers its proposals without a gap ([`Command::Propose`] and [`Command::ProposeAll`] do) |
 //! | the updates of one proposer are applied in its order | the same |
 //! | a read sees all that was applied at any member before it was asked | without [`Lease`], none; with it, clocks run apart by [`Lease::drift`] at most, and go on while a host sleeps |
@@ -112,14 +112,30 @@
 //!
 //! # How a group begins
 //!
-//! A configuration names members in the lives in which their memory begins.
+//! All members begin with one first configuration, which names life 0 of each. That is the life in
+//! which counting begins, and it comes before all others: a configuration can name any other life of
+//! the node behind it, also where numbers wrap.
 //!
-//! - Where lives are counted from 0 and stored, all members begin with [`Replica::new`] and one first
-//!   configuration, which names life 0 of each.
-//! - Where lives come from a clock, no node knows those of the others before it hears of them, and a
-//!   life from a clock does not compare as later than 0: numbers wrap. One node begins with a
-//!   configuration of itself alone, the others begin as [newcomers](Replica::newcomer), and it names
-//!   them when membership tells of them ([`Command::Configure`]).
+//! - Where lives are counted from 0 and stored, members begin with [`Replica::new`].
+//! - Where lives come from a clock, no node knows those of the others before it hears of them. Members
+//!   begin with [`Replica::founder`], which votes under the name of life 0 in whichever life it is. A
+//!   node founds a group once: a later life without that memory is a newcomer. No life from a clock
+//!   is 0 ([`Incarnation::from_clock`](selvedge_core::Incarnation::from_clock)).
+//! - Any other node begins as a [newcomer](Replica::newcomer), and is a member when a configuration
+//!   names it ([`Command::Configure`]).
+//!
+//! # In which life a node is named
+//!
+//! A configuration may name a node in any life from the one in which its memory began to the present
+//! one, so a leader names the life that membership tells. The node votes there: its memory holds all
+//! that it did under that name. Named in a former life it has no vote, and asks to be named anew. Named
+//! in a later one than its own it has no vote, and asks for nothing: another process of it was meant,
+//! or one that is to come.
+//!
+//! A node that is no member any more, and gave the state up, may drop the replica. It keeps its
+//! [`mark`](Replica::mark), the number of the last configuration that it knew, and begins again with
+//! [`Replica::newcomer_behind`]. Without the mark it could be taught an old configuration that names
+//! it in its present life, and vote there a second time.
 //!
 //! # With and without storage
 //!
@@ -182,6 +198,7 @@ mod leader;
 mod lease;
 mod machine;
 mod message;
+mod origin;
 mod pages;
 mod peers;
 mod propose;

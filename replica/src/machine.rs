@@ -45,6 +45,10 @@ impl<S: State> Replica<S> {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         self.judge(from, &message)?;
+        if self.is_behind_mark(message.configuration) {
+            self.counters.stale += 1;
+            return Ok(());
+        }
         if let Body::Page {
             version,
             offset,
@@ -188,6 +192,12 @@ impl<S: State> Replica<S> {
                 debug_assert!(false, "these are of any configuration, and were handled");
             }
         }
+    }
+
+    /// Whether the sender is in a configuration that this node does not take, so has nothing for it.
+    fn is_behind_mark(&self, number: u64) -> bool {
+        let knows_none = self.configuration().number == 0;
+        knows_none && number > 0 && !self.acceptor.origin().takes(number)
     }
 
     /// Whether a correct peer may send this.

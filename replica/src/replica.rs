@@ -2,14 +2,16 @@
 
 use core::mem;
 
-use selvedge_core::settings::OutOfRange;
+use selvedge_core::settings::{self, OutOfRange, Setting};
 use selvedge_core::{Context, Member, NodeId, Stamp, Untracked};
 
 use crate::acceptor::Acceptor;
 use crate::candidacy::{Candidacy, Claim};
+use crate::configuration::{ConfigurationError, NUMBER_MAX};
 use crate::counters::Counters;
 use crate::lead::Leadership;
 use crate::message::{Body, Message};
+use crate::origin::{FOUNDING, Origin};
 use crate::pages::{Fetching, Serving};
 use crate::peers::Peers;
 use crate::published::Rules;
@@ -86,13 +88,21 @@ impl<S: State> Replica<S> {
     /// [`Reject::Config`] and [`Reject::Configuration`], if these cannot work.
     pub fn new(me: Member, config: Config, first: Configuration, state: S) -> Result<Self, Reject> {
         first.check()?;
-        Self::make(me, config, |window| {
-            Acceptor::new(me, first, Some(state), window)
-        })
-        .map_err(Reject::Config)
+        let origin = Origin::of(me);
+        Self::begin(me, config, origin, first, Some(state)).map_err(Reject::Config)
     }
 
-    /// stub
+    /// A member of a group that begins with `first` and this state, in whichever life the node is:
+    /// `first` names it in life 0. So nodes whose lives come from a clock begin a group before they
+    /// have heard of each other. All founders begin with equal configurations and states.
+    ///
+    /// No former life of this node was a member: the host sees to that. A later one is
+    /// [restored](Self::restore), or is a [newcomer](Self::newcomer), which the group names anew; none
+    /// of them is life 0.
+    ///
+    /// # Errors
+    /// [`Reject::Config`] and [`Reject::Configuration`], if these cannot work, or `first` does not
+    /// name this node in life 0.
     pub fn founder(
         me: Member,
         config: Config,
@@ -100,26 +110,12 @@ impl<S: State> Replica<S> {
         state: S,
     ) -> Result<Self, Reject> {
         first.check()?;
-        let voter = first.voter(me.id).map_or(me, |it| it.member);
-        Self::make(me, config, |window| {
-            Acceptor::new(voter, first, Some(state), window)
-        })
-        .map_err(Reject::Config)
-    }
-
-    /// stub
-    pub fn newcomer_behind(me: Member, config: Config, number: u64) -> Result<Self, OutOfRange> {
-        Self::make(me, config, |window| {
-            Acceptor::new(
-                me,
-                Configuration {
-                    number,
-                    ..Configuration::none()
-                },
-                None,
-                window,
-            )
-        })
+        let named = first.voter(me.id).map(|it| it.member.incarnation);
+        if named != Some(FOUNDING) {
+            return Err(ConfigurationError::NoFounder(me.id).into());
+        }
+        let origin = Origin::founder(me);
+        Self::begin(me, config, origin, first, Some(state)).map_err(Reject::Config)
     }
 
     /// A node that knows of no configuration. It becomes a member when a configuration names it.
@@ -127,23 +123,56 @@ impl<S: State> Replica<S> {
     /// # Errors
     /// A setting is out of its range.
     pub fn newcomer(me: Member, config: Config) -> Result<Self, OutOfRange> {
-        Self::make(me, config, |window| {
-            Acceptor::new(me, Configuration::none(), None, window)
-        })
+        Self::begin(me, config, Origin::of(me), Configuration::none(), None)
+    }
+
+    /// A node that was a member, dropped its memory, and goes on in the same life. It keeps the
+    /// [`mark`](Self::mark) that it had, and takes no configuration up to that number: it may have
+    /// voted in them. Behind it, it becomes a member as a [newcomer](Self::newcomer) does. Its proposals
+    /// are numbered from mark * 2^32 + 1, for the group remembers its former numbers.
+    ///
+    /// A node drops its memory when it is no member and gave the state up ([`Fact::Retired`]), or
+    /// never had one. Before that the others may need what it holds.
+    ///
+    /// # Errors
+    /// A setting is out of its range, or the number is higher than that of any configuration.
+    pub fn newcomer_behind(me: Member, config: Config, mark: u64) -> Result<Self, OutOfRange> {
+        settings::check(&[Setting::number("mark", mark, 0, NUMBER_MAX)])?;
+        let origin = Origin::behind(me, mark);
+        Self::begin(me, config, origin, Configuration::none(), None)
     }
 
     /// A member in a later life `me`, with what its former life stored. The facts that came after
     /// `stored` are [folded](selvedge_core::durable::Durable::fold) before its first input.
+    ///
+    /// Each life of the node since this memory began had it. Where one began without it, as a
+    /// newcomer or with the first configuration, what was stored before is over, and is never
+    /// restored: it lacks what that life promised.
     ///
     /// # Errors
     /// [`Reject::Config`]; [`Reject::Damaged`] and [`Reject::Configuration`] where `stored` was damaged,
     /// or is another node's.
     pub fn restore(me: Member, config: Config, stored: Stored<S>) -> Result<Self, Reject> {
         stored.check(me)?;
-        let mut replica = Self::make(me, config, |window| Acceptor::restore(stored, window))
+        let life = me.incarnation;
+        let mut replica = Self::make(me, config, |window| Acceptor::restore(life, stored, window))
             .map_err(Reject::Config)?;
         replica.is_restored = true;
         Ok(replica)
+    }
+
+    /// A memory that begins now.
+    fn begin(
+        me: Member,
+        config: Config,
+        origin: Origin,
+        configuration: Configuration,
+        state: Option<S>,
+    ) -> Result<Self, OutOfRange> {
+        let life = me.incarnation;
+        Self::make(me, config, |window| {
+            Acceptor::new(origin, life, configuration, state, window)
+        })
     }
 
     fn make(
@@ -153,16 +182,17 @@ impl<S: State> Replica<S> {
     ) -> Result<Self, OutOfRange> {
         config.check()?;
         let window = usize::try_from(config.window).unwrap_or(usize::MAX);
+        let acceptor = acceptor(window);
         Ok(Self {
             config,
             me,
-            acceptor: acceptor(window),
+            work: Work::behind(acceptor.origin().mark),
+            acceptor,
             role: Role::Follower,
             lead: None,
             deferred: None,
             seen: 0,
             peers: Peers::new(usize::try_from(config.peers).unwrap_or(usize::MAX)),
-            work: Work::new(),
             fetching: None,
             serving: [None, None],
             is_active: false,
@@ -200,7 +230,9 @@ impl<S: State> Replica<S> {
         self.me
     }
 
-    /// This node as configurations name it: in the life in which its memory began.
+    /// This node in the life in which its memory began. It votes where a configuration names it in
+    /// this life, or a later one up to the present one; a [founder](Self::founder) also where one
+    /// names it in life 0.
     #[must_use]
     pub const fn voter(&self) -> Member {
         self.acceptor.voter()
@@ -234,7 +266,15 @@ impl<S: State> Replica<S> {
         self.acceptor.configuration()
     }
 
-    /// Whether this member votes in it.
+    /// The highest number of a configuration in which this node may have voted: the one that it
+    /// knows, or the mark that it was [given](Self::newcomer_behind). A host that drops the replica
+    /// keeps it, if the node is to join the group again in the same life.
+    #[must_use]
+    pub fn mark(&self) -> u64 {
+        self.configuration().number.max(self.acceptor.origin().mark)
+    }
+
+    /// Whether this member votes in the present configuration.
     #[must_use]
     pub fn votes(&self) -> bool {
         if self.rules.forgetful_votes() {

@@ -6,6 +6,9 @@ use selvedge_core::{Member, NodeId};
 
 use crate::{Proposal, Version};
 
+/// A member gives 2^32 numbers at most before it drops its memory. Marks are below 2^28.
+const NUMBERS_PER_MARK: u32 = 32;
+
 /// A read of this member's application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Asked {
@@ -38,13 +41,16 @@ pub(crate) struct Work<U> {
 }
 
 impl<U> Work<U> {
-    pub(crate) const fn new() -> Self {
+    /// Behind the numbers that a memory with a lower mark gave in this life: the group may remember
+    /// them.
+    pub(crate) const fn behind(mark: u64) -> Self {
+        let first = 1 + (mark << NUMBERS_PER_MARK);
         Self {
             proposals: VecDeque::new(),
             reads: VecDeque::new(),
-            next_number: 1,
+            next_number: first,
             next_read: 1,
-            first: 1,
+            first,
             since: 0,
             attempts: 0,
             turn: 0,

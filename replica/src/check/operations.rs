@@ -264,12 +264,17 @@ impl World {
 
     fn configure(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let chosen = bytes.take();
+        let in_present_lives = bytes.take() & 1 == 1;
         let mut voters = Vec::new();
         for at in 0..self.mesh.seats().len() {
             if chosen >> at & 1 == 1
                 && let Some(machine) = self.mesh.machine(at)
             {
-                voters.push(Voter::new(machine.acceptor.voter()));
+                let voter = match in_present_lives {
+                    true => machine.me(),
+                    false => machine.acceptor.voter(),
+                };
+                voters.push(Voter::new(voter));
             }
         }
         if chosen & 128 == 128 {

@@ -45,5 +45,6 @@ fn what_the_page_promises_is_so() {
         assert!(all.applied > ran && all.read > ran && all.configured > ran / 4);
         assert!(all.alive > (ran - all.hopeless) / 2 && all.restarts > ran / 4);
         assert!(all.hopeless > ran / 10);
+        assert!(all.dropped > ran / 20);
     }
 }

@@ -60,6 +60,8 @@ pub(crate) struct Host {
 pub(crate) struct Node {
     pub(crate) id: u64,
     pub(crate) life: u32,
+    /// Its first life.
+    pub(crate) begins: u32,
     pub(crate) stores: bool,
     /// The life in which what it stored began.
     pub(crate) born: u32,
@@ -89,9 +91,20 @@ impl Node {
         now + missing * 1_000_000 / (1_000_000 - self.slow_ppm) + 1
     }
 
-    /// As configurations name it.
+    /// In the life in which its memory began, or begins.
     pub(crate) fn voter(&self) -> Member {
         let life = if self.stores { self.born } else { self.life };
         Member::new(self.id, life)
+    }
+
+    /// Whether its memory, as it is or would be, holds what was done under this name.
+    pub(crate) fn answers_to(&self, named: Member) -> bool {
+        let life = named.incarnation.0;
+        let lives = self.voter().incarnation.0..=self.life;
+        named.id.0 == self.id
+            && match life {
+                0 => self.voter().incarnation.0 == self.begins,
+                _ => lives.contains(&life),
+            }
     }
 }

@@ -8,7 +8,7 @@ impl World {
     /// Whether a node, as a configuration names it, has its memory or would have it.
     pub(crate) fn keeps(&self, voter: Member, without: Option<u64>, up: bool) -> bool {
         let node = &self.nodes[&voter.id.0];
-        let named = node.voter() == voter && !node.never;
+        let named = node.answers_to(voter) && !node.never;
         named && (node.stores || without != Some(node.id)) && (!up || node.host.is_some())
     }
 

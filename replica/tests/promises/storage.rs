@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use selvedge_core::durable::{Barrier, Durable, Mark};
-use selvedge_core::{Choose, Delta, Driver, Effect, Member};
+use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member};
 use selvedge_replica::Event;
 
 use crate::node::{Disk, Host, Item, Write};
@@ -122,6 +122,31 @@ impl World {
         }
     }
 
+    /// A node that has no part in the group any more drops its memory, and keeps its mark.
+    pub(crate) fn drop_memory(&mut self, id: u64) {
+        let node = self.nodes.get_mut(&id).unwrap();
+        let Some(host) = node.host.as_mut().filter(|_| !node.stores) else {
+            return;
+        };
+        let machine = host.driver.machine();
+        if !machine.is_over() {
+            return;
+        }
+        let mark = machine.mark();
+        let machine = Machine::newcomer_behind(host.me, node.config, mark).unwrap();
+        assert!(machine.next_number() > host.driver.machine().next_number());
+        host.driver = Driver::new(machine);
+        host.tick_at = None;
+        host.shown = 0;
+        host.unavailable = false;
+        let told: Vec<Delta> = host.told.values().copied().collect();
+        self.dropped += 1;
+        self.say(|| format!("{id} drops its memory, behind {mark}"));
+        for delta in told {
+            self.input(id, Input::Membership(delta));
+        }
+    }
+
     /// Begins the node's next life.
     pub(crate) fn start(&mut self, id: u64) {
         let node = self.nodes.get_mut(&id).unwrap();
@@ -140,7 +165,15 @@ impl World {
                 machine
             }
             None if node.newcomer => Machine::newcomer(me, config).unwrap(),
-            None => Machine::new(me, config, self.first.clone(), self.begin.clone()).unwrap(),
+            None => {
+                let is_first = node.life == node.begins;
+                let make = if is_first {
+                    Machine::founder
+                } else {
+                    Machine::new
+                };
+                make(me, config, self.first.clone(), self.begin.clone()).unwrap()
+            }
         };
         if node.stores && node.disk.base.is_none() {
             node.disk.base = Some(machine.stored());
@@ -159,7 +192,7 @@ impl World {
             told: BTreeMap::new(),
         });
         node.asleep = false;
-        self.restarts += u64::from(me.incarnation.0 > 0);
+        self.restarts += u64::from(me.incarnation.0 > node.begins);
         self.say(|| format!("{me:?} begins"));
         let others: Vec<u64> = self.nodes.keys().copied().filter(|&it| it != id).collect();
         for other in others {

@@ -14,6 +14,7 @@ pub(crate) struct Totals {
     pub(crate) read: u64,
     pub(crate) configured: u64,
     pub(crate) restarts: u64,
+    pub(crate) dropped: u64,
     /// Histories in which peers lied, or a member could not receive the state.
     pub(crate) hopeless: u64,
     /// Histories after which all that was asked had to be answered.
@@ -59,7 +60,17 @@ fn begin(seed: u64) -> World {
         } else {
             drift * 99 / 100
         };
-        nodes.push(World::node(rng, id, stores, id > members, config, slow));
+        // Counted, or from a clock: half of those do not compare as newer than 0.
+        let begins = pick(rng, &[0, 0, 7, (1 << 31) - 1, 3_000_000_000]) as u32;
+        nodes.push(World::node(
+            rng,
+            id,
+            stores,
+            id > members,
+            begins,
+            config,
+            slow,
+        ));
     }
     if newcomers > 0 && rng.below(5) == 0 {
         nodes.last_mut().unwrap().never = true;
@@ -129,7 +140,13 @@ fn next(world: &mut World) -> Configuration {
         (0..many)
             .map(|_| {
                 let id = ids.remove(world.rng.below(ids.len() as u64) as usize);
-                let member = world.nodes[&id].voter();
+                let node = &world.nodes[&id];
+                let (voter, life) = (node.voter(), node.life);
+                // A leader knows the present lives.
+                let member = match world.percent(50) {
+                    true => Member::new(id, life),
+                    false => voter,
+                };
                 if witnesses && world.percent(30) {
                     Voter::witness(member)
                 } else {
@@ -162,7 +179,7 @@ fn action(world: &mut World) {
     let ids: Vec<u64> = world.nodes.keys().copied().collect();
     let id = ids[world.below(ids.len() as u64) as usize];
     let other = ids[world.below(ids.len() as u64) as usize];
-    match world.below(45) {
+    match world.below(52) {
         0..9 => {
             world.propose(id);
         }
@@ -249,6 +266,7 @@ fn action(world: &mut World) {
             world.lose_storage(id, after);
         }
         44 => world.meet_strangers(id),
+        45..52 => ids.iter().for_each(|&id| world.drop_memory(id)),
         _ => {
             let member = Member::new(other, world.nodes[&other].life);
             let delta = match world.below(3) {
@@ -331,6 +349,7 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
     all.applied += world.oracle.log_len() as u64;
     all.read += world.oracle.reads_done;
     all.restarts += world.restarts;
+    all.dropped += world.dropped;
     all.configured += world.configurations.len() as u64 - 1;
     all.sent += world.sent;
     for (sum, it) in all.ends.iter_mut().zip(world.oracle.ends) {

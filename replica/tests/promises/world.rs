@@ -80,6 +80,8 @@ pub(crate) struct World {
     pub(crate) last_sent: Real,
     pub(crate) sent: u64,
     pub(crate) restarts: u64,
+    /// Memories that were dropped within a life.
+    pub(crate) dropped: u64,
     pub(crate) size_max: usize,
     pub(crate) trace: bool,
 }
@@ -118,6 +120,7 @@ impl World {
             last_sent: 0,
             sent: 0,
             restarts: 0,
+            dropped: 0,
             size_max: 0,
             trace: std::env::var_os("TRACE").is_some(),
         }
@@ -128,14 +131,16 @@ impl World {
         id: u64,
         stores: bool,
         newcomer: bool,
+        begins: u32,
         config: Config,
         slow_ppm: u64,
     ) -> Node {
         Node {
             id,
-            life: 0,
+            life: begins,
+            begins,
             stores,
-            born: 0,
+            born: begins,
             newcomer,
             never: false,
             config,

@@ -238,7 +238,7 @@ fn settings_that_cannot_work_are_refused() {
 #[test]
 fn each_part_of_what_was_stored_is_checked() {
     type Parts = (
-        Member,
+        (Member, bool, u64),
         Ballot,
         Ballot,
         (u64, Configuration, (Vec<[u64; 5]>, u64), Option<Journal>),
@@ -249,7 +249,7 @@ fn each_part_of_what_was_stored_is_checked() {
     let state = || Some(Journal::default());
     let sound = || -> Parts {
         let snapshot = (3, first.clone(), (vec![], 0), state());
-        (member(1), low, low, snapshot, vec![])
+        ((member(1), false, 0), low, low, snapshot, vec![])
     };
     let restored = |parts: Parts| {
         let bytes = postcard::to_allocvec(&parts).unwrap();
@@ -258,7 +258,9 @@ fn each_part_of_what_was_stored_is_checked() {
     };
     assert!(restored(sound()));
     type Damage<'a> = &'a dyn Fn(&mut Parts);
-    let damages: [(&str, Damage<'_>); 6] = [
+    let damages: [(&str, Damage<'_>); 8] = [
+        ("mark", &|it| it.0.2 = 1 << 28),
+        ("a configuration up to the mark", &|it| it.0.2 = 1),
         ("promised", &|it| it.1.number = 1 << 35),
         ("accepted above promised", &|it| it.2.number = 2),
         ("accepted", &|it| (it.1.number, it.2.number) = (1, 1 << 35)),

@@ -6,6 +6,7 @@ mod costs;
 mod leaders;
 mod leases;
 mod lies;
+mod lives;
 mod members;
 mod proposers;
 mod reads;

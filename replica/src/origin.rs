@@ -1,0 +1,93 @@
+//! Since when a member remembers, and so under which names it votes.
+//!
+//! A configuration names a node in one life, and a member votes there if its memory holds all that
+//! any life of the node did in that configuration under that name. The memory began in one life, and
+//! goes on through the lives that restore it, to the present one. A life that begins without it ends
+//! it: it is not restored after that. So the memories of a node lie one behind another, and each life
+//! belongs to one of them.
+//!
+//! A member votes where it is named in a life from that in which its memory began to the present
+//! one. A former memory of the node does not: it had ended before that life, so all processes that
+//! have it are in earlier lives, also one that still runs. Nor does a later one: it began after that
+//! life. What votes under the name is one memory, which holds all votes under it; its processes of
+//! lives before the named one do not vote, so of two that run at once the earlier one is quiet. It
+//! asks for nothing then: it is not the one that is meant.
+//!
+//! Two things narrow what counts as one memory:
+//!
+//! - Life 0 is where counting begins, and no number from a clock. The first configuration of a group
+//!   names in it the founders, whose lives nobody knows. It stands for the memory that began with the
+//!   group, whatever its life is, and there is one of each node. So life 0 lies before all others,
+//!   which comparing numbers that wrap would not say, and never between two of them.
+//! - A node that dropped its memory and goes on in the same life has two memories in one life. The
+//!   former one voted in no configuration behind the last one that it knew, and the present one takes
+//!   no configuration up to that: together they vote in each of them at most once.
+
+use selvedge_core::{Incarnation, Member};
+use serde::{Deserialize, Serialize};
+
+/// The life in which a first configuration names founders. It is before all others.
+pub(crate) const FOUNDING: Incarnation = Incarnation(0);
+
+/// Since when a member remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// The node, in the life in which its memory began.
+    pub(crate) voter: Member,
+    /// Whether its memory began with the group.
+    pub(crate) is_founder: bool,
+    /// Configurations up to this number are not taken: a memory that was dropped may have voted in
+    /// them.
+    pub(crate) mark: u64,
+}
+
+impl Origin {
+    /// A memory that begins now.
+    pub(crate) const fn of(voter: Member) -> Self {
+        Self {
+            voter,
+            is_founder: false,
+            mark: 0,
+        }
+    }
+
+    /// A memory that begins now, and with the group.
+    pub(crate) const fn founder(voter: Member) -> Self {
+        Self {
+            is_founder: true,
+            ..Self::of(voter)
+        }
+    }
+
+    /// A memory that begins now, behind this configuration.
+    pub(crate) const fn behind(voter: Member, mark: u64) -> Self {
+        Self {
+            mark,
+            ..Self::of(voter)
+        }
+    }
+
+    /// Whether it holds, in the life `present`, all that was done under the name of the life `named`.
+    pub(crate) fn answers_to(&self, named: Incarnation, present: Incarnation) -> bool {
+        let began = self.voter.incarnation;
+        if named == FOUNDING {
+            return self.is_founder || began == FOUNDING;
+        }
+        // Lives are counted from the one in which it began: so they may wrap in between.
+        let behind = |life: Incarnation| life.0.wrapping_sub(began.0);
+        behind(named) <= behind(present)
+    }
+
+    /// Whether a configuration of this number may be taken.
+    pub(crate) const fn takes(&self, number: u64) -> bool {
+        number > self.mark
+    }
+}
+
+/// Whether a node that is named in `known` is named in `life` when it asks for that.
+pub(crate) fn is_later(life: Incarnation, known: Incarnation) -> bool {
+    match known == FOUNDING {
+        true => life != FOUNDING,
+        false => life != FOUNDING && life.newer_than(known),
+    }
+}
