@@ -198,5 +198,25 @@ pub(super) fn deep() -> Vec<Scenario> {
             75_644,
             optimistic(lossy(Setup::of(2, HALF).with_takeover(ANY), 0)),
         ),
+        holds(
+            "optimistic, two devices, another leader of one routine",
+            587_008,
+            apart(&[Who::Routine(0)]),
+        ),
+        holds(
+            "optimistic, two devices, another leader of the other routine",
+            545_919,
+            apart(&[Who::Routine(1)]),
+        ),
+        holds(
+            "optimistic, two devices, another leader of a cluster",
+            88_152,
+            apart(&[Who::Cluster(0)]),
+        ),
     ]
+}
+
+/// Two routines that ask for two devices at once.
+const fn apart(may_change: &'static [Who]) -> Setup {
+    optimistic(lossy(Setup::of(2, TWO).with_takeover(may_change), 0))
 }
