@@ -3,6 +3,7 @@
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 
 use selvedge_core::{Context, Input, Machine, Member, Nested, NodeId, Span, Untracked};
 use selvedge_replica as replica;
@@ -106,6 +107,15 @@ impl Kgroup {
         Ok(self.groups.step(cx, input, |it| it, Timer::Groups, hear)?)
     }
 
+    /// The leader of a group asks: where it is, is known now.
+    fn heard(&mut self, group: GroupId, from: Member, cx: &mut Context<'_, Self>) {
+        let call = |groups: &mut Inner, _: &mut Context<'_, Inner>| {
+            groups.heard(group, from);
+            Ok::<(), Infallible>(())
+        };
+        let Ok(()) = (self.groups).with(cx, call, |it| it, Timer::Groups, |_, _| {});
+    }
+
     /// Sees to all that the groups said, and to what comes of it.
     fn settle(&mut self, cx: &mut Context<'_, Self>) {
         while let Some(event) = self.said.0.pop_front() {
@@ -121,7 +131,12 @@ impl Kgroup {
                 from,
                 parcel,
             } => match parcel {
-                Parcel::Request(request) => self.on(group, Occasion::Asked(from, request), cx),
+                Parcel::Request(request) => {
+                    if let Some(routine) = request.routine() {
+                        self.heard(routine, from, cx);
+                    }
+                    self.on(group, Occasion::Asked(from, request), cx);
+                }
                 Parcel::Answer { of, answer } => self.on(group, Occasion::Told(of, &answer), cx),
             },
             groups::Event::Told { parcel, .. } => match parcel {

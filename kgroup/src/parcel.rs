@@ -229,6 +229,20 @@ pub enum Answer {
     Store(StoreAnswer),
 }
 
+impl Request {
+    /// The routine whose leader asks, where a routine's leader does.
+    pub(crate) const fn routine(&self) -> Option<GroupId> {
+        match self {
+            Self::Lock { claim, .. }
+            | Self::Release { claim, .. }
+            | Self::Act { claim, .. }
+            | Self::Read { claim, .. } => Some(claim.routine),
+            Self::Watch { routine, .. } | Self::Seen { routine, .. } => Some(*routine),
+            Self::Trigger(_) | Self::Store(_) => None,
+        }
+    }
+}
+
 impl Answer {
     /// The routine that it is for, where it names one.
     pub(crate) const fn routine(&self) -> Option<GroupId> {

@@ -31,18 +31,22 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 continue;
             }
             part.told = 0; // Founders are told again.
+            part.is_due = true;
             self.look_for_change(group, cx);
         }
     }
 
     /// Whether it is time to choose, where this node leads.
     pub(super) fn look_for_change(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
-        let epoch = self.epoch;
         let Some(part) = self.parts.get_mut(&group) else {
             return; // It was left in this step.
         };
+        let number = part.replica.configuration().number;
+        if part.number != number {
+            part.number = number;
+            part.is_due = false;
+        }
         if !part.replica.leads() {
-            part.chosen = None;
             part.told = 0;
             if part.changes {
                 part.changes = false;
@@ -50,11 +54,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             }
             return;
         }
-        let number = part.replica.configuration().number;
         let is_told = part.told == number;
         part.told = number;
         let is_armed = part.changes;
-        let is_new_epoch = part.chosen != Some(epoch);
+        let is_due = part.is_due;
         if !is_told {
             self.tell_founders(group);
         }
@@ -64,7 +67,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let after = if self.has_lost_members(group) {
             // Others may fail with the first one: they are replaced together.
             self.config.patience
-        } else if is_new_epoch {
+        } else if is_due {
             Span(self.config.stagger.0 / 256 * stagger(group))
         } else {
             return;
@@ -95,7 +98,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if !part.replica.leads() {
             return;
         }
-        part.chosen = Some(epoch);
+        part.is_due = false;
         let present = part.replica.configuration().clone();
         let here = self.plan.nodes().iter().copied();
         let here = here.filter(|it| self.is_here(it.id));
@@ -120,11 +123,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         match self.step(group, Input::Command(Command::Configure(next)), cx) {
             Ok(()) => self.counters.0.changes += 1,
             Err(_) => {
-                // Another change is under way.
+                // Another change is under way. It takes a while, and so does the next try: a stagger
+                // may be none.
                 if let Some(part) = self.parts.get_mut(&group) {
-                    part.chosen = None;
+                    part.is_due = true;
+                    part.changes = true;
+                    cx.arm(Timer::Change(group), self.config.patience);
                 }
-                self.look_for_change(group, cx);
             }
         }
     }

@@ -10,8 +10,11 @@ pub(super) struct Part<S: State> {
     pub(super) waits: bool,
     /// Whether [`Timer::Change`](super::Timer::Change) is armed.
     pub(super) changes: bool,
-    /// The epoch for which this leader chose; nothing while it has not.
-    pub(super) chosen: Option<u64>,
+    /// An epoch began, and no other members were chosen since: they are due. A link counts, whoever
+    /// chose: two leaders whose epochs differ would change for ever.
+    pub(super) is_due: bool,
+    /// The number of the last configuration that was seen.
+    pub(super) number: u64,
     /// The configuration whose founders this leader has told.
     pub(super) told: u64,
     /// Whether the application knows that this node is in the group.
@@ -24,7 +27,8 @@ impl<S: State> Part<S> {
             replica,
             waits: false,
             changes: false,
-            chosen: None,
+            is_due: false,
+            number: 0,
             told: 0,
             is_entered: false,
         }

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::wire::List;
 use selvedge_core::{Context, Member, NodeId};
+use selvedge_replica::Replica;
 
 use super::state::Carried;
 use super::{Begins, Event, Groups, Item};
@@ -83,7 +84,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Which nodes to ask for the leader of a group.
     fn likely(&mut self, group: GroupId) -> Vec<NodeId> {
-        let own = self.replica(group);
+        let own = self.present(group);
         let leader = own.and_then(|it| it.leader()).map(|it| it.0);
         let members: Vec<NodeId> = own.map_or_else(Vec::new, |it| {
             let members = it.configuration().members();
@@ -117,6 +118,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         likely.sort_unstable();
         likely.dedup();
         likely
+    }
+
+    /// This node's replica, unless others told of later members: then it missed a link.
+    fn present(&self, group: GroupId) -> Option<&Replica<S>> {
+        let told = self.hints.get(&group).map_or(0, |it| it.number);
+        let own = self.replica(group);
+        own.filter(|it| it.configuration().number >= told)
     }
 
     fn hint(&mut self, group: GroupId) -> &mut Hint<P> {
@@ -154,7 +162,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// What this node knows of where a group is.
     pub(super) fn whereabouts(&self, group: GroupId) -> Option<Item<S::Update, P>> {
         let (number, leader, members): (u64, _, List<NodeId, 5>) =
-            if let Some(replica) = self.replica(group) {
+            if let Some(replica) = self.present(group) {
                 let configuration = replica.configuration();
                 let leader = replica.leader().map(|it| it.0);
                 let members = configuration.members().map(|it| it.member.id).collect();
@@ -244,6 +252,18 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         ));
     }
 
+    /// The leader of a group was heard of at this node, by what it asked of another one.
+    pub(crate) fn heard(&mut self, group: GroupId, from: Member) {
+        if from.id != self.me.id
+            && self.plan.place(from.id).is_some()
+            && let Some(hint) = self.hints.get_mut(&group)
+        {
+            hint.unheard = 0;
+            hint.leader = Some(from.id);
+            hint.asked.clear();
+        }
+    }
+
     /// The leader of a group answers.
     pub(super) fn on_tell(
         &mut self,
@@ -252,12 +272,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         parcel: P,
         cx: &mut Context<'_, Self>,
     ) {
-        if self.hints.contains_key(&group) && self.plan.place(from.id).is_some() {
-            let hint = self.hint(group);
-            hint.unheard = 0;
-            hint.leader = Some(from.id);
-            hint.asked.clear();
-        }
+        self.heard(group, from);
         cx.event(Event::Told {
             group,
             from,

@@ -309,7 +309,7 @@ impl StoreClient {
                     out.push(Wish::Event((map, watched)));
                 }
             }
-            StoreAnswer::Refused => {} // It is asked again.
+            StoreAnswer::Known | StoreAnswer::Refused => {} // What waits is asked again.
         }
     }
 

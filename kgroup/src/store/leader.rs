@@ -103,7 +103,9 @@ impl StoreLeader {
             return refuse(from, out);
         }
         let (_, key) = place;
-        if version(state, &key) != known {
+        if version(state, &key) == known {
+            tell(from, StoreAnswer::Known, out);
+        } else {
             tell_watched(state, from, key, out);
         }
         if is_first {

@@ -26,7 +26,8 @@ pub enum StoreRequest {
         operation: Box<Operation>,
     },
     /// The node watches an entry, and knows a version of it. Answered by [`StoreAnswer::Watched`] as
-    /// long as the entry has another one; sent again now and then, for leaders change.
+    /// long as the entry has another one, else by [`StoreAnswer::Known`]; sent again now and then, for
+    /// leaders change.
     Watch {
         /// Which entry.
         key: Key,
@@ -69,4 +70,6 @@ pub enum StoreAnswer {
     },
     /// The leader has no room for the watch, or the question: ask again later.
     Refused,
+    /// The node knows the latest of what it watches.
+    Known,
 }

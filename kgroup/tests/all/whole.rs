@@ -197,3 +197,23 @@ fn a_power_domain_that_goes_dark_stops_nothing() {
         "each command once, as no leader failed at the wrong moment"
     );
 }
+
+#[test]
+fn nodes_whose_epochs_differ_do_not_move_groups_for_ever() {
+    let routines = [switching(&[1, 3], "on")];
+    let mut house = Building::new(6, 9, 4, 1, Link::default(), routines);
+    house.run(Span::secs(5));
+    for at in 0..9 {
+        let epoch = 2 + at as u64 % 3;
+        house.net.command(at, Command::Epoch(epoch)).unwrap();
+    }
+    house.run(Span::secs(300));
+    for group in house.site.groups() {
+        let leader = house.leader(group);
+        assert_eq!(leader.len(), 1, "{group:?}");
+        let node = house.net.machine(leader[0]).unwrap();
+        let number = node.groups().replica(group).unwrap().configuration().number;
+        // One link for the first epoch, and one for each of the others.
+        assert!((1..6).contains(&number), "{group:?} {number}");
+    }
+}
