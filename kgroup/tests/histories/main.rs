@@ -1,0 +1,42 @@
+//! Random histories of whole buildings: nodes, devices, routines and maps under all faults at once,
+//! against a network, clocks, devices and an order of their own.
+//!
+//! With `SELVEDGE_HISTORIES` set to a number so many histories are run; `SELVEDGE_SEED` runs one
+//! alone.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::std_instead_of_alloc,
+    clippy::std_instead_of_core,
+    clippy::wildcard_enum_match_arm,
+    clippy::cast_possible_truncation,
+    reason = "a test that cannot go on fails"
+)]
+
+mod asked;
+mod home;
+mod oracle;
+mod story;
+mod world;
+
+use std::env;
+
+use selvedge_sim::histories;
+use story::Totals;
+
+#[test]
+fn whole_buildings_keep_what_the_page_promises() {
+    let many = env::var("SELVEDGE_HISTORIES").map_or(12, |text| {
+        text.parse().expect("SELVEDGE_HISTORIES: expected a number")
+    });
+    let mut all = Totals::default();
+    let ran = histories(0..many, |seed| story::tell(seed, &mut all));
+    eprintln!("{ran} histories: {all:?}");
+    if ran > 10 {
+        assert!(all.runs > ran && all.commands > ran && all.restarts > ran / 4);
+        assert!(all.stored > ran && all.found > ran && all.changes > ran);
+    }
+}

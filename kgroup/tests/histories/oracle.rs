@@ -1,0 +1,278 @@
+//! What must hold, from what can be read of nodes and is said to their applications.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use selvedge_core::{NodeId, Time};
+use selvedge_kgroup::devices::{self, Act, Ticket};
+use selvedge_kgroup::routines::{Report, RoutineEvent, Stage, StepOutcome};
+use selvedge_kgroup::{Delivery, GroupId, Held, Kgroup, Outcome, Site};
+use selvedge_replica::Configuration;
+
+use crate::home::Devices;
+
+/// The version of the group, and what the entry was: its version, and its value.
+type Entry = (u64, Option<(u64, Vec<u8>)>);
+
+struct Latest {
+    version: u64,
+    held: Held,
+}
+
+pub(crate) struct Oracle {
+    site: Arc<Site>,
+    /// What each node was seen to hold last.
+    seen: BTreeMap<(usize, GroupId), (u64, u64)>,
+    history: BTreeMap<(GroupId, u64), Vec<u8>>,
+    latest: BTreeMap<GroupId, Latest>,
+    configurations: BTreeMap<GroupId, Configuration>,
+    by_number: BTreeMap<(GroupId, u64), Configuration>,
+    acts: BTreeMap<Ticket, Act>,
+    given: BTreeMap<Ticket, u64>,
+    reports: BTreeMap<(GroupId, u64), Report>,
+    /// Of each key of a map, what it was at which version of the group.
+    pub(crate) entries: BTreeMap<(GroupId, String), Vec<Entry>>,
+    /// Commands that were given although another one had followed: by hosts that slept.
+    pub(crate) stale: u64,
+    pub(crate) exclusive: u64,
+    pub(crate) longest_state: usize,
+}
+
+impl Oracle {
+    pub(crate) fn new(site: Arc<Site>) -> Self {
+        Self {
+            site,
+            seen: BTreeMap::new(),
+            history: BTreeMap::new(),
+            latest: BTreeMap::new(),
+            configurations: BTreeMap::new(),
+            by_number: BTreeMap::new(),
+            acts: BTreeMap::new(),
+            given: BTreeMap::new(),
+            reports: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            stale: 0,
+            exclusive: 0,
+            longest_state: 0,
+        }
+    }
+
+    pub(crate) fn held(&self, group: GroupId) -> Option<&Held> {
+        self.latest.get(&group).map(|it| &it.held)
+    }
+
+    pub(crate) fn version(&self, group: GroupId) -> u64 {
+        self.latest.get(&group).map_or(0, |it| it.version)
+    }
+
+    pub(crate) fn configuration(&self, group: GroupId) -> Option<&Configuration> {
+        self.configurations.get(&group)
+    }
+
+    pub(crate) fn configurations(&self) -> impl Iterator<Item = &Configuration> {
+        self.configurations.values()
+    }
+
+    pub(crate) fn reports(&self) -> impl Iterator<Item = &Report> {
+        self.reports.values()
+    }
+
+    /// A node has taken a step.
+    pub(crate) fn look(&mut self, at: usize, node: &Kgroup) {
+        let mut is_new = false;
+        for group in node.groups().groups() {
+            let Some(replica) = node.groups().replica(group) else {
+                continue;
+            };
+            let configuration = replica.configuration();
+            let place = (replica.version(), configuration.number);
+            if self.seen.get(&(at, group)) == Some(&place) {
+                continue;
+            }
+            self.seen.insert((at, group), place);
+            if !configuration.voters.is_empty() {
+                self.on_configuration(group, configuration);
+            }
+            if let Some(held) = replica.state() {
+                is_new |= self.on_state(group, replica.version(), held);
+            }
+        }
+        if is_new {
+            self.check_locks();
+        }
+    }
+
+    fn on_configuration(&mut self, group: GroupId, configuration: &Configuration) {
+        let number = configuration.number;
+        let first = self
+            .by_number
+            .entry((group, number))
+            .or_insert_with(|| configuration.clone());
+        assert_eq!(
+            first, configuration,
+            "{group:?}: one configuration a number"
+        );
+        let latest = self
+            .configurations
+            .entry(group)
+            .or_insert_with(|| configuration.clone());
+        if latest.number < number {
+            *latest = configuration.clone();
+        }
+    }
+
+    fn on_state(&mut self, group: GroupId, version: u64, held: &Held) -> bool {
+        let bytes = postcard::to_allocvec(held).unwrap();
+        self.longest_state = self.longest_state.max(bytes.len());
+        let known = self.history.entry((group, version));
+        let known = known.or_insert_with(|| bytes.clone());
+        assert_eq!(*known, bytes, "{group:?}: one state at version {version}");
+        let latest = self.latest.get(&group);
+        if latest.is_some_and(|it| it.version >= version) {
+            return false;
+        }
+        match held {
+            Held::Devices(devices) => {
+                for device in devices.ids() {
+                    if let Some(act) = devices.act(device) {
+                        self.on_act(device, act);
+                    }
+                }
+            }
+            Held::Map(map) => {
+                for (key, entry) in map.entries() {
+                    let entry = (entry.version, entry.value.iter().copied().collect());
+                    self.on_entry(group, key, version, Some(entry));
+                }
+                let gone: Vec<String> = self
+                    .entries
+                    .keys()
+                    .filter(|(map_, key)| *map_ == group && map.get(key).is_none())
+                    .map(|it| it.1.clone())
+                    .collect();
+                for key in gone {
+                    self.on_entry(group, &key, version, None);
+                }
+            }
+            _ => {}
+        }
+        let held = held.clone();
+        self.latest.insert(group, Latest { version, held });
+        true
+    }
+
+    fn on_entry(&mut self, map: GroupId, key: &str, version: u64, entry: Option<(u64, Vec<u8>)>) {
+        let all = self.entries.entry((map, key.into())).or_default();
+        if all.last().is_some_and(|it| it.1 == entry) {
+            return;
+        }
+        if let Some((version, value)) = &entry {
+            let same = all.iter().flat_map(|it| &it.1).find(|it| it.1 == *value);
+            assert!(
+                same.is_none(),
+                "{key} had {value:?} before, and again at {version}"
+            );
+            let before = all.iter().flat_map(|it| &it.1).map(|it| it.0).max();
+            assert!(before.is_none_or(|it| it < *version), "versions rise");
+        }
+        all.push((version, entry));
+    }
+
+    fn on_act(&mut self, device: NodeId, act: &Act) {
+        let number = act.number;
+        let ticket = Ticket { device, number };
+        let known = self.acts.entry(ticket).or_insert_with(|| act.clone());
+        let is_same = (known.claim, known.step, &known.value) == (act.claim, act.step, &act.value);
+        assert!(is_same, "one command for a ticket");
+        if act.outcome.is_some() {
+            known.outcome = act.outcome;
+        }
+    }
+
+    /// Theorem 3.
+    fn check_locks(&mut self) {
+        for (&group, latest) in &self.latest {
+            let Held::Routine(routine) = &latest.held else {
+                continue;
+            };
+            let Stage::Executing { .. } = routine.stage() else {
+                continue;
+            };
+            let claim = routine.claim(group).unwrap();
+            self.exclusive += 1;
+            for device in routine.definition().locks() {
+                let cluster = self.site.cluster_of(device).unwrap();
+                let Some(Held::Devices(devices)) = self.held(cluster) else {
+                    panic!("{group:?} executes, and nobody holds {cluster:?}");
+                };
+                assert_eq!(devices.holder(device), Some(claim), "{group:?} {device:?}");
+            }
+        }
+    }
+
+    pub(crate) fn on_devices(&mut self, at: usize, _now: Time, event: &devices::Event) {
+        let devices::Event::Act { ticket, value } = event else {
+            return;
+        };
+        let Some(act) = self.acts.get(ticket) else {
+            // Decided and over within one step.
+            return;
+        };
+        assert_eq!(act.value, *value);
+        let given = self.given.entry(*ticket).or_default();
+        *given += 1;
+        if act.delivery == Delivery::AtMostOnce {
+            assert_eq!(*given, 1, "{ticket:?} is given by {at} again: {act:?}");
+        }
+        let cluster = self.site.cluster_of(ticket.device).unwrap();
+        let Some(Held::Devices(devices)) = self.held(cluster) else {
+            return;
+        };
+        let is_present = devices
+            .act(ticket.device)
+            .is_some_and(|it| it.number == ticket.number && it.is_under_way());
+        if !is_present {
+            self.stale += 1;
+        }
+    }
+
+    pub(crate) fn on_routine(&mut self, group: GroupId, event: &RoutineEvent, home: &Devices) {
+        let RoutineEvent::Reports(report) = event else {
+            return;
+        };
+        let key = (group, report.instance);
+        if let Some(known) = self.reports.get(&key) {
+            assert_eq!(known, report, "one report for a run");
+            return;
+        }
+        self.reports.insert(key, report.clone());
+        for (step, outcome) in report.steps.iter().enumerate() {
+            let is_of = |it: &(&Ticket, &Act)| {
+                let act = it.1;
+                let claim = act.claim;
+                (claim.routine, claim.instance, usize::from(act.step))
+                    == (group, report.instance, step)
+            };
+            let acts: Vec<_> = self.acts.iter().filter(is_of).collect();
+            assert!(acts.len() <= 1, "{key:?} {step}: {acts:?}");
+            match (outcome, acts.first()) {
+                (StepOutcome::Done, act) => {
+                    let (ticket, act) = act.expect("what was done was decided");
+                    // Nothing where another command followed in the same step.
+                    let is_done = act.outcome.is_none_or(|it| it == Outcome::Done);
+                    assert!(is_done, "{key:?} {step} {act:?}");
+                    assert!(home.done.contains_key(ticket), "{key:?} {step} {act:?}");
+                }
+                (StepOutcome::Skipped | StepOutcome::NotReached, act) => {
+                    assert!(act.is_none(), "{key:?} {step} {outcome:?}: {act:?}");
+                }
+                (StepOutcome::Failed, Some((ticket, act))) => {
+                    let failed = home.failed.contains_key(ticket);
+                    let is_down = !home.given.contains_key(ticket);
+                    assert!(failed || is_down, "{key:?} {step} {act:?}");
+                }
+                (StepOutcome::Failed | StepOutcome::Unknown, _) => {}
+            }
+        }
+    }
+}
