@@ -5,6 +5,7 @@ use core::fmt::Debug;
 use selvedge_camera::{self as camera, estimate, sections};
 use selvedge_celect as celect;
 use selvedge_core::wire::{Envelope, HEADER_LEN, Message, VERSION, frame_len};
+use selvedge_kgroup::{self as kgroup, groups};
 use selvedge_membership as membership;
 use selvedge_replica as replica;
 use serde::de::DeserializeOwned;
@@ -19,11 +20,14 @@ const MEMORY_PER_BYTE: usize = 2 * size_of::<membership::Record>() / 4;
 /// The same for frames of a replicated state. The shortest entry takes one byte.
 const MEMORY_PER_ENTRY: usize = 2 * size_of::<replica::Entry<u16>>();
 
+/// The same for frames of k-groups.
+const MEMORY_PER_UPDATE: usize = 2 * size_of::<replica::Entry<kgroup::Update>>();
+
 /// Reads `data` as a frame of any protocol.
 ///
 /// Whatever it is, reading it ends without a panic, and never holds more than 24 bytes of memory
-/// for each byte that was read, or in frames of a replicated state more than two entries: items
-/// that a frame only claims to hold take none. If it is a frame:
+/// for each byte that was read, or in frames of replicated states and k-groups more than two
+/// entries: items that a frame only claims to hold take none. If it is a frame:
 /// - writing it again gives a frame that reads as an equal value;
 /// - that frame is no longer than `data`, because it is the shortest form;
 /// - its length is the one that the message predicts.
@@ -46,6 +50,7 @@ fn memory(data: &[u8]) -> usize {
         (VERSION, sections::KIND) => check::<sections::Message>(data, MEMORY_PER_BYTE),
         (VERSION, estimate::KIND) => check::<estimate::Message>(data, MEMORY_PER_BYTE),
         (VERSION, replica::KIND) => check::<replica::Message<u16>>(data, MEMORY_PER_ENTRY),
+        (VERSION, groups::KIND) => check::<kgroup::Message>(data, MEMORY_PER_UPDATE),
         _ => 0,
     }
 }
@@ -122,6 +127,7 @@ mod tests {
             || open::<sections::Message>(data).is_some()
             || open::<estimate::Message>(data).is_some()
             || open::<replica::Message<u16>>(data).is_some()
+            || open::<kgroup::Message>(data).is_some()
     }
 
     #[test]
@@ -138,6 +144,7 @@ mod tests {
             (celect::KIND, 10),
             (sections::KIND, 26),
             (estimate::KIND, 4),
+            (groups::KIND, 30),
         ] {
             let is_of_it = |seed: &&Seed| seed.bytes.get(1) == Some(&kind);
             let count = frames.iter().filter(is_of_it).count();

@@ -4,6 +4,7 @@ mod camera;
 mod celect;
 mod home;
 mod home_file;
+mod kgroup;
 mod membership;
 mod own;
 mod replica;
@@ -33,4 +34,5 @@ pub fn seeds() -> impl Iterator<Item = Seed> {
         .chain(own::operation_seeds())
         .chain(replica::decode_seeds())
         .chain(replica::operation_seeds())
+        .chain(kgroup::decode_seeds())
 }

@@ -34,6 +34,18 @@ fn life_at(since_1970: Span) -> Result<(Incarnation, Span), getrandom::Error> {
     Ok(Incarnation::from_clock(since_1970))
 }
 
+/// The epoch of this length that it is by the system's clock, and how long it still lasts, a minute at
+/// most: the clock may be set. Of no length: one epoch without end.
+pub(crate) fn epoch(length: Span) -> (u64, Span) {
+    const LOOK: Span = Span::secs(60);
+    if length == Span::ZERO {
+        return (0, LOOK);
+    }
+    let since_1970: Span = UNIX_EPOCH.elapsed().map(Span::from).unwrap_or_default();
+    let left = Span(length.0 - since_1970.0 % length.0);
+    (since_1970.0 / length.0, left.min(LOOK))
+}
+
 /// A host's clock. Hosts that share one can compare their times.
 ///
 /// It is [`std::time::Instant`]: it goes on while the process is stopped. On Linux and macOS it

@@ -28,6 +28,9 @@ pub enum NodeEvent {
     Election(selvedge_celect::Event),
     /// An event of the estimator, which counts the nodes.
     Estimate(estimate::Event),
+    /// An event of the k-groups: pings and commands for devices, what routines did, entries that are
+    /// watched. Answers to what a handle asked are not among it.
+    Groups(selvedge_kgroup::Event),
     /// All sections have a higher bound on the number of nodes from now on.
     Raised(u32),
     /// Another process has this node's id. At most one event a minute, and in a sealed mesh alone:

@@ -280,7 +280,7 @@ impl Handle {
         let _stopped = self.submit(Command::Kill).await.is_ok();
     }
 
-    async fn ask(&self, command: selvedge::Command) -> Result<(), Error> {
+    pub(crate) async fn ask(&self, command: selvedge::Command) -> Result<(), Error> {
         self.submit(Command::Machine(command)).await
     }
 
@@ -295,7 +295,7 @@ impl Handle {
     ) -> Result<Gate, Error> {
         match self.shared.submit(Command::Gate { name, settings }).await? {
             Answer::Gate(gate) => Ok(gate),
-            Answer::Done => {
+            Answer::Done | Answer::Found(_) | Answer::Stored(_) => {
                 debug_assert!(false, "a gate is answered with a gate");
                 Err(Error::Unanswered)
             }

@@ -9,18 +9,20 @@ use rand_core::SeedableRng;
 use selvedge_core::{Driver, Member, shared};
 use selvedge_membership::{Command, Metadata};
 
-use selvedge::{Election, Exclusion, Node};
+use selvedge::{ConfigError, Coordination, Election, Exclusion, Node};
+use selvedge_kgroup as kgroup;
 use selvedge_seal::{Epoch, OVERHEAD};
 
 use crate::error::HostError;
 use crate::gates::Gates;
 use crate::notice::Paces;
+use crate::pending::Pending;
 use crate::places::{self, Own};
 use crate::publisher::Publisher;
 use crate::sealing::Sealing;
 use crate::seeds::{Lookups, Turns};
 use crate::setup::Setup;
-use crate::task::{Progress, Task};
+use crate::task::{Epochs, Progress, Task};
 use crate::{Directory, Handle, MAX_NODE_ID, NodeState, Traffic, address, new_life};
 
 /// Starts nodes.
@@ -105,7 +107,11 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
     let frame_budget = config.frame_budget;
     let exclusion = setup.exclusion.map(|it| shortened(it, frame_budget));
     let election = setup.election.map(|it| shortened_too(it, frame_budget));
-    let machine = Node::new(me, config, exclusion, election)?;
+    let mut machine = Node::new(me, config, exclusion, election)?;
+    let epoch = setup.coordination.as_ref().map(|it| it.1);
+    if let Some((coordination, _)) = setup.coordination {
+        machine = machine.with_coordination(held_to(coordination, frame_budget)?)?;
+    }
     let listen = setup.listen;
     let bound = setup.transport.bind(listen);
     let socket = bound.map_err(|source| HostError::Listen {
@@ -136,6 +142,8 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         frame_budget: frame_budget.into(),
         publisher: Publisher::new(port, state),
         gates: Gates::default(),
+        pending: Pending::default(),
+        epoch: epoch.map(Epochs::new),
         sealing,
         paces: Paces::default(),
         clock: setup.clock,
@@ -149,6 +157,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         let announce = Command::SetMetadata(metadata);
         task.command(selvedge::Command::Membership(announce))?;
     }
+    task.begin_epoch();
     let seeds = task.turns.stand_ins().collect();
     task.command(selvedge::Command::Membership(Command::Join { seeds }))?;
     let handle = Handle {
@@ -173,6 +182,16 @@ fn shortened_too(mut election: Election, frame_budget: u16) -> Election {
     let longest = &mut election.config.frame_budget;
     *longest = frame_budget.min(*longest);
     election
+}
+
+/// As [`shortened`].
+fn held_to(mut coordination: Coordination, frame_budget: u16) -> Result<Coordination, ConfigError> {
+    if coordination.site.frame_budget() > frame_budget {
+        let site = kgroup::Site::clone(&coordination.site);
+        let site = site.with_frame_budget(frame_budget);
+        coordination.site = Arc::new(site.map_err(kgroup::Reject::from)?);
+    }
+    Ok(coordination)
 }
 
 fn generator(seed: Option<u64>) -> Result<ChaCha12Rng, HostError> {

@@ -1,8 +1,9 @@
-//! A host for one node over UDP, on tokio: membership, locks of the mesh, and its leader.
+//! A host for one node over UDP, on tokio: membership, locks of the mesh, its leader, and maps and
+//! routines that k-groups hold.
 //!
 //! [`Host::start`] takes a [`Setup`] and returns a [`Handle`], which threads and tasks clone.
 //! Through it they read what the node published last ([`Handle::members`], [`Handle::leader`]), ask
-//! for things ([`Handle::lock`], [`Handle::elect`], [`Handle::leave`]), and read events
+//! for things ([`Handle::lock`], [`Handle::elect`], [`Handle::map`], [`Handle::leave`]), and read events
 //! ([`Handle::events`]).
 //!
 //! ```no_run
@@ -33,7 +34,7 @@
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | membership, locks and elections keep the promises of their crates | as [`selvedge`] says |
+//! | membership, locks, elections and k-groups keep the promises of their crates | as [`selvedge`] says |
 //! | each command gets one outcome, also when the node stops meanwhile | |
 //! | a reader that saw an event, or got an outcome, reads a state that reflects it | |
 //! | an event is read, or counted as missed by the reader ([`RecvError::Lagged`](selvedge_core::shared::RecvError::Lagged)) | |
@@ -80,6 +81,7 @@
 
 pub mod address;
 mod clock;
+mod coordination;
 mod directory;
 mod error;
 mod event;
@@ -88,6 +90,7 @@ mod gates;
 mod handle;
 mod host;
 mod notice;
+mod pending;
 mod places;
 mod publisher;
 mod sealing;
@@ -100,6 +103,7 @@ mod transport;
 mod udp;
 
 pub use clock::{Clock, new_life};
+pub use coordination::Map;
 pub use directory::{Directory, MAX_NODE_ID};
 pub use error::HostError;
 pub use event::{MemberInfo, NodeEvent, NodeState, Observed, Twin};

@@ -2,6 +2,8 @@
 
 use selvedge_camera::sections::Name;
 use selvedge_core::shared::{self, Service};
+use selvedge_kgroup::store::{Entry, Key, Operation, Stored};
+use selvedge_kgroup::{GroupId, TriggerId};
 use thiserror::Error;
 
 use selvedge::Reject;
@@ -30,17 +32,32 @@ pub(crate) enum Command {
         name: Name,
         settings: Option<Settings>,
     },
+    /// An answer of a k-group.
+    Group { group: GroupId, question: Question },
     /// Leave the mesh, and end.
     Leave,
     /// End at once.
     Kill,
 }
 
-/// What comes of a command.
+/// What is asked of a k-group.
 #[derive(Debug)]
+pub(crate) enum Question {
+    /// A map, for an entry.
+    Get(Key),
+    /// A map, for a change.
+    Change(Operation),
+    /// A routine, for a run.
+    Trigger(TriggerId),
+}
+
+/// What comes of a command.
+#[derive(Clone, Debug)]
 pub(crate) enum Answer {
     Done,
     Gate(Gate),
+    Found(Option<Entry>),
+    Stored(Stored),
 }
 
 /// Why a running node refused what its application asked. Nothing changed.
@@ -55,6 +72,11 @@ pub enum Refused {
         "the section {0:?} is in use with other settings: ask for its gate without settings, or wait until all gates and guards of it are gone"
     )]
     OtherSettings(Name),
+    /// The node took a later life before the k-group answered.
+    #[error(
+        "the node began a new life before the group answered: ask again, a change may have been made"
+    )]
+    NewLife,
 }
 
 /// Why what an application asked did not happen: it was refused, or the node has stopped.

@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use selvedge::{Election, Exclusion};
+use selvedge::{Coordination, Election, Exclusion};
 use selvedge_camera::sections;
-use selvedge_core::{Incarnation, NodeId, shared};
+use selvedge_core::{Incarnation, NodeId, Span, shared};
 use selvedge_membership::Config;
 use selvedge_seal::Seal;
 
@@ -22,6 +22,7 @@ use crate::{Clock, Seed, Udp};
 /// | [`membership`](Self::membership) | see [`Config`] | [`Config::default`] |
 /// | [`locks`](Self::locks), [`exclusion`](Self::exclusion) | from 1 node; see [`Exclusion`] | no locks |
 /// | [`election`](Self::election) | see [`Election`] | no leader |
+/// | [`coordination`](Self::coordination) | see [`Coordination`]; an epoch from 1 µs | no k-groups |
 /// | [`seal`](Self::seal) | | datagrams in the clear |
 /// | [`random_seed`](Self::random_seed) | any | the system's entropy |
 /// | [`clock`](Self::clock) | | one that starts with this setup |
@@ -48,6 +49,7 @@ pub struct Setup {
     pub(crate) config: Config,
     pub(crate) exclusion: Option<Exclusion>,
     pub(crate) election: Option<Election>,
+    pub(crate) coordination: Option<(Coordination, Span)>,
     pub(crate) seal: Option<Seal>,
     pub(crate) random_seed: Option<u64>,
     pub(crate) clock: Clock,
@@ -73,6 +75,7 @@ impl Setup {
             config: Config::default(),
             exclusion: None,
             election: None,
+            coordination: None,
             seal: None,
             random_seed: None,
             clock: Clock::start(),
@@ -153,6 +156,20 @@ impl Setup {
     #[must_use]
     pub fn election(mut self, election: Election) -> Self {
         self.election = Some(election);
+        self
+    }
+
+    /// Takes part in k-groups: in what they hold, and as a client of theirs. Each `epoch`, by the
+    /// system's clock, groups move; zero: only when members fail. In one mesh all nodes give the same
+    /// site and the same epoch. Where frames are shorter than those of the site, it is held to them:
+    /// then all nodes have the same settings of membership, and all seal or none.
+    ///
+    /// This host stores nothing: a process that is started again begins
+    /// [again](selvedge_kgroup::groups::Begin::Again). The application remembers, for instance by a
+    /// file, whether it has ever said [`First`](selvedge_kgroup::groups::Begin::First).
+    #[must_use]
+    pub fn coordination(mut self, coordination: Coordination, epoch: Span) -> Self {
+        self.coordination = Some((coordination, epoch));
         self
     }
 

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use chacha20::ChaCha12Rng;
 use selvedge_camera::sections::{self, Name};
 use selvedge_core::shared::{Reply, Request};
-use selvedge_core::{Driver, Effect, Input};
+use selvedge_core::{Driver, Effect, Input, Span};
+use selvedge_kgroup as kgroup;
 use selvedge_membership as membership;
 use tokio::time::{Duration, sleep, sleep_until};
 
@@ -18,21 +19,19 @@ use selvedge::{Node, Reject};
 
 use crate::gates::{Gate, Gates, Settings};
 use crate::notice::Paces;
+use crate::pending::Pending;
 use crate::places::Own;
 use crate::publisher::Publisher;
 use crate::sealing::Sealing;
 use crate::seeds::{Lookups, Seed, Turns};
 use crate::service::{Answer, Command, NodeService, Refused};
 use crate::transport::Datagrams;
-use crate::{Clock, Directory, Traffic, address};
+use crate::{Clock, Directory, Traffic, address, clock};
 
 /// How many errors in a row the socket may give before the node pauses after each.
 const ERRORS: u32 = 16;
 /// For how long: an error that stays must not take the whole processor.
 const PAUSE: Duration = Duration::from_millis(1);
-
-/// The answer to a command that is still to be given.
-type Pending = Reply<Answer, Refused>;
 
 pub(crate) struct Task {
     pub(crate) driver: Driver<Node>,
@@ -48,6 +47,8 @@ pub(crate) struct Task {
     pub(crate) frame_budget: usize,
     pub(crate) publisher: Publisher,
     pub(crate) gates: Gates,
+    pub(crate) pending: Pending,
+    pub(crate) epoch: Option<Epochs>,
     pub(crate) sealing: Option<Sealing>,
     pub(crate) paces: Paces,
     pub(crate) clock: Clock,
@@ -59,13 +60,27 @@ pub(crate) struct Task {
     pub(crate) frame: Vec<u8>,
 }
 
+/// Which epoch of k-groups it is.
+#[derive(Debug)]
+pub(crate) struct Epochs {
+    length: Span,
+    /// The one that the machine knows.
+    said: Option<u64>,
+}
+
+impl Epochs {
+    pub(crate) const fn new(length: Span) -> Self {
+        Self { length, said: None }
+    }
+}
+
 /// How far the node is, from joining to its end.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// Whether it has been in the mesh.
     is_in: bool,
     /// The callers that wait for it to leave. It leaves when it is outside of all sections.
-    leaving: Vec<Pending>,
+    leaving: Vec<Reply<Answer, Refused>>,
     /// Whether it has left.
     has_left: bool,
     /// Whether it stops, for this or another reason.
@@ -73,7 +88,7 @@ pub(crate) struct Progress {
     /// Why it did not leave when it was asked to.
     refused: Option<Reject>,
     /// The callers that wait for its end.
-    killing: Vec<Pending>,
+    killing: Vec<Reply<Answer, Refused>>,
 }
 
 impl Task {
@@ -109,10 +124,18 @@ impl Task {
         let mut errors = 0_u32;
         self.carry_out(None).await;
         while !self.progress.is_over {
+            let turn = self.begin_epoch();
+            self.carry_out(None).await;
             let deadline = self.driver.deadline().map(|at| self.clock.instant(at));
             let due = async {
                 match deadline {
                     Some(at) => sleep_until(at).await,
+                    None => future::pending().await,
+                }
+            };
+            let next_epoch = async {
+                match turn {
+                    Some(left) => sleep(left.into()).await,
                     None => future::pending().await,
                 }
             };
@@ -130,6 +153,7 @@ impl Task {
                     }
                 }
                 () = due => self.expire(&mut buffer).await,
+                () = next_epoch => {}
                 (nth, seed) = self.lookups.next(&self.clock) => self.on_lookup(nth, seed),
                 wish = self.gates.next() => self.on_wish(wish).await,
             }
@@ -148,6 +172,14 @@ impl Task {
             }
             Command::Gate { name, settings } => {
                 reply.send(self.gate(name, settings).map(Answer::Gate));
+            }
+            Command::Group { group, question } => {
+                let (asked, command) = self.pending.wish(group, question);
+                match self.command(selvedge::Command::Groups(command)) {
+                    Ok(()) => self.pending.wait(asked, reply),
+                    Err(reject) => reply.send(Err(reject.into())),
+                }
+                self.carry_out(None).await;
             }
             Command::Leave => {
                 self.gates.close();
@@ -169,6 +201,19 @@ impl Task {
             Input::Command(command),
             |effect| effects.push(effect),
         )
+    }
+
+    /// Tells the machine which epoch it is, if that is another one. Returns how long to wait before
+    /// the next look; nothing where there are no epochs.
+    pub(crate) fn begin_epoch(&mut self) -> Option<Span> {
+        let epochs = self.epoch.as_mut()?;
+        let (number, left) = clock::epoch(epochs.length);
+        if epochs.said.replace(number) != Some(number) {
+            let epoch = kgroup::Command::Epoch(number);
+            let taken = self.command(selvedge::Command::Groups(epoch));
+            debug_assert!(taken.is_ok(), "an epoch is refused: {taken:?}");
+        }
+        Some(left)
     }
 
     /// A gate to a section. It is opened when the node is in the mesh.

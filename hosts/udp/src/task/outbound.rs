@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use selvedge::{Message, encode};
 use selvedge_core::{Delta, Effect, NodeId};
+use selvedge_kgroup as kgroup;
 use selvedge_membership::Event;
 
 use super::Task;
@@ -67,10 +68,24 @@ impl Task {
             }
             selvedge::Event::Election(event) => self.emit(NodeEvent::Election(event)),
             selvedge::Event::Sections(event) => self.gates.on_event(event),
-            selvedge::Event::Present(_) => self.gates.begin_anew(),
+            selvedge::Event::Present(_) => {
+                self.gates.begin_anew();
+                self.pending.begin_anew();
+            }
+            selvedge::Event::Groups(event) => self.on_groups(event),
             selvedge::Event::Estimate(event) => self.emit(NodeEvent::Estimate(event)),
             selvedge::Event::Raised(upper) => self.emit(NodeEvent::Raised(upper)),
             event => debug_assert!(false, "the host has no place for {event:?}"),
+        }
+    }
+
+    fn on_groups(&mut self, event: kgroup::Event) {
+        // This host stores no facts: each start begins again.
+        if let kgroup::Event::Groups(kgroup::groups::Event::Fact(_)) = event {
+            return;
+        }
+        if let Some(event) = self.pending.on_event(event) {
+            self.emit(NodeEvent::Groups(event));
         }
     }
 

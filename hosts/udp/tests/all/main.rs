@@ -16,6 +16,7 @@ mod clocks;
 mod datagrams;
 mod elections;
 mod faulty;
+mod groups;
 mod handle;
 mod host;
 mod hostile;

@@ -1,0 +1,276 @@
+//! Frames of k-groups: every question, answer and update.
+
+use selvedge_core::wire::Envelope;
+use selvedge_core::{Member, NodeId, Stamp};
+use selvedge_kgroup::groups::Item;
+use selvedge_kgroup::routines::{self, StepOutcome};
+use selvedge_kgroup::store::{
+    Change, Entry, Expected, Operation, StoreAnswer, StoreRequest, Stored,
+};
+use selvedge_kgroup::{
+    Answer, Claim, Delivery, GroupId, Message, Outcome, Parcel, Patience, Request, Status,
+    TriggerId, Update, devices,
+};
+use selvedge_replica::{self as replica, Body, Proposal};
+
+use super::Seed;
+use crate::decode::seal;
+
+const DEVICE: NodeId = NodeId(1_000);
+const ROUTINE: GroupId = GroupId::routine(3);
+const CLAIM: Claim = Claim {
+    routine: ROUTINE,
+    instance: 7,
+    attempt: 2,
+};
+
+fn operation() -> Operation {
+    Operation {
+        key: "front".into(),
+        expected: Expected::Version(300),
+        value: Some([1, 2, 3].into_iter().collect()),
+    }
+}
+
+fn entry() -> Option<Entry> {
+    Some(Entry {
+        version: 300,
+        value: [1, 2, 3].into_iter().collect(),
+    })
+}
+
+fn status() -> Status {
+    Status {
+        version: 4,
+        is_up: true,
+        value: Some("open".into()),
+    }
+}
+
+fn requests() -> Vec<Request> {
+    let (device, claim, routine, step) = (DEVICE, CLAIM, ROUTINE, 1);
+    let key = || "front".into();
+    vec![
+        Request::Lock {
+            device,
+            claim,
+            patience: Patience::Leaves,
+        },
+        Request::Release { device, claim },
+        Request::Act {
+            device,
+            claim,
+            step,
+            value: "on".into(),
+            delivery: Delivery::AtMostOnce,
+        },
+        Request::Watch { device, routine },
+        Request::Seen {
+            device,
+            routine,
+            version: 4,
+        },
+        Request::Read {
+            device,
+            claim,
+            step,
+        },
+        Request::Trigger(TriggerId(9)),
+        Request::Store(StoreRequest::Get {
+            number: 1,
+            key: key(),
+        }),
+        Request::Store(StoreRequest::Change {
+            number: 2,
+            operation: operation().into(),
+        }),
+        Request::Store(StoreRequest::Watch {
+            key: key(),
+            known: 300,
+        }),
+        Request::Store(StoreRequest::Unwatch { key: key() }),
+    ]
+}
+
+fn answers() -> Vec<Answer> {
+    let (device, claim, step) = (DEVICE, CLAIM, 1);
+    let number = 2;
+    vec![
+        Answer::Granted { device, claim },
+        Answer::Queued { device, claim },
+        Answer::Busy { device, claim },
+        Answer::Over { device, claim },
+        Answer::Released { device, claim },
+        Answer::Acted {
+            device,
+            claim,
+            step,
+            outcome: Outcome::Unknown,
+        },
+        Answer::Status {
+            device,
+            routine: ROUTINE,
+            status: status(),
+        },
+        Answer::NoDevice { device },
+        Answer::Read {
+            device,
+            claim,
+            step,
+            status: status(),
+        },
+        Answer::Triggered(TriggerId(9)),
+        Answer::Store(StoreAnswer::Found {
+            number,
+            entry: entry(),
+        }),
+        Answer::Store(StoreAnswer::Changed {
+            number,
+            stored: Stored::Mismatch { found: Some(300) },
+        }),
+        Answer::Store(StoreAnswer::Watched {
+            key: "front".into(),
+            version: 301,
+            entry: entry(),
+        }),
+        Answer::Store(StoreAnswer::Refused),
+    ]
+}
+
+fn updates() -> Vec<Update> {
+    let (device, claim, instance) = (DEVICE, CLAIM, 7);
+    let (attempt, step) = (2, 1);
+    let of_devices = [
+        devices::Update::Lock {
+            device,
+            claim,
+            patience: Patience::Queues,
+        },
+        devices::Update::Release { device, claim },
+        devices::Update::Act {
+            device,
+            claim,
+            step,
+            value: "on".into(),
+            delivery: Delivery::AtLeastOnce,
+            by: Member::new(300, 7),
+        },
+        devices::Update::Acted {
+            device,
+            number: 5,
+            outcome: Outcome::Done,
+        },
+        devices::Update::Observed {
+            device,
+            after: 3,
+            is_up: true,
+            value: Some("open".into()),
+        },
+        devices::Update::Watch {
+            device,
+            routine: ROUTINE,
+        },
+    ];
+    let of_routines = [
+        routines::Update::Observed {
+            device,
+            status: status(),
+        },
+        routines::Update::Trigger(TriggerId(9)),
+        routines::Update::Locked { instance, attempt },
+        routines::Update::Retry { instance, attempt },
+        routines::Update::NoDevice {
+            instance,
+            attempt,
+            device,
+        },
+        routines::Update::Cleared { instance, step },
+        routines::Update::StepDone {
+            instance,
+            step,
+            is_cleared: true,
+            outcome: StepOutcome::Skipped,
+        },
+        routines::Update::Released { instance },
+    ];
+    let of_map = Change {
+        by: Member::new(300, 7),
+        number: 2,
+        operation: operation(),
+    };
+    let of_devices = of_devices.into_iter().map(Update::Devices);
+    let of_routines = of_routines.into_iter().map(Update::Routine);
+    of_devices
+        .chain(of_routines)
+        .chain([Update::Map(of_map)])
+        .collect()
+}
+
+/// A leader has its members accept an update.
+fn accept(update: Update) -> Item<Update, Parcel> {
+    let proposal = Proposal {
+        by: Member::new(300, 7),
+        number: 9,
+        first: 1,
+        since: 200,
+        update,
+    };
+    let ballot = Stamp {
+        number: 3,
+        by: NodeId(300),
+    };
+    let body = Body::Accept {
+        ballot,
+        after: 5,
+        commit: 5,
+        round: 2,
+        entries: [replica::Entry::Update(proposal)].into_iter().collect(),
+    };
+    Item::Replica {
+        group: ROUTINE,
+        message: replica::Message {
+            configuration: 1,
+            body,
+        },
+    }
+}
+
+pub(super) fn decode_seeds() -> Vec<Seed> {
+    let group = GroupId::cluster(2);
+    let ask = |request| Item::Ask {
+        group,
+        asked: Parcel::Request(request),
+    };
+    let tell = |answer| Item::Tell {
+        group,
+        told: Parcel::Answer { of: group, answer },
+    };
+    let at = Item::Where {
+        group,
+        number: 3,
+        leader: Some(NodeId(2)),
+        members: [1, 2, 300].map(NodeId).into_iter().collect(),
+    };
+    let all = requests().into_iter().map(ask);
+    let all = all.chain(answers().into_iter().map(tell));
+    let all: Vec<_> = all
+        .chain(updates().into_iter().map(accept))
+        .chain([at])
+        .collect();
+    let one = all.iter().enumerate();
+    let one = one.map(|(number, item)| (number.to_string(), vec![item.clone()]));
+    let few = all.iter().step_by(4).cloned().collect();
+    let frames = one.chain([("many".to_owned(), few)]);
+    let seed = |(name, items): (String, Vec<_>)| Seed {
+        target: "decode",
+        name: format!("kgroup-{name}"),
+        bytes: seal(&Envelope {
+            from: Member::new(300, 7),
+            message: Message {
+                plan: 0x1234_5678,
+                items: items.into_iter().collect(),
+            },
+        }),
+    };
+    frames.map(seed).collect()
+}

@@ -1,0 +1,164 @@
+//! What the application asks of k-groups.
+
+use selvedge_core::{NodeId, Sha256Sortition};
+use selvedge_kgroup::devices::Ticket;
+use selvedge_kgroup::store::{Entry, Expected, Key, Operation, StoreCommand, Stored};
+use selvedge_kgroup::{self as kgroup, GroupId, Outcome, TriggerId};
+use selvedge_routine::State;
+
+use crate::Handle;
+use crate::service::{Answer, Command, Error, Question};
+
+/// A map that a k-group holds, of names to bytes. See [`Handle::map`].
+///
+/// What is asked is asked again until there is an answer, which may be for ever where too few nodes
+/// are here: put a timeout around it. A dropped future waits no more, and what it asked goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Map<'a> {
+    node: &'a Handle,
+    group: GroupId,
+}
+
+impl Map<'_> {
+    /// Its group, which events name.
+    #[must_use]
+    pub const fn group(&self) -> GroupId {
+        self.group
+    }
+
+    /// The entry of this name, as it was at one moment after the question.
+    ///
+    /// # Errors
+    /// When the node has not joined, takes no part in k-groups, asks for too much at once, begins a
+    /// new life or has stopped.
+    pub async fn get(&self, key: impl Into<Key>) -> Result<Option<Entry>, Error> {
+        match self.ask(Question::Get(key.into())).await? {
+            Answer::Found(entry) => Ok(entry),
+            other @ (Answer::Done | Answer::Gate(_) | Answer::Stored(_)) => Err(misplaced(&other)),
+        }
+    }
+
+    /// Puts an entry, whatever was there.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get); the change may have been made.
+    pub async fn put(&self, key: impl Into<Key>, value: &[u8]) -> Result<Stored, Error> {
+        self.compare_and_set(key, Expected::Any, Some(value)).await
+    }
+
+    /// Removes an entry, whatever was there.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub async fn remove(&self, key: impl Into<Key>) -> Result<Stored, Error> {
+        self.compare_and_set(key, Expected::Any, None).await
+    }
+
+    /// Changes an entry if it is as expected; without a value, removes it.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub async fn compare_and_set(
+        &self,
+        key: impl Into<Key>,
+        expected: Expected,
+        value: Option<&[u8]>,
+    ) -> Result<Stored, Error> {
+        let operation = Operation {
+            key: key.into(),
+            expected,
+            value: value.map(|it| it.iter().copied().collect()),
+        };
+        match self.ask(Question::Change(operation)).await? {
+            Answer::Stored(stored) => Ok(stored),
+            other @ (Answer::Done | Answer::Gate(_) | Answer::Found(_)) => Err(misplaced(&other)),
+        }
+    }
+
+    /// Watches an entry in this life of the node: what it is now, and what it is after changes, comes
+    /// as an event ([`NodeEvent::Groups`](crate::NodeEvent::Groups)).
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn watch(&self, key: impl Into<Key>) -> Result<(), Error> {
+        self.command(StoreCommand::Watch(key.into())).await
+    }
+
+    /// Watches it no longer.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn unwatch(&self, key: impl Into<Key>) -> Result<(), Error> {
+        self.command(StoreCommand::Unwatch(key.into())).await
+    }
+
+    async fn ask(&self, question: Question) -> Result<Answer, Error> {
+        self.node.ask_group(self.group, question).await
+    }
+
+    async fn command(&self, command: StoreCommand) -> Result<(), Error> {
+        let map = self.group;
+        let command = kgroup::Command::Map { map, command };
+        self.node.ask(selvedge::Command::Groups(command)).await
+    }
+}
+
+fn misplaced(answer: &Answer) -> Error {
+    debug_assert!(false, "a question has another answer: {answer:?}");
+    Error::Unanswered
+}
+
+impl Handle {
+    /// The map of this name, which all nodes of the mesh share. It begins when it is used.
+    ///
+    /// ```no_run
+    /// # async fn run(node: &selvedge_udp::Handle) -> Result<(), selvedge_udp::Error> {
+    /// let doors = node.map("doors");
+    /// doors.put("front", b"shut").await?;
+    /// assert!(doors.get("front").await?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn map(&self, name: &str) -> Map<'_> {
+        Map {
+            node: self,
+            group: GroupId::map(name, &Sha256Sortition),
+        }
+    }
+
+    /// Has a routine of the site run ([`GroupId::routine`]). Returns when its group has decided
+    /// about it; an id that was used before starts nothing.
+    ///
+    /// # Errors
+    /// As [`Map::get`].
+    pub async fn trigger(&self, routine: GroupId, id: TriggerId) -> Result<(), Error> {
+        let asked = self.ask_group(routine, Question::Trigger(id)).await?;
+        debug_assert!(matches!(asked, Answer::Done), "it is decided: {asked:?}");
+        Ok(())
+    }
+
+    /// A device answered a ping ([`devices::Event::Ping`](kgroup::devices::Event::Ping)), or spoke
+    /// unasked: what it is, or nothing where that did not change.
+    ///
+    /// # Errors
+    /// When this node does not lead the device's cluster; as [`Map::get`].
+    pub async fn reported(&self, device: NodeId, value: Option<State>) -> Result<(), Error> {
+        let reported = kgroup::Command::Reported { device, value };
+        self.ask(selvedge::Command::Groups(reported)).await
+    }
+
+    /// What became of a command to a device
+    /// ([`devices::Event::Act`](kgroup::devices::Event::Act)).
+    ///
+    /// # Errors
+    /// As [`reported`](Self::reported).
+    pub async fn acted(&self, ticket: Ticket, outcome: Outcome) -> Result<(), Error> {
+        let acted = kgroup::Command::Acted { ticket, outcome };
+        self.ask(selvedge::Command::Groups(acted)).await
+    }
+
+    async fn ask_group(&self, group: GroupId, question: Question) -> Result<Answer, Error> {
+        self.shared.submit(Command::Group { group, question }).await
+    }
+}

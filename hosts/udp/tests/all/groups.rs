@@ -1,0 +1,190 @@
+//! Real nodes that hold maps and run routines together.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use selvedge::{Coordination, Reject};
+use selvedge_core::wire::VERSION;
+use selvedge_core::{NodeId, Span};
+use selvedge_kgroup::groups::{Begin, KIND};
+use selvedge_kgroup::routines::Definition;
+use selvedge_kgroup::store::{Expected, StoreEvent, Stored};
+use selvedge_kgroup::{
+    Config, Event, GroupId, LeaderEvent, Outcome, Place, Selection, Site, TriggerId, devices,
+};
+use selvedge_routine::{Routine, State, Step};
+use selvedge_seal::{Key, Keyring, Seal};
+use selvedge_udp::{Error, HostError, NodeEvent, Refused, Setup};
+use tokio::time::timeout;
+
+use crate::bench::{self, Node, PATIENCE, until};
+
+const LAMP: NodeId = NodeId(101);
+
+/// Three nodes, a lamp, and a routine that switches it on.
+fn coordination() -> Coordination {
+    let nodes = (1..=3).map(|id| selvedge_kgroup::Node::new(id, Place::default()));
+    let site = Site::new(
+        Selection::new().with_failures(1),
+        nodes,
+        [(LAMP, Place::default())],
+        1,
+    );
+    let steps = vec![Step::new(LAMP, "on".into())];
+    let on = Definition::new(Routine { steps });
+    Coordination {
+        site: Arc::new(site.unwrap().with_routine(on).unwrap()),
+        config: Config::new(),
+        begin: Begin::First,
+    }
+}
+
+async fn start(count: u64, change: impl Fn(Setup) -> Setup) -> Vec<Node> {
+    let mut nodes: Vec<Node> = Vec::new();
+    for id in 1..=count {
+        let first = nodes.first().map(|it| it.address());
+        let seeds: Vec<SocketAddr> = first.into_iter().collect();
+        let setup = bench::setup(id, &seeds).coordination(coordination(), Span::secs(3_600));
+        nodes.push(Node::start(change(setup)).await);
+    }
+    for node in &nodes {
+        until(|| node.live() == count as usize).await;
+    }
+    nodes
+}
+
+fn watched(event: &NodeEvent) -> Option<Option<Vec<u8>>> {
+    match event {
+        NodeEvent::Groups(Event::Map {
+            event: StoreEvent::Watched { entry, .. },
+            ..
+        }) => Some(entry.as_ref().map(|it| it.value.to_vec())),
+        _ => None,
+    }
+}
+
+/// Frames are shorter where they are sealed, and the site is held to that.
+#[tokio::test]
+async fn a_map_that_one_node_changes_is_read_and_watched_by_others() {
+    let keyring = Keyring::of(Key::random().unwrap());
+    let sealed = |setup: Setup| setup.seal(Seal::new(keyring.clone(), "test"));
+    let mut nodes = start(3, sealed).await;
+    nodes[2].map("doors").watch("front").await.unwrap();
+    nodes[2].wait_for(|it| watched(it) == Some(None)).await;
+    let doors = nodes[0].map("doors");
+    let stored = timeout(PATIENCE, doors.put("front", b"shut")).await;
+    assert_eq!(stored.unwrap(), Ok(Stored::Done { version: 1 }));
+    let shut = Some(Some(b"shut".to_vec()));
+    nodes[2].wait_for(|it| watched(it) == shut).await;
+    let entry = nodes[1].map("doors").get("front").await.unwrap().unwrap();
+    assert_eq!((entry.version, entry.value.to_vec()), (1, b"shut".to_vec()));
+    // Of two that change what they read, one does.
+    let [one, two] = [0, 1].map(|at: usize| nodes[at].map("doors"));
+    let expected = Expected::Version(entry.version);
+    let change = |map| async move {
+        let map: selvedge_udp::Map<'_> = map;
+        map.compare_and_set("front", expected, Some(b"open")).await
+    };
+    let (one, two) = tokio::join!(change(one), change(two));
+    let mut stored = [one.unwrap(), two.unwrap()];
+    stored.sort();
+    let found = Some(2);
+    let lost = Stored::Mismatch { found };
+    assert_eq!(stored, [Stored::Done { version: 2 }, lost]);
+    let elsewhere = nodes[0].map("windows").get("front").await;
+    assert_eq!(elsewhere, Ok(None));
+    assert_eq!(nodes[0].traffic().report().too_long, 0);
+}
+
+/// Does what devices are told, until the routine reports.
+async fn serve(node: &mut Node, lamp: &std::cell::RefCell<State>) {
+    loop {
+        let event = node
+            .wait_for(|it| matches!(it, NodeEvent::Groups(Event::Leader { .. })))
+            .await;
+        let NodeEvent::Groups(Event::Leader {
+            event: LeaderEvent::Devices(event),
+            ..
+        }) = event
+        else {
+            continue;
+        };
+        // It may lead no more.
+        let _taken = match event {
+            devices::Event::Ping { device } => {
+                let value = lamp.borrow().clone();
+                node.reported(device, Some(value)).await.is_ok()
+            }
+            devices::Event::Act { ticket, value } => {
+                lamp.replace(value);
+                node.acted(ticket, Outcome::Done).await.is_ok()
+            }
+            _ => false,
+        };
+    }
+}
+
+#[tokio::test]
+async fn a_routine_that_is_triggered_switches_the_lamp() {
+    let mut nodes = start(3, |setup| setup).await;
+    let lamp = std::cell::RefCell::new(State::from("off"));
+    let handle = nodes[2].clone();
+    let [one, two, three] = &mut nodes[..] else {
+        panic!("three nodes");
+    };
+    let on = async {
+        let asked = handle.trigger(GroupId::routine(0), TriggerId(1));
+        timeout(PATIENCE, asked).await.unwrap().unwrap();
+        until(|| *lamp.borrow() == State::from("on")).await;
+    };
+    tokio::select! {
+        () = on => {}
+        () = async { tokio::join!(serve(one, &lamp), serve(two, &lamp), serve(three, &lamp)); } => {}
+    }
+    // A trigger that is asked again is decided, and starts nothing.
+    let again = handle.trigger(GroupId::routine(0), TriggerId(1));
+    assert_eq!(timeout(PATIENCE, again).await.unwrap(), Ok(()));
+}
+
+#[tokio::test]
+async fn a_node_without_k_groups_says_so_and_counts_their_frames() {
+    let plain = Node::start(bench::setup(9, &[])).await;
+    let refused = plain.trigger(GroupId::routine(0), TriggerId(2)).await;
+    let why = Refused::Reject(Reject::NoCoordination);
+    assert_eq!(refused, Err(Error::Rejected(why)));
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket
+        .send_to(&[VERSION, KIND, 1, 0], plain.address())
+        .unwrap();
+    until(|| plain.traffic().report().wrong_kind == 1).await;
+}
+
+#[tokio::test]
+async fn what_cannot_work_is_refused() {
+    let stranger = bench::setup(9, &[]).coordination(coordination(), Span::ZERO);
+    let refused = selvedge_udp::Host::start(stranger).await.unwrap_err();
+    assert!(matches!(refused, HostError::Config(_)), "{refused}");
+    let alone = bench::setup(1, &["127.0.0.1:9".parse().unwrap()])
+        .coordination(coordination(), Span::secs(60));
+    let joining = Node::start(alone).await;
+    let refused = joining.map("doors").get("front").await;
+    let why = Refused::Reject(Reject::NotPresent);
+    assert_eq!(refused, Err(Error::Rejected(why)));
+}
+
+/// Nobody waits for an answer of a node that stops.
+#[tokio::test]
+async fn questions_end_with_the_node() {
+    let setup = bench::setup(1, &[]).coordination(coordination(), Span::secs(60));
+    let mut node = Node::start(setup).await;
+    node.joins().await;
+    let handle = node.clone();
+    let asks = tokio::spawn(async move { handle.map("doors").get("front").await });
+    // Two founders are missing, so nobody leads.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!asks.is_finished());
+    node.kill().await;
+    let answer = timeout(PATIENCE, asks).await.unwrap().unwrap();
+    assert!(answer.is_err(), "{answer:?}");
+}
