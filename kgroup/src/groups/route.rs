@@ -96,10 +96,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let known: Vec<NodeId> = hint.members.clone();
         let leader = leader.or(hinted).filter(|it| !self.is_gone(*it));
         let mut likely: Vec<NodeId> = leader.into_iter().collect();
+        let mut knows_some = true;
         if leader.is_none() || unheard > UNHEARD {
             likely.extend(known);
             likely.extend(members);
-            let knows_some = !likely.is_empty();
+            knows_some = !likely.is_empty();
             if !knows_some || unheard > UNHEARD {
                 let here = self.plan.nodes().iter().copied();
                 let here = here.filter(|it| self.is_here(it.id));
@@ -110,7 +111,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 }
             }
         }
-        if likely.is_empty() || unheard > 2 * UNHEARD {
+        // Founders begin a group that is asked for, and leaders tell them where it is. What is not
+        // heard is not counted where there is room for few hints.
+        if !knows_some || unheard > 2 * UNHEARD {
             likely.extend(self.founders(group));
         }
         let me = self.me.id;
