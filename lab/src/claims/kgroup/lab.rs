@@ -60,6 +60,20 @@ impl Building {
         hops(&self.neighbours, from)
     }
 
+    /// Which devices hear each other: each pair once.
+    pub(super) fn edges(&self) -> Vec<(usize, usize)> {
+        let all = self.neighbours.iter().enumerate();
+        let pairs = all.flat_map(|(one, list)| list.iter().map(move |other| (one, *other)));
+        pairs.filter(|(one, other)| one < other).collect()
+    }
+
+    /// The first neighbour that is nearer to where these hops lead.
+    pub(super) fn nearer(&self, from: usize, hops: &[u32]) -> Option<usize> {
+        let here = *hops.get(from)?;
+        let mut neighbours = self.neighbours.get(from)?.iter().copied();
+        neighbours.find(|it| hops.get(*it).is_some_and(|it| *it < here))
+    }
+
     pub(super) fn chooser(
         &self,
         config: Selection,

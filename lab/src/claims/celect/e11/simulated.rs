@@ -229,7 +229,7 @@ fn crash(mesh: &mut Network<Node>, setting: &Setting, life: u32) -> Result<Takeo
             | Event::Present(_)
             | Event::Raised(_) => {}
             // Nothing else is measured.
-            _ => {}
+            Event::Groups(_) | _ => {}
         }
     }
     let elected = elected.unwrap_or(end);

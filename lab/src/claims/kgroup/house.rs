@@ -1,0 +1,302 @@
+//! A building whose nodes run: groups, devices and routines over a network (table 3).
+
+use core::num::NonZeroU64;
+use std::sync::Arc;
+
+use chacha20::ChaCha8Rng;
+use rand_core::SeedableRng;
+use selvedge_core::{Choose, Delta, Member, NodeId, Span, Time};
+use selvedge_kgroup::groups::Begin;
+use selvedge_kgroup::routines::{Definition, Locking, RoutineConfig};
+use selvedge_kgroup::{
+    Command, Config, GroupId, Kgroup, Locality, Place, Policy, Selection, Site, devices, groups,
+};
+use selvedge_routine::trigger::Clause;
+use selvedge_routine::{Comparison, Condition, Routine, Step};
+use selvedge_sim::network::{Action, Link, Network, Relays, Topology};
+
+use super::lab::{Building, Layout, SPACING};
+use super::spot::{Ask, Message, Spot, Told};
+use crate::claims::Fault;
+
+/// What a hop takes: the paper's unit of time.
+pub(super) const UNIT: Span = Span::millis(10);
+/// 18 neighbours hear each other in a grid, as in K5.
+const REACH: i32 = SPACING * 145 / 100;
+/// 625 KB/s, shared by neighbours.
+const BANDWIDTH: Option<NonZeroU64> = NonZeroU64::new(5_000_000);
+/// Devices that share a group.
+const CLUSTER: usize = 25;
+/// Devices of a routine, which one more triggers.
+const ROUTINE: usize = 5;
+/// Every device is pinged as often.
+pub(super) const PING: Span = Span::secs(1);
+/// Longer than any round trip.
+const ANSWER: Span = Span::millis(500);
+/// How long it takes until others learn that a node has stopped.
+pub(super) const DETECTION: Span = Span::millis(500);
+/// Before anything is measured.
+const WARM_UP: Span = Span::secs(10);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Setting {
+    pub(super) layout: Layout,
+    pub(super) devices: usize,
+    /// A group has twice as many members and one.
+    pub(super) failures: u8,
+    pub(super) locking: Locking,
+    pub(super) routines: usize,
+    /// One node in the middle looks after all.
+    pub(super) has_centre: bool,
+}
+
+/// Table 3.
+pub(super) const PAPER: Setting = Setting {
+    layout: Layout::Grid,
+    devices: 250,
+    failures: 2,
+    locking: Locking::Sequential,
+    routines: 5,
+    has_centre: false,
+};
+
+pub(super) struct House {
+    pub(super) net: Network<Spot>,
+    pub(super) site: Arc<Site>,
+    pub(super) building: Building,
+    pub(super) rng: ChaCha8Rng,
+    /// What triggers each routine.
+    pub(super) sensors: Vec<NodeId>,
+    /// Which places are nodes that have not stopped.
+    pub(super) nodes: Vec<usize>,
+}
+
+fn config() -> Config {
+    let replica = groups::Config::new().replica.with_resend(ANSWER);
+    let devices = devices::Config::new()
+        .with_ping(PING)
+        .with_ping_timeout(ANSWER)
+        .with_resend(PING);
+    let groups = groups::Config::new()
+        .with_replica(replica)
+        // All groups change as soon as an epoch begins.
+        .with_stagger(Span::ZERO);
+    Config::new()
+        .with_groups(groups)
+        .with_devices(devices)
+        .with_routines(RoutineConfig::new().with_resend(PING))
+}
+
+/// So many different devices, anywhere.
+fn draw(rng: &mut ChaCha8Rng, devices: usize, count: usize) -> Vec<NodeId> {
+    let mut all: Vec<u64> = (0..devices as u64).collect();
+    let picked = (0..count.min(devices)).map(|_| {
+        let at = rng.below(all.len() as u64) as usize;
+        NodeId(all.swap_remove(at))
+    });
+    picked.collect()
+}
+
+/// Turns all devices on when the sensor is set.
+fn routine(sensor: NodeId, devices: &[NodeId], locking: Locking) -> Definition {
+    let steps = devices.iter().map(|it| Step::new(*it, "on".into()));
+    let definition = Definition::new(Routine {
+        steps: steps.collect(),
+    });
+    let clause = Clause::Is(Condition {
+        device: sensor,
+        comparison: Comparison::Equal,
+        value: "set".into(),
+    });
+    definition.with_clause(clause).with_locking(locking)
+}
+
+/// The place that is nearest to the middle of all.
+fn middle(places: &[Place]) -> Option<usize> {
+    let count = places.len().max(1) as i64;
+    let centre = [0, 1, 2].map(|axis: usize| {
+        let axes = places.iter().filter_map(|it| it.0.get(axis));
+        (axes.map(|it| i64::from(*it)).sum::<i64>() / count) as i32
+    });
+    let all = places.iter().enumerate();
+    all.min_by_key(|(_, it)| it.distance_squared(Place(centre)))
+        .map(|it| it.0)
+}
+
+impl Setting {
+    /// A house whose groups all have leaders.
+    pub(super) fn house(&self, seed: u64) -> Result<House, Fault> {
+        let mut building = Building::new(seed, self.layout, self.devices, REACH);
+        if self.has_centre {
+            let centre = middle(&building.places);
+            let place = centre.and_then(|it| building.places.get(it));
+            let node = centre.zip(place);
+            let node = node.map(|(at, place)| selvedge_kgroup::Node::new(at as u64, *place));
+            building.smart = node.into_iter().collect();
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(seed ^ ROUTINES);
+        let policy = Policy::Near(Locality::for_spacing(SPACING as u32));
+        let selection = Selection::new()
+            .with_failures(self.failures)
+            .with_policy(policy);
+        let simple = (0..).map(NodeId).zip(building.places.iter().copied());
+        let smart = building.smart.iter().copied();
+        let mut site = Site::new(selection, smart, simple, CLUSTER).map_err(Fault::network)?;
+        let sensors = draw(&mut rng, self.devices, self.routines);
+        for &sensor in &sensors {
+            let devices = draw(&mut rng, self.devices, ROUTINE);
+            let definition = routine(sensor, &devices, self.locking);
+            site = site.with_routine(definition).map_err(Fault::network)?;
+        }
+        let site = Arc::new(site);
+        let net = network(seed, &building)?;
+        let mut nodes: Vec<usize> = building.smart.iter().map(|it| it.id.0 as usize).collect();
+        nodes.sort_unstable();
+        let mut house = House {
+            net,
+            site,
+            building,
+            rng,
+            sensors,
+            nodes,
+        };
+        house.settle()?;
+        Ok(house)
+    }
+}
+
+/// Sets routines apart from places.
+const ROUTINES: u64 = 0x7275_6e73;
+
+fn network(seed: u64, building: &Building) -> Result<Network<Spot>, Fault> {
+    let edges = building.edges();
+    let topology = Topology::from_edges(building.places.len(), &edges).map_err(Fault::network)?;
+    let link = Link {
+        min_delay: UNIT,
+        max_delay: UNIT,
+        bandwidth: BANDWIDTH,
+        ..Link::default()
+    };
+    let mut net = Network::new(seed, topology, link).map_err(Fault::network)?;
+    net.set_relays(Relays::All);
+    net.set_size(Message::bytes);
+    Ok(net)
+}
+
+impl House {
+    fn settle(&mut self) -> Result<(), Fault> {
+        for at in 0..self.building.places.len() {
+            let me = Member::new(at as u64, 0);
+            let node = match self.nodes.binary_search(&at) {
+                Ok(_) => {
+                    let site = Arc::clone(&self.site);
+                    let node = Kgroup::new(me, config(), site, Begin::First);
+                    Some(node.map_err(Fault::network)?)
+                }
+                Err(_) => None,
+            };
+            self.net
+                .add(me, Spot::new(me, node))
+                .map_err(Fault::network)?;
+        }
+        for at in self.nodes.clone() {
+            for other in self.nodes.clone() {
+                if other != at {
+                    self.tell(at, Delta::Joined(Member::new(other as u64, 0)))?;
+                }
+            }
+        }
+        self.epoch(1)?;
+        self.net.run_for(WARM_UP);
+        for group in self.site.groups().collect::<Vec<GroupId>>() {
+            if self.leader(group).is_none() {
+                return Err(Fault::Outcome(format!("nobody leads {group:?}")));
+            }
+        }
+        self.net.drain_events();
+        Ok(())
+    }
+
+    fn tell(&mut self, at: usize, delta: Delta) -> Result<(), Fault> {
+        self.net.membership(at, delta).map_err(Fault::network)
+    }
+
+    /// An epoch begins at all nodes at once.
+    pub(super) fn epoch(&mut self, number: u64) -> Result<(), Fault> {
+        for at in self.nodes.clone() {
+            let command = Ask::Node(Command::Epoch(number));
+            self.net.command(at, command).map_err(Fault::network)?;
+        }
+        Ok(())
+    }
+
+    /// A node stops. Others are told later, see [`gone`](Self::gone).
+    pub(super) fn stop(&mut self, at: usize) -> Result<(), Fault> {
+        self.nodes.retain(|it| *it != at);
+        self.net.crash(at).map_err(Fault::network)?;
+        Ok(())
+    }
+
+    /// All nodes learn that one has stopped.
+    pub(super) fn gone(&mut self, at: usize) -> Result<(), Fault> {
+        for other in self.nodes.clone() {
+            self.tell(other, Delta::Failed(Member::new(at as u64, 0)))?;
+        }
+        Ok(())
+    }
+
+    /// The same in a while; all others learn of it [`DETECTION`] later.
+    pub(super) fn stop_later(&mut self, at: usize, after: Span) -> Result<(), Fault> {
+        self.nodes.retain(|it| *it != at);
+        let when = self.net.now() + after;
+        let delta = Delta::Failed(Member::new(at as u64, 0));
+        let crash = [(when, Action::Crash { node: at })];
+        let told = self
+            .nodes
+            .iter()
+            .map(|&node| (when + DETECTION, Action::Membership { node, delta }));
+        for (when, action) in crash.into_iter().chain(told) {
+            self.net.schedule(when, action).map_err(Fault::network)?;
+        }
+        Ok(())
+    }
+
+    /// Which node leads a group; of several the one that came last.
+    pub(super) fn leader(&self, group: GroupId) -> Option<usize> {
+        let leads = self.nodes.iter().copied().filter(|at| {
+            let node = self.net.machine(*at).and_then(Spot::node);
+            node.is_some_and(|it| it.leads().any(|it| it == group))
+        });
+        leads.max_by_key(|at| {
+            let node = self.net.machine(*at).and_then(Spot::node);
+            let replica = node.and_then(|it| it.groups().replica(group));
+            replica.map(|it| it.configuration().number)
+        })
+    }
+
+    pub(super) fn turn(&mut self, device: NodeId, value: &str) -> Result<(), Fault> {
+        let turn = Ask::Turn(value.into());
+        self.net
+            .command(device.0 as usize, turn)
+            .map_err(Fault::network)
+    }
+
+    /// Runs until then, or until an event that is looked for; when that was.
+    pub(super) fn until(
+        &mut self,
+        limit: Time,
+        mut is_it: impl FnMut(usize, &Told) -> bool,
+    ) -> Option<Time> {
+        loop {
+            let found = self.net.drain_events().find(|(_, at, it)| is_it(*at, it));
+            if let Some((at, ..)) = found {
+                return Some(at);
+            }
+            if self.net.next_at().is_none_or(|at| at > limit) {
+                self.net.run_until(limit);
+                return None;
+            }
+            self.net.step();
+        }
+    }
+}

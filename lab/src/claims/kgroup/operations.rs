@@ -1,0 +1,192 @@
+//! What groups do among themselves: replies of quorums, elections, and moves to other members.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use selvedge_core::{Choose, NodeId, Span};
+use selvedge_kgroup::GroupId;
+
+use super::house::{DETECTION, House, PAPER, PING, Setting, UNIT};
+use super::k2::victims;
+use super::spot::Told;
+use crate::claims::stats::mean;
+use crate::claims::{Experiment, Fault, Sample, Samples};
+
+/// How many replies and elections a trial measures.
+const REPLIES: usize = 10;
+const ELECTIONS: u32 = 3;
+/// Over how long nodes stop.
+const CHURN: Span = Span::secs(40);
+/// Until all that moves has arrived.
+const REST: Span = Span::secs(10);
+
+/// Groups of this size, of whose nodes so many percent have stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Operations {
+    pub(super) failures: u8,
+    pub(super) churn: u64,
+}
+
+/// Means in units of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Seen {
+    /// From a report to the decision of the cluster's group.
+    pub(super) quorum: f64,
+    /// From the news that the leader stopped to the next leader.
+    pub(super) election: f64,
+    /// From the begin of an epoch until a new member has the state.
+    pub(super) transfer: f64,
+    /// From the last moment of the former leader to the first one of the next.
+    pub(super) gap: f64,
+    /// How many groups had no leader in the end, a trial.
+    pub(super) lost: f64,
+    pub(super) trials: usize,
+}
+
+impl Operations {
+    fn name(self) -> String {
+        let Self { failures, churn } = self;
+        let size = 2 * failures + 1;
+        format!("kgroup: operations, k = {size}, {churn}% stopped")
+    }
+
+    pub(super) fn experiment(self) -> Experiment {
+        Experiment {
+            name: self.name(),
+            trials: 10,
+            run: Arc::new(move |seed| self.measure(seed)),
+        }
+    }
+
+    fn measure(self, seed: u64) -> Result<Sample, Fault> {
+        let setting = Setting {
+            failures: self.failures,
+            ..PAPER
+        };
+        let mut house = setting.house(seed)?;
+        for victim in victims(&mut house, self.churn) {
+            let after = Span(house.rng.below(CHURN.0));
+            house.stop_later(victim, after)?;
+        }
+        if self.churn > 0 {
+            house.net.run_for(CHURN + DETECTION + REST);
+        }
+        let mut sums = Sums::default();
+        replies(&mut house, &mut sums)?;
+        moves(&mut house, &mut sums)?;
+        elections(&mut house, &mut sums)?;
+        let groups: Vec<GroupId> = house.site.groups().collect();
+        let lost = groups.iter().filter(|it| house.leader(**it).is_none());
+        let lost = lost.count() as u64;
+        let all = [sums.quorum, sums.election, sums.transfer, sums.gap];
+        let all = all.into_iter().flat_map(|(sum, count)| [sum, count]);
+        Ok(Sample(all.chain([lost]).map(Some).collect()))
+    }
+
+    pub(super) fn seen(self, samples: &Samples) -> Option<Seen> {
+        let name = self.name();
+        let all: Vec<&Sample> = samples.of(&name).map(|it| it.1).collect();
+        let figure = |it: &Sample, at: usize| it.0.get(at).copied().flatten();
+        let of = |at: usize| {
+            let each = all.iter().filter_map(|it| {
+                let count = figure(it, 2 * at + 1).filter(|it| *it > 0)?;
+                Some(figure(it, 2 * at)? as f64 / count as f64 / UNIT.0 as f64)
+            });
+            mean(&each.collect::<Vec<f64>>())
+        };
+        let lost = all.iter().filter_map(|it| figure(it, 8));
+        let lost = lost.map(|it| it as f64).collect::<Vec<f64>>();
+        Some(Seen {
+            quorum: of(0)?,
+            election: of(1)?,
+            transfer: of(2)?,
+            gap: of(3)?,
+            lost: mean(&lost)?,
+            trials: all.len(),
+        })
+    }
+}
+
+/// A sum of microseconds, and of how many.
+type Sum = (u64, u64);
+
+#[derive(Default)]
+struct Sums {
+    quorum: Sum,
+    election: Sum,
+    transfer: Sum,
+    gap: Sum,
+}
+
+const fn add(sum: &mut Sum, span: Span) {
+    *sum = (sum.0 + span.0, sum.1 + 1);
+}
+
+/// Somebody turns a device: its cluster's group decides on the report.
+fn replies(house: &mut House, sums: &mut Sums) -> Result<(), Fault> {
+    for _ in 0..REPLIES {
+        let places = house.building.places.len() as u64;
+        let device = NodeId(house.rng.below(places));
+        if !house.net.is_up(device.0 as usize) {
+            continue;
+        }
+        house.turn(device, "turned")?;
+        let limit = house.net.now() + PING * 2;
+        let heard = house.until(limit, |_, it| *it == Told::Heard(device));
+        let Some(heard) = heard else {
+            continue; // Nobody leads its group, or it was turned before.
+        };
+        let observed = house.until(heard + REST, |_, it| *it == Told::Observed(device));
+        if let Some(observed) = observed {
+            add(&mut sums.quorum, observed.since(heard));
+        }
+    }
+    Ok(())
+}
+
+/// An epoch begins: all groups move at once.
+fn moves(house: &mut House, sums: &mut Sums) -> Result<(), Fault> {
+    house.net.drain_events();
+    let begun = house.net.now();
+    house.epoch(2)?;
+    house.net.run_for(REST);
+    let mut deposed = BTreeMap::new();
+    for (at, _, event) in house.net.drain_events() {
+        match event {
+            Told::Installed(_) => add(&mut sums.transfer, at.since(begun)),
+            Told::Deposed(group) => {
+                deposed.insert(group, at);
+            }
+            Told::Leads(group) => {
+                if let Some(from) = deposed.remove(&group) {
+                    add(&mut sums.gap, at.since(from));
+                }
+            }
+            Told::Heard(_)
+            | Told::Observed(_)
+            | Told::Triggered(_)
+            | Told::Reports(_)
+            | Told::Commanded => {}
+        }
+    }
+    Ok(())
+}
+
+/// The leaders of clusters stop, one after another, and it is known at once.
+fn elections(house: &mut House, sums: &mut Sums) -> Result<(), Fault> {
+    for number in 0..ELECTIONS {
+        let group = GroupId::cluster(number);
+        let Some(leader) = house.leader(group) else {
+            continue;
+        };
+        let begun = house.net.now();
+        house.stop(leader)?;
+        house.gone(leader)?;
+        let elected = house.until(begun + REST, |_, it| *it == Told::Leads(group));
+        if let Some(elected) = elected {
+            add(&mut sums.election, elected.since(begun));
+        }
+        house.net.run_for(REST);
+    }
+    Ok(())
+}
