@@ -16,6 +16,9 @@
 //!
 //! - That a command is done exactly once: see [`Delivery`]. A device that remembers the highest
 //!   [`Ticket`] that it took, and passes over it and lower ones, comes to that.
+//! - That the host of a leader which failed is done with a command when the next leader says what
+//!   became of it, and the device is passed on: it may act late, within
+//!   [`Config::act_timeout`]. A device that remembers tickets passes over that.
 //! - That a routine is told of each status: of reports in close succession, those between may be passed
 //!   over, and the last one never.
 

@@ -26,7 +26,8 @@
 //! What is *not* promised:
 //!
 //! - That a routine is undone when a step fails: its report says how far it came.
-//! - Exactly-once commands to devices that remember nothing.
+//! - Exactly-once commands to devices that remember nothing, nor that the host of a leader that failed
+//!   does nothing late: see [`devices`].
 //! - Progress of routines with [optimistic](routines::Locking::Optimistic) locks that meet again and
 //!   again: they back off, by chance.
 //! - That a group goes on when more than f of its members forget at once. Begin the site anew then:
