@@ -56,24 +56,23 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         let is_told = part.told == number;
         part.told = number;
-        let is_armed = part.changes;
+        let (is_armed, is_urgent) = (part.changes, part.is_urgent);
         let is_due = part.is_due;
         if !is_told {
             self.tell_founders(group);
         }
-        if is_armed {
-            return;
-        }
-        let after = if self.has_lost_members(group) {
-            // Others may fail with the first one: they are replaced together.
+        let has_lost = self.has_lost_members(group);
+        let after = if has_lost && !(is_armed && is_urgent) {
+            // Others may fail with the first one: they are replaced together. They wait for no epoch.
             self.config.patience
-        } else if is_due {
+        } else if is_due && !is_armed {
             Span(self.config.stagger.0 / 256 * stagger(group))
         } else {
             return;
         };
         if let Some(part) = self.parts.get_mut(&group) {
             part.changes = true;
+            part.is_urgent = has_lost;
         }
         cx.arm(Timer::Change(group), after);
     }
@@ -109,9 +108,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             Some((_, Err(why))) => return cx.event(Event::Unplaceable { group, why }),
             None => return,
         };
+        // A member is named in its latest life: whether it kept its memory or not, it votes then.
         let voter = |id| {
+            let latest = self.latest(id);
             let named = present.voter(id);
-            named.unwrap_or_else(|| Voter::new(self.latest(id)))
+            let named = named.filter(|it| !latest.supersedes(it.member));
+            named.unwrap_or_else(|| Voter::new(latest))
         };
         let next = Configuration {
             voters: members.into_iter().map(voter).collect(),
@@ -128,6 +130,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 if let Some(part) = self.parts.get_mut(&group) {
                     part.is_due = true;
                     part.changes = true;
+                    part.is_urgent = true;
                     cx.arm(Timer::Change(group), self.config.patience);
                 }
             }

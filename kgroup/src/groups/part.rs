@@ -10,6 +10,8 @@ pub(super) struct Part<S: State> {
     pub(super) waits: bool,
     /// Whether [`Timer::Change`](super::Timer::Change) is armed.
     pub(super) changes: bool,
+    /// Whether it is armed because members are gone, or for another try.
+    pub(super) is_urgent: bool,
     /// An epoch began, and no other members were chosen since: they are due. A link counts, whoever
     /// chose: two leaders whose epochs differ would change for ever.
     pub(super) is_due: bool,
@@ -27,6 +29,7 @@ impl<S: State> Part<S> {
             replica,
             waits: false,
             changes: false,
+            is_urgent: false,
             is_due: false,
             number: 0,
             told: 0,
