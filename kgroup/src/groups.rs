@@ -31,6 +31,7 @@ mod state;
 pub use config::Config;
 pub use counters::Counters;
 pub use event::{Begin, Command, Event, Fact, Misbehaviour, Reject, Timer};
+pub(crate) use message::encoded_len;
 pub use message::{Item, KIND, Message};
 pub use plan::{Plan, PlanError};
 pub use state::{Begins, Carried, Groups};

@@ -54,6 +54,7 @@ impl Kgroup {
     ) -> Result<Self, Reject> {
         config.check()?;
         let plan = Arc::new(site.plan()?);
+        let maps = StoreClient::new(config.maps, site.frame_budget());
         let groups = Groups::new(me, config.groups, plan, Arc::clone(&site), begin)?;
         Ok(Self {
             me,
@@ -61,7 +62,7 @@ impl Kgroup {
             site: Untracked(site),
             groups: Nested::new(groups),
             leading: BTreeMap::new(),
-            maps: StoreClient::new(config.maps),
+            maps,
             triggers: BTreeSet::new(),
             said: Untracked(VecDeque::new()),
         })

@@ -7,6 +7,7 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 use selvedge_core::{BoundedMap, BoundedQueue, Span};
 use thiserror::Error;
 
+use crate::groups::encoded_len;
 use crate::store::{Entry, Key, Operation, StoreAnswer, StoreRequest, Stored};
 use crate::wish::{Wish, Wishes};
 use crate::{GroupId, Request};
@@ -58,6 +59,10 @@ impl StoreConfig {
     }
 }
 
+/// What stands around a change in a frame at most, while a group decides it: header, sender and site
+/// (24 bytes), group and replica (80), proposal (40).
+const AROUND: usize = 144;
+
 /// What the application may ask of a map.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum StoreCommand {
@@ -80,6 +85,16 @@ pub enum StoreCommand {
     Watch(Key),
     /// No more.
     Unwatch(Key),
+}
+
+impl StoreCommand {
+    /// What its entry takes in a frame.
+    fn encoded_len(&self) -> usize {
+        match self {
+            Self::Change { operation, .. } => encoded_len(operation),
+            Self::Get { key, .. } | Self::Watch(key) | Self::Unwatch(key) => encoded_len(key),
+        }
+    }
 }
 
 /// What the application is told of maps.
@@ -118,6 +133,14 @@ pub enum StoreReject {
     Full {
         /// The limit.
         limit: u16,
+    },
+    /// The entry's name, with its value, does not fit into a frame.
+    #[error("it takes {len} bytes, a frame has room for {room}: make it shorter, or frames longer")]
+    TooLong {
+        /// What it takes.
+        len: usize,
+        /// What there is.
+        room: usize,
     },
 }
 
@@ -185,14 +208,17 @@ impl Asking {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StoreClient {
     config: StoreConfig,
+    /// How long an operation may be, in bytes.
+    room: usize,
     /// Numbers go on as long as the node lives, so a map is never forgotten.
     maps: BoundedMap<GroupId, Asking>,
 }
 
 impl StoreClient {
-    pub(crate) fn new(config: StoreConfig) -> Self {
+    pub(crate) fn new(config: StoreConfig, frame_budget: u16) -> Self {
         Self {
             config,
+            room: usize::from(frame_budget).saturating_sub(AROUND),
             maps: BoundedMap::new(config.pending.into()),
         }
     }
@@ -205,6 +231,10 @@ impl StoreClient {
     ) -> Result<(), StoreReject> {
         let limit = self.config.pending;
         let full = StoreReject::Full { limit };
+        let (len, room) = (command.encoded_len(), self.room);
+        if len > room {
+            return Err(StoreReject::TooLong { len, room });
+        }
         if !self.maps.contains(&map) {
             let asking = Asking::new(limit.into());
             self.maps.insert(map, asking).map_err(|_| full)?;

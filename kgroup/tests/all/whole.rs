@@ -217,3 +217,39 @@ fn nodes_whose_epochs_differ_do_not_move_groups_for_ever() {
         assert!((1..6).contains(&number), "{group:?} {number}");
     }
 }
+
+#[test]
+fn a_change_is_done_or_refused_however_long_it_is() {
+    let map = GroupId::map("notes", &Sha256Sortition);
+    let mut house = Building::new(7, 5, 2, 1, Link::default(), []);
+    house.run(Span::secs(3));
+    let change = |length: usize| {
+        let operation = Operation {
+            key: "note".into(),
+            expected: Expected::Any,
+            value: Some(std::iter::repeat_n(7, length).collect()),
+        };
+        let ticket = length as u64;
+        let command = StoreCommand::Change { ticket, operation };
+        Command::Map { map, command }
+    };
+    let longest = (0..1_400)
+        .rev()
+        .find(|length| house.net.command(3, change(*length)).is_ok());
+    let longest = longest.unwrap();
+    assert!(longest > 1_200, "{longest}");
+    house.run(Span::secs(10));
+    let is_done = house.events.iter().any(|(_, _, event)| {
+        matches!(
+            event,
+            Event::Map {
+                event: StoreEvent::Changed {
+                    stored: Stored::Done { .. },
+                    ..
+                },
+                ..
+            }
+        )
+    });
+    assert!(is_done, "{longest} bytes are taken, and never decided");
+}
