@@ -1,4 +1,4 @@
-//! What all nodes of a building, a farm or a yard are given alike: who can look after others, which
+//! What all nodes of a building, a farm or a yard are given alike: the nodes that can look after others, which
 //! devices there are, and which routines.
 
 use alloc::vec::Vec;
@@ -181,7 +181,7 @@ impl Site {
         self
     }
 
-    /// Who can be a member of its groups, with a digest of all of the site.
+    /// The nodes that can be members of its groups, with a digest of all of the site.
     ///
     /// # Errors
     /// What cannot work.

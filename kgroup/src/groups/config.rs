@@ -20,7 +20,7 @@ pub struct Config {
     /// In how many groups a node is at most: from 1. What it hears of others it refuses, and counts.
     /// Default 1,024.
     pub groups: u16,
-    /// Of how many groups in which it is not a node remembers who leads: from 1. Default 256.
+    /// Of how many groups in which it is not a node remembers the leader: from 1. Default 256.
     pub hints: u16,
 }
 

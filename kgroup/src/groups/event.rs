@@ -51,7 +51,7 @@ pub enum Command<U, P> {
     },
     /// Answer a node, as the leader of a group: [`Event::Told`] there, if it arrives.
     Tell {
-        /// To whom.
+        /// The node.
         to: Member,
         /// The group.
         group: GroupId,

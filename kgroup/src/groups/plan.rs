@@ -1,4 +1,4 @@
-//! What all nodes are given alike about who can be a member.
+//! What all nodes are given alike about the nodes that can be members.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! Who leads where: questions find the leader of a group.
+//! Where a group is led: questions find the leader of a group.
 //!
 //! The node that asks goes on, and no other one forwards: so a question makes no more messages than
 //! its asker sends, whatever others believe.
@@ -14,7 +14,7 @@ use super::state::Carried;
 use super::{Begins, Event, Groups, Item};
 use crate::GroupId;
 
-/// How many questions to one group are kept until it is known who leads.
+/// How many questions to one group are kept until the leader is known.
 const QUESTIONS: usize = 16;
 
 /// After so many questions that nobody answered all likely members are asked, and after twice as many
