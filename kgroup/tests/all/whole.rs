@@ -253,3 +253,34 @@ fn a_change_is_done_or_refused_however_long_it_is() {
     });
     assert!(is_done, "{longest} bytes are taken, and never decided");
 }
+
+/// An epoch's changes are spread over ten seconds; members that are gone are replaced before.
+#[test]
+fn members_that_are_gone_wait_for_no_epoch() {
+    let mut replaced = 0;
+    for victim in 0..9 {
+        let mut house = Building::new(8, 9, 8, 1, Link::default(), []);
+        house.run(Span::secs(15));
+        for at in 0..9 {
+            house.net.command(at, Command::Epoch(2)).unwrap();
+        }
+        let gone = NodeId(victim as u64 + 1);
+        let names_it = |house: &Building, group| {
+            let leader = house.leader(group);
+            let node = house.net.machine(*leader.first()?)?;
+            let configuration = node.groups().replica(group)?.configuration();
+            Some(configuration.voter(gone).is_some())
+        };
+        let groups: Vec<GroupId> = house.site.groups().collect();
+        let named = groups
+            .iter()
+            .filter(|it| names_it(&house, **it) == Some(true));
+        replaced += named.count();
+        house.kill(victim);
+        house.run(Span::secs(3));
+        for group in groups {
+            assert_eq!(names_it(&house, group), Some(false), "{victim}, {group:?}");
+        }
+    }
+    assert_eq!(replaced, 4 * 3, "each of four groups had three members");
+}
