@@ -21,11 +21,13 @@ mod config;
 mod counters;
 mod event;
 mod found;
+mod inquiry;
 mod machine;
 mod message;
 mod part;
 mod plan;
 mod route;
+mod seek;
 mod state;
 
 pub use config::Config;
