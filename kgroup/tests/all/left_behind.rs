@@ -3,7 +3,7 @@
 use selvedge_core::{Delta, Member, NodeId, Sha256Sortition, Span};
 use selvedge_kgroup::groups::Item;
 use selvedge_kgroup::store::{Expected, Operation, StoreAnswer, StoreCommand, StoreEvent, Stored};
-use selvedge_kgroup::{Answer, Command, Event, GroupId, Parcel};
+use selvedge_kgroup::{Answer, Command, Event, GroupId, Kgroup, Parcel};
 use selvedge_sim::network::Link;
 
 use crate::building::Building;
@@ -152,7 +152,12 @@ fn a_leader_that_was_cut_off_gives_up_when_an_epoch_begins() {
     house.net.heal();
     house.run(Span::secs(20));
     assert!(house.leader(CLUSTER).contains(&old), "nothing tells it");
+    house.net.partition(&[[old].as_slice(), &others]).unwrap();
     house.net.command(old, Command::Epoch(2)).unwrap();
+    house.run(Span::secs(5));
+    house.net.heal();
+    // Its own choice would not change anything.
+    house.net.command(old, Command::Epoch(1)).unwrap();
     house.run(Span::secs(5));
     let leader = house.leader(CLUSTER);
     assert!(leader.len() == 1 && leader[0] != old, "{leader:?}");
@@ -172,10 +177,12 @@ fn a_member_that_was_cut_off_finds_its_group_by_way_of_the_founders() {
         house.run(Span::secs(30));
     }
     let former = members(&house, CLUSTER);
-    let left = house.leader(CLUSTER)[0];
+    let leader = house.member(house.leader(CLUSTER)[0]);
+    let gone = *former.iter().find(|it| **it != leader).unwrap();
+    let left = gone.id.0 as usize - 1;
     let others: Vec<usize> = (0..9).filter(|it| *it != left).collect();
     house.net.partition(&[[left].as_slice(), &others]).unwrap();
-    let gone = house.member(left);
+    house.net.membership(left, Delta::Failed(leader)).unwrap();
     for &at in &others {
         house.net.membership(at, Delta::Failed(gone)).unwrap();
     }
@@ -188,12 +195,9 @@ fn a_member_that_was_cut_off_finds_its_group_by_way_of_the_founders() {
         house.revive(at);
         house.run(Span::secs(5));
     }
+    say_epoch(&mut house, 5);
+    house.run(Span::secs(20));
     house.net.heal();
-    for member in house.members() {
-        if member.id != gone.id {
-            house.net.membership(left, Delta::Joined(member)).unwrap();
-        }
-    }
     house.run(Span::secs(60));
     let leader = house.leader(CLUSTER);
     assert!(leader.len() == 1 && leader[0] != left, "{leader:?}");
@@ -218,8 +222,14 @@ fn a_leader_that_is_dead_is_not_followed_for_ever() {
     }
     // A round of its own, and no time for an answer.
     house.net.command(dead, Command::Epoch(2)).unwrap();
-    house.run(Span::millis(3));
+    house.run(Span::millis(50));
     house.net.crash(dead).unwrap();
+    let follows = |it: &(usize, &Kgroup)| {
+        let replica = it.1.groups().replica(CLUSTER);
+        replica.and_then(|it| it.leader()).map(|it| it.0) == Some(gone.id)
+    };
+    let following = house.net.machines().filter(follows);
+    assert_eq!(following.count(), 3, "they believe it once more");
     house.run(Span::secs(10));
     for group in house.site.groups() {
         let leader = house.leader(group);
