@@ -163,10 +163,6 @@ impl Building {
         self.members[at]
     }
 
-    pub(crate) fn members(&self) -> Vec<Member> {
-        self.members.clone()
-    }
-
     pub(crate) fn trigger(&mut self, at: usize, routine: u32, id: u64) {
         let routine = GroupId::routine(routine);
         let id = TriggerId(id);
