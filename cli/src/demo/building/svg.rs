@@ -210,11 +210,13 @@ fn foreground(svg: &mut String, course: &Course, bottom: f64, scale: Scale) {
         .chain(dark.map(|(at, text)| (at, text, 0.0)));
     for (at, caption, lower) in captions {
         let x = scale.x(at);
+        // One at the end is read to the left of its line.
+        let class = if x + 50.0 > WIDTH { "name" } else { "caption" };
         put(
             svg,
             format_args!(
                 "<line class=\"turn\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{bottom}\"/>\
-                 <text class=\"caption\" x=\"{x:.1}\" y=\"{:.1}\">{caption}</text>\n",
+                 <text class=\"{class}\" x=\"{x:.1}\" y=\"{:.1}\">{caption}</text>\n",
                 TOP - 14.0 + lower,
                 26.0 + lower,
             ),
