@@ -92,12 +92,14 @@ impl Demo {
         let narrator = Narrator::new(told.clone(), colour);
         let mut outcome = runtime()?.block_on(run(options, narrator))?;
         outcome.table.extend(ledger.join().unwrap_or_default());
-        let building = building.join().map_err(|_| Failure::Stopped)??;
-        outcome.table.extend(building.table.iter().cloned());
+        // What the mesh came to is told in any case.
+        let building = building.join().unwrap_or(Err(Failure::Stopped));
+        let rows = building.iter().flat_map(|it| it.table.iter().cloned());
+        outcome.table.extend(rows);
         // The mesh is gone: what follows on the same output may wait for its reader.
         told.finish(self.json.then_some(LAST_WORDS));
         self.tell_mesh(&outcome, &home).map_err(Failure::Output)?;
-        let mut page = with_building(&page(&outcome, seed), &building);
+        let mut page = with_building(&page(&outcome, seed), &building?);
         let morning = home.join().ok().flatten();
         if let Some(morning) = &morning {
             page = with_morning(&page, morning, seed);

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
 
-use std::collections::BTreeMap;
-
 use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use selvedge_cli::demo::{
@@ -255,7 +253,7 @@ fn a_count_that_differs_breaks_a_promise() {
     assert_eq!(broken(|it| it.counted = None), ["count"]);
     // One too many here and one too few there.
     let both = |it: &mut Course| {
-        it.counted = Some(BTreeMap::from([(VISITOR, 2), (EVENING, 4), (AIRING, 3)]));
+        it.counted = Some([(VISITOR, 2), (EVENING, 4), (AIRING, 3)].into());
     };
     assert_eq!(broken(both), ["count"]);
 }

@@ -97,6 +97,10 @@ pub struct Course {
 
 impl Course {
     /// Takes note of what a node tells.
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "other events, also later ones, say nothing about this"
+    )]
     pub fn note(&mut self, seen: &Observed) {
         let (at, node) = (seen.at, seen.node);
         let NodeEvent::Groups(event) = &seen.event else {
@@ -181,6 +185,10 @@ impl Course {
         all.filter(move |at| (opened..closed).contains(at))
     }
 
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "other events, also later ones, say nothing about this"
+    )]
     fn on_routine(&mut self, group: GroupId, at: Time, event: &RoutineEvent) {
         let Some(routine) = Which::of(group) else {
             return;

@@ -43,6 +43,8 @@ struct Play<W> {
     narrator: Narrator<W>,
     is_closed: Arc<AtomicBool>,
     wishing: Vec<JoinHandle<()>>,
+    /// How many epochs were told of.
+    epochs: usize,
 }
 
 /// How it went in the building.
@@ -79,6 +81,7 @@ pub async fn building<W: Write>(
         narrator,
         is_closed: Arc::default(),
         wishing: Vec::new(),
+        epochs: 0,
     };
     play.open(seed).await?;
     play.go_dark().await;
@@ -268,10 +271,23 @@ impl<W: Write> Play<W> {
     }
 
     /// Waits until something is so, for so many periods at most.
-    async fn wait(&self, periods: u64, is_so: impl Fn(&Self) -> bool) {
+    async fn wait(&mut self, periods: u64, is_so: impl Fn(&Self) -> bool) {
         let until = self.now() + self.period * periods;
         while self.now() < until && !is_so(self) {
+            self.tell_epoch();
             sleep(self.glance()).await;
+        }
+    }
+
+    /// Says that an epoch has begun, if one has.
+    fn tell_epoch(&mut self) {
+        let epochs = epochs(self.now(), self.period * EPOCH);
+        let new = epochs.get(self.epochs..).unwrap_or_default().last();
+        self.epochs = epochs.len();
+        let opened = self.shared().course().opened;
+        if let Some(at) = new.filter(|at| opened.is_some_and(|opened| opened < **at)) {
+            let line = "building: an epoch begins, and groups get other members";
+            self.narrator.say(*at, line);
         }
     }
 
@@ -382,4 +398,34 @@ fn pick(shared: &Shared, rng: &mut ChaCha12Rng) -> Option<Handle> {
 fn some(period: Span, least: u64, most: u64, rng: &mut ChaCha12Rng) -> Duration {
     let spread = period * (most - least);
     (period * least + Span(rng.below(spread.0.max(1)))).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn epochs_follow_each_other_up_to_now() {
+        let length = Span::millis(700);
+        let now = Time::ZERO + Span::secs(10);
+        let begun = epochs(now, length);
+        assert!(begun.first().is_some_and(|it| *it < Time::ZERO + length));
+        assert!(
+            begun
+                .last()
+                .is_some_and(|it| *it + length > now && *it <= now)
+        );
+        assert!(begun.windows(2).all(|it| it[0] + length == it[1]));
+    }
+
+    /// It has runs before the domain goes dark, an epoch under them, and time to end.
+    #[test]
+    fn the_building_is_over_before_the_mesh_beside_it() {
+        let mut rng = ChaCha12Rng::seed_from_u64(1);
+        let period = Span::millis(200);
+        let mesh = Plan::new(16, period, &mut rng);
+        assert!(Time::ZERO + period * (CLOSE + 10) < mesh.times.end);
+        const { assert!(DARK + DARKNESS + 2 * STAGGER < CLOSE) };
+        const { assert!(DARK + EPOCH + 2 * STAGGER < CLOSE) };
+    }
 }

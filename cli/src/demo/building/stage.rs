@@ -170,6 +170,10 @@ impl Stage {
 }
 
 /// What the application does at a node: it asks devices, does commands, and counts runs.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "other events, also later ones, say nothing about this"
+)]
 async fn work(mut events: Events, node: Handle, shared: Arc<Shared>) {
     loop {
         let seen = match events.recv().await {
@@ -199,6 +203,10 @@ async fn work(mut events: Events, node: Handle, shared: Arc<Shared>) {
 }
 
 /// Asks a device what it is, or has it do something. The node may lead no more when that is over.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "other events, also later ones, say nothing about this"
+)]
 async fn obey(event: devices::Event, node: Handle, shared: Arc<Shared>) {
     let _taken = match event {
         devices::Event::Ping { device } => {
