@@ -5,10 +5,15 @@ use std::{panic, thread};
 
 use thiserror::Error;
 
-use super::{Rules, Scenario, Surprise};
+use super::{Expected, Rules, Scenario, Surprise};
+
+/// The most states that a scenario should have to be verified in a debug build, which takes ten times
+/// as long as a release build.
+const DEBUG_STATES: usize = 40_000;
 
 /// Verifies the quick scenarios under our rules, on as many threads as there are processors.
-/// Returns how many there are.
+/// Returns how many there are. A debug build leaves those that should have more than 40,000 states to
+/// release builds, such as that of `selvedge check`.
 ///
 /// # Errors
 /// An outcome that is not as expected.
@@ -18,7 +23,9 @@ pub fn verify_ours(list: &[Scenario]) -> Result<usize, Surprise> {
     let next = AtomicUsize::new(0);
     let verify = || -> Result<(), Surprise> {
         while let Some(scenario) = quick.get(next.fetch_add(1, Ordering::Relaxed)) {
-            scenario.verify()?;
+            if !is_left_to_release(scenario) {
+                scenario.verify()?;
+            }
         }
         Ok(())
     };
@@ -32,6 +39,12 @@ pub fn verify_ours(list: &[Scenario]) -> Result<usize, Surprise> {
         }
         Ok(quick.len())
     })
+}
+
+fn is_left_to_release(scenario: &Scenario) -> bool {
+    let is_large =
+        matches!(scenario.expected(), Expected::Holds { states } if states > DEBUG_STATES);
+    cfg!(debug_assertions) && is_large
 }
 
 /// Verifies the quick scenarios under published rules: each breaks in so many steps. Under the same

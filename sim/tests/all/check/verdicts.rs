@@ -318,6 +318,8 @@ fn a_list_is_held_to_its_pairs() {
     assert_eq!(verify_ours(&sound).unwrap(), 1);
     assert_eq!(verify_published(&sound).unwrap(), 1);
     assert!(verify_ours(&[ours("a", 9)]).is_err());
+    let is_run = verify_ours(&[ours("a large one", 40_001)]).is_err();
+    assert_eq!(is_run, cfg!(not(debug_assertions)));
     let late = [ours("a", 8), theirs("a", 4)];
     assert!(matches!(verify_published(&late), Err(Flaw::Surprise(_))));
     // Nothing runs what ours do there.
