@@ -245,16 +245,18 @@ impl House {
         Ok(())
     }
 
-    /// The same in a while; all others learn of it [`DETECTION`] later.
+    /// The same in a while; all others learn of it [`DETECTION`] later, also those that stop after
+    /// that.
     pub(super) fn stop_later(&mut self, at: usize, after: Span) -> Result<(), Fault> {
         self.nodes.retain(|it| *it != at);
         let when = self.net.now() + after;
         let delta = Delta::Failed(Member::new(at as u64, 0));
         let crash = [(when, Action::Crash { node: at })];
-        let told = self
-            .nodes
-            .iter()
-            .map(|&node| (when + DETECTION, Action::Membership { node, delta }));
+        let smart = self.building.smart.iter().map(|it| it.id.0 as usize);
+        // One that has stopped by then is told in vain.
+        let told = smart
+            .filter(|node| *node != at)
+            .map(|node| (when + DETECTION, Action::Membership { node, delta }));
         for (when, action) in crash.into_iter().chain(told) {
             self.net.schedule(when, action).map_err(Fault::network)?;
         }
@@ -298,5 +300,39 @@ impl House {
             }
             self.net.step();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, PoisonError};
+
+    use selvedge_sim::network::What;
+
+    use super::*;
+
+    #[test]
+    fn a_node_that_stops_later_learns_of_those_that_stopped_before() {
+        let setting = Setting {
+            devices: 50,
+            routines: 1,
+            ..PAPER
+        };
+        let mut house = setting.house(1).unwrap();
+        let [late, early] = [house.nodes[0], house.nodes[1]];
+        let told = Arc::new(Mutex::new(false));
+        let sink = Arc::clone(&told);
+        house.net.trace_to(move |line| {
+            if let (Some(node), What::Membership(Delta::Failed(gone))) = (line.node, &line.what)
+                && (node, gone.id) == (late, NodeId(early as u64))
+            {
+                *sink.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            }
+        });
+        house.stop_later(late, DETECTION * 3).unwrap();
+        house.stop_later(early, Span::ZERO).unwrap();
+        house.net.run_for(DETECTION * 2);
+        assert!(house.net.is_up(late));
+        assert!(*told.lock().unwrap(), "seed 1: {late} was not told");
     }
 }
