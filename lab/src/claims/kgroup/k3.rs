@@ -11,7 +11,10 @@ const WELL: f64 = 2.0;
 const SAME: f64 = 1.25;
 
 fn settings() -> [Operations; 5] {
-    FAILURES.map(|failures| Operations { failures, churn: 0 })
+    FAILURES.map(|failures| Operations {
+        failures,
+        ..Operations::default()
+    })
 }
 
 pub(super) fn claim() -> Claim {

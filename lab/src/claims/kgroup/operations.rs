@@ -1,5 +1,6 @@
 //! What groups do among themselves: replies of quorums, elections, and moves to other members.
 
+use core::fmt::Write;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,6 +26,19 @@ const REST: Span = Span::secs(10);
 pub(super) struct Operations {
     pub(super) failures: u8,
     pub(super) churn: u64,
+    pub(super) replace_after: u8,
+    pub(super) is_near: bool,
+}
+
+impl Default for Operations {
+    fn default() -> Self {
+        Self {
+            failures: PAPER.failures,
+            churn: 0,
+            replace_after: PAPER.replace_after,
+            is_near: PAPER.is_near,
+        }
+    }
 }
 
 /// Means in units of time.
@@ -45,9 +59,18 @@ pub(super) struct Seen {
 
 impl Operations {
     fn name(self) -> String {
-        let Self { failures, churn } = self;
+        let Self {
+            failures, churn, ..
+        } = self;
         let size = 2 * failures + 1;
-        format!("kgroup: operations, k = {size}, {churn}% stopped")
+        let mut name = format!("kgroup: operations, k = {size}, {churn}% stopped");
+        if self.replace_after != PAPER.replace_after {
+            let _written = write!(name, ", replaced after {}", self.replace_after).is_ok();
+        }
+        if !self.is_near {
+            name.push_str(", anywhere");
+        }
+        name
     }
 
     pub(super) fn experiment(self) -> Experiment {
@@ -61,6 +84,8 @@ impl Operations {
     fn measure(self, seed: u64) -> Result<Sample, Fault> {
         let setting = Setting {
             failures: self.failures,
+            replace_after: self.replace_after,
+            is_near: self.is_near,
             ..PAPER
         };
         let mut house = setting.house(seed)?;
