@@ -9,7 +9,7 @@ use selvedge_kgroup::routines::Locking;
 use super::house::{House, PAPER, PING, Setting, UNIT};
 use super::lab::Layout;
 use super::spot::Told;
-use crate::claims::plot::over;
+use crate::claims::plot::spread;
 use crate::claims::stats::mean;
 use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples, Verdict};
 
@@ -158,6 +158,8 @@ pub(super) struct Delays {
     /// Means in units of time: all of it, and until the leader of the cluster heard.
     pub(super) all: f64,
     pub(super) heard: f64,
+    /// Of each trial, without the wait for a ping.
+    pub(super) reported: Vec<f64>,
     /// How many runs began and ended, how many of them were triggered late, and how many others there
     /// were.
     pub(super) runs: u64,
@@ -170,17 +172,20 @@ impl Delays {
     pub(super) fn of(samples: &Samples, name: &str) -> Option<Self> {
         let all: Vec<&Sample> = samples.of(name).map(|it| it.1).collect();
         let figure = |it: &Sample, at: usize| it.0.get(at).copied().flatten();
-        let of = |at: usize| {
+        let each = |at: usize| -> Vec<f64> {
             let each = all.iter().filter_map(|it| {
                 let count = figure(it, 2).filter(|it| *it > 0)?;
                 Some(figure(it, at)? as f64 / count as f64 / UNIT.0 as f64)
             });
-            mean(&each.collect::<Vec<f64>>())
+            each.collect()
         };
+        let (whole, heard) = (each(0), each(1));
+        let pairs = whole.iter().zip(&heard);
         let sum = |at: usize| all.iter().filter_map(|it| figure(it, at)).sum();
         Some(Self {
-            all: of(0)?,
-            heard: of(1)?,
+            all: mean(&whole)?,
+            heard: mean(&heard)?,
+            reported: pairs.map(|(all, heard)| all - heard).collect(),
             runs: sum(2),
             late: sum(3),
             lost: sum(4),
@@ -257,14 +262,17 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             if is_above { "above" } else { "not above" },
         ),
         trials: found.iter().map(|it| it.trials).min()?,
-        plots: vec![over(
+        plots: vec![spread(
             "Client delay",
             ("devices", &names),
             "units of time, without the wait for a ping",
             titles
                 .iter()
-                .enumerate()
-                .map(|(at, name)| (name.as_str(), line(at))),
+                .zip(found.chunks(DEVICES.len()))
+                .map(|(name, line)| {
+                    let trials = line.iter().map(|it| it.reported.clone());
+                    (name.as_str(), trials.collect())
+                }),
             Paper::says("it rises slowly, OLA below SLA, grid above the others (figure 4, curves)"),
         )],
     })

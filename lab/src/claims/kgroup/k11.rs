@@ -8,7 +8,7 @@ use selvedge_kgroup::GroupId;
 use super::house::{PAPER, PING, Setting, UNIT};
 use super::k1::{DEVICES, REST, SLOWLY, TRIALS};
 use super::spot::Told;
-use crate::claims::plot::over;
+use crate::claims::plot::spread;
 use crate::claims::stats::mean;
 use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples, Verdict};
 
@@ -71,7 +71,7 @@ fn measure(devices: usize, seed: u64) -> Result<Sample, Fault> {
 }
 
 fn judge(samples: &Samples) -> Option<Judgement> {
-    let mut delays = Vec::new();
+    let (mut delays, mut all_trials) = (Vec::new(), Vec::new());
     let mut trials = usize::MAX;
     for devices in DEVICES {
         let all: Vec<&Sample> = samples.of(&name(devices)).map(|it| it.1).collect();
@@ -82,7 +82,9 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             }
             _ => None,
         });
-        delays.push(mean(&each.collect::<Vec<f64>>())?);
+        let each: Vec<f64> = each.collect();
+        delays.push(mean(&each)?);
+        all_trials.push(each);
     }
     let growth = delays.last()? / delays.first()?;
     let words: Vec<String> = delays.iter().map(|it| format!("{it:.0}")).collect();
@@ -102,11 +104,11 @@ fn judge(samples: &Samples) -> Option<Judgement> {
              queue as soon as it is given back, and asks for the four others one after another. Holds up to {SLOWLY:.0} times.",
         ),
         trials,
-        plots: vec![over(
+        plots: vec![spread(
             "Synchronization delay",
             ("devices", &names),
             "units of time",
-            [("SLA, grid", delays)],
+            [("SLA, grid", all_trials)],
             Paper::says("it rises slowly (figure 5, curves)"),
         )],
     })

@@ -1,7 +1,7 @@
 //! K3: larger groups.
 
 use super::operations::{Operations, Seen};
-use crate::claims::plot::over;
+use crate::claims::plot::spread;
 use crate::claims::{Claim, Judgement, Paper, Plot, Samples, Verdict};
 
 const FAILURES: [u8; 5] = [1, 2, 3, 4, 5];
@@ -30,14 +30,17 @@ pub(super) fn claim() -> Claim {
 
 /// One line for each operation.
 pub(super) fn plot(title: &str, x: (&str, &[String]), seen: &[Seen], paper: &str) -> Plot {
-    let line = |figure: fn(&Seen) -> f64| seen.iter().map(figure).collect();
+    let line = |at: usize| {
+        let each = seen.iter().filter_map(|it| it.each.get(at).cloned());
+        each.collect()
+    };
     let lines = [
-        ("quorum", line(|it| it.quorum)),
-        ("election", line(|it| it.election)),
-        ("transfer", line(|it| it.transfer)),
-        ("nothing is monitored", line(|it| it.gap)),
+        ("quorum", line(0)),
+        ("election", line(1)),
+        ("transfer", line(2)),
+        ("nothing is monitored", line(3)),
     ];
-    over(title, x, "units of time", lines, Paper::says(paper))
+    spread(title, x, "units of time", lines, Paper::says(paper))
 }
 
 pub(super) fn words(seen: &[Seen], figure: fn(&Seen) -> f64) -> String {

@@ -42,7 +42,7 @@ impl Default for Operations {
 }
 
 /// Means in units of time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Seen {
     /// From a report to the decision of the cluster's group.
     pub(super) quorum: f64,
@@ -55,6 +55,8 @@ pub(super) struct Seen {
     /// How many groups had no leader in the end, a trial.
     pub(super) lost: f64,
     pub(super) trials: usize,
+    /// Of each trial the four times, in the order above.
+    pub(super) each: [Vec<f64>; 4],
 }
 
 impl Operations {
@@ -112,13 +114,14 @@ impl Operations {
         let name = self.name();
         let all: Vec<&Sample> = samples.of(&name).map(|it| it.1).collect();
         let figure = |it: &Sample, at: usize| it.0.get(at).copied().flatten();
-        let of = |at: usize| {
+        let each = [0, 1, 2, 3].map(|at: usize| {
             let each = all.iter().filter_map(|it| {
                 let count = figure(it, 2 * at + 1).filter(|it| *it > 0)?;
                 Some(figure(it, 2 * at)? as f64 / count as f64 / UNIT.0 as f64)
             });
-            mean(&each.collect::<Vec<f64>>())
-        };
+            each.collect::<Vec<f64>>()
+        });
+        let of = |at: usize| mean(each.get(at)?);
         let lost = all.iter().filter_map(|it| figure(it, 8));
         let lost = lost.map(|it| it as f64).collect::<Vec<f64>>();
         Some(Seen {
@@ -128,6 +131,7 @@ impl Operations {
             gap: of(3)?,
             lost: mean(&lost)?,
             trials: all.len(),
+            each,
         })
     }
 }
