@@ -194,7 +194,7 @@ impl Delays {
     }
 
     /// Without the wait for a ping.
-    fn from_report(&self) -> f64 {
+    fn since_report(&self) -> f64 {
         self.all - self.heard
     }
 }
@@ -207,7 +207,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     // Of each layout: SLA, then OLA.
     let lines: Vec<Vec<f64>> = found
         .chunks(DEVICES.len())
-        .map(|it| it.iter().map(Delays::from_report).collect())
+        .map(|it| it.iter().map(Delays::since_report).collect())
         .collect();
     let line = |at: usize| lines.get(at).cloned().unwrap_or_default();
     let words = |at: usize| {
@@ -257,7 +257,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             if is_fast { "below" } else { "not below" },
             LATE.0 / UNIT.0,
             PING.0 / UNIT.0,
-            moving.from_report(),
+            moving.since_report(),
             moving.lost,
             moving.runs + moving.lost,
             if is_above { "above" } else { "not above" },
