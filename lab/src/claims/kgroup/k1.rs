@@ -11,7 +11,7 @@ use super::lab::Layout;
 use super::spot::Told;
 use crate::claims::plot::spread;
 use crate::claims::stats::mean;
-use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples, Verdict};
+use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Plot, Sample, Samples, Verdict};
 
 pub(super) const DEVICES: [usize; 4] = [50, 250, 500, 750];
 const LAYOUTS: [(Layout, &str); 3] = [
@@ -224,11 +224,6 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         .iter()
         .fold((0, 0), |sum, it| (sum.0 + it.runs, sum.1 + it.late));
     let lost: u64 = found.iter().map(|it| it.lost).sum();
-    let names = DEVICES.map(|it| it.to_string());
-    let titles = LAYOUTS
-        .iter()
-        .flat_map(|(_, place)| LOCKINGS.map(|(_, rule)| format!("{place}, {rule}")));
-    let titles: Vec<String> = titles.collect();
     Some(Judgement {
         paper: "shape".to_owned(),
         ours: format!("{} | {}", words(0), words(1)),
@@ -263,20 +258,27 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             if is_above { "above" } else { "not above" },
         ),
         trials: found.iter().map(|it| it.trials).min()?,
-        plots: vec![spread(
-            "Client delay",
-            ("devices", &names),
-            "units of time, without the wait for a ping",
-            titles
-                .iter()
-                .zip(found.chunks(DEVICES.len()))
-                .map(|(name, line)| {
-                    let trials = line.iter().map(|it| it.reported.clone());
-                    (name.as_str(), trials.collect())
-                }),
-            Paper::says("it rises slowly, OLA below SLA, grid above the others (figure 4, curves)"),
-        )],
+        plots: vec![plot(&found)],
     })
+}
+
+fn plot(found: &[Delays]) -> Plot {
+    let names = DEVICES.map(|it| it.to_string());
+    let titles = LAYOUTS
+        .iter()
+        .flat_map(|(_, place)| LOCKINGS.map(|(_, rule)| format!("{place}, {rule}")));
+    let titles: Vec<String> = titles.collect();
+    let lines = titles.iter().zip(found.chunks(DEVICES.len()));
+    spread(
+        "Client delay",
+        ("devices", &names),
+        "units of time, without the wait for a ping",
+        lines.map(|(name, line)| {
+            let trials = line.iter().map(|it| it.reported.clone());
+            (name.as_str(), trials.collect())
+        }),
+        Paper::says("it rises slowly, OLA below SLA, grid above the others (figure 4, curves)"),
+    )
 }
 
 #[cfg(test)]
