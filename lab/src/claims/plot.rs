@@ -118,6 +118,16 @@ impl Paper {
         Self::Words(words.into())
     }
 
+    /// One figure for each thing with a name.
+    pub(crate) fn table(name: &str, figures: impl IntoIterator<Item = f64>) -> Self {
+        let figures = (0..).zip(figures);
+        Self::Figures(
+            figures
+                .map(|(nth, y)| Reference::at(nth, name, y))
+                .collect(),
+        )
+    }
+
     /// What is drawn.
     #[must_use]
     pub fn figures(&self) -> &[Reference] {
@@ -147,6 +157,30 @@ pub(crate) fn over<'a>(
                 low: y,
                 high: y,
             })
+            .collect(),
+    };
+    Plot {
+        title: title.to_owned(),
+        x: Axis::Names(x.0.to_owned(), x.1.to_vec()),
+        y: Axis::Plain(unit.to_owned()),
+        lines: lines.into_iter().map(line).collect(),
+        paper,
+    }
+}
+
+/// The same of what each trial gave: the means, with their spread.
+pub(crate) fn spread<'a>(
+    title: &str,
+    x: (&str, &[String]),
+    unit: &str,
+    lines: impl IntoIterator<Item = (&'a str, Vec<Vec<f64>>)>,
+    paper: Paper,
+) -> Plot {
+    let line = |(name, trials): (&str, Vec<Vec<f64>>)| Line {
+        name: name.to_owned(),
+        points: (0..)
+            .zip(trials)
+            .filter_map(|(nth, values)| Point::of(f64::from(nth), &values))
             .collect(),
     };
     Plot {
@@ -379,6 +413,17 @@ mod tests {
         let figure = Reference::at(1, "paper: 7", 7.0);
         let with = plot(["one", "other"], Paper::Figures(vec![figure]));
         assert!(with.contains("paper: 7") && !without.contains("paper: 7"));
+    }
+
+    /// The mean of 1 and 3 is where 2 is.
+    #[test]
+    fn trials_are_drawn_as_their_mean() {
+        let names = ["a".to_owned(), "b".to_owned()];
+        let lines = [("each", vec![vec![1.0, 3.0], vec![2.0]])];
+        let plot = spread("title", ("x", &names), "y", lines, Paper::says("nothing"));
+        let points = plot.lines[0].points.clone();
+        assert_eq!(points[0].y.to_bits(), points[1].y.to_bits());
+        assert!(points[0].low < points[0].y && points[0].y < points[0].high);
     }
 
     /// Too short a run measures nothing in some setting.

@@ -37,6 +37,8 @@ const ANSWER: Span = Span::millis(500);
 pub(super) const DETECTION: Span = Span::millis(500);
 /// Before anything is measured.
 const WARM_UP: Span = Span::secs(10);
+/// As many as a trial can see.
+const EPOCHS: u64 = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Setting {
@@ -48,6 +50,14 @@ pub(super) struct Setting {
     pub(super) routines: usize,
     /// One node in the middle looks after all.
     pub(super) has_centre: bool,
+    /// After so many failed members others are chosen.
+    pub(super) replace_after: u8,
+    /// Members are mostly near, and not any.
+    pub(super) is_near: bool,
+    /// So many routines for each sensor, with the same devices.
+    pub(super) alike: usize,
+    /// How long an epoch lasts, after the first one.
+    pub(super) epoch: Option<Span>,
 }
 
 /// Table 3.
@@ -58,20 +68,26 @@ pub(super) const PAPER: Setting = Setting {
     locking: Locking::Sequential,
     routines: 5,
     has_centre: false,
+    // Section 3.5.
+    replace_after: 2,
+    is_near: true,
+    alike: 1,
+    epoch: None,
 };
 
 pub(super) struct House {
+    pub(super) setting: Setting,
     pub(super) net: Network<Spot>,
     pub(super) site: Arc<Site>,
     pub(super) building: Building,
     pub(super) rng: ChaCha8Rng,
-    /// What triggers each routine.
+    /// What triggers each routine, or those that are alike.
     pub(super) sensors: Vec<NodeId>,
     /// Which places are nodes that have not stopped.
     pub(super) nodes: Vec<usize>,
 }
 
-fn config() -> Config {
+fn config(replace_after: u8) -> Config {
     let replica = groups::Config::new().replica.with_resend(ANSWER);
     let devices = devices::Config::new()
         .with_ping(PING)
@@ -79,6 +95,7 @@ fn config() -> Config {
         .with_resend(PING);
     let groups = groups::Config::new()
         .with_replica(replica)
+        .with_replace_after(replace_after)
         // All groups change as soon as an epoch begins.
         .with_stagger(Span::ZERO);
     Config::new()
@@ -135,7 +152,10 @@ impl Setting {
             building.smart = node.into_iter().collect();
         }
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ ROUTINES);
-        let policy = Policy::Near(Locality::for_spacing(SPACING as u32));
+        let policy = match self.is_near {
+            true => Policy::Near(Locality::for_spacing(SPACING as u32)),
+            false => Policy::Uniform,
+        };
         let selection = Selection::new()
             .with_failures(self.failures)
             .with_policy(policy);
@@ -145,14 +165,17 @@ impl Setting {
         let sensors = draw(&mut rng, self.devices, self.routines);
         for &sensor in &sensors {
             let devices = draw(&mut rng, self.devices, ROUTINE);
-            let definition = routine(sensor, &devices, self.locking);
-            site = site.with_routine(definition).map_err(Fault::network)?;
+            for _ in 0..self.alike {
+                let definition = routine(sensor, &devices, self.locking);
+                site = site.with_routine(definition).map_err(Fault::network)?;
+            }
         }
         let site = Arc::new(site);
         let net = network(seed, &building)?;
         let mut nodes: Vec<usize> = building.smart.iter().map(|it| it.id.0 as usize).collect();
         nodes.sort_unstable();
         let mut house = House {
+            setting: *self,
             net,
             site,
             building,
@@ -190,7 +213,8 @@ impl House {
             let node = match self.nodes.binary_search(&at) {
                 Ok(_) => {
                     let site = Arc::clone(&self.site);
-                    let node = Kgroup::new(me, config(), site, Begin::First);
+                    let node =
+                        Kgroup::new(me, config(self.setting.replace_after), site, Begin::First);
                     Some(node.map_err(Fault::network)?)
                 }
                 Err(_) => None,
@@ -214,6 +238,20 @@ impl House {
             }
         }
         self.net.drain_events();
+        self.setting.epoch.map_or(Ok(()), |it| self.go_on(it))
+    }
+
+    /// Epochs of this length begin, one after another.
+    fn go_on(&mut self, length: Span) -> Result<(), Fault> {
+        let now = self.net.now();
+        for number in 0..EPOCHS {
+            for node in self.nodes.clone() {
+                let command = Ask::Node(Command::Epoch(number + 2));
+                let action = Action::Command { node, command };
+                let when = now + length * number;
+                self.net.schedule(when, action).map_err(Fault::network)?;
+            }
+        }
         Ok(())
     }
 
@@ -245,16 +283,18 @@ impl House {
         Ok(())
     }
 
-    /// The same in a while; all others learn of it [`DETECTION`] later.
+    /// The same in a while; all others learn of it [`DETECTION`] later, also those that stop after
+    /// that.
     pub(super) fn stop_later(&mut self, at: usize, after: Span) -> Result<(), Fault> {
         self.nodes.retain(|it| *it != at);
         let when = self.net.now() + after;
         let delta = Delta::Failed(Member::new(at as u64, 0));
         let crash = [(when, Action::Crash { node: at })];
-        let told = self
-            .nodes
-            .iter()
-            .map(|&node| (when + DETECTION, Action::Membership { node, delta }));
+        let smart = self.building.smart.iter().map(|it| it.id.0 as usize);
+        // One that has stopped by then is told in vain.
+        let told = smart
+            .filter(|node| *node != at)
+            .map(|node| (when + DETECTION, Action::Membership { node, delta }));
         for (when, action) in crash.into_iter().chain(told) {
             self.net.schedule(when, action).map_err(Fault::network)?;
         }
@@ -298,5 +338,39 @@ impl House {
             }
             self.net.step();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, PoisonError};
+
+    use selvedge_sim::network::What;
+
+    use super::*;
+
+    #[test]
+    fn a_node_that_stops_later_learns_of_those_that_stopped_before() {
+        let setting = Setting {
+            devices: 50,
+            routines: 1,
+            ..PAPER
+        };
+        let mut house = setting.house(1).unwrap();
+        let [late, early] = [house.nodes[0], house.nodes[1]];
+        let told = Arc::new(Mutex::new(false));
+        let sink = Arc::clone(&told);
+        house.net.trace_to(move |line| {
+            if let (Some(node), What::Membership(Delta::Failed(gone))) = (line.node, &line.what)
+                && (node, gone.id) == (late, NodeId(early as u64))
+            {
+                *sink.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            }
+        });
+        house.stop_later(late, DETECTION * 3).unwrap();
+        house.stop_later(early, Span::ZERO).unwrap();
+        house.net.run_for(DETECTION * 2);
+        assert!(house.net.is_up(late));
+        assert!(*told.lock().unwrap(), "seed 1: {late} was not told");
     }
 }

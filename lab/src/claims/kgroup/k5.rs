@@ -5,7 +5,7 @@ use std::sync::Arc;
 use selvedge_kgroup::Selection;
 
 use super::lab::{Building, Layout, SPACING, near};
-use crate::claims::plot::over;
+use crate::claims::plot::{Reference, over};
 use crate::claims::stats::mean;
 use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples, Verdict};
 
@@ -112,7 +112,11 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ("layout", &names),
             "hops",
             [("near", line(0)), ("random", line(1))],
-            Paper::says("2.4 near, 5.3 random, in a grid"),
+            Paper::Figures(
+                [("paper, near", PAPER[0]), ("paper, random", PAPER[1])]
+                    .map(|(name, hops)| Reference::at(0, name, hops))
+                    .to_vec(),
+            ),
         )],
     })
 }

@@ -100,11 +100,8 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             "Candidates",
             ("devices", &names),
             "smart nodes in one bucket with a device",
-            [
-                ("ours", ours.clone()),
-                ("table 2", PAPER.iter().map(|it| it.1).collect()),
-            ],
-            Paper::says("table 2"),
+            [("ours", ours.clone())],
+            Paper::table("table 2", PAPER.map(|it| it.1)),
         )],
     })
 }

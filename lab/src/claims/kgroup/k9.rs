@@ -160,9 +160,8 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             [
                 ("by hash, anywhere", uniform.clone()),
                 ("near, next to each other", contiguous.clone()),
-                ("formula", expected.to_vec()),
             ],
-            Paper::says("the formula"),
+            Paper::table("formula", expected),
         )],
     })
 }

@@ -5,6 +5,8 @@
 
 mod house;
 mod k1;
+mod k10;
+mod k11;
 mod k2;
 mod k3;
 mod k4;
@@ -32,5 +34,7 @@ pub fn claims() -> Vec<Claim> {
         k7::claim(),
         k8::claim(),
         k9::claim(),
+        k10::claim(),
+        k11::claim(),
     ]
 }

@@ -1,5 +1,6 @@
 //! What groups do among themselves: replies of quorums, elections, and moves to other members.
 
+use core::fmt::Write;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,10 +26,23 @@ const REST: Span = Span::secs(10);
 pub(super) struct Operations {
     pub(super) failures: u8,
     pub(super) churn: u64,
+    pub(super) replace_after: u8,
+    pub(super) is_near: bool,
+}
+
+impl Default for Operations {
+    fn default() -> Self {
+        Self {
+            failures: PAPER.failures,
+            churn: 0,
+            replace_after: PAPER.replace_after,
+            is_near: PAPER.is_near,
+        }
+    }
 }
 
 /// Means in units of time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Seen {
     /// From a report to the decision of the cluster's group.
     pub(super) quorum: f64,
@@ -41,13 +55,24 @@ pub(super) struct Seen {
     /// How many groups had no leader in the end, a trial.
     pub(super) lost: f64,
     pub(super) trials: usize,
+    /// Of each trial the four times, in the order above.
+    pub(super) each: [Vec<f64>; 4],
 }
 
 impl Operations {
     fn name(self) -> String {
-        let Self { failures, churn } = self;
+        let Self {
+            failures, churn, ..
+        } = self;
         let size = 2 * failures + 1;
-        format!("kgroup: operations, k = {size}, {churn}% stopped")
+        let mut name = format!("kgroup: operations, k = {size}, {churn}% stopped");
+        if self.replace_after != PAPER.replace_after {
+            let _written = write!(name, ", replaced after {}", self.replace_after).is_ok();
+        }
+        if !self.is_near {
+            name.push_str(", anywhere");
+        }
+        name
     }
 
     pub(super) fn experiment(self) -> Experiment {
@@ -61,6 +86,8 @@ impl Operations {
     fn measure(self, seed: u64) -> Result<Sample, Fault> {
         let setting = Setting {
             failures: self.failures,
+            replace_after: self.replace_after,
+            is_near: self.is_near,
             ..PAPER
         };
         let mut house = setting.house(seed)?;
@@ -87,13 +114,14 @@ impl Operations {
         let name = self.name();
         let all: Vec<&Sample> = samples.of(&name).map(|it| it.1).collect();
         let figure = |it: &Sample, at: usize| it.0.get(at).copied().flatten();
-        let of = |at: usize| {
+        let each = [0, 1, 2, 3].map(|at: usize| {
             let each = all.iter().filter_map(|it| {
                 let count = figure(it, 2 * at + 1).filter(|it| *it > 0)?;
                 Some(figure(it, 2 * at)? as f64 / count as f64 / UNIT.0 as f64)
             });
-            mean(&each.collect::<Vec<f64>>())
-        };
+            each.collect::<Vec<f64>>()
+        });
+        let of = |at: usize| mean(each.get(at)?);
         let lost = all.iter().filter_map(|it| figure(it, 8));
         let lost = lost.map(|it| it as f64).collect::<Vec<f64>>();
         Some(Seen {
@@ -103,6 +131,7 @@ impl Operations {
             gap: of(3)?,
             lost: mean(&lost)?,
             trials: all.len(),
+            each,
         })
     }
 }
