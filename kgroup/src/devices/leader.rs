@@ -161,7 +161,11 @@ impl DeviceLeader {
                 device,
                 routine,
                 version,
-            } => return self.on_seen(state, device, routine, version),
+            } => {
+                // What a former leader asked may come later than what the present one asks.
+                self.remember(routine, from);
+                return self.on_seen(state, device, routine, version);
+            }
             Request::Read {
                 device,
                 claim,

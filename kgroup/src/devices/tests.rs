@@ -948,7 +948,18 @@ fn a_new_leader_notes_where_a_routine_is_by_whatever_it_asks() {
         claim: one,
         step: 0,
     };
-    for request in [question, lock(DOOR, one), release(DOOR, one), watch(1)] {
+    let seen = Request::Seen {
+        device: LAMP,
+        routine: GroupId(1),
+        version: 0,
+    };
+    for request in [
+        question,
+        lock(DOOR, one),
+        release(DOOR, one),
+        watch(1),
+        seen,
+    ] {
         let mut bench = Bench::new(Limits::new());
         bench.ask(watch(1));
         let mut next = bench.succeeded(12);
