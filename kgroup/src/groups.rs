@@ -27,6 +27,8 @@ mod part;
 mod plan;
 mod route;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use config::Config;
 pub use counters::Counters;
