@@ -243,6 +243,7 @@ pub(super) fn decode_seeds() -> Vec<Seed> {
     };
     let tell = |answer| Item::Tell {
         group,
+        life: 3,
         told: Parcel::Answer { of: group, answer },
     };
     let at = Item::Where {
@@ -251,11 +252,17 @@ pub(super) fn decode_seeds() -> Vec<Seed> {
         leader: Some(NodeId(2)),
         members: [1, 2, 300].map(NodeId).into_iter().collect(),
     };
+    let inquire = Item::Inquire { group, number: 2 };
+    let here = Item::Here {
+        group,
+        life: 3,
+        number: 2,
+    };
     let all = requests().into_iter().map(ask);
     let all = all.chain(answers().into_iter().map(tell));
     let all: Vec<_> = all
         .chain(updates().into_iter().map(accept))
-        .chain([at])
+        .chain([at, inquire, here])
         .collect();
     let one = all.iter().enumerate();
     let one = one.map(|(number, item)| (number.to_string(), vec![item.clone()]));

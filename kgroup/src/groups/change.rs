@@ -7,7 +7,7 @@ use selvedge_replica::{Command, Configuration, Voter};
 
 use super::plan::stagger;
 use super::state::Carried;
-use super::{Begins, Event, Groups, Item, Timer};
+use super::{Begins, Groups, Item, Timer};
 use crate::GroupId;
 
 impl<S: Begins, P: Carried> Groups<S, P> {
@@ -33,6 +33,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             part.told = 0; // Founders are told again.
             part.is_due = true;
             self.look_for_change(group, cx);
+            if self.leads(group) {
+                self.confirm(group, cx);
+            }
         }
     }
 
@@ -48,11 +51,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         if !part.replica.leads() {
             part.told = 0;
-            if part.changes {
-                part.changes = false;
-                cx.disarm(Timer::Change(group));
-            }
-            return;
+            part.inquiry = None;
+            return self.disarm_change(group, cx);
         }
         let is_told = part.told == number;
         part.told = number;
@@ -89,7 +89,6 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     pub(super) fn on_change_tick(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
-        let epoch = self.epoch;
         let Some(part) = self.parts.get_mut(&group) else {
             return; // It was left.
         };
@@ -98,42 +97,54 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return;
         }
         part.is_due = false;
-        let present = part.replica.configuration().clone();
-        let here = self.plan.nodes().iter().copied();
-        let here = here.filter(|it| self.is_here(it.id));
-        let target = S::target(&self.site, group);
-        let chosen = self.plan.choose(epoch, here, [target]).pop();
-        let members = match chosen {
-            Some((_, Ok(members))) => members,
-            Some((_, Err(why))) => return cx.event(Event::Unplaceable { group, why }),
-            None => return,
-        };
-        // A member is named in its latest life: whether it kept its memory or not, it votes then.
-        let voter = |id| {
-            let latest = self.latest(id);
-            let named = present.voter(id);
-            let named = named.filter(|it| !latest.supersedes(it.member));
-            named.unwrap_or_else(|| Voter::new(latest))
+        match part.inquiry.take() {
+            Some(inquiry) => self.inquire_again(group, inquiry, cx),
+            None => self.inquire(group, cx),
+        }
+    }
+
+    /// Has the group decide that these are its next members.
+    pub(super) fn change(
+        &mut self,
+        group: GroupId,
+        voters: Vec<Voter>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let Some(part) = self.parts.get(&group) else {
+            return; // It was left.
         };
         let next = Configuration {
-            voters: members.into_iter().map(voter).collect(),
-            ..present.clone()
+            voters,
+            ..part.replica.configuration().clone()
         };
-        if next.voters == present.voters {
-            return;
-        }
         match self.step(group, Input::Command(Command::Configure(next)), cx) {
             Ok(()) => self.counters.0.changes += 1,
+            // Another change is under way. It takes a while, and so does the next try: a stagger may be
+            // none.
             Err(_) => {
-                // Another change is under way. It takes a while, and so does the next try: a stagger
-                // may be none.
                 if let Some(part) = self.parts.get_mut(&group) {
                     part.is_due = true;
-                    part.changes = true;
-                    part.is_urgent = true;
-                    cx.arm(Timer::Change(group), self.config.patience);
                 }
+                self.arm_change(group, self.config.patience, cx);
             }
+        }
+    }
+
+    /// Looks again after a while, and is not put off.
+    pub(super) fn arm_change(&mut self, group: GroupId, after: Span, cx: &mut Context<'_, Self>) {
+        if let Some(part) = self.parts.get_mut(&group) {
+            part.changes = true;
+            part.is_urgent = true;
+            cx.arm(Timer::Change(group), after);
+        }
+    }
+
+    pub(super) fn disarm_change(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        if let Some(part) = self.parts.get_mut(&group)
+            && part.changes
+        {
+            part.changes = false;
+            cx.disarm(Timer::Change(group));
         }
     }
 

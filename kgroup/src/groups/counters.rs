@@ -10,6 +10,9 @@ pub struct Counters {
     pub refused: u64,
     /// Links that this node proposed: epochs, and members that failed.
     pub changes: u64,
+    /// Nodes that this node would have named as members, and that did not say in time that they are
+    /// here.
+    pub silent: u64,
     /// Questions that came to a node that does not lead.
     pub elsewhere: u64,
     /// Messages that were longer than a frame, and not sent: the application asks with less.

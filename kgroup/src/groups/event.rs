@@ -39,7 +39,7 @@ pub enum Command<U, P> {
     Read {
         /// The group.
         group: GroupId,
-        /// The number that comes back.
+        /// The number that comes back: below `u64::MAX`.
         read: u64,
     },
     /// Ask the leader of a group, whichever node that is: [`Event::Asked`] there, if it arrives.

@@ -46,6 +46,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             peers,
             epoch: 0,
             has_begun: false,
+            inquiries: 0,
             counters: Untracked(Counters::default()),
             posted: Untracked(Vec::new()),
             outbox: Untracked(Scratch::default()),

@@ -7,6 +7,8 @@ use selvedge_replica::{Body, Replica};
 
 use super::message::{FIXED_LEN, encoded_len};
 use super::part::Part;
+use super::route::Hint;
+use super::seek::confirms;
 use super::state::{Carried, Peer, Posted};
 use super::{Begins, Command, Event, Fact, Groups, Item, Message, Misbehaviour, Reject, Timer};
 use crate::GroupId;
@@ -41,6 +43,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 Effect::Event(replica::Event::Fact(fact)) => {
                     cx.event(Event::Fact(Fact::Replica { group, fact }));
                 }
+                Effect::Event(event) if confirms(&event) => {}
                 Effect::Event(event) => cx.event(Event::Replica { group, event }),
             }
         }
@@ -72,7 +75,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let Some(part) = self.parts.get(&group) else {
             return; // It was left in this step.
         };
-        let is_missing = part.replica.votes() && part.replica.leader().is_none();
+        let leader = part.replica.leader().map(|it| it.0);
+        let is_missing = part.replica.votes() && leader.is_none_or(|it| self.is_gone(it));
         if is_missing == part.waits {
             return;
         }
@@ -93,6 +97,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             }
             false => cx.disarm(Timer::Lead(group)),
         }
+        if !is_missing && let Some(part) = self.parts.get_mut(&group) {
+            part.stood = 0;
+        }
     }
 
     fn on_lead_tick(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
@@ -100,11 +107,32 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return; // It was left.
         };
         part.waits = false;
-        let is_missing = part.replica.votes() && part.replica.leader().is_none();
+        if !part.replica.votes() {
+            return;
+        }
+        part.stood = if part.stood < STOOD_MAX {
+            part.stood + 1
+        } else {
+            STOOD_MAX / 2 + 1
+        };
+        let is_time = part.stood.is_power_of_two();
+        if part.replica.leader().is_some() {
+            // It was heard of after it was said to be gone. What came late would be believed for ever
+            // where nothing is asked.
+            if is_time {
+                self.confirm(group, cx);
+            }
+            return self.look_for_leader(group, cx);
+        }
+        // The group may have gone on without this member.
+        let is_lost = is_time && part.stood > 1;
         let stand = Input::Command(replica::Command::Stand);
         // One that stands already, or cannot, waits again.
-        if is_missing && self.step(group, stand, cx).is_err() {
+        if self.step(group, stand, cx).is_err() {
             self.look_for_leader(group, cx);
+        }
+        if is_lost {
+            self.seek(group);
         }
     }
 
@@ -147,13 +175,19 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         match item {
             Item::Replica { group, message } => self.on_replica(from, group, message, cx),
             Item::Ask { group, asked } => self.on_ask(from, group, asked, cx),
-            Item::Tell { group, told } => self.on_tell(from, group, told, cx),
+            Item::Tell { group, life, told } => self.on_tell(from, group, (life, told), cx),
             Item::Where {
                 group,
                 number,
                 leader,
                 members,
             } => self.on_where(group, number, leader, &members),
+            Item::Inquire { group, number } => self.on_inquire(from, group, number),
+            Item::Here {
+                group,
+                life,
+                number,
+            } => self.on_here(from, group, (life, number), cx),
         }
     }
 
@@ -187,6 +221,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         message: &replica::Message<S::Update>,
     ) -> bool {
         let Some(mark) = self.marks.get(&group) else {
+            let told = self.hints.get(&group).map_or(0, Hint::number);
+            if message.configuration < told && asks(&message.body) {
+                // It knows of later members, and nothing more.
+                let news = self.whereabouts(group);
+                self.posted.0.extend(news.map(|it| (from, it)));
+                return false;
+            }
             return is_for(self.me, message);
         };
         if message.configuration > mark.number {
@@ -359,6 +400,10 @@ const fn asks<U>(body: &Body<U>) -> bool {
             | Body::Stand { .. }
     )
 }
+
+/// A member that waits in vain looks for its group at the second time, the fourth, and so on up to
+/// this one; then at each time that is half as long after the last.
+const STOOD_MAX: u8 = 64;
 
 const REPLICA_TIMERS: [replica::Timer; 9] = [
     replica::Timer::Resend,

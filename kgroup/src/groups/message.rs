@@ -42,6 +42,9 @@ pub enum Item<U, P> {
     Tell {
         /// The group.
         group: GroupId,
+        /// The life of the receiver that is meant: a message reaches a node in whichever life it is,
+        /// and each life numbers its questions anew.
+        life: u32,
         /// What it says.
         told: P,
     },
@@ -55,6 +58,23 @@ pub enum Item<U, P> {
         leader: Option<NodeId>,
         /// The members.
         members: List<NodeId, 5>,
+    },
+    /// The group's leader would name the receiver as a member: is it here? Answered by
+    /// [`Item::Here`], where the receiver has room for the group.
+    Inquire {
+        /// The group.
+        group: GroupId,
+        /// The sender's number of the question.
+        number: u64,
+    },
+    /// The sender is here, in the life that stands beside its name.
+    Here {
+        /// The group.
+        group: GroupId,
+        /// The life of the receiver that asked: a message reaches a node in whichever life it is.
+        life: u32,
+        /// Which question.
+        number: u64,
     },
 }
 

@@ -2,12 +2,16 @@
 
 use selvedge_replica::{Replica, State};
 
+use super::inquiry::Inquiry;
+
 /// A node's part in one group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Part<S: State> {
     pub(super) replica: Replica<S>,
     /// Whether it waits for a leader: [`Timer::Lead`](super::Timer::Lead) is armed.
     pub(super) waits: bool,
+    /// How often it stood since there was a leader; see `STOOD_MAX`.
+    pub(super) stood: u8,
     /// Whether [`Timer::Change`](super::Timer::Change) is armed.
     pub(super) changes: bool,
     /// Whether it is armed because members are gone, or for another try.
@@ -21,6 +25,8 @@ pub(super) struct Part<S: State> {
     pub(super) told: u64,
     /// Whether the application knows that this node is in the group.
     pub(super) is_entered: bool,
+    /// Of the nodes that this leader would name: whether they are here.
+    pub(super) inquiry: Option<Inquiry>,
 }
 
 impl<S: State> Part<S> {
@@ -28,12 +34,14 @@ impl<S: State> Part<S> {
         Self {
             replica,
             waits: false,
+            stood: 0,
             changes: false,
             is_urgent: false,
             is_due: false,
             number: 0,
             told: 0,
             is_entered: false,
+            inquiry: None,
         }
     }
 

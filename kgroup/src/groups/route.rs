@@ -43,6 +43,14 @@ impl<P> Hint<P> {
             asked: VecDeque::new(),
         }
     }
+
+    pub(super) fn members(&self) -> &[NodeId] {
+        &self.members
+    }
+
+    pub(super) const fn number(&self) -> u64 {
+        self.number
+    }
 }
 
 impl<S: Begins, P: Carried> Groups<S, P> {
@@ -216,6 +224,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             hint.leader = None;
         }
         let is_news = leader.is_some() && hint.leader != leader;
+        let is_later = number > hint.number;
         hint.number = number;
         hint.members = members.to_vec();
         hint.leader = leader.or(hint.leader);
@@ -227,6 +236,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 .into_iter()
                 .map(|asked| (to, Item::Ask { group, asked }));
             self.posted.0.extend(items);
+        }
+        if is_later {
+            self.on_later(group, number);
         }
     }
 
@@ -250,6 +262,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             to,
             Item::Tell {
                 group,
+                life: to.incarnation.0,
                 told: parcel,
             },
         ));
@@ -272,9 +285,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         &mut self,
         from: Member,
         group: GroupId,
-        parcel: P,
+        (life, parcel): (u32, P),
         cx: &mut Context<'_, Self>,
     ) {
+        if life != self.me.incarnation.0 {
+            return; // It is meant for a life that is over.
+        }
         self.heard(group, from);
         cx.event(Event::Told {
             group,

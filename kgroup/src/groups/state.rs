@@ -87,6 +87,8 @@ pub struct Groups<S: Begins, P> {
     pub(super) epoch: u64,
     /// Whether an input has come.
     pub(super) has_begun: bool,
+    /// The number of the last inquiry.
+    pub(super) inquiries: u64,
     pub(super) counters: Untracked<Counters>,
     /// What this step sends; empty between steps.
     pub(super) posted: Untracked<Vec<Posted<S, P>>>,
@@ -211,6 +213,7 @@ impl<S: Begins, P: Eq> PartialEq for Groups<S, P> {
             && self.peers == other.peers
             && self.epoch == other.epoch
             && self.has_begun == other.has_begun
+            && self.inquiries == other.inquiries
     }
 }
 
@@ -225,5 +228,6 @@ impl<S: Begins, P: Hash> Hash for Groups<S, P> {
         self.peers.hash(state);
         self.epoch.hash(state);
         self.has_begun.hash(state);
+        self.inquiries.hash(state);
     }
 }

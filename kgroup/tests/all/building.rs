@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use selvedge_core::{Delta, Member, NodeId, Span, Time};
-use selvedge_kgroup::groups::Begin;
+use selvedge_core::{Delta, Input, Machine, Member, NodeId, Span, Time};
+use selvedge_kgroup::groups::{Begin, Item, Message};
 use selvedge_kgroup::routines::{Definition, RoutineEvent, RoutineState};
 use selvedge_kgroup::{
-    Command, Config, Event, GroupId, Held, Kgroup, LeaderEvent, Node, Outcome, Place, Selection,
-    Site, TriggerId, devices,
+    Command, Config, Event, GroupId, Held, Kgroup, LeaderEvent, Node, Outcome, Parcel, Place,
+    Selection, Site, TriggerId, Update, devices,
 };
 use selvedge_routine::{Routine, State, Step};
 use selvedge_sim::network::{Link, Network, Topology};
@@ -21,6 +21,7 @@ const DEVICE: Span = Span::millis(3);
 pub(crate) struct Done {
     pub(crate) at: Time,
     pub(crate) device: NodeId,
+    pub(crate) ticket: devices::Ticket,
     pub(crate) value: State,
 }
 
@@ -136,6 +137,32 @@ impl Building {
         }
     }
 
+    /// A node begins again, without its memory, and nobody is told.
+    pub(crate) fn begin_again_unnoticed(&mut self, at: usize) {
+        self.net.crash(at).unwrap();
+        let Member { id, incarnation } = self.members[at];
+        let me = Member::new(id.0, incarnation.0 + 1);
+        self.members[at] = me;
+        let machine = self.machine(me, Begin::Again);
+        self.net.restart(at, me, machine).unwrap();
+        self.meet(at);
+    }
+
+    /// A message comes to a node.
+    pub(crate) fn deliver(&mut self, from: Member, to: usize, item: Item<Update, Parcel>) {
+        let plan = self.site.plan().unwrap().digest();
+        let items = [item].into_iter().collect();
+        let message = Message { plan, items };
+        let input = Input::Message { from, message };
+        let taken = self.net.with(to, |node, cx| node.handle(input, cx));
+        taken.unwrap();
+        self.hear();
+    }
+
+    pub(crate) fn member(&self, at: usize) -> Member {
+        self.members[at]
+    }
+
     pub(crate) fn trigger(&mut self, at: usize, routine: u32, id: u64) {
         let routine = GroupId::routine(routine);
         let id = TriggerId(id);
@@ -197,6 +224,7 @@ impl Building {
                     self.done.push(Done {
                         at,
                         device: ticket.device,
+                        ticket: *ticket,
                         value: value.clone(),
                     });
                     Command::Acted {

@@ -17,6 +17,7 @@ mod cluster;
 mod devices;
 mod devices_model;
 mod errata;
+mod left_behind;
 mod model;
 mod near;
 mod routines;

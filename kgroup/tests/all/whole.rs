@@ -191,10 +191,14 @@ fn a_power_domain_that_goes_dark_stops_nothing() {
         }
         house.run(Span::secs(5));
     }
+    // A leader that failed in the middle of a command has it given again, under the same ticket.
+    let mut tickets: Vec<_> = house.done.iter().map(|it| it.ticket).collect();
+    tickets.sort_unstable();
+    tickets.dedup();
     assert_eq!(
-        house.done.len(),
+        tickets.len(),
         9 * 6,
-        "each command once, as no leader failed at the wrong moment"
+        "each command is decided once, and done"
     );
 }
 

@@ -60,6 +60,7 @@ fn items() -> Vec<Item<Update, Parcel>> {
         },
         Item::Tell {
             group,
+            life: 6,
             told: Parcel::Answer { of: group, answer },
         },
         Item::Where {
@@ -67,6 +68,12 @@ fn items() -> Vec<Item<Update, Parcel>> {
             number: 4,
             leader: Some(NodeId(7)),
             members: [7, 8, 9].map(NodeId).into_iter().collect(),
+        },
+        Item::Inquire { group, number: 2 },
+        Item::Here {
+            group,
+            life: 1,
+            number: 2,
         },
     ]
 }
@@ -80,12 +87,14 @@ fn the_bytes_of_a_message_stay_the_same() {
     };
     let bytes = postcard::to_allocvec(&message).unwrap();
     assert_eq!(bytes.len(), message.encoded_len());
-    let head = [132, 134, 136, 8, 4];
+    let head = [132, 134, 136, 8, 6];
     let replica = [0, 4, 2, 10, 9];
     let ask = [1, 4, 0, 0, 101, 13, 172, 2, 1, 0];
-    let tell = [2, 4, 1, 4, 6, 101, 13, 2, 1, 1, 1, 2, b'o', b'n'];
+    let tell = [2, 4, 6, 1, 4, 6, 101, 13, 2, 1, 1, 1, 2, b'o', b'n'];
     let places = [3, 4, 4, 1, 7, 3, 7, 8, 9];
-    let parts: [&[u8]; 5] = [&head, &replica, &ask, &tell, &places];
+    let inquire = [4, 4, 2];
+    let here = [5, 4, 1, 2];
+    let parts: [&[u8]; 7] = [&head, &replica, &ask, &tell, &places, &inquire, &here];
     assert_eq!(bytes, parts.concat());
     assert_eq!(postcard::from_bytes::<Sent>(&bytes).unwrap(), message);
 }

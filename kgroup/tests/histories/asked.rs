@@ -10,7 +10,7 @@ use crate::oracle::Oracle;
 #[derive(Clone, Debug)]
 pub(crate) enum Question {
     Change(Operation),
-    /// With the version of the group when it was asked.
+    /// With the version of the map when it was asked.
     Get(Key, u64),
 }
 
@@ -25,6 +25,8 @@ pub(crate) struct Asked {
     pub(crate) runs: BTreeSet<(usize, GroupId, TriggerId)>,
     pub(crate) stored: u64,
     pub(crate) found: u64,
+    /// What could not be judged, because nobody was seen at the version in question.
+    pub(crate) unseen: u64,
     pub(crate) tickets: u64,
 }
 
@@ -62,13 +64,14 @@ impl Asked {
                 };
                 self.found += 1;
                 let entry = entry.map(|it| (it.version, it.value.iter().copied().collect()));
-                let all = oracle.entries.get(&(map, key));
-                let all = all.map_or(&[][..], |it| &it[..]);
-                // What it was when it was asked, and all since.
-                let first = all.iter().rposition(|it| it.0 <= since);
-                let fits = first.is_none() && entry.is_none()
-                    || all[first.unwrap_or(0)..].iter().any(|it| it.1 == entry);
-                assert!(fits, "{at} reads {entry:?} since {since}: {all:?}");
+                let seen = oracle.map(map);
+                let was = seen.and_then(|it| it.was(&key, entry.as_ref(), since));
+                assert_ne!(
+                    was,
+                    Some(false),
+                    "{at} reads {entry:?} of {key} since {since}"
+                );
+                self.unseen += u64::from(was.is_none());
             }
             StoreEvent::Watched { key, entry } => {
                 let entry = entry.map(|it| it.version);
@@ -79,21 +82,25 @@ impl Asked {
     }
 
     fn on_changed(&mut self, map: GroupId, operation: &Operation, stored: Stored, oracle: &Oracle) {
-        let all = oracle.entries.get(&(map, operation.key.clone()));
-        let all = all.map_or(&[][..], |it| &it[..]);
         match stored {
             Stored::Done { version } => {
                 self.stored += 1;
-                let Some(value) = &operation.value else {
+                let key = &operation.key;
+                let seen = oracle.map(map);
+                let at = |version| seen.and_then(|it| it.at(version, key));
+                let value = operation.value.as_ref();
+                if let Some(after) = at(version) {
+                    let value = value.map(|it| (version, it.iter().copied().collect()));
+                    assert_eq!(after, value.as_ref(), "{operation:?}");
+                }
+                let is_certain = matches!(operation.expected, Expected::Version(_));
+                if value.is_none() && !is_certain {
+                    return; // Perhaps there was nothing to take away, and the version is an older one.
+                }
+                let Some(before) = at(version - 1) else {
+                    self.unseen += 1;
                     return;
                 };
-                let value: Vec<u8> = value.iter().copied().collect();
-                let entry = Some((version, value));
-                let at = all.iter().position(|it| it.1 == entry);
-                let Some(at) = at else {
-                    return; // Another change followed in the same step.
-                };
-                let before = at.checked_sub(1).and_then(|it| all[it].1.as_ref());
                 let before = before.map(|it| it.0);
                 match operation.expected {
                     Expected::Any => {}

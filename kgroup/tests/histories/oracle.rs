@@ -6,13 +6,66 @@ use std::sync::Arc;
 use selvedge_core::{NodeId, Time};
 use selvedge_kgroup::devices::{self, Act, Ticket};
 use selvedge_kgroup::routines::{Report, RoutineEvent, Stage, StepOutcome};
+use selvedge_kgroup::store::Store;
 use selvedge_kgroup::{Delivery, GroupId, Held, Kgroup, Outcome, Site};
 use selvedge_replica::Configuration;
 
 use crate::home::Devices;
 
-/// The version of the group, and what the entry was: its version, and its value.
-type Entry = (u64, Option<(u64, Vec<u8>)>);
+/// An entry's version, and its value.
+pub(crate) type Entry = (u64, Vec<u8>);
+
+/// What a map was at each of its versions that a node was seen at. A step may take a node over several.
+#[derive(Default)]
+pub(crate) struct MapHistory {
+    versions: BTreeMap<u64, BTreeMap<String, Entry>>,
+}
+
+impl MapHistory {
+    fn see(&mut self, map: &Store) {
+        let entries = map.entries().map(|(key, it)| {
+            let value = it.value.iter().copied().collect();
+            (key.to_owned(), (it.version, value))
+        });
+        let entries: BTreeMap<String, Entry> = entries.collect();
+        let is_new = self.versions.insert(map.version(), entries.clone());
+        assert!(is_new.is_none_or(|it| it == entries), "one map a version");
+    }
+
+    pub(crate) fn latest(&self) -> u64 {
+        self.versions.last_key_value().map_or(0, |it| *it.0)
+    }
+
+    /// What an entry is.
+    pub(crate) fn present(&self, key: &str) -> Option<&Entry> {
+        self.versions.last_key_value()?.1.get(key)
+    }
+
+    /// What an entry was at a version, if that was seen.
+    pub(crate) fn at(&self, version: u64, key: &str) -> Option<Option<&Entry>> {
+        match version {
+            0 => Some(None),
+            _ => Some(self.versions.get(&version)?.get(key)),
+        }
+    }
+
+    /// Whether the entry was this at that version or later; nothing where the version at which it
+    /// was is one that nobody was seen at.
+    pub(crate) fn was(&self, key: &str, entry: Option<&Entry>, since: u64) -> Option<bool> {
+        let all = (since..=self.latest()).map(|it| self.at(it, key));
+        let mut has_gap = false;
+        for seen in all {
+            match seen {
+                Some(it) if it == entry => return Some(true),
+                Some(_) => {}
+                None => has_gap = true,
+            }
+        }
+        // An entry has the version that put it: what is older was over.
+        let is_old = entry.is_some_and(|it| it.0 <= since);
+        (is_old || !has_gap).then_some(false)
+    }
+}
 
 struct Latest {
     version: u64,
@@ -30,8 +83,7 @@ pub(crate) struct Oracle {
     acts: BTreeMap<Ticket, Act>,
     given: BTreeMap<Ticket, u64>,
     reports: BTreeMap<(GroupId, u64), Report>,
-    /// Of each key of a map, what it was at which version of the group.
-    pub(crate) entries: BTreeMap<(GroupId, String), Vec<Entry>>,
+    maps: BTreeMap<GroupId, MapHistory>,
     /// Commands that were given although another one had followed: by hosts that slept.
     pub(crate) stale: u64,
     pub(crate) exclusive: u64,
@@ -50,7 +102,7 @@ impl Oracle {
             acts: BTreeMap::new(),
             given: BTreeMap::new(),
             reports: BTreeMap::new(),
-            entries: BTreeMap::new(),
+            maps: BTreeMap::new(),
             stale: 0,
             exclusive: 0,
             longest_state: 0,
@@ -61,8 +113,8 @@ impl Oracle {
         self.latest.get(&group).map(|it| &it.held)
     }
 
-    pub(crate) fn version(&self, group: GroupId) -> u64 {
-        self.latest.get(&group).map_or(0, |it| it.version)
+    pub(crate) fn map(&self, map: GroupId) -> Option<&MapHistory> {
+        self.maps.get(&map)
     }
 
     pub(crate) fn configuration(&self, group: GroupId) -> Option<&Configuration> {
@@ -127,55 +179,23 @@ impl Oracle {
         let known = self.history.entry((group, version));
         let known = known.or_insert_with(|| bytes.clone());
         assert_eq!(*known, bytes, "{group:?}: one state at version {version}");
+        if let Held::Map(map) = held {
+            self.maps.entry(group).or_default().see(map);
+        }
         let latest = self.latest.get(&group);
         if latest.is_some_and(|it| it.version >= version) {
             return false;
         }
-        match held {
-            Held::Devices(devices) => {
-                for device in devices.ids() {
-                    if let Some(act) = devices.act(device) {
-                        self.on_act(device, act);
-                    }
+        if let Held::Devices(devices) = held {
+            for device in devices.ids() {
+                if let Some(act) = devices.act(device) {
+                    self.on_act(device, act);
                 }
             }
-            Held::Map(map) => {
-                for (key, entry) in map.entries() {
-                    let entry = (entry.version, entry.value.iter().copied().collect());
-                    self.on_entry(group, key, version, Some(entry));
-                }
-                let gone: Vec<String> = self
-                    .entries
-                    .keys()
-                    .filter(|(map_, key)| *map_ == group && map.get(key).is_none())
-                    .map(|it| it.1.clone())
-                    .collect();
-                for key in gone {
-                    self.on_entry(group, &key, version, None);
-                }
-            }
-            _ => {}
         }
         let held = held.clone();
         self.latest.insert(group, Latest { version, held });
         true
-    }
-
-    fn on_entry(&mut self, map: GroupId, key: &str, version: u64, entry: Option<(u64, Vec<u8>)>) {
-        let all = self.entries.entry((map, key.into())).or_default();
-        if all.last().is_some_and(|it| it.1 == entry) {
-            return;
-        }
-        if let Some((version, value)) = &entry {
-            let same = all.iter().flat_map(|it| &it.1).find(|it| it.1 == *value);
-            assert!(
-                same.is_none(),
-                "{key} had {value:?} before, and again at {version}"
-            );
-            let before = all.iter().flat_map(|it| &it.1).map(|it| it.0).max();
-            assert!(before.is_none_or(|it| it < *version), "versions rise");
-        }
-        all.push((version, entry));
     }
 
     fn on_act(&mut self, device: NodeId, act: &Act) {

@@ -25,6 +25,7 @@ pub(crate) struct Totals {
     pub(crate) commands: u64,
     pub(crate) stored: u64,
     pub(crate) found: u64,
+    pub(crate) unseen: u64,
     pub(crate) restarts: u64,
     pub(crate) changes: u64,
     pub(crate) executing: u64,
@@ -352,7 +353,7 @@ impl Story {
                 let key = self.key();
                 self.world.asked.tickets += 1;
                 let ticket = self.world.asked.tickets;
-                let since = self.world.oracle.version(map);
+                let since = self.world.oracle.map(map).map_or(0, |it| it.latest());
                 let question = Question::Get(key.clone(), since);
                 self.world.asked.waiting.insert((at, map, ticket), question);
                 let command = StoreCommand::Get { ticket, key };
@@ -375,8 +376,8 @@ impl Story {
 
     fn change(&mut self, at: usize, map: GroupId) {
         let key = self.key();
-        let present = self.world.oracle.entries.get(&(map, key.clone()));
-        let present = present.and_then(|it| it.last()?.1.as_ref()).map(|it| it.0);
+        let present = self.world.oracle.map(map).and_then(|it| it.present(&key));
+        let present = present.map(|it| it.0);
         let expected = match (self.world.pick(3), present) {
             (0, _) => Expected::Any,
             (1, Some(version)) => Expected::Version(version),
@@ -444,7 +445,13 @@ impl Story {
                 .map(|it| it.0)
                 .collect();
             if leaders.len() != 1 {
-                return Some(format!("{group:?} is led by {leaders:?}"));
+                let all = world.machines().filter_map(|(at, node)| {
+                    let replica = node.groups().replica(group)?;
+                    let numbers = (replica.configuration().number, replica.version());
+                    Some((at, node.me(), numbers, replica.leader()))
+                });
+                let all: Vec<_> = all.collect();
+                return Some(format!("{group:?} is led by {leaders:?} of {all:?}"));
             }
             if !world.is_settled(group) {
                 return Some(format!("{group:?} is not settled"));
@@ -478,8 +485,8 @@ impl Story {
             return Some(format!("nobody answers {run:?}"));
         }
         for (at, map, key) in &world.asked.watches {
-            let all = world.oracle.entries.get(&(*map, key.clone()));
-            let present = all.and_then(|it| it.last()?.1.as_ref()).map(|it| it.0);
+            let present = world.oracle.map(*map).and_then(|it| it.present(key));
+            let present = present.map(|it| it.0);
             let watched = world.asked.watched.get(&(*at, *map, key.clone()));
             if watched != Some(&present) {
                 return Some(format!("{at} sees {watched:?} of {key}, not {present:?}"));
@@ -528,6 +535,7 @@ impl Story {
         all.commands += world.devices.done.values().sum::<u64>();
         all.stored += world.asked.stored;
         all.found += world.asked.found;
+        all.unseen += world.asked.unseen;
         all.restarts += world.restarts;
         all.messages += world.sent;
         all.idle = all.idle.max(idle);
