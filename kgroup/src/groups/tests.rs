@@ -1,5 +1,7 @@
 //! A node by hand, and a mesh without faults.
 
+mod changing;
+mod finding;
 mod frames;
 mod leading;
 mod lives;

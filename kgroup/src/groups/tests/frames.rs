@@ -32,6 +32,7 @@ fn what_no_frame_takes_is_counted_and_not_sent() {
     let len = longest(&mut node);
     let item: Item<u64, Parcel> = Item::Tell {
         group: GROUP,
+        life: TO.incarnation.0,
         told: vec![7; len],
     };
     let room = usize::from(node.machine().plan().frame_budget());
@@ -46,8 +47,6 @@ fn what_no_frame_takes_is_counted_and_not_sent() {
 
 #[test]
 fn what_goes_to_one_node_shares_frames_as_far_as_it_fits() {
-    let mut node = One::new(1, 5, Begin::Again);
-    let full = longest(&mut node);
     let ask = |node: &mut One, len: usize| {
         node.command(Command::Ask {
             group: LATER,
@@ -82,7 +81,9 @@ fn what_goes_to_one_node_shares_frames_as_far_as_it_fits() {
         let group = LATER;
         encoded_len(&Item::<u64, Parcel>::Ask { group, asked })
     };
-    let rest = item(full) - item(1_000);
+    let budget = usize::from(plan(5).frame_budget());
+    let around = wire::HEADER_LEN + wire::member_len(life(1, 0)) + FIXED_LEN;
+    let rest = budget - around - item(1_000);
     let fits = (1..).take_while(|len| item(*len) <= rest).last().unwrap();
     assert_eq!(messages(&[1_000, fits]), [2]);
     assert_eq!(messages(&[1_000, fits + 1]), [1, 1]);
