@@ -193,10 +193,10 @@ fn what_was_asked_last_goes_on_once_when_the_leader_is_known() {
     node.hear(from, news());
     let sent = node.sent().into_iter().map(|(to, item)| {
         assert_eq!(to.id.0, 31);
-        match item {
-            Item::Ask { asked, .. } => asked[0],
-            _ => panic!("{item:?}"),
-        }
+        let Item::Ask { asked, .. } = item else {
+            panic!("{item:?}");
+        };
+        asked[0]
     });
     assert_eq!(sent.collect::<Vec<_>>(), (4..20).collect::<Vec<_>>());
     node.hear(from, news());

@@ -52,11 +52,11 @@ fn nobody_waits_or_stands_where_a_leader_is() {
         let stray = Input::Tick(timer(GROUP));
         mesh.node(id).input(stray).unwrap();
         let sent = mesh.node(id).sent();
-        let stands = |it: &Item<u64, Parcel>| match it {
-            Item::Replica { message, .. } => {
-                matches!(message.body, replica::Body::Prepare { .. })
-            }
-            _ => false,
+        let stands = |it: &Item<u64, Parcel>| {
+            let Item::Replica { message, .. } = it else {
+                return false;
+            };
+            matches!(message.body, replica::Body::Prepare { .. })
         };
         assert!(!sent.iter().any(|it| stands(&it.1)), "{sent:?}");
     }
