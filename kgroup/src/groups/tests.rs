@@ -3,9 +3,11 @@
 mod changing;
 mod finding;
 mod frames;
+mod inquiring;
 mod leading;
 mod lives;
 mod plans;
+mod seeking;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
@@ -185,8 +187,8 @@ struct Mesh {
     now: Time,
     /// What the nodes told.
     told: Vec<(u64, Told)>,
-    /// How many messages arrived.
-    arrived: usize,
+    /// How often a node was told where a group is.
+    said: usize,
 }
 
 impl Mesh {
@@ -203,7 +205,7 @@ impl Mesh {
             down: down.into_iter().collect(),
             now: Time::ZERO,
             told: vec![],
-            arrived: 0,
+            said: 0,
         };
         for id in all.clone().filter(|it| Some(*it) != down) {
             mesh.node(id).command(Command::Epoch(1));
@@ -229,15 +231,26 @@ impl Mesh {
                 self.told.extend(node.told.drain(..).map(|it| (*id, it)));
             }
             let Some((from, (to, message))) = under_way.pop_front() else {
-                return;
+                return self.look_at_timers();
             };
             let down = &self.down;
             let node = self.nodes.get_mut(&to.id.0);
             if let Some(node) =
                 node.filter(|it| it.machine().me() == to && !down.contains(&to.id.0))
             {
-                self.arrived += 1;
+                let says = |it: &&Item<u64, Parcel>| matches!(it, Item::Where { .. });
+                self.said += message.items.iter().filter(says).count();
                 node.input(Input::Message { from, message }).unwrap();
+            }
+        }
+    }
+
+    /// A group that was left has no timer.
+    fn look_at_timers(&self) {
+        for node in self.nodes.values() {
+            for timer in node.timers().into_keys() {
+                let (Timer::Replica(group, _) | Timer::Lead(group) | Timer::Change(group)) = timer;
+                assert!(node.is_in(group), "{timer:?}");
             }
         }
     }
@@ -305,12 +318,6 @@ impl Mesh {
 
 const fn timer(group: GroupId) -> Timer {
     Timer::Lead(group)
-}
-
-fn is_of(group: GroupId, timer: Timer) -> bool {
-    match timer {
-        Timer::Replica(it, _) | Timer::Lead(it) | Timer::Change(it) => it == group,
-    }
 }
 
 const fn replica_item(configuration: u64, body: replica::Body<u64>) -> Item<u64, Parcel> {

@@ -92,3 +92,83 @@ fn members_that_are_gone_are_replaced_together() {
     assert!(!members.contains(&other));
     assert_eq!(members.len(), 3);
 }
+
+#[test]
+fn founders_are_told_once_of_each_link_and_in_each_epoch() {
+    let mut mesh = Mesh::new(9, config());
+    mesh.run(Span::secs(20));
+    for epoch in 2..8 {
+        let (before, _) = mesh.members(GROUP);
+        mesh.said = 0;
+        mesh.epoch(epoch);
+        mesh.run(Span::secs(30));
+        let (number, members) = mesh.members(GROUP);
+        let founders = founders(9, GROUP);
+        let others = founders.iter().filter(|it| !members.contains(it));
+        let times = usize::from(number > before) + 1;
+        assert!(mesh.said >= others.count() && mesh.said <= founders.len() * times);
+    }
+}
+
+#[test]
+fn a_leader_that_is_deposed_changes_nothing() {
+    let mut mesh = Mesh::new(9, config().with_stagger(STAGGER));
+    mesh.run(Span::secs(20));
+    let leader = mesh.leader(GROUP);
+    mesh.epoch(2);
+    assert!(change(&mut mesh, leader).is_some());
+    for id in (1..=9).filter(|it| *it != leader) {
+        mesh.node(id).learn(Delta::Failed(life(leader, 0)));
+    }
+    mesh.settle();
+    mesh.run(Span::millis(200));
+    let later = (1..=9).find(|it| *it != leader && mesh.nodes[it].machine().leads(GROUP));
+    let later = later.unwrap();
+    mesh.node(later).learn(Delta::Refuted(life(leader, 0)));
+    let (group, update) = (GROUP, 1);
+    mesh.node(later).command(Command::Propose { group, update });
+    mesh.settle();
+    assert_eq!(mesh.leader(GROUP), later);
+    assert_eq!(change(&mut mesh, leader), None);
+}
+
+#[test]
+fn what_a_leader_asks_for_itself_is_not_told() {
+    let mut mesh = Mesh::new(9, config());
+    mesh.run(Span::secs(20));
+    mesh.epoch(2);
+    mesh.run(Span::secs(1));
+    let is_read = |it: &Told| {
+        let Event::Replica { event, .. } = it else {
+            return false;
+        };
+        matches!(
+            event,
+            replica::Event::Readable { .. } | replica::Event::Unreadable(_)
+        )
+    };
+    assert!(!mesh.told.iter().any(|it| is_read(&it.1)));
+}
+
+#[test]
+fn a_member_in_a_later_life_is_named_in_it() {
+    let mut mesh = Mesh::new(3, config());
+    mesh.run(Span::secs(5));
+    let leader = mesh.leader(GROUP);
+    let id = (1..=3).find(|it| *it != leader).unwrap();
+    let again = life(id, 1);
+    let mut node = One::of(machine(again, 3, config(), Begin::Again));
+    node.now = mesh.now;
+    mesh.nodes.insert(id, node);
+    for other in (1..=3).filter(|it| *it != id) {
+        mesh.node(other).learn(Delta::Joined(again));
+        mesh.node(id).learn(Delta::Joined(life(other, 0)));
+    }
+    mesh.epoch(2);
+    mesh.run(Span::secs(60));
+    let leader = mesh.leader(GROUP);
+    let replica = mesh.node(leader).machine().replica(GROUP).unwrap();
+    let voter = replica.configuration().voter(NodeId(id)).unwrap();
+    assert_eq!(voter.member, again);
+    assert_eq!(mesh.node(id).machine().state(GROUP), Some(&Sum(0)));
+}

@@ -115,8 +115,24 @@ fn a_node_that_knows_the_leader_asks_it_and_then_more_and_more_others() {
     for _ in 0..2 {
         assert_eq!(asked(&mut node, LATER), set([two]));
     }
-    node.learn(Delta::Failed(life(two, 0)));
+    let stranger_says = Item::Tell {
+        group: LATER,
+        life: 0,
+        told: vec![1],
+    };
+    node.hear(life(NODES + 7, 0), [stranger_says]);
+    let asked_now = asked(&mut node, LATER);
+    assert!(
+        asked_now.contains(&two) && asked_now.len() > 1,
+        "not planned"
+    );
+
+    let (mut node, chosen) = stranger(&others[1..12]);
     node.hear(from, [where_is(LATER, 1, None, &members)]);
+    let expected = [set(members), set(members), &set(members) | &chosen];
+    for expected in expected {
+        assert_eq!(asked(&mut node, LATER), expected, "no leader is known");
+    }
     let (mut node, _) = stranger(&others[1..12]);
     node.hear(from, [where_is(LATER, 1, Some(one), &members)]);
     node.learn(Delta::Failed(life(one, 0)));
@@ -201,6 +217,9 @@ fn what_was_asked_last_goes_on_once_when_the_leader_is_known() {
     assert_eq!(sent.collect::<Vec<_>>(), (4..20).collect::<Vec<_>>());
     node.hear(from, news());
     assert_eq!(node.sent(), []);
+    assert!(asked(&mut node, LATER).contains(&31));
+    node.hear(from, news());
+    assert_eq!(node.sent(), [], "it was asked itself");
 }
 
 #[test]
@@ -321,8 +340,6 @@ fn a_founder_begins_a_group_when_it_is_first_asked_for() {
     for id in &founders {
         assert_eq!(begins(*id, Begin::First, LATER, nothing), [true; 2]);
         assert_eq!(begins(*id, Begin::Again, LATER, nothing), [false; 2]);
-        let unknown = GroupId(100);
-        assert_eq!(begins(*id, Begin::First, unknown, nothing), [false; 2]);
         let was_in = |groups: &mut Machine| {
             let mark = Configuration::of([life(21, 0)]);
             groups.marks.insert(LATER, mark.into());
@@ -332,6 +349,12 @@ fn a_founder_begins_a_group_when_it_is_first_asked_for() {
             groups.on_where(LATER, 1, None, &[NodeId(21)]);
         };
         assert_eq!(begins(*id, Begin::First, LATER, knows), [false; 2]);
+    }
+    let unknown = GroupId(100);
+    for id in super::founders(NODES, unknown) {
+        let mut node = One::new(id, NODES, Begin::First);
+        node.hear(from, [ask(unknown)]);
+        assert!(!node.is_in(unknown));
     }
     let other = others(LATER)[2];
     assert_eq!(begins(other, Begin::First, LATER, nothing), [false; 2]);
