@@ -29,19 +29,21 @@ fn each_routine_has_a_mark_of_its_own() {
         [3, 2, 1],
     ] {
         let mut bench = Bench::new(Limits::new());
-        let before = order.map(|it| claim(it, 1));
-        let now = order.map(|it| claim(it, 2));
-        for claim in before.into_iter().chain(now) {
-            assert!(!bench.state.is_over(LAMP, claim));
-            assert_eq!(bench.ask(lock(LAMP, claim)), [tell(HERE, granted(claim))]);
-            bench.ask(release(LAMP, claim));
-        }
-        for late in before.into_iter().chain(now) {
-            assert!(bench.state.is_over(LAMP, late), "{order:?}");
-            assert!(!bench.state.is_over(DOOR, late));
-            assert_eq!(bench.ask(lock(LAMP, late)), [tell(HERE, over(late))]);
-            assert_eq!(bench.ask(leaves(late)), [tell(HERE, over(late))]);
-            assert_eq!(bench.state.holder(LAMP), None, "{order:?}");
+        let mut past = Vec::new();
+        for instance in 1..=2 {
+            for claim in order.map(|it| claim(it, instance)) {
+                assert!(!bench.state.is_over(LAMP, claim));
+                assert_eq!(bench.ask(lock(LAMP, claim)), [tell(HERE, granted(claim))]);
+                bench.ask(release(LAMP, claim));
+                past.push(claim);
+            }
+            for &late in &past {
+                assert!(bench.state.is_over(LAMP, late), "{order:?}");
+                assert!(!bench.state.is_over(DOOR, late));
+                assert_eq!(bench.ask(lock(LAMP, late)), [tell(HERE, over(late))]);
+                assert_eq!(bench.ask(leaves(late)), [tell(HERE, over(late))]);
+                assert_eq!(bench.state.holder(LAMP), None, "{order:?}");
+            }
         }
         let next = order.map(|it| claim(it, 3));
         assert!(!next.into_iter().any(|it| bench.state.is_over(LAMP, it)));
@@ -93,4 +95,38 @@ fn a_command_of_a_step_that_is_over_is_not_given_again() {
     }
     assert_eq!(bench.ask(act(one, 0, Delivery::AtMostOnce)), []);
     assert_eq!(bench.state.act(LAMP).unwrap().number, 2);
+}
+
+#[test]
+fn a_routine_takes_the_room_of_one_however_often_it_asks() {
+    let mut bench = Bench::new(Limits::new().with_routines(2));
+    for instance in 1..6 {
+        let claim = claim(1, instance);
+        assert_eq!(bench.ask(lock(LAMP, claim)), [tell(HERE, granted(claim))]);
+        bench.ask(release(LAMP, claim));
+    }
+    let other = claim(2, 1);
+    assert_eq!(bench.ask(lock(LAMP, other)), [tell(HERE, granted(other))]);
+    bench.ask(release(LAMP, other));
+    let one_too_many = claim(3, 1);
+    let told = bench.ask(lock(LAMP, one_too_many));
+    assert!(!told.contains(&tell(HERE, granted(one_too_many))));
+}
+
+#[test]
+fn a_claim_that_waits_and_asks_again_waits_once() {
+    let mut bench = Bench::new(Limits::new());
+    let (one, two) = (claim(1, 1), claim(2, 1));
+    bench.ask(lock(LAMP, one));
+    for _ in 0..3 {
+        let queued = Answer::Queued {
+            device: LAMP,
+            claim: two,
+        };
+        assert_eq!(bench.ask(lock(LAMP, two)), [tell(HERE, queued)]);
+        assert_eq!(bench.state.queue(LAMP).collect::<Vec<_>>(), [two]);
+    }
+    bench.ask(release(LAMP, one));
+    bench.ask(release(LAMP, two));
+    assert_eq!(bench.state.holder(LAMP), None);
 }
