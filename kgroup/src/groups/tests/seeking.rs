@@ -52,6 +52,34 @@ fn a_member_that_is_told_of_later_members_asks_them() {
     let mut node = One::new(others[4], 9, Begin::First);
     node.hear(from, [where_is(2, told)]);
     assert!(seeks(&mut node).is_empty(), "it is no member");
+    node.hear(from, [replica_item(3, Body::Read { number: 1 })]);
+    assert!(node.is_in(GROUP));
+    node.sent();
+    node.hear(from, [where_is(4, told)]);
+    assert!(seeks(&mut node).is_empty(), "it knows of no members");
+}
+
+#[test]
+fn a_group_of_which_nothing_came_is_dropped_with_its_timers_in_the_next_epoch() {
+    let (_, others) = founder();
+    let mut node = One::new(others[4], 9, Begin::First);
+    let from = life(others[0], 0);
+    node.command(Command::Epoch(1));
+    node.hear(from, [replica_item(3, Body::Read { number: 1 })]);
+    // The beginning of the state.
+    let page = Body::Page {
+        version: 3,
+        offset: 0,
+        total: 100,
+        bytes: [1].into_iter().collect(),
+    };
+    node.hear(from, [replica_item(3, page)]);
+    assert!(node.is_in(GROUP) && !node.timers().is_empty());
+    node.command(Command::Epoch(1));
+    assert!(node.is_in(GROUP));
+    node.command(Command::Epoch(2));
+    assert!(!node.is_in(GROUP));
+    assert_eq!(node.timers(), BTreeMap::new());
 }
 
 #[test]
@@ -96,7 +124,7 @@ fn nodes_are_equal_where_all_that_they_keep_is() {
     let me = node.machine().me();
     let begun = |begin, config, prepare: &dyn Fn(&mut One)| {
         let mut node = One::of(machine(me, 9, config, begin));
-        node.command(Command::Epoch(1));
+        node.command(Command::Epoch(4));
         prepare(&mut node);
         node.driver.into_machine()
     };
@@ -104,7 +132,7 @@ fn nodes_are_equal_where_all_that_they_keep_is() {
     let plain = || begun(Begin::First, config(), &|_| {});
     assert_eq!(plain(), plain());
     assert_eq!(plain(), plain().clone());
-    assert_eq!(plain().epoch(), 1);
+    assert_eq!(plain().epoch(), 4);
     let fresh = || machine(me, 9, config(), Begin::First);
     let with = |change: fn(&mut Machine)| {
         let mut machine = plain();
@@ -116,7 +144,7 @@ fn nodes_are_equal_where_all_that_they_keep_is() {
         fresh(),
         begun(Begin::Again, config(), &|_| {}),
         begun(Begin::First, config().with_hints(7), &|_| {}),
-        begun(Begin::First, config(), &|it| it.command(Command::Epoch(2))),
+        begun(Begin::First, config(), &|it| it.command(Command::Epoch(5))),
         begun(Begin::First, config(), &|it| it.learn(Delta::Joined(from))),
         begun(Begin::First, config(), &|it| {
             it.hear(from, [where_is(1, &[1, 2])]);
