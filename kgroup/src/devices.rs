@@ -6,7 +6,7 @@
 //! | one claim at most holds a device (theorem 3) | the group decides one history |
 //! | claims that wait get a device in the order in which the group took them | |
 //! | a claim that was released, or is earlier than another one of its routine, never holds or waits again, however late its request comes (errata G5 and G6) | no more than [`Limits::routines`] routines ever ask for the device; the others are refused |
-//! | a device does nothing for a claim that does not hold it, and is not passed on before it is known what became of the last command, or the time for that is over | the host carries no command out after [`Config::act_timeout`] |
+//! | a device does nothing for a claim that does not hold it, and is not passed on before it is known what became of the last command, or the time for that is over | the host carries no command out after [`Config::act_timeout`], which is alike on all nodes; no message is under way for longer |
 //! | a command with [`Delivery::AtMostOnce`] is given to the host once at most | node ids are unique, and a node that restarts has a new incarnation |
 //! | a device that all routines have released is free, and no claim waits for it (theorem 5) | the leader hears how each command ended, or its time is over |
 //! | a routine that watches a device is told its latest status at last (erratum G8) | a leader is there, and messages get through now and then |
@@ -16,9 +16,11 @@
 //!
 //! - That a command is done exactly once: see [`Delivery`]. A device that remembers the highest
 //!   [`Ticket`] that it took, and passes over it and lower ones, comes to that.
-//! - That the host of a leader which failed is done with a command when the next leader says what
-//!   became of it, and the device is passed on: it may act late, within
-//!   [`Config::act_timeout`]. A device that remembers tickets passes over that.
+//! - That a command which is given again, or whose leader failed, ends soon: its device is passed on after
+//!   twice [`Config::act_timeout`].
+//! - The above where messages are later than [`Config::act_timeout`]: a leader that was cut off may learn
+//!   then that its command was decided, and give it, when another one has passed the device on. A
+//!   device that remembers tickets passes over that.
 //! - That a routine is told of each status: of reports in close succession, those between may be passed
 //!   over, and the last one never.
 

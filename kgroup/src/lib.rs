@@ -12,7 +12,7 @@
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | no two routines that share a device execute at once, and no device gets a command of a routine that does not hold it (theorem 3) | those of [`selvedge_replica`]: ids are unique, a node that restarts has a new incarnation, of each group a quorum keeps its memory; a host carries no command out later than [`devices::Config::act_timeout`] |
+//! | no two routines that share a device execute at once, and no device gets a command of a routine that does not hold it (theorem 3) | those of [`selvedge_replica`]: ids are unique, a node that restarts has a new incarnation, of each group a quorum keeps its memory; a host carries no command out later than [`devices::Config::act_timeout`], and no message of a command is under way for longer |
 //! | routines with sequential locks never wait for each other in a circle (theorem 4), and each run that was triggered ends (theorem 5) | a quorum of each group is here, and messages get through now and then |
 //! | a new leader goes on from exactly what the group decided (lemmas 1 and 2): another epoch, another leader, a new life of all members one after another | the same |
 //! | a clause that becomes true triggers, whoever leads (erratum G8) | it stays true until it is observed |
@@ -26,8 +26,7 @@
 //! What is *not* promised:
 //!
 //! - That a routine is undone when a step fails: its report says how far it came.
-//! - Exactly-once commands to devices that remember nothing, nor that the host of a leader that failed
-//!   does nothing late: see [`devices`].
+//! - Exactly-once commands to devices that remember nothing: see [`devices`].
 //! - Progress of routines with [optimistic](routines::Locking::Optimistic) locks that meet again and
 //!   again: they back off, by chance.
 //! - That a group goes on when more than f of its members forget at once. A node that a link names
@@ -45,7 +44,8 @@
 //! names a claim (routine, instance, attempt), and a device remembers the highest claim of each
 //! routine that was released, so nothing that is late holds a device. A command is decided by the
 //! cluster's group before its leader gives it to the device, and only for the claim that holds the
-//! device; its end is decided, or its time is over, before the device passes on.
+//! device; its end is decided, or its time is over, before the device passes on. A leader that finds a
+//! command under way waits for as long as the former one's host may act.
 //!
 //! # A building
 //!

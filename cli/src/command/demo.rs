@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use clap::Args;
 use selvedge_cli::demo::{
-    Narrator, Options, Outcome, Plan, ledger, morning, page, run, with_morning, write_table,
+    Narrator, Options, Outcome, Plan, building, ledger, morning, page, run, with_building,
+    with_morning, write_table,
 };
 use selvedge_cli::output::{Dropped, Output};
 use selvedge_core::Span;
@@ -27,8 +28,10 @@ const MORNING_SPEED: u32 = 100;
 ///
 /// Real sockets and real time: nodes join, lose 5 of 100 packets, elect a leader and lose it,
 /// crash, leave, restart, are cut off and heal, and all the time take turns at writing one file.
-/// Beside it five members hold a ledger, of which two are killed, and the routines of a family's morning run in a virtual home, a hundred times as fast as a
-/// clock. A table says what was promised and what was seen, and a page shows it. The exit status is
+/// Beside it ten nodes in five power domains run the routines of a building without a hub, while
+/// one domain goes dark and comes back and epochs begin; five members hold a ledger, of which two
+/// are killed; and the routines of a family's morning run in a virtual home, a hundred times as fast
+/// as a clock. A table says what was promised and what was seen, and a page shows it. The exit status is
 /// 0 if every promise held.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
@@ -79,13 +82,24 @@ impl Demo {
             (Colour::on(&io::stdout()), told(io::stdout()))
         };
         let told = told.map_err(Failure::Runtime)?;
+        // A thread of its own, lest one mesh waits for the other.
+        let narrator = Narrator::new(told.clone(), colour);
+        let building = thread::spawn(move || {
+            runtime()?
+                .block_on(building(seed, period, narrator))
+                .map_err(Failure::from)
+        });
         let narrator = Narrator::new(told.clone(), colour);
         let mut outcome = runtime()?.block_on(run(options, narrator))?;
         outcome.table.extend(ledger.join().unwrap_or_default());
+        // What the mesh came to is told in any case.
+        let building = building.join().unwrap_or(Err(Failure::Stopped));
+        let rows = building.iter().flat_map(|it| it.table.iter().cloned());
+        outcome.table.extend(rows);
         // The mesh is gone: what follows on the same output may wait for its reader.
         told.finish(self.json.then_some(LAST_WORDS));
         self.tell_mesh(&outcome, &home).map_err(Failure::Output)?;
-        let mut page = page(&outcome, seed);
+        let mut page = with_building(&page(&outcome, seed), &building?);
         let morning = home.join().ok().flatten();
         if let Some(morning) = &morning {
             page = with_morning(&page, morning, seed);

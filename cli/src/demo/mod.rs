@@ -1,6 +1,7 @@
 //! `selvedge demo`: a live mesh on loopback, in real time, that is put through a script of
 //! misfortunes and judged by what it promised.
 
+mod building;
 mod desk;
 mod ground;
 mod history;
@@ -18,6 +19,10 @@ mod table;
 mod trace;
 mod turns;
 
+pub use building::{
+    Arrival, Building, Course, Darkness, Lead, Run, Which, building, domain, groups_over_time,
+    judge_building, with_building,
+};
 pub use ground::{Ground, Loopback};
 pub use history::{Opinion, Stretch, histories};
 pub use home::{morning, with_morning};

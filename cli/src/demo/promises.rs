@@ -457,7 +457,13 @@ fn wire(evidence: &Evidence<'_>) -> [Promise; 2] {
 }
 
 /// What must never be seen.
-fn none(id: &str, promise: &str, unit: &'static str, seen: usize, why: String) -> Promise {
+pub(crate) fn none(
+    id: &str,
+    promise: &str,
+    unit: &'static str,
+    seen: usize,
+    why: String,
+) -> Promise {
     Promise {
         id: id.to_owned(),
         promise: promise.to_owned(),
@@ -522,11 +528,11 @@ fn spread(
     row
 }
 
-fn span(span: Span) -> f64 {
+pub(crate) fn span(span: Span) -> f64 {
     core::time::Duration::from(span).as_secs_f64()
 }
 
-fn float(count: usize) -> f64 {
+pub(crate) fn float(count: usize) -> f64 {
     big(count as u64)
 }
 

@@ -159,6 +159,7 @@ fn updates() -> Vec<Update> {
             device,
             number: 5,
             outcome: Outcome::Done,
+            by: Member::new(300, 7),
         },
         devices::Update::Observed {
             device,
@@ -169,6 +170,11 @@ fn updates() -> Vec<Update> {
         devices::Update::Watch {
             device,
             routine: ROUTINE,
+        },
+        devices::Update::TakeOver {
+            device,
+            number: 5,
+            by: Member::new(300, 7),
         },
     ];
     let of_routines = [

@@ -55,12 +55,12 @@ pub(super) fn quick() -> Vec<Scenario> {
         holds("sequential, one device", 194, one),
         holds(
             "sequential, one device, another leader",
-            25_389,
+            21_509,
             one_led_anew,
         ),
         holds(
             "sequential, one device, a loss, another leader, delays",
-            69_416,
+            81_532,
             delayed(lossy(one_led_anew, 1)),
         ),
         holds("sequential, two devices", 4_440, two),
@@ -68,7 +68,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         holds("optimistic, one device", 516, optimistic(one)),
         holds(
             "optimistic, one device, a loss, another leader",
-            32_682,
+            35_238,
             optimistic(lossy(one_led_anew, 1)),
         ),
         holds(
@@ -84,7 +84,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a step with a condition, a loss, another leader, delays",
-            8_282,
+            9_062,
             delayed(lossy(Setup::of(2, CONDITION).with_takeover(ANY), 1)),
         ),
         holds(
@@ -107,7 +107,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a clause becomes true, a loss, another leader, delays",
-            69_540,
+            69_676,
             Setup {
                 changes: Some(0),
                 ..delayed(lossy(Setup::of(2, SENSES).with_takeover(ANY), 1))
@@ -162,27 +162,27 @@ pub(super) fn deep() -> Vec<Scenario> {
     vec![
         holds(
             "sequential, one device, another leader, delays",
-            169_725,
+            135_733,
             delayed(one_led_anew),
         ),
         holds(
             "optimistic, one device, another leader",
-            69_649,
+            65_109,
             optimistic(one_led_anew),
         ),
         holds(
             "sequential, two devices, another leader",
-            90_725,
+            101_927,
             lossy(two_led_anew, 0),
         ),
         holds(
             "commands that are given once, a loss, another leader, delays",
-            69_179,
+            83_394,
             delayed(lossy(Setup::of(1, ONCE).with_takeover(ANY), 1)),
         ),
         holds(
             "outcomes that are not waited for, another leader",
-            229_942,
+            248_248,
             Setup {
                 timeouts: true,
                 ..lossy(one_led_anew, 0)
@@ -190,12 +190,12 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "sequential, two devices, a loss, another leader",
-            399_219,
+            439_593,
             lossy(two_led_anew, 1),
         ),
         holds(
             "optimistic, two devices of which one is shared, another leader",
-            75_644,
+            80_101,
             optimistic(lossy(Setup::of(2, HALF).with_takeover(ANY), 0)),
         ),
         holds(
@@ -210,7 +210,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "optimistic, two devices, another leader of a cluster",
-            88_152,
+            106_438,
             apart(&[Who::Cluster(0)]),
         ),
     ]

@@ -217,11 +217,9 @@ impl World {
                     return;
                 };
                 for (seat, node) in group.seats.iter().enumerate() {
-                    let timer = devices::Timer::Resend;
-                    let is_armed = node.as_ref().is_some_and(|it| it.timers.contains(&timer));
-                    if is_armed && self.may_resend() {
-                        all.push(Action::Cluster(number, seat, timer));
-                    }
+                    let timers = node.iter().flat_map(|it| it.timers.iter().copied());
+                    let may = timers.filter(|it| self.may_tick_in_cluster(*it));
+                    all.extend(may.map(|timer| Action::Cluster(number, seat, timer)));
                 }
                 (group.pending.len(), group.present)
             }
@@ -249,9 +247,22 @@ impl World {
             Network::Remembers => false,
             Network::Loses(_) => self.letters.iter().all(Letter::is_trigger),
         };
+        is_quiet(&self.setup) && self.is_settled()
+    }
+
+    /// Whether all that was proposed is decided, and hosts have done all that they were told.
+    fn is_settled(&self) -> bool {
         let decided = self.routines.iter().all(|it| it.pending.is_empty())
             && self.clusters.iter().all(|it| it.pending.is_empty());
-        is_quiet(&self.setup) && decided && self.things.iter().all(|it| it.told.is_empty())
+        decided && self.things.iter().all(|it| it.told.is_empty())
+    }
+
+    fn may_tick_in_cluster(&self, timer: devices::Timer) -> bool {
+        match timer {
+            devices::Timer::Resend => self.may_resend(),
+            devices::Timer::Act(_) => self.takeovers < self.setup.takeovers && self.is_settled(),
+            devices::Timer::Ping | devices::Timer::Unanswered => false,
+        }
     }
 
     fn may_tick(&self, number: usize, timer: RoutineTimer) -> bool {

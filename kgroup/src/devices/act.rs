@@ -31,7 +31,8 @@ pub struct Act {
     pub value: State,
     /// How often.
     pub delivery: Delivery,
-    /// The leader that proposed it: no other one gives it without thinking that this one did.
+    /// The leader that sees to it: the one that proposed it, or took it over. The host of each one before
+    /// may have it, too.
     pub by: Member,
     /// What became of it; nothing while it is under way.
     pub outcome: Option<Outcome>,

@@ -77,8 +77,9 @@ pub struct Config {
     /// a report, before it is sent again: above zero. Default 500 ms.
     pub resend: Span,
     /// How long a device may take for a command: above zero. It should cover the longest time for which
-    /// a command may act late, in a queue or a stack that retries: the device is passed on then.
-    /// Default 5 s.
+    /// a command may act late, in a queue or a stack that retries: the device is passed on then. A
+    /// leader that finds a command under way waits for twice as long, for the host of another one may
+    /// have it. Alike on all nodes. Default 3 s.
     pub act_timeout: Span,
 }
 
@@ -114,7 +115,7 @@ impl Config {
             ping_timeout: Span::millis(200),
             misses: 1,
             resend: Span::millis(500),
-            act_timeout: Span::secs(5),
+            act_timeout: Span::secs(3),
         }
     }
 

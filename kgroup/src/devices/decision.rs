@@ -41,6 +41,11 @@ pub enum Decision {
         /// Which act of the device.
         number: u64,
     },
+    /// The leader that asked for it sees to the command that is under way.
+    TakenOver {
+        /// Which act of the device.
+        number: u64,
+    },
     /// The device is still at this command, or at one before it.
     Waits,
     /// What became of a command.
@@ -100,6 +105,7 @@ impl Verdict {
             ),
             Decision::NoDevice
             | Decision::Gives { .. }
+            | Decision::TakenOver { .. }
             | Decision::Waits
             | Decision::Observed
             | Decision::Watched(_)

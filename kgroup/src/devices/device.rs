@@ -50,10 +50,14 @@ impl Device {
                 let granted = self.lock.release(claim, around);
                 (Decision::Released(claim), granted)
             }
-            Update::Acted {
-                number, outcome, ..
-            } => self.acted(number, outcome),
-            Update::Act { .. } | Update::Observed { .. } | Update::Watch { .. } => {
+            Update::Acted { outcome, .. } => match self.judge(update, limits, rules) {
+                Some(decision) => (decision, None),
+                None => self.acted(outcome),
+            },
+            Update::Act { .. }
+            | Update::Observed { .. }
+            | Update::Watch { .. }
+            | Update::TakeOver { .. } => {
                 let decision = self.judge(update, limits, rules);
                 (decision.unwrap_or_else(|| self.take(update, rules)), None)
             }
@@ -110,6 +114,12 @@ impl Device {
                 self.watchers.insert(at, routine);
                 Decision::Watched(routine)
             }
+            Update::TakeOver { number, by, .. } => {
+                if let Some(act) = &mut self.act {
+                    act.by = by;
+                }
+                Decision::TakenOver { number }
+            }
             Update::Lock { .. } | Update::Release { .. } | Update::Acted { .. } => {
                 debug_assert!(false, "these are taken elsewhere");
                 Decision::Nothing
@@ -117,10 +127,10 @@ impl Device {
         }
     }
 
-    fn acted(&mut self, number: u64, outcome: Outcome) -> (Decision, Option<Claim>) {
-        let act = self.act.as_mut();
-        let Some(act) = act.filter(|it| it.number == number && it.is_under_way()) else {
-            return (Decision::Nothing, None); // It comes late: it is known what became of it.
+    fn acted(&mut self, outcome: Outcome) -> (Decision, Option<Claim>) {
+        let Some(act) = &mut self.act else {
+            debug_assert!(false, "it was judged");
+            return (Decision::Nothing, None);
         };
         act.outcome = Some(outcome);
         let decision = Decision::Acted {
@@ -155,10 +165,15 @@ impl Device {
                 ref value,
                 ..
             } => self.judge_act(known_as(claim, rules), step, value, limits),
-            Update::Acted { number, .. } => {
-                let act = self.act.as_ref();
-                let is_late = !act.is_some_and(|it| it.number == number && it.is_under_way());
-                is_late.then_some(Decision::Nothing)
+            // It comes late where it is known what became of the command, or another leader sees to it.
+            Update::Acted { number, by, .. } => {
+                let act = self.under_way(number);
+                (act.map(|it| it.by) != Some(by)).then_some(Decision::Nothing)
+            }
+            Update::TakeOver { number, by, .. } => {
+                let act = self.under_way(number);
+                act.is_none_or(|it| it.by == by)
+                    .then_some(Decision::Nothing)
             }
             Update::Observed {
                 after,
@@ -204,6 +219,11 @@ impl Device {
         }
         let act = self.act.as_ref().filter(|it| it.claim == claim)?;
         act.judge(step)
+    }
+
+    fn under_way(&self, number: u64) -> Option<&Act> {
+        let act = self.act.as_ref();
+        act.filter(|it| it.number == number && it.is_under_way())
     }
 
     fn around(&self, limits: Limits, rules: Rules) -> Around {

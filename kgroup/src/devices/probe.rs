@@ -30,12 +30,17 @@ pub(super) struct Probe {
     after: u64,
 }
 
-/// A command whose end this leader waits for.
+/// A command that this leader sees to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Given {
     pub(super) number: u64,
+    /// Whether this leader gave it.
+    pub(super) is_given: bool,
     /// What became of it, which the group has not decided yet.
     pub(super) outcome: Option<Outcome>,
+    /// The host of another leader may have it, too. So it has not ended before the time for that is
+    /// over, whatever this leader's host says.
+    pub(super) is_shared: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -41,7 +41,8 @@ pub enum Update {
         /// The leader that proposes it.
         by: Member,
     },
-    /// What became of a command. The first one of a command counts.
+    /// What became of a command. The first one of a command counts, and only what the leader says that
+    /// gave it last.
     Acted {
         /// The device.
         device: NodeId,
@@ -49,6 +50,8 @@ pub enum Update {
         number: u64,
         /// What became of it.
         outcome: Outcome,
+        /// The leader that says it.
+        by: Member,
     },
     /// A device was pinged, or reported. Refused if the status has another version by now.
     Observed {
@@ -68,6 +71,15 @@ pub enum Update {
         /// The routine.
         routine: GroupId,
     },
+    /// Another leader sees to a command that is under way. From then on its word counts.
+    TakeOver {
+        /// The device.
+        device: NodeId,
+        /// Which of its commands.
+        number: u64,
+        /// The leader that proposes it.
+        by: Member,
+    },
 }
 
 impl Update {
@@ -80,7 +92,8 @@ impl Update {
             | Self::Act { device, .. }
             | Self::Acted { device, .. }
             | Self::Observed { device, .. }
-            | Self::Watch { device, .. } => device,
+            | Self::Watch { device, .. }
+            | Self::TakeOver { device, .. } => device,
         }
     }
 }

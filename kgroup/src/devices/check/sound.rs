@@ -118,12 +118,12 @@ fn acts() -> Vec<Scenario> {
     vec![
         holds(
             "a command that is given once, two other leaders",
-            2_168,
+            2_100,
             alone,
         ),
         holds(
             "a command that may be given again, two other leaders",
-            3_113,
+            1_931,
             Setup {
                 routines: &[AGAIN],
                 ..alone
@@ -131,7 +131,7 @@ fn acts() -> Vec<Scenario> {
         ),
         holds(
             "a command that is given once, another leader, a loss, a copy",
-            6_211,
+            5_231,
             Setup {
                 befalls: &[Fate::TakeOver],
                 bounds: faults(1, 1),
@@ -140,9 +140,20 @@ fn acts() -> Vec<Scenario> {
         ),
         holds(
             "a command that is given once, a leader that leads again",
-            6_752,
+            7_221,
             Setup {
                 returns: true,
+                ..alone
+            },
+        ),
+        holds(
+            "two routines with a command each, another leader",
+            34_387,
+            Setup {
+                routines: &[ONCE, AGAIN],
+                runs: &[1, 1],
+                befalls: &[Fate::TakeOver],
+                sees: &[Sight::Executes, Sight::Waits, Sight::Orders],
                 ..alone
             },
         ),

@@ -1,0 +1,17 @@
+//! The demo's part about k-groups: a building without a hub. Ten nodes in five power domains look
+//! after six devices, three routines and a map, over sockets that lose packets, while a domain goes
+//! dark and comes back without its memory, and epochs begin.
+
+mod course;
+mod judge;
+mod rooms;
+mod run;
+mod site;
+mod stage;
+mod svg;
+
+pub use course::{Arrival, Course, Darkness, Lead, Run};
+pub use judge::judge_building;
+pub use run::{Building, building};
+pub use site::{Which, domain};
+pub use svg::{groups_over_time, with_building};

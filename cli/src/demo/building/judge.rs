@@ -1,0 +1,294 @@
+//! What the building promised, and what was seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use selvedge_core::{Span, Time};
+use selvedge_kgroup::Delivery;
+use selvedge_kgroup::routines::End;
+
+use super::course::{Arrival, Course};
+use super::site::{NODES, PATIENCE, STAGGER, Which};
+use crate::demo::plan::Plan;
+use crate::demo::promises::{Promise, float, none, span};
+
+/// A run asks a dozen questions, one after another; those that get lost are asked again after a
+/// period, and of two dozen so few get through once in a million times.
+const QUESTIONS: u64 = 24;
+/// How long, in periods, an epoch's last group takes to have its new members, from when it begins.
+const CHANGE: u64 = 10;
+
+/// Judges all promises of the building. `plan`: of a mesh with its nodes.
+#[must_use]
+pub fn judge_building(plan: &Plan, course: &Course) -> Vec<Promise> {
+    let judge = Judge { plan, course };
+    vec![
+        judge.order(),
+        judge.once(),
+        judge.all_end(),
+        judge.taken_over(),
+        judge.in_the_dark(),
+        judge.gap(),
+        judge.epoch(),
+        judge.count(),
+    ]
+}
+
+#[derive(Clone, Copy)]
+struct Judge<'a> {
+    plan: &'a Plan,
+    course: &'a Course,
+}
+
+impl Judge<'_> {
+    /// Theorem 3, from what the devices saw.
+    fn order(self) -> Promise {
+        let done = self.course.arrivals.iter().filter(|it| it.is_done);
+        let done: Vec<Arrival> = done.copied().collect();
+        let pairs = Which::ALL.into_iter().flat_map(|one| {
+            let others = Which::ALL
+                .into_iter()
+                .filter(move |it| one.shares_with(*it));
+            others.map(move |other| (one, other))
+        });
+        let mixed: usize = pairs.map(|(one, other)| mixed(&done, one, other)).sum();
+        let late = self.course.arrivals.len() - done.len();
+        let mut row = none(
+            "building-order",
+            "commands amid a run of another routine that shares a device",
+            "commands",
+            mixed,
+            format!(
+                "theorem 3, from what the devices saw: {} commands done, in order, and {late} passed over that came again or late",
+                done.len()
+            ),
+        );
+        row.held &= !done.is_empty();
+        row
+    }
+
+    fn once(self) -> Promise {
+        let mut seen = BTreeSet::new();
+        let once = self.course.arrivals.iter();
+        let once = once.filter(|it| it.routine.delivery(it.step) == Delivery::AtMostOnce);
+        let all = once.clone().count();
+        let twice = once.filter(|it| !seen.insert((it.device, it.number)));
+        let twice = twice.count();
+        let mut row = none(
+            "building-once",
+            "rings of the bell that came to it twice",
+            "rings",
+            twice,
+            format!(
+                "{all} rings, to be given at most once; other commands may come twice when a leader fails"
+            ),
+        );
+        row.held &= all > 0;
+        row
+    }
+
+    fn all_end(self) -> Promise {
+        let course = self.course;
+        let triggered = |it| course.triggered(it).max(course.wished(it));
+        let open = |it| triggered(it) - course.ended(it).min(triggered(it));
+        let open: u64 = Which::ALL.into_iter().map(open).sum();
+        let runs: Vec<String> = Which::ALL
+            .map(|it| format!("{} {it}", course.ended(it)))
+            .into();
+        let ends = course.runs.values().flat_map(BTreeMap::values);
+        let short = ends.filter(|it| it.ended.is_some_and(|end| end.1 != End::Completed));
+        let mut row = none(
+            "building-ends",
+            "triggered runs that did not end",
+            "runs",
+            usize::try_from(open).unwrap_or(usize::MAX),
+            format!(
+                "theorem 5: {} runs ended; {} of them with a step that failed, or of which no node knows whether it was done; {} events were lost on their way to this count",
+                runs.join(", "),
+                short.count(),
+                course.missed
+            ),
+        );
+        row.held &= Which::ALL.into_iter().all(|it| course.ended(it) > 0);
+        row
+    }
+
+    /// Groups that the dark domain led and nobody else came to lead meanwhile.
+    fn taken_over(self) -> Promise {
+        let course = self.course;
+        let mut row = none(
+            "building-heirs",
+            "groups led by the dark power domain that no other node led",
+            "groups",
+            0,
+            String::new(),
+        );
+        let Some(dark) = &course.dark else {
+            return Promise {
+                held: false,
+                why: "no power domain went dark".to_owned(),
+                ..row
+            };
+        };
+        let until = dark.until.unwrap_or(course.end);
+        let is_led = |group| {
+            let mut leads = course.leads.iter();
+            leads.any(|it| {
+                it.group == group
+                    && !dark.nodes.contains(&it.node)
+                    && (dark.from..until).contains(&it.from)
+            })
+        };
+        let lost: Vec<_> = dark.led.iter().filter(|it| !is_led(**it)).collect();
+        row.seen = Some(float(lost.len()));
+        row.held = lost.is_empty() && !dark.led.is_empty() && dark.back.is_some();
+        let known = dark.known.map_or_else(
+            || "never".to_owned(),
+            |at| format!("after {:.2} s", span(at.since(dark.from))),
+        );
+        let back = dark.back.zip(dark.until).map_or_else(
+            || "never".to_owned(),
+            |(back, until)| format!("after {:.2} s", span(back.since(until))),
+        );
+        let [one, two] = dark.nodes;
+        row.why = format!(
+            "nodes {one} and {two} led {} groups; all others knew of their failure {known}, and of their new lives {back}",
+            dark.led.len()
+        );
+        row
+    }
+
+    fn in_the_dark(self) -> Promise {
+        let course = self.course;
+        let dark = course.dark.as_ref();
+        let ends = |it| {
+            let ends = course.ends(it).into_iter();
+            let is_dark = |at: &Time| {
+                dark.is_some_and(|it| *at > it.from && *at < it.until.unwrap_or(course.end))
+            };
+            ends.filter(is_dark).count()
+        };
+        let idle = Which::ALL.into_iter().filter(|it| ends(*it) == 0).count();
+        let runs: Vec<String> = Which::ALL.map(|it| format!("{} {it}", ends(it))).into();
+        let length = dark.map_or(Span::ZERO, |it| {
+            it.until.unwrap_or(course.end).since(it.from)
+        });
+        none(
+            "building-dark",
+            "routines of which no run ended while the power domain was dark",
+            "routines",
+            idle,
+            format!(
+                "it was dark for {:.2} s; meanwhile ended: {}",
+                span(length),
+                runs.join(", ")
+            ),
+        )
+    }
+
+    fn gap(self) -> Promise {
+        let course = self.course;
+        let opened = course.opened.unwrap_or_default();
+        let closed = course.closed.unwrap_or(course.end);
+        let mut ends: Vec<Time> = Which::ALL
+            .into_iter()
+            .flat_map(|it| course.ends(it))
+            .collect();
+        ends.retain(|at| (opened..closed).contains(at));
+        ends.push(closed);
+        ends.sort_unstable();
+        let starts = [opened].into_iter().chain(ends.iter().copied());
+        let gaps = starts.zip(&ends).map(|(from, to)| to.since(from));
+        let longest = gaps.max().filter(|_| ends.len() > 1);
+        let period = self.plan.config.period;
+        let (detect, spread) = (&self.plan.bounds.detect, &self.plan.bounds.spread);
+        let patience = period * (PATIENCE * 2);
+        let run = period * QUESTIONS;
+        let limit = detect.span + spread.span + patience + run;
+        Promise {
+            id: "building-gap".to_owned(),
+            promise: "the longest time in which no run of any routine ended".to_owned(),
+            unit: "s",
+            limit: span(limit),
+            seen: longest.map(span),
+            held: longest.is_some_and(|it| it <= limit),
+            why: format!(
+                "{:?} until a failure is detected + {:?} until all {NODES} know + {patience:?} until a member leads that is here + {run:?} for a run: {QUESTIONS} questions, those included that get lost",
+                detect.span, spread.span
+            ),
+        }
+    }
+
+    /// Epochs that came too late for groups to change over do not count.
+    fn epoch(self) -> Promise {
+        let course = self.course;
+        let period = self.plan.config.period;
+        let change = period * (STAGGER + CHANGE);
+        let closed = course.closed.unwrap_or(course.end);
+        let margin = period * (2 * STAGGER);
+        let epochs: Vec<Time> = (course.epochs_under_way())
+            .filter(|at| *at + margin <= closed)
+            .collect();
+        let moved = |at: Time| {
+            let moves = course.moves.iter();
+            let moves = moves.filter(|it| (at..at + change).contains(it.1));
+            moves.map(|it| it.0.0).collect::<BTreeSet<_>>().len()
+        };
+        let moves: Vec<String> = epochs.iter().map(|at| moved(*at).to_string()).collect();
+        let mut row = none(
+            "building-epoch",
+            "epochs that began under the routines and moved no group",
+            "epochs",
+            epochs.iter().filter(|at| moved(**at) == 0).count(),
+            format!(
+                "an epoch began {} times while routines ran; so many of 7 groups got new members: {}",
+                epochs.len(),
+                moves.join(", ")
+            ),
+        );
+        row.held &= !epochs.is_empty();
+        row
+    }
+
+    fn count(self) -> Promise {
+        let course = self.course;
+        let counted = |it| {
+            let counted = course.counted.as_ref()?.get(&it);
+            counted.copied()
+        };
+        let differ = |it| counted(it).unwrap_or_default().abs_diff(course.ended(it));
+        let differ: u64 = Which::ALL.into_iter().map(differ).sum();
+        let all: u64 = Which::ALL.into_iter().filter_map(counted).sum();
+        let first = (course.arrivals.iter()).filter(|it| it.is_done && it.step == 0);
+        let mut row = none(
+            "building-count",
+            "runs that ended and the map did not count, or counted twice",
+            "runs",
+            usize::try_from(differ).unwrap_or(usize::MAX),
+            format!(
+                "an entry of a map that a group holds, changed by whichever node led a routine: it says {all}; devices saw {} runs begin",
+                first.count()
+            ),
+        );
+        row.held &= course.counted.is_some() && all > 0;
+        row
+    }
+}
+
+/// How many commands of `one` came amid a run of it and of `other`: of these two routines each
+/// command that is not the first of a run follows the one before it.
+fn mixed(done: &[Arrival], one: Which, other: Which) -> usize {
+    let of_both = done
+        .iter()
+        .filter(|it| it.routine == one || it.routine == other);
+    let mut last: Option<(Which, usize)> = None;
+    let mut mixed = 0;
+    for it in of_both {
+        let follows = it
+            .step
+            .checked_sub(1)
+            .is_none_or(|before| last == Some((one, before)));
+        mixed += usize::from(it.routine == one && !follows);
+        last = Some((it.routine, it.step));
+    }
+    mixed
+}

@@ -1,0 +1,98 @@
+//! The devices of the building. Each answers pings, does what it is told, and says what it is.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use selvedge_core::{NodeId, Span};
+use selvedge_kgroup::devices::Ticket;
+use selvedge_routine::State;
+use tokio::time::sleep;
+
+use super::course::Arrival;
+use super::site::{DEVICES, Which};
+use selvedge_udp::Clock;
+
+/// How long a device takes to do what it is told.
+const WORK: Span = Span::millis(5);
+
+/// All devices, with one record of what reached them.
+#[derive(Debug)]
+pub(super) struct Rooms {
+    clock: Clock,
+    devices: Mutex<Devices>,
+}
+
+#[derive(Debug)]
+struct Devices {
+    /// What each is, and the highest number of a command that it had.
+    states: BTreeMap<NodeId, (State, u64)>,
+    arrivals: Vec<Arrival>,
+}
+
+impl Rooms {
+    pub(super) fn new(clock: Clock) -> Self {
+        let states = DEVICES.map(|(device, _, word)| (device, (word.into(), 0)));
+        let devices = Devices {
+            states: states.into(),
+            arrivals: Vec::new(),
+        };
+        Self {
+            clock,
+            devices: Mutex::new(devices),
+        }
+    }
+
+    /// What a device is.
+    pub(super) fn look(&self, device: NodeId) -> Option<State> {
+        self.devices().states.get(&device).map(|it| it.0.clone())
+    }
+
+    /// Somebody changes a device by hand.
+    pub(super) fn touch(&self, device: NodeId, word: &str) {
+        if let Some(known) = self.devices().states.get_mut(&device) {
+            known.0 = word.into();
+        }
+    }
+
+    /// A command reaches its device. Says whether there is such a device.
+    ///
+    /// The host of a leader that failed may give a command late; a device that remembers the highest
+    /// number passes over it.
+    pub(super) async fn act(&self, ticket: Ticket, value: State) -> bool {
+        {
+            let at = self.clock.now();
+            let Ticket { device, number } = ticket;
+            let mut devices = self.devices();
+            let Some(known) = devices.states.get_mut(&device) else {
+                return false;
+            };
+            let is_done = number > known.1;
+            let command = Which::command(device, &value);
+            if is_done {
+                *known = (value, number);
+            }
+            devices
+                .arrivals
+                .extend(command.map(|(routine, step)| Arrival {
+                    at,
+                    device,
+                    number,
+                    routine,
+                    step,
+                    is_done,
+                }));
+        }
+        sleep(WORK.into()).await;
+        true
+    }
+
+    /// What reached the devices, in its order.
+    pub(super) fn arrivals(&self) -> Vec<Arrival> {
+        self.devices().arrivals.clone()
+    }
+
+    fn devices(&self) -> MutexGuard<'_, Devices> {
+        // Nothing panics while it is held.
+        self.devices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,431 @@
+//! The course of the building's part: routines run all the time, a power domain goes dark and comes
+//! back, and epochs begin under them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::UNIX_EPOCH;
+
+use core::time::Duration;
+
+use chacha20::ChaCha12Rng;
+use rand_core::SeedableRng;
+use selvedge_core::{Choose, NodeId, Span, Time};
+use selvedge_kgroup::TriggerId;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use super::course::{Course, Darkness};
+use super::judge::judge_building;
+use super::site::{DOOR, EPOCH, NODES, OPEN, RUNS, STAGGER, Which, domain, site};
+use super::stage::{Shared, Stage, read};
+use crate::demo::narrator::Narrator;
+use crate::demo::plan::{Plan, seconds};
+use crate::demo::promises::Promise;
+use selvedge_udp::{Handle, HostError};
+
+/// When the domain goes dark at the earliest, in periods from the start.
+const DARK: u64 = 22;
+/// How long it stays dark at least.
+const DARKNESS: u64 = 22;
+/// When no more runs are wished for at the earliest.
+const CLOSE: u64 = 68;
+/// For how long anything is waited for that is not promised in a certain time.
+const WAIT: u64 = 60;
+/// How long the one that wishes for runs waits for the end of one before it wishes for another.
+const RUN: u64 = 40;
+
+/// Whatever the whole part needs.
+struct Play<W> {
+    stage: Stage,
+    period: Span,
+    narrator: Narrator<W>,
+    is_closed: Arc<AtomicBool>,
+    wishing: Vec<JoinHandle<()>>,
+    /// How many epochs were told of.
+    epochs: usize,
+}
+
+/// How it went in the building.
+#[derive(Clone, Debug)]
+pub struct Building {
+    /// What happened.
+    pub course: Course,
+    /// Promised and seen.
+    pub table: Vec<Promise>,
+}
+
+/// Runs the building's part: for about 70 periods, and longer where it has to wait.
+///
+/// # Errors
+/// When a node cannot be started.
+pub async fn building<W: Write>(
+    seed: u64,
+    period: Span,
+    narrator: Narrator<W>,
+) -> Result<Building, HostError> {
+    let mut rng = ChaCha12Rng::seed_from_u64(seed);
+    let plan = Plan::new(NODES, period, &mut rng);
+    let Ok(site) = site() else {
+        debug_assert!(false, "a test looks at the site");
+        let course = Course::default();
+        let table = judge_building(&plan, &course);
+        return Ok(Building { course, table });
+    };
+    // Not those of the mesh beside it.
+    let seed = seed.wrapping_mul(1_000).wrapping_add(500);
+    let mut play = Play {
+        stage: Stage::new(plan.clone(), site, seed).await?,
+        period,
+        narrator,
+        is_closed: Arc::default(),
+        wishing: Vec::new(),
+        epochs: 0,
+    };
+    play.open(seed).await?;
+    play.go_dark().await;
+    play.come_back().await?;
+    play.close().await;
+    let course = play.end().await;
+    let table = judge_building(&plan, &course);
+    Ok(Building { course, table })
+}
+
+impl<W: Write> Play<W> {
+    /// All nodes start, and see all; routines begin to run.
+    async fn open(&mut self, seed: u64) -> Result<(), HostError> {
+        let gap = Span(self.period.0 * 3 / 2 / NODES);
+        for node in (1..=NODES).map(NodeId) {
+            self.stage.start(node).await?;
+            sleep(gap.into()).await;
+        }
+        let all = |play: &Self| play.stage.right() as u64 == NODES;
+        self.wait(WAIT, all).await;
+        self.shared().course().opened = Some(self.now());
+        let shared = self.shared();
+        let (closed, period) = (&self.is_closed, self.period);
+        for (routine, seed) in [Which::Evening, Which::Airing].into_iter().zip(seed..) {
+            let wishes = wish(
+                routine,
+                Arc::clone(&shared),
+                Arc::clone(closed),
+                period,
+                seed,
+            );
+            self.wishing.push(tokio::spawn(wishes));
+        }
+        let visits = visit(Arc::clone(&shared), Arc::clone(closed), period, seed);
+        self.wishing.push(tokio::spawn(visits));
+        self.say(&format!(
+            "{NODES} nodes in {} power domains look after 6 devices, and run 3 routines",
+            NODES / 2
+        ));
+        Ok(())
+    }
+
+    /// The domain that leads most goes dark. It stays dark until a run of each routine has ended
+    /// without it.
+    async fn go_dark(&mut self) {
+        self.wait(WAIT, |play| {
+            play.now() >= play.at(DARK) && play.since_all_ended(Time::ZERO)
+        })
+        .await;
+        let leaders = self.shared().course().leaders();
+        let led = |nodes: [NodeId; 2]| {
+            let led = leaders.iter().filter(|it| nodes.contains(it.1));
+            led.map(|it| *it.0).collect::<BTreeSet<_>>()
+        };
+        let domains = (1..=NODES).step_by(2).map(|node| domain(NodeId(node)));
+        let weight = |nodes: &[NodeId; 2]| {
+            let led = led(*nodes);
+            let routines = led.iter().filter(|it| Which::of(**it).is_some());
+            (routines.count(), led.len())
+        };
+        let Some(nodes) = domains.max_by_key(weight) else {
+            return;
+        };
+        let (led, from) = (led(nodes), self.now());
+        let groups = led.len();
+        self.shared().course().dark = Some(Darkness {
+            nodes,
+            led,
+            from,
+            known: None,
+            until: None,
+            back: None,
+        });
+        self.stage.go_dark(nodes).await;
+        let [one, two] = nodes;
+        self.say(&format!(
+            "the power domain of nodes {one} and {two}, which lead {groups} of 7 groups, goes dark"
+        ));
+        self.wait(WAIT, |play| play.stage.right() as u64 == NODES - 2)
+            .await;
+        let known = self.now();
+        self.change_darkness(|it| it.known = Some(known));
+        self.say(&format!(
+            "all others know that nodes {one} and {two} have failed, after {:.2} s",
+            seconds(Time::ZERO + known.since(from))
+        ));
+        self.wait(WAIT, |play| {
+            play.now() >= from + play.period * DARKNESS && play.since_all_ended(known)
+        })
+        .await;
+    }
+
+    async fn come_back(&mut self) -> Result<(), HostError> {
+        let dark = self.shared().course().dark.clone();
+        let Some(Darkness { nodes, from, .. }) = dark else {
+            return Ok(());
+        };
+        let until = self.now();
+        let ends: usize = {
+            let shared = self.shared();
+            let course = shared.course();
+            let count = |it| course.ends(it).iter().filter(|at| **at > from).count();
+            Which::ALL.into_iter().map(count).sum()
+        };
+        self.change_darkness(|it| it.until = Some(until));
+        for node in nodes {
+            self.stage.start(node).await?;
+        }
+        let [one, two] = nodes;
+        self.say(&format!(
+            "nodes {one} and {two} have power again and remember nothing; {ends} runs ended without them"
+        ));
+        self.wait(WAIT, |play| play.stage.right() as u64 == NODES)
+            .await;
+        if self.stage.right() as u64 == NODES {
+            let back = self.now();
+            self.change_darkness(|it| it.back = Some(back));
+        }
+        Ok(())
+    }
+
+    /// Routines run until an epoch has begun under them, and groups had the time to change over.
+    async fn close(&mut self) {
+        self.wait(WAIT, |play| {
+            let opened = play.shared().course().opened.unwrap_or_default();
+            let margin = play.period * (2 * STAGGER);
+            let mut epochs = epochs(play.now(), play.period * EPOCH).into_iter();
+            play.now() >= play.at(CLOSE)
+                && epochs.any(|it| it >= opened && it + margin <= play.now())
+        })
+        .await;
+        self.is_closed.store(true, Ordering::Relaxed);
+        self.shared().course().closed = Some(self.now());
+        let all = core::mem::take(&mut self.wishing);
+        for wishing in all {
+            let abort = wishing.abort_handle();
+            if timeout((self.period * WAIT).into(), wishing).await.is_err() {
+                abort.abort();
+            }
+        }
+    }
+
+    /// Runs that are under way end, and are counted.
+    async fn end(mut self) -> Course {
+        let until = self.now() + self.period * WAIT;
+        while self.now() < until && !self.is_settled().await {
+            sleep(self.glance()).await;
+        }
+        let end = self.now();
+        let mut course = self.shared().course().clone();
+        course.arrivals = self.stage.shared.rooms.arrivals();
+        course.epochs = epochs(end, self.period * EPOCH);
+        course.end = end;
+        let runs: u64 = Which::ALL.into_iter().map(|it| course.ended(it)).sum();
+        self.say(&format!(
+            "{runs} runs are over, and {} epochs began under them",
+            course.epochs_under_way().count()
+        ));
+        course
+    }
+
+    /// Whether no run is under way and the map counts all.
+    async fn is_settled(&self) -> bool {
+        let shared = self.shared();
+        let Some((_, node)) = shared.up().pop_first() else {
+            return false;
+        };
+        let map = node.map(RUNS);
+        let entry = timeout((self.period * 10).into(), map.get(RUNS)).await;
+        let mut course = shared.course();
+        if let Ok(Ok(Some(entry))) = entry {
+            course.counted = Some(read(&entry.value));
+        }
+        let ended: BTreeMap<_, _> = Which::ALL.map(|it| (it, course.ended(it))).into();
+        let is_over = Which::ALL
+            .into_iter()
+            .all(|it| course.ended(it) == course.triggered(it).max(course.wished(it)));
+        is_over && course.counted.as_ref() == Some(&ended)
+    }
+
+    /// Whether a run of each routine has ended since then.
+    fn since_all_ended(&self, since: Time) -> bool {
+        let shared = self.shared();
+        let course = shared.course();
+        let is_later = |it| course.ends(it).last().is_some_and(|at| *at > since);
+        Which::ALL.into_iter().all(is_later)
+    }
+
+    /// Waits until something is so, for so many periods at most.
+    async fn wait(&mut self, periods: u64, is_so: impl Fn(&Self) -> bool) {
+        let until = self.now() + self.period * periods;
+        while self.now() < until && !is_so(self) {
+            self.tell_epoch();
+            sleep(self.glance()).await;
+        }
+    }
+
+    /// Says that an epoch has begun, if one has.
+    fn tell_epoch(&mut self) {
+        let epochs = epochs(self.now(), self.period * EPOCH);
+        let new = epochs.get(self.epochs..).unwrap_or_default().last();
+        self.epochs = epochs.len();
+        let opened = self.shared().course().opened;
+        if let Some(at) = new.filter(|at| opened.is_some_and(|opened| opened < **at)) {
+            let line = "building: an epoch begins, and groups get other members";
+            self.narrator.say(*at, line);
+        }
+    }
+
+    fn change_darkness(&self, change: impl FnOnce(&mut Darkness)) {
+        if let Some(dark) = &mut self.shared().course().dark {
+            change(dark);
+        }
+    }
+
+    fn say(&mut self, line: &str) {
+        let now = self.now();
+        self.narrator.say(now, &format!("building: {line}"));
+    }
+
+    fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.stage.shared)
+    }
+
+    fn now(&self) -> Time {
+        self.stage.clock.now()
+    }
+
+    fn at(&self, periods: u64) -> Time {
+        Time::ZERO + self.period * periods
+    }
+
+    fn glance(&self) -> Duration {
+        Span(self.period.0 / 8).into()
+    }
+}
+
+/// When epochs of this length began from the start until now, by the system's clock, as hosts read
+/// it.
+fn epochs(now: Time, length: Span) -> Vec<Time> {
+    let since_1970: Span = UNIX_EPOCH.elapsed().map(Span::from).unwrap_or_default();
+    let last = since_1970.0 % length.0.max(1);
+    let begins = (0..).map(|back| now.0.checked_sub(last + back * length.0));
+    let mut epochs: Vec<Time> = begins.map_while(|it| it.map(Time)).collect();
+    epochs.reverse();
+    epochs
+}
+
+/// Somebody wishes for runs, one after another, each at some node that is up.
+async fn wish(
+    routine: Which,
+    shared: Arc<Shared>,
+    is_closed: Arc<AtomicBool>,
+    period: Span,
+    seed: u64,
+) {
+    let mut rng = ChaCha12Rng::seed_from_u64(seed);
+    for id in (1..).map(TriggerId) {
+        sleep(some(period, 1, 4, &mut rng)).await;
+        if is_closed.load(Ordering::Relaxed) {
+            return;
+        }
+        let before = shared.course().ended(routine);
+        // It is the same wish, whichever node is asked.
+        while let Some(node) = pick(&shared, &mut rng) {
+            let asked = timeout((period * 10).into(), node.trigger(routine.group(), id));
+            if matches!(asked.await, Ok(Ok(()))) {
+                break;
+            }
+            sleep(some(period, 1, 2, &mut rng)).await;
+        }
+        *shared.course().asked.entry(routine).or_default() += 1;
+        let is_over = |course: &Course| course.ended(routine) > before;
+        let _is_long = wait_for(&shared, period * RUN, is_over).await;
+    }
+}
+
+/// Visitors open the door, one after another; the routine shuts it.
+async fn visit(shared: Arc<Shared>, is_closed: Arc<AtomicBool>, period: Span, seed: u64) {
+    let mut rng = ChaCha12Rng::seed_from_u64(!seed);
+    while !is_closed.load(Ordering::Relaxed) {
+        let before = shared.course().ended(Which::Visitor);
+        shared.rooms.touch(DOOR, OPEN);
+        let is_over = |course: &Course| course.ended(Which::Visitor) > before;
+        if !wait_for(&shared, period * RUN, is_over).await {
+            // Nobody may have seen that it was shut between two visits.
+            shared.rooms.touch(DOOR, "shut");
+        }
+        // It is seen to be shut when it is pinged.
+        sleep(some(period, 5, 8, &mut rng)).await;
+    }
+    shared.rooms.touch(DOOR, "shut");
+}
+
+/// Waits until the history says so, for a while. Says whether it does.
+async fn wait_for(shared: &Shared, span: Span, is_so: impl Fn(&Course) -> bool) -> bool {
+    const STEPS: u64 = 400;
+    for _ in 0..STEPS {
+        if is_so(&shared.course()) {
+            return true;
+        }
+        sleep(Span(span.0 / STEPS).into()).await;
+    }
+    false
+}
+
+fn pick(shared: &Shared, rng: &mut ChaCha12Rng) -> Option<Handle> {
+    let up = shared.up();
+    let at = rng.below(up.len().max(1) as u64);
+    up.into_values().nth(usize::try_from(at).ok()?)
+}
+
+/// Some time between so many periods and so many.
+fn some(period: Span, least: u64, most: u64, rng: &mut ChaCha12Rng) -> Duration {
+    let spread = period * (most - least);
+    (period * least + Span(rng.below(spread.0.max(1)))).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn epochs_follow_each_other_up_to_now() {
+        let length = Span::millis(700);
+        let now = Time::ZERO + Span::secs(10);
+        let begun = epochs(now, length);
+        assert!(begun.first().is_some_and(|it| *it < Time::ZERO + length));
+        assert!(
+            begun
+                .last()
+                .is_some_and(|it| *it + length > now && *it <= now)
+        );
+        assert!(begun.windows(2).all(|it| it[0] + length == it[1]));
+    }
+
+    /// It has runs before the domain goes dark, an epoch under them, and time to end.
+    #[test]
+    fn the_building_is_over_before_the_mesh_beside_it() {
+        let mut rng = ChaCha12Rng::seed_from_u64(1);
+        let period = Span::millis(200);
+        let mesh = Plan::new(16, period, &mut rng);
+        assert!(Time::ZERO + period * (CLOSE + 10) < mesh.times.end);
+        const { assert!(DARK + DARKNESS + 2 * STAGGER < CLOSE) };
+        const { assert!(DARK + EPOCH + 2 * STAGGER < CLOSE) };
+    }
+}

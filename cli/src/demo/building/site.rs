@@ -1,0 +1,253 @@
+//! What all nodes of the building are given alike, and their settings.
+
+use core::fmt;
+
+use selvedge_core::{NodeId, Span};
+use selvedge_kgroup::routines::{Definition, Locking, Retrigger, RoutineConfig};
+use selvedge_kgroup::store::StoreConfig;
+use selvedge_kgroup::{
+    Config, Delivery, GroupId, Node, Place, Selection, Site, SiteError, devices, groups,
+};
+use selvedge_replica as replica;
+use selvedge_routine::trigger::Clause;
+use selvedge_routine::{Comparison, Condition, Routine, State, Step};
+
+/// How many nodes; they are numbered from 1, and two in a row share a power domain.
+pub(crate) const NODES: u64 = 10;
+/// How many nodes a power domain has: as many as may fail at once.
+pub(crate) const DOMAIN: u64 = 2;
+/// How many devices share a group.
+const CLUSTER: usize = 2;
+/// How long an epoch is, in periods.
+pub(crate) const EPOCH: u64 = 30;
+/// Over how many periods the groups' changes at the beginning of an epoch are spread.
+pub(crate) const STAGGER: u64 = 5;
+/// How many periods a member waits for a leader before it stands.
+pub(crate) const PATIENCE: u64 = 5;
+/// The map whose entry of the same name counts runs.
+pub(crate) const RUNS: &str = "runs";
+
+pub(crate) const DOOR: NodeId = NodeId(101);
+const HALL: NodeId = NodeId(102);
+const BELL: NodeId = NodeId(103);
+const HEATING: NodeId = NodeId(104);
+const BLINDS: NodeId = NodeId(105);
+const FAN: NodeId = NodeId(106);
+
+/// The devices, with what they are in the beginning.
+pub(crate) const DEVICES: [(NodeId, &str, &str); 6] = [
+    (DOOR, "door", "shut"),
+    (HALL, "hall light", "off"),
+    (BELL, "bell", "silent"),
+    (HEATING, "heating", "low"),
+    (BLINDS, "blinds", "up"),
+    (FAN, "fan", "off"),
+];
+
+/// What an open door is called.
+pub(crate) const OPEN: &str = "open";
+
+/// A routine of the building.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Which {
+    /// Begins when the door is open.
+    Visitor,
+    /// Begins by hand, and locks its devices one after another.
+    Evening,
+    /// Begins by hand, and locks its devices all at once.
+    Airing,
+}
+
+impl Which {
+    /// All of them, in the order of their groups.
+    pub const ALL: [Self; 3] = [Self::Visitor, Self::Evening, Self::Airing];
+
+    /// Its group.
+    #[must_use]
+    pub const fn group(self) -> GroupId {
+        GroupId::routine(self as u32)
+    }
+
+    /// The routine that this group runs.
+    #[must_use]
+    pub fn of(group: GroupId) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.group() == group)
+    }
+
+    /// Its commands, with the device and its new state. Each says by itself which one it is: no two
+    /// are equal.
+    #[must_use]
+    pub const fn commands(self) -> [(NodeId, &'static str); 4] {
+        match self {
+            Self::Visitor => [
+                (HALL, "bright"),
+                (DOOR, "shut"),
+                (HALL, "off"),
+                (BELL, "rings"),
+            ],
+            Self::Evening => [
+                (BLINDS, "half"),
+                (HEATING, "high"),
+                (HALL, "dim"),
+                (BLINDS, "down"),
+            ],
+            Self::Airing => [(HEATING, "low"), (FAN, "on"), (BLINDS, "up"), (FAN, "off")],
+        }
+    }
+
+    /// Which command of which routine this is.
+    #[must_use]
+    pub fn command(device: NodeId, value: &State) -> Option<(Self, usize)> {
+        Self::ALL.into_iter().find_map(|it| {
+            let mut commands = it.commands().into_iter();
+            let step = commands.position(|(of, word)| of == device && *value == word.into())?;
+            Some((it, step))
+        })
+    }
+
+    /// How often a command may reach its device. A bell is not to ring twice. It comes last, for
+    /// nobody may know whether it rang.
+    #[must_use]
+    pub fn delivery(self, step: usize) -> Delivery {
+        let is_bell = self.commands().get(step).is_some_and(|it| it.0 == BELL);
+        if is_bell {
+            Delivery::AtMostOnce
+        } else {
+            Delivery::AtLeastOnce
+        }
+    }
+
+    /// Whether no two runs of the two may be under way at once.
+    #[must_use]
+    pub fn shares_with(self, other: Self) -> bool {
+        let mut own = self.commands().into_iter();
+        self != other && own.any(|(device, _)| other.commands().iter().any(|it| it.0 == device))
+    }
+
+    fn definition(self) -> Definition {
+        let commands = self.commands();
+        let steps = commands.map(|(device, word)| Step::new(device, word.into()));
+        let deliveries: Vec<_> = (0..commands.len()).map(|it| self.delivery(it)).collect();
+        let definition = Definition::new(Routine {
+            steps: steps.into(),
+        });
+        // What comes while a run is under way begins another one, which can be counted.
+        let definition = definition
+            .with_deliveries(deliveries)
+            .with_retrigger(Retrigger::QueueOnce);
+        match self {
+            Self::Visitor => definition.with_clause(Clause::Is(Condition {
+                device: DOOR,
+                comparison: Comparison::Equal,
+                value: OPEN.into(),
+            })),
+            Self::Evening => definition,
+            Self::Airing => definition.with_locking(Locking::Optimistic),
+        }
+    }
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Visitor => "visitor",
+            Self::Evening => "evening",
+            Self::Airing => "airing",
+        })
+    }
+}
+
+/// The nodes of the power domain of this node.
+#[must_use]
+pub fn domain(node: NodeId) -> [NodeId; 2] {
+    let first = NodeId(node.0 - (node.0 + DOMAIN - 1) % DOMAIN);
+    [first, NodeId(first.0 + 1)]
+}
+
+/// The site: ten nodes in a row of rooms, and six devices.
+pub(crate) fn site() -> Result<Site, SiteError> {
+    let place = |at: u64| Place([i32::try_from(at).unwrap_or_default() * 100, 0, 0]);
+    let nodes = (1..=NODES).map(|id| Node::new(id, place(id)));
+    let devices = DEVICES.map(|(device, ..)| (device, place(device.0 - DOOR.0)));
+    let failures = u8::try_from(DOMAIN).unwrap_or(u8::MAX);
+    let selection = Selection::new().with_failures(failures);
+    let mut site = Site::new(selection, nodes, devices, CLUSTER)?;
+    for routine in Which::ALL {
+        site = site.with_routine(routine.definition())?;
+    }
+    Ok(site)
+}
+
+/// Defaults, but for time. Answers take well below a millisecond on loopback, and as long as a busy
+/// machine lets a process wait: what is not answered within a period is asked again.
+pub(crate) fn settings(period: Span) -> Config {
+    Config::new()
+        .with_groups(
+            groups::Config::new()
+                .with_replica(
+                    replica::Config::new()
+                        .with_resend(Span(period.0 / 2))
+                        .with_commit_delay(Span(period.0 / 10)),
+                )
+                .with_patience(period * PATIENCE)
+                .with_stagger(period * STAGGER),
+        )
+        .with_devices(
+            devices::Config::new()
+                .with_ping(period * 3)
+                .with_ping_timeout(period * 2)
+                .with_misses(5)
+                .with_resend(period),
+        )
+        .with_routines(
+            RoutineConfig::new()
+                .with_resend(period)
+                .with_backoff(Span(period.0 / 2))
+                .with_backoff_most(period * 4),
+        )
+        .with_maps(StoreConfig::new().with_resend(period))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_command_says_which_one_it_is() {
+        let all = Which::ALL.map(Which::commands).concat();
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+        for routine in Which::ALL {
+            for (step, (device, word)) in routine.commands().into_iter().enumerate() {
+                let found = Which::command(device, &word.into());
+                assert_eq!(found, Some((routine, step)));
+            }
+        }
+        assert_eq!(Which::command(DOOR, &OPEN.into()), None);
+    }
+
+    #[test]
+    fn two_pairs_of_routines_share_devices_and_the_third_does_not() {
+        let [visitor, evening, airing] = Which::ALL;
+        assert!(visitor.shares_with(evening) && evening.shares_with(airing));
+        assert!(!visitor.shares_with(airing) && !visitor.shares_with(visitor));
+    }
+
+    #[test]
+    fn two_nodes_in_a_row_share_a_power_domain() {
+        let pairs = [[1, 2], [1, 2], [3, 4], [3, 4], [5, 6]];
+        for (node, pair) in (1..).zip(pairs) {
+            assert_eq!(domain(NodeId(node)), pair.map(NodeId));
+        }
+    }
+
+    #[test]
+    fn the_site_and_its_settings_can_work() {
+        let site = site().unwrap();
+        assert_eq!((site.clusters().len(), site.routines().len()), (3, 3));
+        assert_eq!(site.plan().map(|_| ()), Ok(()));
+        for millis in [50, 200, 5_000] {
+            assert_eq!(settings(Span::millis(millis)).check(), Ok(()));
+        }
+    }
+}

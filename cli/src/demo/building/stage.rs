@@ -1,0 +1,273 @@
+//! The nodes of the building: real ones, with a socket each, and what an application does beside them.
+
+use core::num::NonZeroUsize;
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use selvedge::Coordination;
+use selvedge_core::shared::{self, RecvError};
+use selvedge_core::{Incarnation, NodeId};
+use selvedge_kgroup::devices;
+use selvedge_kgroup::groups::Begin;
+use selvedge_kgroup::routines::RoutineEvent;
+use selvedge_kgroup::store::{Expected, Stored};
+use selvedge_kgroup::{Event, LeaderEvent, Outcome, Site};
+use selvedge_seal::{Key, Keyring, Seal};
+use selvedge_udp::{
+    Clock, Events, FaultControl, Faulty, Handle, Host, HostError, NodeEvent, Setup, Udp, new_life,
+};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::course::Course;
+use super::rooms::Rooms;
+use super::site::{EPOCH, RUNS, Which, settings};
+use crate::demo::ground::{Ground, Loopback};
+use crate::demo::plan::Plan;
+
+/// How many events one node keeps for its application.
+const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add((1 << 12) - 1);
+
+/// What all parts of the building's application share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) rooms: Rooms,
+    course: Mutex<Course>,
+    handles: Mutex<BTreeMap<NodeId, Handle>>,
+}
+
+impl Shared {
+    pub(super) fn course(&self) -> MutexGuard<'_, Course> {
+        // Nothing panics while it is held.
+        self.course.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The nodes that are up.
+    pub(super) fn up(&self) -> BTreeMap<NodeId, Handle> {
+        self.handles().clone()
+    }
+
+    fn handles(&self) -> MutexGuard<'_, BTreeMap<NodeId, Handle>> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All nodes, and the faults between them.
+#[derive(Debug)]
+pub(super) struct Stage {
+    pub(super) clock: Clock,
+    pub(super) shared: Arc<Shared>,
+    plan: Plan,
+    site: Arc<Site>,
+    /// The first life of each node: none had one before.
+    first_life: Incarnation,
+    seed: u64,
+    keyring: Keyring,
+    faults: FaultControl,
+    ground: Loopback,
+    addresses: BTreeMap<NodeId, SocketAddr>,
+    /// What the application does at each node.
+    working: BTreeMap<NodeId, JoinHandle<()>>,
+}
+
+impl Stage {
+    pub(super) async fn new(plan: Plan, site: Site, seed: u64) -> Result<Self, HostError> {
+        let first_life = new_life().await.map_err(HostError::Entropy)?;
+        let clock = Clock::start();
+        let shared = Shared {
+            rooms: Rooms::new(clock),
+            course: Mutex::default(),
+            handles: Mutex::default(),
+        };
+        Ok(Self {
+            clock,
+            shared: Arc::new(shared),
+            plan,
+            site: Arc::new(site),
+            first_life,
+            seed,
+            keyring: Keyring::of(Key::random().map_err(HostError::Entropy)?),
+            faults: FaultControl::new(Loopback.faults()),
+            ground: Loopback,
+            addresses: BTreeMap::new(),
+            working: BTreeMap::new(),
+        })
+    }
+
+    /// Starts a node; one that had a life before knows nothing of it.
+    pub(super) async fn start(&mut self, node: NodeId) -> Result<(), HostError> {
+        let former = self.addresses.get(&node).copied();
+        let (life, begin) = match former {
+            None => (self.first_life, Begin::First),
+            Some(_) => (new_life().await.map_err(HostError::Entropy)?, Begin::Again),
+        };
+        let unspecified = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let listen = former.unwrap_or(unspecified);
+        let socket = self.ground.socket(node, former);
+        let socket = socket.map_err(|source| HostError::Listen {
+            address: listen,
+            source,
+        })?;
+        self.seed = self.seed.wrapping_add(1);
+        let period = self.plan.config.period;
+        let coordination = Coordination {
+            site: Arc::clone(&self.site),
+            config: settings(period),
+            begin,
+        };
+        let setup = Setup::new(node, listen)
+            .life(life)
+            .transport(Faulty::new(Udp::bound(socket), &self.faults, self.seed))
+            .seeds(self.addresses.values().copied())
+            .membership(self.plan.config.clone())
+            .coordination(coordination, period * EPOCH)
+            .seal(Seal::new(self.keyring.clone(), "building"))
+            .random_seed(self.seed)
+            .clock(self.clock)
+            .limits(shared::Limits {
+                events: KEPT,
+                ..shared::Limits::default()
+            });
+        let handle = Host::start(setup).await?;
+        self.addresses.insert(node, handle.address());
+        let work = work(
+            handle.events_from_oldest(),
+            handle.clone(),
+            Arc::clone(&self.shared),
+        );
+        self.working.insert(node, tokio::spawn(work));
+        self.shared.handles().insert(node, handle);
+        Ok(())
+    }
+
+    /// The power goes: the nodes stop, with what the application does there.
+    pub(super) async fn go_dark(&mut self, nodes: [NodeId; 2]) {
+        for node in nodes {
+            let handle = self.shared.handles().remove(&node);
+            if let Some(working) = self.working.remove(&node) {
+                working.abort();
+            }
+            if let Some(handle) = handle {
+                handle.kill().await;
+            }
+            self.shared.course().goes_down(node, self.clock.now());
+        }
+    }
+
+    /// How many nodes list exactly those that are up, each in its present life.
+    pub(super) fn right(&self) -> usize {
+        let up = self.shared.up();
+        let truth: BTreeMap<_, _> = up.iter().map(|it| (*it.0, it.1.state().me)).collect();
+        let is_right = |handle: &&Handle| {
+            let members = handle.members();
+            let live = members.iter().filter(|it| it.status.is_live());
+            let live: BTreeMap<_, _> = live.map(|it| (it.member.id, it.member)).collect();
+            live == truth
+        };
+        up.values().filter(is_right).count()
+    }
+}
+
+/// What the application does at a node: it asks devices, does commands, and counts runs.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "other events, also later ones, say nothing about this"
+)]
+async fn work(mut events: Events, node: Handle, shared: Arc<Shared>) {
+    loop {
+        let seen = match events.recv().await {
+            Ok(seen) => seen,
+            Err(RecvError::Lagged { missed }) => {
+                shared.course().missed += missed;
+                continue;
+            }
+            Err(RecvError::Closed) => return,
+        };
+        shared.course().note(&seen);
+        let NodeEvent::Groups(Event::Leader { group, event }) = seen.event else {
+            continue;
+        };
+        match event {
+            LeaderEvent::Devices(event) => {
+                tokio::spawn(obey(event, node.clone(), Arc::clone(&shared)));
+            }
+            LeaderEvent::Routine(RoutineEvent::Reports(report)) => {
+                if let Some(routine) = Which::of(group) {
+                    tokio::spawn(count(routine, report.instance, node.clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Asks a device what it is, or has it do something. The node may lead no more when that is over.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "other events, also later ones, say nothing about this"
+)]
+async fn obey(event: devices::Event, node: Handle, shared: Arc<Shared>) {
+    let _taken = match event {
+        devices::Event::Ping { device } => {
+            let value = shared.rooms.look(device);
+            value.is_some() && node.reported(device, value).await.is_ok()
+        }
+        devices::Event::Act { ticket, value } => {
+            let outcome = match shared.rooms.act(ticket, value).await {
+                true => Outcome::Done,
+                false => Outcome::Failed,
+            };
+            node.acted(ticket, outcome).await.is_ok()
+        }
+        _ => false,
+    };
+}
+
+/// Says in the map that this run has ended, and so have those of this routine before it. Others
+/// change the same entry at the same time.
+async fn count(routine: Which, run: u64, node: Handle) {
+    let map = node.map(RUNS);
+    // Until the node is gone: then the one that tells of the next run counts this one, too.
+    while let Ok(entry) = map.get(RUNS).await {
+        let mut runs = entry.as_ref().map(|it| read(&it.value)).unwrap_or_default();
+        let known = runs.entry(routine).or_default();
+        if *known >= run {
+            return;
+        }
+        *known = run;
+        let expected = entry.map_or(Expected::Absent, |it| Expected::Version(it.version));
+        let value = write(&runs);
+        let changed = map.compare_and_set(RUNS, expected, Some(value.as_bytes()));
+        if matches!(changed.await, Ok(Stored::Done { .. }) | Err(_)) {
+            return;
+        }
+        sleep(core::time::Duration::from_millis(1)).await;
+    }
+}
+
+/// How many runs of each routine an entry of the map counts.
+pub(super) fn read(bytes: &[u8]) -> BTreeMap<Which, u64> {
+    let text = core::str::from_utf8(bytes).unwrap_or_default();
+    let numbers = text.split(' ').map(|it| it.parse().unwrap_or_default());
+    Which::ALL.into_iter().zip(numbers).collect()
+}
+
+fn write(runs: &BTreeMap<Which, u64>) -> String {
+    let number = |it| runs.get(&it).copied().unwrap_or_default().to_string();
+    Which::ALL.map(number).join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_into_the_map_is_read_again() {
+        let [visitor, evening, airing] = Which::ALL;
+        let runs = BTreeMap::from([(visitor, 3), (evening, 0), (airing, 17)]);
+        assert_eq!(read(write(&runs).as_bytes()), runs);
+        let of_none = BTreeMap::from(Which::ALL.map(|it| (it, 0)));
+        assert_eq!(read(write(&BTreeMap::new()).as_bytes()), of_none);
+    }
+}

@@ -1,0 +1,327 @@
+//! The judge of the demo's building, and its picture: made-up courses in which one thing goes wrong.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
+
+use chacha20::ChaCha12Rng;
+use rand_core::SeedableRng;
+use selvedge_cli::demo::{
+    Arrival, Building, Course, Darkness, Lead, Plan, Which, groups_over_time, judge_building,
+    with_building,
+};
+use selvedge_core::{NodeId, Span, Time};
+use selvedge_kgroup::groups;
+use selvedge_kgroup::routines::{End, Report, RoutineEvent};
+use selvedge_kgroup::{Event, GroupId, LeaderEvent};
+use selvedge_udp::{NodeEvent, Observed};
+
+const VISITOR: Which = Which::Visitor;
+const EVENING: Which = Which::Evening;
+const AIRING: Which = Which::Airing;
+const DARK: [NodeId; 2] = [NodeId(3), NodeId(4)];
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + Span::millis(millis)
+}
+
+fn plan() -> Plan {
+    Plan::new(10, Span::millis(200), &mut ChaCha12Rng::seed_from_u64(1))
+}
+
+fn seen(millis: u64, node: u64, event: Event) -> Observed {
+    Observed {
+        at: at(millis),
+        node: NodeId(node),
+        event: NodeEvent::Groups(event),
+    }
+}
+
+fn told(routine: Which, event: RoutineEvent) -> Event {
+    Event::Leader {
+        group: routine.group(),
+        event: LeaderEvent::Routine(event),
+    }
+}
+
+/// A run that a node tells of, with all its commands.
+fn run(course: &mut Course, millis: u64, node: u64, routine: Which, instance: u64) {
+    let begun = RoutineEvent::Triggered { instance };
+    course.note(&seen(millis, node, told(routine, begun)));
+    for (step, (device, _)) in routine.commands().into_iter().enumerate() {
+        let number = 1 + course.arrivals.len() as u64;
+        course.arrivals.push(Arrival {
+            at: at(millis + 10 * step as u64),
+            device,
+            number,
+            routine,
+            step,
+            is_done: true,
+        });
+    }
+    let report = Report {
+        instance,
+        end: End::Completed,
+        steps: Vec::new(),
+    };
+    let over = RoutineEvent::Reports(report);
+    course.note(&seen(millis + 50, node, told(routine, over)));
+}
+
+/// Three rounds of all routines: before the darkness, in it, and after it.
+fn smooth() -> Course {
+    let mut course = Course {
+        opened: Some(at(1_000)),
+        epochs: vec![at(500), at(6_500)],
+        closed: Some(at(10_000)),
+        end: at(11_000),
+        ..Course::default()
+    };
+    let lead = |course: &mut Course, millis, node, routine: Which| {
+        let group = routine.group();
+        course.note(&seen(millis, node, Event::Leads { group }));
+    };
+    for (node, routine) in [(3, VISITOR), (5, EVENING), (4, AIRING)] {
+        lead(&mut course, 800, node, routine);
+    }
+    let rounds = [(1_500, [3, 5, 4]), (5_000, [6, 5, 7]), (9_000, [8, 9, 7])];
+    for (number, (millis, nodes)) in (1..).zip(rounds) {
+        if number == 2 {
+            course.dark = Some(Darkness {
+                nodes: DARK,
+                led: [VISITOR.group(), AIRING.group()].into(),
+                from: at(3_000),
+                known: Some(at(4_000)),
+                until: Some(at(6_000)),
+                back: Some(at(6_300)),
+            });
+            for node in DARK {
+                course.goes_down(node, at(3_000));
+            }
+            lead(&mut course, 4_100, 6, VISITOR);
+            lead(&mut course, 4_200, 7, AIRING);
+        }
+        for (nth, (routine, node)) in Which::ALL.into_iter().zip(nodes).enumerate() {
+            run(
+                &mut course,
+                millis + 100 * nth as u64,
+                node,
+                routine,
+                number,
+            );
+        }
+    }
+    course.moves.insert((VISITOR.group(), 4), at(7_000));
+    course.asked = [(EVENING, 3), (AIRING, 3)].into();
+    course.counted = Some(Which::ALL.map(|it| (it, 3)).into());
+    course
+}
+
+/// The promises that are broken after this change.
+fn broken(change: impl FnOnce(&mut Course)) -> Vec<String> {
+    let mut course = smooth();
+    change(&mut course);
+    let table = judge_building(&plan(), &course).into_iter();
+    let broken = table.filter(|it| !it.held).map(|it| it.id);
+    broken
+        .map(|it| it.strip_prefix("building-").unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_smooth_course_keeps_every_promise_of_the_building() {
+    assert_eq!(broken(|_| {}), Vec::<String>::new());
+}
+
+#[test]
+fn a_building_in_which_nothing_happens_keeps_no_promise() {
+    let all = [
+        "order", "once", "ends", "heirs", "dark", "gap", "epoch", "count",
+    ];
+    assert_eq!(broken(|it| *it = Course::default()), all);
+}
+
+/// A command of one routine between two of another one that shares a device, not necessarily that one.
+#[test]
+fn a_command_amid_a_run_of_another_routine_breaks_the_order() {
+    let place = |course: &mut Course, routine: Which, step, before: usize| {
+        let mut stray = course.arrivals[0];
+        (stray.routine, stray.step, stray.number) = (routine, step, 99);
+        stray.device = routine.commands()[step].0;
+        course.arrivals.insert(before, stray);
+    };
+    // Amid a visitor's run: the evening shares the light in the hall.
+    assert_eq!(broken(|it| place(it, EVENING, 0, 2)), ["order"]);
+    // The airing shares nothing with it.
+    assert_eq!(broken(|it| place(it, AIRING, 0, 2)), Vec::<String>::new());
+    // Between two runs a run may begin, and not go on.
+    assert_eq!(broken(|it| place(it, EVENING, 0, 4)), Vec::<String>::new());
+    assert_eq!(broken(|it| place(it, EVENING, 2, 4)), ["order"]);
+    // What a device passes over has done nothing.
+    let passed_over = |it: &mut Course| {
+        place(it, EVENING, 0, 2);
+        it.arrivals[2].is_done = false;
+    };
+    assert_eq!(broken(passed_over), Vec::<String>::new());
+}
+
+#[test]
+fn a_bell_that_is_rung_twice_breaks_a_promise_and_a_light_does_not() {
+    let again = |course: &mut Course, at: usize| {
+        let mut again = course.arrivals[at];
+        again.is_done = false;
+        course.arrivals.insert(at + 1, again);
+    };
+    assert_eq!(broken(|it| again(it, 3)), ["once"]);
+    assert_eq!(broken(|it| again(it, 2)), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_that_does_not_end_breaks_a_promise() {
+    let begin = |course: &mut Course| {
+        let begun = RoutineEvent::Executes { instance: 4 };
+        course.note(&seen(9_900, 8, told(EVENING, begun)));
+    };
+    assert_eq!(broken(begin), ["ends"]);
+    let unheard = |course: &mut Course| {
+        course.asked.insert(AIRING, 4);
+    };
+    assert_eq!(broken(unheard), ["ends"]);
+    // The leader of one was killed before it told the end: the next one shows it.
+    let untold = |course: &mut Course| {
+        let runs = course.runs.get_mut(&EVENING).unwrap();
+        runs.get_mut(&1).unwrap().ended = None;
+    };
+    assert_eq!(broken(untold), Vec::<String>::new());
+}
+
+#[test]
+fn a_domain_that_led_nothing_or_has_no_heirs_breaks_a_promise() {
+    let dark = |change: fn(&mut Darkness)| broken(|it| change(it.dark.as_mut().unwrap()));
+    assert_eq!(dark(|it| it.led.clear()), ["heirs"]);
+    assert_eq!(dark(|it| it.back = None), ["heirs"]);
+    assert_eq!(dark(|it| it.nodes = [6, 9].map(NodeId)), ["heirs"]);
+    assert_eq!(broken(|it| it.leads.truncate(4)), ["heirs"]);
+    assert_eq!(broken(|it| it.dark = None), ["heirs", "dark"]);
+}
+
+#[test]
+fn a_routine_that_rests_while_it_is_dark_breaks_a_promise() {
+    let rest = |course: &mut Course| {
+        let runs = course.runs.get_mut(&VISITOR).unwrap();
+        runs.get_mut(&2).unwrap().ended = Some((at(6_100), End::Completed));
+    };
+    assert_eq!(broken(rest), ["dark"]);
+}
+
+#[test]
+fn a_time_without_runs_that_is_too_long_breaks_a_promise() {
+    let table = judge_building(&plan(), &smooth());
+    let gap = table.iter().find(|it| it.id == "building-gap").unwrap();
+    // From the end of the second round to the end of the next one.
+    assert_eq!(gap.seen, Some(3.8));
+    let long = Span::micros((gap.limit * 1e6) as u64);
+    let late = |more: Span| {
+        broken(|it| {
+            it.closed = Some(at(9_250) + long + more);
+            it.end = at(60_000);
+        })
+    };
+    assert_eq!(late(Span::ZERO), Vec::<String>::new());
+    assert_eq!(late(Span(1)), ["gap"]);
+}
+
+#[test]
+fn an_epoch_that_moves_no_group_or_does_not_come_breaks_a_promise() {
+    assert_eq!(broken(|it| it.moves.clear()), ["epoch"]);
+    // It moved before, because of the failure.
+    let before = |it: &mut Course| {
+        it.moves.insert((VISITOR.group(), 4), at(6_400));
+    };
+    assert_eq!(broken(before), ["epoch"]);
+    assert_eq!(broken(|it| it.epochs.truncate(1)), ["epoch"]);
+    // One that begins at the very end has no time for it.
+    assert_eq!(broken(|it| it.epochs.push(at(9_900))), Vec::<String>::new());
+}
+
+#[test]
+fn a_count_that_differs_breaks_a_promise() {
+    for wrong in [2, 4] {
+        let count = |it: &mut Course| {
+            it.counted.as_mut().unwrap().insert(EVENING, wrong);
+        };
+        assert_eq!(broken(count), ["count"]);
+    }
+    assert_eq!(broken(|it| it.counted = None), ["count"]);
+    // One too many here and one too few there.
+    let both = |it: &mut Course| {
+        it.counted = Some([(VISITOR, 2), (EVENING, 4), (AIRING, 3)].into());
+    };
+    assert_eq!(broken(both), ["count"]);
+}
+
+#[test]
+fn who_leads_follows_from_what_nodes_tell() {
+    let mut course = Course::default();
+    let [one, two] = [0, 1].map(GroupId::cluster);
+    course.note(&seen(1, 5, Event::Leads { group: one }));
+    course.note(&seen(2, 5, Event::Leads { group: two }));
+    course.note(&seen(3, 6, Event::Leads { group: one }));
+    assert_eq!(
+        course.leaders(),
+        [(one, NodeId(6)), (two, NodeId(5))].into()
+    );
+    course.note(&seen(4, 5, Event::Deposed { group: one }));
+    course.note(&seen(5, 6, Event::Groups(groups::Event::Left(one))));
+    course.goes_down(NodeId(5), at(6));
+    let lead = |group, node, from, until| Lead {
+        group,
+        node: NodeId(node),
+        from: at(from),
+        until: Some(at(until)),
+    };
+    assert_eq!(
+        course.leads,
+        [lead(one, 5, 1, 4), lead(two, 5, 2, 6), lead(one, 6, 3, 5)]
+    );
+    assert!(course.leaders().is_empty());
+}
+
+#[test]
+fn the_picture_has_a_band_for_each_time_in_which_a_node_led() {
+    let course = smooth();
+    let svg = groups_over_time(&course);
+    assert_eq!(svg.matches("class=\"band").count(), course.leads.len());
+    assert_eq!(svg.matches("class=\"run\"").count(), 9);
+    assert_eq!(svg.matches("an epoch begins").count(), 2);
+    assert_eq!(svg.matches("routine: ").count(), 3 + course.leads.len());
+    for text in [
+        "nodes 3 and 4 are dark, 3.00 s to 6.00 s",
+        "nodes 3 and 4 go dark",
+        "they come back",
+        "node 3 leads routine: visitor, 0.80 s to 3.00 s",
+        "node 7 leads routine: airing, 4.20 s to 11.00 s",
+        "map: runs",
+    ] {
+        assert!(svg.contains(text), "no {text}");
+    }
+    // Nothing is drawn beside the picture, and one domain is one colour.
+    let attribute = |name: &str| {
+        let parts = svg.split(name).skip(1);
+        let values = parts.map(|it| it.split('"').next().unwrap().parse::<f64>().unwrap());
+        values.collect::<Vec<_>>()
+    };
+    let (lefts, widths) = (attribute(" x=\""), attribute(" width=\""));
+    assert!(lefts.iter().all(|it| (0.0..=1_180.0).contains(it)));
+    assert!(widths.iter().all(|it| (0.0..=1_180.0).contains(it)));
+    assert_eq!(svg.matches("band d1").count(), 2);
+    let empty = groups_over_time(&Course::default());
+    assert!(!empty.contains("NaN") && !empty.contains("dark"));
+}
+
+#[test]
+fn the_picture_stands_in_front_of_the_end_of_the_page() {
+    let course = smooth();
+    let table = judge_building(&plan(), &course);
+    let page = with_building("<body>mesh</body>", &Building { course, table });
+    assert!(page.starts_with("<body>mesh<style>") && page.ends_with("</div>\n</body>"));
+    assert!(page.contains("9 runs ended") && page.contains("Nodes 3 and 4 went dark"));
+}
