@@ -31,6 +31,8 @@ mod plan;
 mod route;
 mod seek;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use config::Config;
 pub use counters::Counters;

@@ -231,7 +231,7 @@ impl Kgroup {
         let Some(leader) = self.leading.remove(&group) else {
             return;
         };
-        for timer in leader.timers(self.groups.machine().state(group)) {
+        for timer in leader.timers() {
             cx.disarm(Timer::Leader(group, timer));
         }
     }
@@ -433,3 +433,6 @@ const TRIGGERS: usize = 64;
 
 /// A time by chance is one of so many and one.
 const SLOTS: u64 = 8;
+
+#[cfg(test)]
+mod tests;

@@ -62,6 +62,11 @@ impl DeviceLeader {
         }
     }
 
+    /// The devices of its cluster.
+    pub(crate) fn devices(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.probes.iter().map(|it| it.0)
+    }
+
     /// Goes on from the state: sees to commands that are under way, tells all that watch, and pings.
     pub(crate) fn on_leads(&mut self, state: &Devices, out: &mut Out) {
         for device in state.ids() {

@@ -5,6 +5,8 @@
     reason = "other wishes are kept as they are"
 )]
 
+mod claims;
+
 use alloc::vec;
 use alloc::vec::Vec;
 

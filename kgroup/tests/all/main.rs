@@ -21,6 +21,7 @@ mod left_behind;
 mod model;
 mod near;
 mod routines;
+mod site;
 mod store;
 mod uniform;
 mod whole;
