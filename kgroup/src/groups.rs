@@ -9,6 +9,20 @@
 //! | a group whose members fail one after another goes on | fewer than a quorum fail before the next ones are chosen |
 //! | memory grows with the groups that a node is in, and by a configuration of each group that it was in | the state is bounded |
 //!
+//! # Which nodes may say what
+//!
+//! A plan names each node that has a part in groups, also one that only asks: any of them may be chosen
+//! for any group. So a message from another node is [refused](Misbehaviour::Unplanned) as a whole: it
+//! would be remembered as a member's. Of the nodes of the plan
+//!
+//! - any may ask. A node that does not lead answers where the group is;
+//! - any may tell. That it leads is not asked for: it may have led when it was asked, and what a group
+//!   decides is told by many of its leaders;
+//! - any may say where a group is, with a number that a configuration can have and with members that
+//!   the plan names; the rest is refused and [counted](Counters::refused). What it says counts until a
+//!   later configuration is told of, until an epoch begins, or until a few questions went unanswered.
+//!   Then any other word takes its place. So a node that is wrong, or lies, costs messages and a while.
+//!
 //! What is *not* promised:
 //!
 //! - That the members are those that the lists say now: a leader chooses from its own list, and when an
@@ -21,12 +35,15 @@ mod config;
 mod counters;
 mod event;
 mod found;
+mod hints;
 mod machine;
 mod message;
 mod part;
 mod plan;
 mod route;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use config::Config;
 pub use counters::Counters;

@@ -177,4 +177,7 @@ pub enum Misbehaviour {
     /// The message says nothing.
     #[error("its message is empty")]
     Empty,
+    /// The plan does not name the peer.
+    #[error("node {0} is not in the plan: add it, or give it another id")]
+    Unplanned(Member),
 }

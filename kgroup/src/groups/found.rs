@@ -9,6 +9,7 @@ use core::marker::PhantomData;
 use selvedge_core::{Context, Delta, Input, Member, NodeId, Untracked};
 use selvedge_replica::{Configuration, Replica};
 
+use super::hints::Hints;
 use super::part::Part;
 use super::state::{Carried, Scratch};
 use super::{Begin, Begins, Config, Counters, Event, Groups, Plan, Reject};
@@ -42,7 +43,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             begin,
             parts: BTreeMap::new(),
             marks: BTreeMap::new(),
-            hints: BTreeMap::new(),
+            hints: Hints::new(config.hints.into()),
             peers,
             epoch: 0,
             has_begun: false,

@@ -136,6 +136,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if message.items.is_empty() {
             return Err(Misbehaviour::Empty.into());
         }
+        if self.plan.place(from.id).is_none() {
+            return Err(Misbehaviour::Unplanned(from).into());
+        }
         self.meet(from);
         for item in message.items {
             self.on_item(from, item, cx);
@@ -209,7 +212,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// A message came from this life of a node.
     fn meet(&mut self, from: Member) {
         let Some(at) = self.plan.place(from.id) else {
-            return; // A node that is in no group.
+            return; // It is in no group.
         };
         if let Some(peer) = self.peers.get_mut(at) {
             let is_former = peer.is_some_and(|it| it.incarnation.newer_than(from.incarnation));

@@ -13,8 +13,8 @@ use selvedge_replica::{Configuration, Replica, State};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::hints::Hints;
 use super::part::Part;
-use super::route::Hint;
 use super::{Begin, Config, Counters, Item, Plan};
 use crate::{GroupId, Target};
 
@@ -80,7 +80,7 @@ pub struct Groups<S: Begins, P> {
     pub(super) parts: BTreeMap<GroupId, Part<S>>,
     /// Of the groups that it was in, the last configuration that it knows.
     pub(super) marks: BTreeMap<GroupId, Box<Configuration>>,
-    pub(super) hints: BTreeMap<GroupId, Hint<P>>,
+    pub(super) hints: Hints<P>,
     /// In the order of the plan's nodes; nothing of those of which nothing was heard.
     pub(super) peers: Vec<Option<Peer>>,
     /// The epoch, as the host says.
