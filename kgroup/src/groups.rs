@@ -33,6 +33,7 @@
 mod change;
 mod config;
 mod counters;
+mod durable;
 mod event;
 mod found;
 mod hints;
@@ -47,7 +48,7 @@ mod tests;
 
 pub use config::Config;
 pub use counters::Counters;
-pub use event::{Begin, Command, Event, Fact, Misbehaviour, Reject, Timer};
+pub use event::{Begin, Command, Damage, Event, Fact, Misbehaviour, Reject, Timer};
 pub(crate) use message::encoded_len;
 pub use message::{Item, KIND, Message};
 pub use plan::{Plan, PlanError};

@@ -160,6 +160,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let configuration = Box::new(part.replica.configuration().clone());
         let fact = super::Fact::Left {
             group,
+            plan: self.plan.digest(),
             configuration: configuration.clone(),
         };
         cx.event(Event::Fact(fact));

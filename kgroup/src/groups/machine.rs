@@ -32,15 +32,17 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 None => cx.disarm(timer),
             }
         }
+        let was_stored = part.is_stored;
         for effect in outbox.drain_effects() {
             match effect {
                 Effect::Send { to, message } => {
                     self.posted.0.push((to, Item::Replica { group, message }));
                 }
                 Effect::Multicast { .. } => debug_assert!(false, "a replica sends to members"),
-                Effect::Event(replica::Event::Fact(fact)) => {
+                Effect::Event(replica::Event::Fact(fact)) if was_stored => {
                     cx.event(Event::Fact(Fact::Replica { group, fact }));
                 }
+                Effect::Event(replica::Event::Fact(_)) => self.begin_to_store(group, cx),
                 Effect::Event(event) => cx.event(Event::Replica { group, event }),
             }
         }
@@ -48,6 +50,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         taken?;
         self.look_after(group, cx);
         Ok(())
+    }
+
+    /// The first fact of a part is its base. It has all facts of this step; what is sent comes behind.
+    fn begin_to_store(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        if let Some(part) = self.parts.get_mut(&group)
+            && !core::mem::replace(&mut part.is_stored, true)
+        {
+            let stored = part.replica.stored();
+            cx.event(Event::Fact(self.base_of(group, stored)));
+        }
     }
 
     /// Sees to what follows from where a group stands now.

@@ -21,6 +21,8 @@ pub(super) struct Part<S: State> {
     pub(super) told: u64,
     /// Whether the application knows that this node is in the group.
     pub(super) is_entered: bool,
+    /// Whether a [`Fact::Base`](super::Fact::Base) says how it began: it stands before the first fact.
+    pub(super) is_stored: bool,
 }
 
 impl<S: State> Part<S> {
@@ -34,6 +36,15 @@ impl<S: State> Part<S> {
             number: 0,
             told: 0,
             is_entered: false,
+            is_stored: false,
+        }
+    }
+
+    /// One of which a former life has stored the base.
+    pub(super) fn stored(replica: Replica<S>) -> Self {
+        Self {
+            is_stored: true,
+            ..Self::new(replica)
         }
     }
 

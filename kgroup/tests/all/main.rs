@@ -16,6 +16,7 @@ mod choose;
 mod cluster;
 mod devices;
 mod devices_model;
+mod durable;
 mod errata;
 mod model;
 mod near;
