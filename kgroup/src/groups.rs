@@ -31,6 +31,8 @@
 //!   asked twice.
 
 mod change;
+#[cfg(feature = "check")]
+pub mod check;
 mod config;
 mod counters;
 mod durable;
@@ -41,6 +43,7 @@ mod machine;
 mod message;
 mod part;
 mod plan;
+mod published;
 mod route;
 mod state;
 #[cfg(test)]
@@ -52,4 +55,6 @@ pub use event::{Begin, Command, Damage, Event, Fact, Misbehaviour, Reject, Timer
 pub(crate) use message::encoded_len;
 pub use message::{Item, KIND, Message};
 pub use plan::{Plan, PlanError};
+#[cfg(feature = "check")]
+pub use published::Published;
 pub use state::{Begins, Carried, Groups};

@@ -11,6 +11,7 @@ use selvedge_replica::{Configuration, Replica};
 
 use super::hints::Hints;
 use super::part::Part;
+use super::published::Rules;
 use super::state::{Carried, Scratch};
 use super::{Begin, Begins, Config, Counters, Event, Groups, Plan, Reject};
 use crate::GroupId;
@@ -51,6 +52,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             posted: Untracked(Vec::new()),
             outbox: Untracked(Scratch::default()),
             asks: PhantomData,
+            rules: Rules::default(),
         };
         if begin == Begin::First {
             let known = S::groups(&groups.site);
@@ -164,7 +166,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             configuration: configuration.clone(),
         };
         cx.event(Event::Fact(fact));
-        self.marks.insert(group, configuration);
+        if !self.rules.no_mark() {
+            self.marks.insert(group, configuration);
+        }
         if part.is_entered {
             cx.event(Event::Left(group));
         }

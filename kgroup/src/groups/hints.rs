@@ -166,6 +166,14 @@ impl<P> Hints<P> {
         }
     }
 
+    /// Whether nothing has grown beyond its limit.
+    #[cfg(feature = "check")]
+    pub(super) fn is_bounded(&self, members: usize) -> bool {
+        let is_bounded =
+            |it: &Entry<P>| it.hint.asked.len() <= QUESTIONS && it.hint.members.len() <= members;
+        self.entries.len() <= self.limit && self.entries.values().all(is_bounded)
+    }
+
     fn take(&mut self, group: GroupId) -> Option<Hint<P>> {
         let entry = self.entries.remove(&group)?;
         let (before, after) = (entry.before, entry.after);

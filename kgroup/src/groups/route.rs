@@ -181,6 +181,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
+    /// Whether nothing has grown beyond its limit, and nothing of this step is left.
+    #[cfg(feature = "check")]
+    pub(super) fn is_bounded(&self) -> bool {
+        self.parts.len() <= self.config.groups.into()
+            && self.hints.is_bounded(MEMBERS_MAX)
+            && self.posted.0.is_empty()
+    }
+
     /// The application answers, as the leader of a group.
     pub(super) fn tell(
         &mut self,

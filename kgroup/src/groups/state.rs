@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 
 use super::hints::Hints;
 use super::part::Part;
+use super::published::Rules;
 use super::{Begin, Config, Counters, Item, Plan};
 use crate::{GroupId, Target};
 
@@ -93,9 +94,18 @@ pub struct Groups<S: Begins, P> {
     /// Of the replica that steps; empty between steps.
     pub(super) outbox: Untracked<Scratch<S>>,
     pub(super) asks: PhantomData<P>,
+    pub(super) rules: Rules,
 }
 
 impl<S: Begins, P> Groups<S, P> {
+    /// The same node under rules that break a promise.
+    #[cfg(feature = "check")]
+    #[must_use]
+    pub fn published(mut self, rules: &[super::Published]) -> Self {
+        self.rules = Rules::published(rules);
+        self
+    }
+
     /// This node in its present life.
     #[must_use]
     pub const fn me(&self) -> Member {
@@ -211,6 +221,7 @@ impl<S: Begins, P: Eq> PartialEq for Groups<S, P> {
             && self.peers == other.peers
             && self.epoch == other.epoch
             && self.has_begun == other.has_begun
+            && self.rules == other.rules
     }
 }
 

@@ -18,6 +18,7 @@ mod devices;
 mod devices_model;
 mod durable;
 mod errata;
+mod groups_model;
 mod model;
 mod near;
 mod routines;
