@@ -18,6 +18,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return;
         }
         self.epoch = epoch;
+        self.hints.grow_old();
         let groups: Vec<GroupId> = self.parts.keys().copied().collect();
         for group in groups {
             let Some(part) = self.parts.get_mut(&group) else {

@@ -1,5 +1,6 @@
 //! A node by hand, and a mesh without faults.
 
+mod believing;
 mod changing;
 mod finding;
 mod frames;

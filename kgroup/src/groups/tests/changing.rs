@@ -64,7 +64,7 @@ fn founders_that_are_no_members_are_told_where_the_group_is() {
             told += 1;
         }
         for id in (1..=9).filter(|it| !founders.contains(it)) {
-            assert!(!mesh.nodes[&id].machine().hints.contains_key(&GROUP));
+            assert!(mesh.nodes[&id].machine().hints.get(GROUP).is_none());
         }
     }
     assert!(told > 4);

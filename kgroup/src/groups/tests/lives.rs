@@ -45,8 +45,6 @@ fn a_message_says_that_its_sender_is_here_in_this_life() {
     assert_eq!(known(&node), (life(2, 4), true, false));
     assert_eq!(node.machine().latest(ME.id), ME);
     assert!(node.machine().is_here(ME.id));
-    node.hear(life(77, 0), [where_is(1)]);
-    assert!(!node.machine().is_here(NodeId(77)), "it is in no group");
 }
 
 #[test]
