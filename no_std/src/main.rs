@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod bare;
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ffi::{c_char, c_int};
 
@@ -23,10 +24,12 @@ use selvedge_camera::Camera;
 use selvedge_camera::sections::{self, Name, Sections};
 use selvedge_celect::{Celect, Lowest};
 use selvedge_core::{
-    Choose, Delta, Driver, Effect, Input, Member, NodeId, Ratio, Sha256Sortition, Sortition, Time,
-    WeightTree,
+    Choose, Delta, Driver, Effect, Input, Member, NodeId, Ratio, Sha256Sortition, Sortition, Span,
+    Time, WeightTree,
 };
-use selvedge_kgroup::{Chooser, GroupId, Place, Target};
+use selvedge_kgroup::groups::Begin;
+use selvedge_kgroup::store::{Expected, Operation, StoreCommand, StoreEvent, Stored};
+use selvedge_kgroup::{GroupId, Kgroup, Place, Site};
 use selvedge_membership::{Command, Config, Membership};
 use selvedge_replica::{Configuration, Replica, State};
 
@@ -122,21 +125,75 @@ fn replica_works() -> bool {
     taken.is_ok() && driver.machine().state() == Some(&Count(7))
 }
 
-/// A group of five is chosen.
+/// Three nodes hold a map, and one of them stores an entry.
 fn kgroup_works() -> bool {
-    let nodes = (0..9).map(|id| selvedge_kgroup::Node::new(id, Place([0; 3])));
-    let chooser = Chooser::new(
-        selvedge_kgroup::Selection::new(),
-        &Sha256Sortition,
-        1,
-        nodes,
-    );
-    let target = Target {
-        id: GroupId(1),
-        place: None,
-        neighbours: &[],
+    let nodes = (1..=3).map(|id| selvedge_kgroup::Node::new(id, Place([0; 3])));
+    let selection = selvedge_kgroup::Selection::new().with_failures(1);
+    let Ok(site) = Site::new(selection, nodes, [], 1) else {
+        return false;
     };
-    chooser.is_ok_and(|it| it.choose(target).is_ok_and(|it| it.len() == 5))
+    let site = Arc::new(site);
+    let members: [Member; 3] = [1, 2, 3].map(|id| Member::new(id, 0));
+    let mut drivers = Vec::new();
+    let mut inputs = Vec::new();
+    for me in members {
+        let config = selvedge_kgroup::Config::new();
+        let Ok(machine) = Kgroup::new(me, config, site.clone(), Begin::First) else {
+            return false;
+        };
+        drivers.push(Driver::new(machine));
+        let others = members.into_iter().filter(|it| *it != me);
+        inputs.push((me.id, Input::Command(selvedge_kgroup::Command::Epoch(1))));
+        inputs.extend(others.map(|it| (me.id, Input::Membership(Delta::Joined(it)))));
+    }
+    let operation = Operation {
+        key: "lamp".into(),
+        expected: Expected::Absent,
+        value: Some([7].into_iter().collect()),
+    };
+    let change = selvedge_kgroup::Command::Map {
+        map: GroupId::map("states", &Sha256Sortition),
+        command: StoreCommand::Change {
+            ticket: 1,
+            operation,
+        },
+    };
+    inputs.push((NodeId(2), Input::Command(change)));
+    let mut is_stored = false;
+    for second in 0..10 {
+        let now = Time::ZERO + Span::secs(second);
+        let mut effects = Vec::new();
+        for driver in &mut drivers {
+            let from = driver.machine().groups().me();
+            driver.expire(now, &mut Steps(0), |it| effects.push((from, it)));
+        }
+        while !(inputs.is_empty() && effects.is_empty()) {
+            for (to, input) in core::mem::take(&mut inputs) {
+                let is_it = |it: &&mut Driver<Kgroup>| it.machine().groups().me().id == to;
+                if let Some(driver) = drivers.iter_mut().find(is_it) {
+                    let from = driver.machine().groups().me();
+                    let take = |it| effects.push((from, it));
+                    if driver.step(now, &mut Steps(0), input, take).is_err() {
+                        return false;
+                    }
+                }
+            }
+            for (from, effect) in effects.drain(..) {
+                match effect {
+                    Effect::Send { to, message } => {
+                        inputs.push((to.id, Input::Message { from, message }));
+                    }
+                    Effect::Event(selvedge_kgroup::Event::Map { event, .. }) => {
+                        let version = 1;
+                        let stored = Stored::Done { version };
+                        is_stored |= event == StoreEvent::Changed { ticket: 1, stored };
+                    }
+                    Effect::Event(_) | Effect::Multicast { .. } => {}
+                }
+            }
+        }
+    }
+    is_stored
 }
 
 /// A node of a mesh asks a seed to be let in, in a frame that decodes.
