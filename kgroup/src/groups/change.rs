@@ -34,9 +34,6 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             part.told = 0; // Founders are told again.
             part.is_due = true;
             self.look_for_change(group, cx);
-            if self.leads(group) {
-                self.confirm(group, cx);
-            }
         }
     }
 
@@ -122,15 +119,17 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         };
         match self.step(group, Input::Command(Command::Configure(next)), cx) {
             Ok(()) => self.counters.0.changes += 1,
-            // Another change is under way. It takes a while, and so does the next try: a stagger may be
-            // none.
-            Err(_) => {
-                if let Some(part) = self.parts.get_mut(&group) {
-                    part.is_due = true;
-                }
-                self.arm_change(group, self.config.patience, cx);
-            }
+            // Another change is under way.
+            Err(_) => self.look_again(group, cx),
         }
+    }
+
+    /// What hinders a change takes a while, and so does the next try: a stagger may be none.
+    pub(super) fn look_again(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        if let Some(part) = self.parts.get_mut(&group) {
+            part.is_due = true;
+        }
+        self.arm_change(group, self.config.patience, cx);
     }
 
     /// Looks again after a while, and is not put off.

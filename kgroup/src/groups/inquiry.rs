@@ -3,6 +3,9 @@
 //! What a link names is a member from then on. A node that is down, or that has begun again
 //! meanwhile, would be one of the f that may fail; a list that is late names several of them. So the
 //! leader asks first, and names the life that answers.
+//!
+//! Nor does a leader propose a link while no quorum answers: the link would be decided when one does,
+//! and name the lives of long ago.
 
 use alloc::vec::Vec;
 
@@ -28,20 +31,30 @@ pub(super) struct Inquiry {
     silent: Vec<NodeId>,
     /// How often those were asked that have not answered.
     asked: u8,
+    /// Whether a quorum has answered since.
+    is_confirmed: bool,
 }
 
 impl<S: Begins, P: Carried> Groups<S, P> {
-    /// This leader chooses members, and asks whether they are here.
+    /// This leader chooses members, and asks whether they are here, and whether it leads.
     pub(super) fn inquire(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         self.inquiries = self.inquiries.wrapping_add(1);
-        let inquiry = Inquiry {
-            number: self.inquiries,
-            chosen: Vec::new(),
-            heard: Vec::new(),
-            silent: Vec::new(),
-            asked: 0,
-        };
-        self.choose(group, inquiry, cx);
+        let number = self.inquiries;
+        if let Some(part) = self.parts.get_mut(&group) {
+            part.inquiry = Some(Inquiry {
+                number,
+                chosen: Vec::new(),
+                heard: Vec::new(),
+                silent: Vec::new(),
+                asked: 0,
+                is_confirmed: false,
+            });
+        }
+        self.confirm(group, cx); // Where it is a quorum by itself, it knows at once.
+        let part = self.parts.get_mut(&group);
+        if let Some(inquiry) = part.and_then(|it| it.inquiry.take()) {
+            self.choose(group, inquiry, cx);
+        }
     }
 
     fn choose(&mut self, group: GroupId, mut inquiry: Inquiry, cx: &mut Context<'_, Self>) {
@@ -61,7 +74,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if voters == replica.configuration().voters {
             return;
         }
-        if self.open(&inquiry).is_empty() {
+        if inquiry.is_confirmed && self.open(&inquiry).is_empty() {
             return self.change(group, voters, cx);
         }
         self.ask_whether_here(group, inquiry, cx);
@@ -93,6 +106,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     ) {
         if inquiry.asked < ASKED {
             return self.ask_whether_here(group, inquiry, cx);
+        }
+        if !inquiry.is_confirmed {
+            return self.look_again(group, cx);
         }
         let silent = self.open(&inquiry);
         self.counters.0.silent += silent.len() as u64;
@@ -157,7 +173,21 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if is_asked && is_latest && !inquiry.heard.contains(&from) {
             inquiry.heard.push(from);
         }
-        if self.open(&inquiry).is_empty() {
+        self.go_on(group, inquiry, cx);
+    }
+
+    /// A quorum of the group answers.
+    pub(super) fn on_confirmed(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let part = self.parts.get_mut(&group);
+        if let Some(mut inquiry) = part.and_then(|it| it.inquiry.take()) {
+            inquiry.is_confirmed = true;
+            self.go_on(group, inquiry, cx);
+        }
+    }
+
+    fn go_on(&mut self, group: GroupId, inquiry: Inquiry, cx: &mut Context<'_, Self>) {
+        let is_over = inquiry.is_confirmed && self.open(&inquiry).is_empty();
+        if is_over && !inquiry.chosen.is_empty() {
             self.disarm_change(group, cx);
             self.choose(group, inquiry, cx); // The list may have changed meanwhile.
         } else if let Some(part) = self.parts.get_mut(&group) {

@@ -35,6 +35,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             }
         }
         let was_stored = part.is_stored;
+        let mut confirmed = None;
         for effect in outbox.drain_effects() {
             match effect {
                 Effect::Send { to, message } => {
@@ -44,14 +45,19 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 Effect::Event(replica::Event::Fact(fact)) if was_stored => {
                     cx.event(Event::Fact(Fact::Replica { group, fact }));
                 }
-                Effect::Event(event) if confirms(&event) => {}
                 Effect::Event(replica::Event::Fact(_)) => self.begin_to_store(group, cx),
-                Effect::Event(event) => cx.event(Event::Replica { group, event }),
+                Effect::Event(event) => match confirms(&event) {
+                    Some(is_confirmed) => confirmed = Some(is_confirmed),
+                    None => cx.event(Event::Replica { group, event }),
+                },
             }
         }
         self.outbox.0.0 = Some(outbox);
         taken?;
         self.look_after(group, cx);
+        if let Some(is_confirmed) = confirmed {
+            self.on_answer(group, is_confirmed, cx);
+        }
         Ok(())
     }
 

@@ -25,6 +25,8 @@ pub(super) struct Part<S: State> {
     pub(super) told: u64,
     /// Whether the application knows that this node is in the group.
     pub(super) is_entered: bool,
+    /// Whether the replica was asked to confirm who leads, and has not answered.
+    pub(super) confirms: bool,
     /// Of the nodes that this leader would name: whether they are here.
     pub(super) inquiry: Option<Inquiry>,
     /// Whether a [`Fact::Base`](super::Fact::Base) says how it began: it stands before the first fact.
@@ -43,6 +45,7 @@ impl<S: State> Part<S> {
             number: 0,
             told: 0,
             is_entered: false,
+            confirms: false,
             inquiry: None,
             is_stored: false,
         }

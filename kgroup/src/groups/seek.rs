@@ -1,8 +1,8 @@
 //! A member that was left behind looks for its group.
 //!
 //! A node that slept, or was cut off, may hold a configuration that is over. As a leader it hears of
-//! that when it does something, and an idle one does nothing: so a leader confirms that it leads when
-//! an epoch begins. A member confirms a leader that it was told is gone. A member without a leader
+//! that when it does something, and an idle one does nothing: so a leader confirms that it leads before
+//! it chooses, in each epoch. A member confirms a leader that it was told is gone. A member without a leader
 //! asks the nodes that may know: those that it was told of, and the group's founders.
 
 use alloc::vec::Vec;
@@ -22,9 +22,34 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// Asks whether the leader leads that this member knows, perhaps itself: an answer, or the news that
     /// it does not. It costs a round among the members.
     pub(super) fn confirm(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let Some(part) = self.parts.get_mut(&group) else {
+            return; // It was left.
+        };
+        if core::mem::replace(&mut part.confirms, true) {
+            return; // Without an answer questions would take the room of the application's.
+        }
         let read = Input::Command(replica::Command::Read(CONFIRMS));
         // Refused where too much waits: then it is asked for something already.
-        let _refused = self.step(group, read, cx).is_err();
+        if self.step(group, read, cx).is_err()
+            && let Some(part) = self.parts.get_mut(&group)
+        {
+            part.confirms = false;
+        }
+    }
+
+    /// That was answered.
+    pub(super) fn on_answer(
+        &mut self,
+        group: GroupId,
+        is_confirmed: bool,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if let Some(part) = self.parts.get_mut(&group) {
+            part.confirms = false;
+        }
+        if is_confirmed && self.leads(group) {
+            self.on_confirmed(group, cx);
+        }
     }
 
     /// A member has waited in vain for a leader.
@@ -65,10 +90,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 }
 
-/// Whether an event answers that read.
-pub(super) const fn confirms<S: replica::State>(event: &replica::Event<S>) -> bool {
-    matches!(
-        event,
-        replica::Event::Readable { read: CONFIRMS, .. } | replica::Event::Unreadable(CONFIRMS)
-    )
+/// Whether an event answers that read, and whether a quorum did.
+pub(super) const fn confirms<S: replica::State>(event: &replica::Event<S>) -> Option<bool> {
+    match event {
+        replica::Event::Readable { read: CONFIRMS, .. } => Some(true),
+        replica::Event::Unreadable(CONFIRMS) => Some(false),
+        _ => None,
+    }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use selvedge_core::{NodeId, Time};
 use selvedge_kgroup::devices::{self, Act, Ticket};
+use selvedge_kgroup::groups::{Item, Message};
 use selvedge_kgroup::routines::{Report, RoutineEvent, Stage, StepOutcome};
 use selvedge_kgroup::store::Store;
-use selvedge_kgroup::{Delivery, GroupId, Held, Kgroup, Outcome, Site};
-use selvedge_replica::Configuration;
+use selvedge_kgroup::{Delivery, GroupId, Held, Kgroup, Outcome, Parcel, Site, Update};
+use selvedge_replica::{Body, Configuration};
 
 use crate::home::Devices;
 
@@ -82,6 +83,8 @@ pub(crate) struct Oracle {
     by_number: BTreeMap<(GroupId, u64), Configuration>,
     acts: BTreeMap<Ticket, Act>,
     given: BTreeMap<Ticket, u64>,
+    /// The links that were proposed, and may be decided.
+    proposed: Vec<(GroupId, Configuration)>,
     reports: BTreeMap<(GroupId, u64), Report>,
     maps: BTreeMap<GroupId, MapHistory>,
     /// Commands that were given although another one had followed: by hosts that slept.
@@ -101,6 +104,7 @@ impl Oracle {
             by_number: BTreeMap::new(),
             acts: BTreeMap::new(),
             given: BTreeMap::new(),
+            proposed: Vec::new(),
             reports: BTreeMap::new(),
             maps: BTreeMap::new(),
             stale: 0,
@@ -121,8 +125,40 @@ impl Oracle {
         self.configurations.get(&group)
     }
 
+    /// Those that groups have, and those that a leader has proposed: a link that was proposed may be
+    /// decided long after, and names nodes in the lives of that time.
     pub(crate) fn configurations(&self) -> impl Iterator<Item = &Configuration> {
-        self.configurations.values()
+        let open = self.proposed.iter().filter(|it| self.is_open(it));
+        self.configurations.values().chain(open.map(|it| &it.1))
+    }
+
+    fn is_open(&self, (group, next): &(GroupId, Configuration)) -> bool {
+        let latest = self.configurations.get(group);
+        latest.is_none_or(|it| it.number < next.number)
+    }
+
+    /// A leader sends this.
+    pub(crate) fn look_at_links(&mut self, message: &Message<Update, Parcel>) {
+        for item in message.items.iter() {
+            let Item::Replica { group, message } = item else {
+                continue;
+            };
+            let Body::Accept { entries, .. } = &message.body else {
+                continue;
+            };
+            for entry in entries.iter() {
+                let selvedge_replica::Entry::Configure(next) = entry else {
+                    continue;
+                };
+                let link = (*group, (**next).clone());
+                if self.is_open(&link) && !self.proposed.contains(&link) {
+                    let mut proposed = core::mem::take(&mut self.proposed);
+                    proposed.retain(|it| self.is_open(it));
+                    proposed.push(link);
+                    self.proposed = proposed;
+                }
+            }
+        }
     }
 
     pub(crate) fn reports(&self) -> impl Iterator<Item = &Report> {

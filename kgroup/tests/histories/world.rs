@@ -189,6 +189,7 @@ impl World {
         if self.is_alone {
             self.note(from, to, message);
         }
+        self.oracle.look_at_links(message);
         if self.chance(self.link.lost) {
             return;
         }

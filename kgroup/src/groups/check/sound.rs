@@ -202,10 +202,10 @@ fn changes() -> Vec<Scenario> {
         ..ticks(2)
     };
     vec![
-        holds("an epoch", 23_632, epoch),
+        holds("an epoch", 23_630, epoch),
         holds(
             "the leader fails during an epoch, and another member is down",
-            78_974,
+            78_970,
             Setup {
                 ends: &[1],
                 down: &[3],
@@ -219,10 +219,10 @@ fn changes() -> Vec<Scenario> {
                 ..epoch
             },
         ),
-        holds("a member that left is chosen anew", 2_110, chosen_anew),
+        holds("a member that left is chosen anew", 2_337, chosen_anew),
         holds(
             "a member that left is chosen anew, a loss",
-            32_249,
+            32_708,
             Setup {
                 bounds: a_loss,
                 ends_within: Some(2),
@@ -231,7 +231,7 @@ fn changes() -> Vec<Scenario> {
         ),
         holds(
             "a node that missed a link asks a former member, and others are there",
-            1_457,
+            1_441,
             Setup {
                 before: MISSED,
                 down: &[],
@@ -256,7 +256,7 @@ pub(super) fn deep() -> Vec<Scenario> {
     vec![
         holds(
             "an epoch, a loss",
-            87_268,
+            84_083,
             Setup {
                 asks: &[(1, Epoch(&[1, 2, 4]))],
                 down: &[3],
@@ -271,7 +271,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a former member is chosen anew while a node asks it that missed a link",
-            542_149,
+            47_287,
             Setup {
                 before: MISSED,
                 down: &[],
@@ -286,7 +286,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a member that left is chosen anew, a loss and a copy",
-            68_224,
+            68_464,
             Setup {
                 before: LEFT,
                 asks: &[(1, Epoch(&[1, 3, 2]))],
@@ -300,7 +300,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a member begins again at any time",
-            180_319,
+            303_995,
             Setup {
                 ends: &[3],
                 down: &[4],

@@ -3,8 +3,9 @@
 use super::*;
 use crate::groups::inquiry::ASKED;
 
-/// A leader that has just asked, with what it asked: the nodes and the question's number.
-fn asking() -> (One, BTreeSet<u64>, u64) {
+/// A leader that has just asked, with what it asked: the nodes and the question's number. A quorum has
+/// answered, unless members are silent.
+fn asking(are_silent: bool) -> (One, BTreeSet<u64>, u64) {
     let mut mesh = Mesh::new(9, config());
     mesh.run(Span::secs(5));
     let leader = mesh.leader(GROUP);
@@ -12,7 +13,11 @@ fn asking() -> (One, BTreeSet<u64>, u64) {
     for epoch in 2.. {
         node.command(Command::Epoch(epoch));
         wait(&mut node);
-        let asked = inquiries(&mut node);
+        let sent = node.sent();
+        let asked = asked(&sent);
+        if !are_silent {
+            answer_rounds(&mut node, sent);
+        }
         if let Some((_, number)) = asked.first() {
             let to = asked.iter().map(|it| it.0).collect();
             return (node, to, *number);
@@ -32,13 +37,41 @@ fn wait(node: &mut One) -> bool {
 }
 
 fn inquiries(node: &mut One) -> Vec<(u64, u64)> {
-    let sent = node.sent().into_iter().filter_map(|(to, item)| {
-        let Item::Inquire { number, .. } = item else {
-            return None;
-        };
-        Some((to.id.0, number))
+    asked(&node.sent())
+}
+
+fn asked(sent: &[(Member, Item<u64, Parcel>)]) -> Vec<(u64, u64)> {
+    let asked = sent.iter().filter_map(|(to, item)| match item {
+        Item::Inquire { number, .. } => Some((to.id.0, *number)),
+        _ => None,
     });
-    sent.collect()
+    asked.collect()
+}
+
+/// Members follow the leader, as it was sent to them.
+fn answer_rounds(node: &mut One, sent: Vec<(Member, Item<u64, Parcel>)>) {
+    for (to, item) in sent {
+        let Item::Replica { message, .. } = item else {
+            continue;
+        };
+        let replica::Body::Accept {
+            ballot,
+            after,
+            commit,
+            round,
+            entries,
+        } = message.body
+        else {
+            continue;
+        };
+        let body = replica::Body::Accepted {
+            ballot,
+            end: after + entries.iter().count() as u64,
+            committed: commit,
+            round,
+        };
+        node.hear(to, [replica_item(message.configuration, body)]);
+    }
 }
 
 const fn here(life: u32, number: u64) -> Item<u64, Parcel> {
@@ -51,7 +84,7 @@ const fn here(life: u32, number: u64) -> Item<u64, Parcel> {
 
 #[test]
 fn nodes_that_are_silent_are_asked_so_often_and_passed_over() {
-    let (mut node, first, number) = asking();
+    let (mut node, first, number) = asking(false);
     let mut asked: BTreeMap<u64, u32> = first.iter().map(|it| (*it, 1)).collect();
     while wait(&mut node) {
         for (to, again) in inquiries(&mut node) {
@@ -71,7 +104,7 @@ fn nodes_that_are_silent_are_asked_so_often_and_passed_over() {
 
 #[test]
 fn members_change_when_all_that_are_chosen_say_that_they_are_here() {
-    let (mut node, asked, number) = asking();
+    let (mut node, asked, number) = asking(false);
     let me = node.machine().me().incarnation.0;
     for id in &asked {
         let id = life(*id, 0);
@@ -91,6 +124,30 @@ fn members_change_when_all_that_are_chosen_say_that_they_are_here() {
         node.hear(life(last, 0), [here(me, number)]);
         assert_eq!(node.machine().counters().changes, 1);
     }
+}
+
+/// Members are cut off, and those that are chosen are not: a link would be decided when members are
+/// there again, and name the others in their lives of today.
+#[test]
+fn a_leader_that_no_quorum_answers_names_nobody_until_one_does() {
+    let (mut node, asked_first, first) = asking(true);
+    let me = node.machine().me().incarnation.0;
+    for id in &asked_first {
+        node.hear(life(*id, 0), [here(me, first)]);
+    }
+    let mut rounds = vec![];
+    for _ in 0..20 {
+        assert!(wait(&mut node), "it tries again");
+        let sent = node.sent();
+        for (id, number) in asked(&sent) {
+            node.hear(life(id, 0), [here(me, number)]);
+        }
+        rounds.extend(sent);
+    }
+    let counters = node.machine().counters();
+    assert_eq!((counters.changes, counters.silent), (0, 0));
+    answer_rounds(&mut node, rounds);
+    assert_eq!(node.machine().counters().changes, 1);
 }
 
 #[test]
