@@ -91,10 +91,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 }
 
 /// Whether an event answers that read, and whether a quorum did.
-pub(super) const fn confirms<S: replica::State>(event: &replica::Event<S>) -> Option<bool> {
-    match event {
-        replica::Event::Readable { read: CONFIRMS, .. } => Some(true),
-        replica::Event::Unreadable(CONFIRMS) => Some(false),
-        _ => None,
-    }
+pub(super) fn confirms<S: replica::State>(event: &replica::Event<S>) -> Option<bool> {
+    let is_confirmed = matches!(event, replica::Event::Readable { read: CONFIRMS, .. });
+    let is_answered = is_confirmed || matches!(event, replica::Event::Unreadable(CONFIRMS));
+    is_answered.then_some(is_confirmed)
 }
