@@ -41,9 +41,11 @@ fn inquiries(node: &mut One) -> Vec<(u64, u64)> {
 }
 
 fn asked(sent: &[(Member, Item<u64, Parcel>)]) -> Vec<(u64, u64)> {
-    let asked = sent.iter().filter_map(|(to, item)| match item {
-        Item::Inquire { number, .. } => Some((to.id.0, *number)),
-        _ => None,
+    let asked = sent.iter().filter_map(|(to, item)| {
+        let Item::Inquire { number, .. } = item else {
+            return None;
+        };
+        Some((to.id.0, *number))
     });
     asked.collect()
 }
