@@ -238,9 +238,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
              units on average for the next ping: the paper's simulation names no period, here it is 100 units. \
              Five devices anywhere, and a sensor. Random: {} | {}; clustered: {} | {}. From 50 to 750 devices \
              at most {growth:.1} times as long. OLA is {} SLA in each setting. {late} of {runs} runs were triggered more \
-             than {} units after the report: the cluster's leader told it to a node that led the routine before, whose question \
-             came late, and told the routine's group after {} \
-             units; {lost} did not begin or end. With epochs of 200 units (table 3), in a grid of 250 devices, SLA, it takes \
+             than {} units after the report; {lost} did not begin or end. With epochs of 200 units (table 3), in a grid of 250 devices, SLA, it takes \
              {:.0}, and {} of {} did not begin. \
              Grid is {} the others: where a part is cut off \
              in the two others only its nearest pair is connected, and hops are no fewer there than in a grid \
@@ -251,7 +249,6 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             words(5),
             if is_fast { "below" } else { "not below" },
             LATE.0 / UNIT.0,
-            PING.0 / UNIT.0,
             moving.since_report(),
             moving.lost,
             moving.runs + moving.lost,
