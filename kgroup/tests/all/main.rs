@@ -20,6 +20,7 @@ mod errata;
 mod left_behind;
 mod model;
 mod near;
+mod props;
 mod routines;
 mod store;
 mod uniform;
