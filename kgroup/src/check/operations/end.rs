@@ -53,7 +53,8 @@ impl World {
                 Some(it) => why = it,
             }
         }
-        Err(format!("{why}: {}", self.sketches()))
+        let sent = self.sent_in(2 * ROUNDS, rng)?;
+        Err(format!("{why}: {} sent {sent}", self.sketches()))
     }
 
     fn sketches(&self) -> String {
@@ -84,20 +85,28 @@ impl World {
         for (seat, key) in core::mem::take(&mut self.watch.asked.watches) {
             self.command_map(seat, StoreCommand::Unwatch(key), rng)?;
         }
-        let mut sent = String::new();
         for _ in 0..20 {
             let before = self.mesh.delivered();
-            for _ in 0..4 {
-                self.rounds(ROUNDS, rng)?;
-                if !self.mesh.in_flight().is_empty() {
-                    sent = format!("{:?}", self.mesh.in_flight());
-                }
-            }
+            self.rounds(4 * ROUNDS, rng)?;
             if self.mesh.delivered() == before {
                 return Ok(());
             }
         }
+        let sent = self.sent_in(4 * ROUNDS, rng)?;
         Err(format!("idle nodes send {sent}: {}", self.sketches()))
+    }
+
+    /// What nodes send in so many rounds, for a report.
+    fn sent_in(&mut self, rounds: u64, rng: &mut Xorshift) -> Result<String, String> {
+        let mut sent = String::new();
+        for _ in 0..rounds {
+            for it in self.mesh.in_flight() {
+                let (from, to, items) = (it.from, it.to, &it.message.items);
+                sent += &format!("\n    {from:?} to {to:?}: {items:?}");
+            }
+            self.rounds(1, rng)?;
+        }
+        Ok(sent)
     }
 
     fn what_is_missing(&self) -> Option<String> {

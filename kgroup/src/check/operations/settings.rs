@@ -82,13 +82,18 @@ impl Settings {
             let at = at.checked_rem(of.len()).unwrap_or_default();
             of.get(at).copied().unwrap_or_default()
         };
-        let few = self.is_hostile || self.variant & 64 == 64;
+        // A node that asks more groups at once than it has hints for may find none of them.
+        let hints = match (self.is_hostile, self.variant & 64) {
+            (true, _) => 2,
+            (false, 64) => 8,
+            (false, _) => 256,
+        };
         let groups = groups::Config::new()
             .with_patience(Span::millis(pick(&[500, 1_000], 0)))
             .with_stagger(Span::millis(pick(&[0, 1_000, 4_000], 1)))
             .with_replace_after(if self.variant & 128 == 128 { 2 } else { 1 })
             .with_groups(if self.is_hostile { FEW_GROUPS } else { 1_024 })
-            .with_hints(if few { 2 } else { 256 })
+            .with_hints(hints)
             .with_replica(
                 selvedge_replica::Config::new()
                     .with_resend(Span::millis(pick(&[150, 200, 500], 2)))
