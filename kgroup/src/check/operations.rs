@@ -172,7 +172,7 @@ impl World {
             29 => return self.by_hand(bytes),
             30 => return self.next_epoch(seat, bytes),
             _ if self.watch.settings.is_hostile => return self.forge(seat, bytes),
-            _ => Operation::Resume(seat),
+            _ => return self.oust(seat, bytes),
         };
         self.play(operation, bytes)?;
         match self.watch.settings.is_prompt {
@@ -388,7 +388,9 @@ impl World {
                 };
                 if is_there && succeeds {
                     self.watch.summary.done += 1;
-                    self.watch.oracle.on_done(now, task.given, ticket)?;
+                    if task.is_in_time {
+                        self.watch.oracle.on_done(ticket)?;
+                    }
                 }
                 is_there.then_some(Command::Acted { ticket, outcome })
             }
@@ -427,6 +429,14 @@ impl World {
                 let epoch = Command::Epoch(self.epoch);
                 self.play(Operation::Command(at, epoch), bytes)?;
             }
+        }
+        Ok(())
+    }
+
+    /// All others hear that a node failed, whether it did or not: what it leads others lead soon.
+    fn oust(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
+        for at in 0..self.mesh.seats().len() {
+            self.play(Operation::Fail(at, seat), bytes)?;
         }
         Ok(())
     }

@@ -21,6 +21,8 @@ pub(super) struct Task {
     pub(super) at: usize,
     pub(super) me: Member,
     pub(super) given: Time,
+    /// Whether the leader gave it in time.
+    pub(super) is_in_time: bool,
     pub(super) what: What,
 }
 
@@ -56,7 +58,13 @@ impl Home {
         }
     }
 
-    pub(super) fn on_event(&mut self, at: usize, me: Member, given: Time, event: &Event) {
+    pub(super) fn on_event(
+        &mut self,
+        (at, me): (usize, Member),
+        given: Time,
+        event: &Event,
+        is_in_time: bool,
+    ) {
         let what = match event {
             Event::Ping { device } => What::Ping(*device),
             Event::Act { ticket, value } => {
@@ -72,6 +80,7 @@ impl Home {
             at,
             me,
             given,
+            is_in_time,
             what,
         });
     }

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use selvedge_core::{NodeId, Time};
+use selvedge_core::{Member, NodeId, Time};
 use selvedge_replica::Configuration;
 
 use super::asked::Asked;
@@ -23,11 +23,11 @@ struct Latest {
     held: Held,
 }
 
-/// A command as it was seen first, and what became of it.
+/// A command as it was seen last, and since when leaders are to see to it.
 #[derive(Clone, Debug)]
 struct Known {
     act: Act,
-    since: Time,
+    since: BTreeMap<Member, Time>,
 }
 
 pub(super) struct Oracle {
@@ -189,9 +189,13 @@ impl Oracle {
         let ticket = Ticket { device, number };
         let new = || Known {
             act: act.clone(),
-            since,
+            since: BTreeMap::from([(act.by, since)]),
         };
-        let known = &mut self.acts.entry(ticket).or_insert_with(new).act;
+        let entry = self.acts.entry(ticket).or_insert_with(new);
+        if entry.act.by != act.by {
+            entry.since.insert(act.by, since);
+        }
+        let known = &mut entry.act;
         let is_same = (known.claim, known.step, &known.value) == (act.claim, act.step, &act.value);
         if !is_same || known.outcome.is_some() && known.outcome != act.outcome {
             return Err(format!("{ticket:?} is {known:?} and {act:?}"));
@@ -231,44 +235,43 @@ impl Oracle {
         }
     }
 
-    /// A leader gives its host a command.
+    /// A leader gives its host a command: whether in time. What is given later is what the promise leaves
+    /// out: the leader slept, and another one may have seen to the command.
     pub(super) fn on_given(
         &mut self,
-        at: usize,
+        me: Member,
         now: Time,
         ticket: Ticket,
         summary: &mut Summary,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         summary.given += 1;
         let Some(known) = self.acts.get(&ticket) else {
-            return Ok(()); // Decided and over within one step.
+            return Ok(false); // Decided and over within one step.
         };
         let given = self.given.entry(ticket).or_default();
         *given += 1;
         if known.act.delivery == Delivery::AtMostOnce && *given > 1 {
-            return Err(format!("{at} gives {ticket:?} again: {known:?}"));
+            return Err(format!("{me:?} gives {ticket:?} again: {known:?}"));
         }
+        let since = known.since.get(&me);
+        let is_in_time = since.is_some_and(|it| now.since(*it) < ACT_TIMEOUT);
         let latest = self.devices_of(ticket.device);
         let present = latest.and_then(|it| it.act(ticket.device));
-        let is_present = present.is_some_and(|it| it.number == ticket.number);
-        if is_present {
-            return Ok(());
+        if present.is_some_and(|it| it.number == ticket.number) {
+            return Ok(is_in_time);
         }
         summary.stale += 1;
-        match now.since(known.since) < ACT_TIMEOUT {
-            true => Err(format!("{at} gives {known:?}, and {present:?} follows")),
-            false => Ok(()),
+        match is_in_time {
+            true => Err(format!("{me:?} gives {known:?}, and {present:?} follows")),
+            false => Ok(false),
         }
     }
 
-    /// A device does a command: in time, so it belongs to the claim that gives it, or to nobody else.
-    pub(super) fn on_done(&self, now: Time, given: Time, ticket: Ticket) -> Result<(), String> {
-        let Some(known) = self.acts.get(&ticket) else {
-            return Ok(());
-        };
-        // What is given or done later is what the paper's assumption leaves out.
-        let is_late = now.since(given) >= ACT_TIMEOUT || given.since(known.since) >= ACT_TIMEOUT;
-        let Some(devices) = self.devices_of(ticket.device).filter(|_| !is_late) else {
+    /// A device does a command that was given and done in time: it belongs to the claim that gives it,
+    /// or to nobody else.
+    pub(super) fn on_done(&self, ticket: Ticket) -> Result<(), String> {
+        let (Some(known), Some(devices)) = (self.acts.get(&ticket), self.devices_of(ticket.device))
+        else {
             return Ok(());
         };
         let claim = known.act.claim;

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// For how long a command may act late.
-pub(super) const ACT_TIMEOUT: Span = Span::secs(1);
+pub(super) const ACT_TIMEOUT: Span = Span::secs(3);
 
 /// A node that hears lies takes part in so many groups.
 const FEW_GROUPS: u16 = 12;
@@ -194,7 +194,7 @@ fn definition(devices: u64, bytes: &mut Bytes<'_>) -> Definition {
     let mut definition = Definition::new(Routine { steps })
         .with_deliveries(deliveries)
         .with_retrigger(policy)
-        .with_command_timeout(ACT_TIMEOUT * 4);
+        .with_command_timeout(ACT_TIMEOUT * 3);
     if byte & 32 == 32 {
         definition = definition.with_locking(Locking::Optimistic);
     }

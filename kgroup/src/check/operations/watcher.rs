@@ -44,11 +44,13 @@ impl Watcher {
         match event {
             Event::Leader { group, event } => match event {
                 LeaderEvent::Devices(event) => {
+                    let mut is_in_time = true;
                     if let devices::Event::Act { ticket, .. } = event {
-                        let summary = &mut self.summary;
-                        self.oracle.on_given(at, self.now, *ticket, summary)?;
+                        let (me, now, summary) = (step.me, self.now, &mut self.summary);
+                        is_in_time = self.oracle.on_given(me, now, *ticket, summary)?;
                     }
-                    self.home.on_event(at, step.me, self.now, event);
+                    self.home
+                        .on_event((at, step.me), self.now, event, is_in_time);
                     Ok(())
                 }
                 LeaderEvent::Routine(event) => {
@@ -68,7 +70,8 @@ impl Watcher {
             if let Effect::Event(Event::Leader { event, .. }) = effect
                 && let LeaderEvent::Devices(event) = event
             {
-                self.home.on_event(step.at, step.me, self.now, event);
+                self.home
+                    .on_event((step.at, step.me), self.now, event, false);
             }
         }
     }
