@@ -136,10 +136,20 @@ impl World {
     }
 
     fn rounds<C: Choose>(&mut self, count: u64, choices: &mut C) -> Result<(), String> {
+        self.rounds_with(count, true, choices)
+    }
+
+    /// So many rounds, in which hosts see to commands as well, or to pings alone.
+    fn rounds_with<C: Choose>(
+        &mut self,
+        count: u64,
+        acts: bool,
+        choices: &mut C,
+    ) -> Result<(), String> {
         for _ in 0..count {
             self.play(Operation::DeliverAll, choices)?;
             self.play(Operation::Wait(ROUND), choices)?;
-            self.host_all(choices)?;
+            self.host_all(acts, choices)?;
         }
         Ok(())
     }
@@ -154,7 +164,11 @@ impl World {
             8 => Operation::Duplicate(self.pick(bytes)),
             9 if bytes.take() > 64 => Operation::Lose(self.pick(bytes)),
             9 => Operation::Cut(seat),
-            10..=12 => return self.rounds(1 + u64::from(bytes.take() % 16), bytes),
+            10..=12 => {
+                let byte = bytes.take();
+                let acts = self.watch.settings.is_prompt || byte & 16 == 0;
+                return self.rounds_with(1 + u64::from(byte % 16), acts, bytes);
+            }
             13 | 14 => Operation::Wait(Span(ROUND.0 * u64::from(bytes.take() % 32))),
             15 => Operation::Wait(Span::secs(u64::from(bytes.take() % 16))),
             16 | 17 => return self.trigger(seat, bytes),
@@ -176,7 +190,7 @@ impl World {
         };
         self.play(operation, bytes)?;
         match self.watch.settings.is_prompt {
-            true => self.host_all(bytes),
+            true => self.host_all(true, bytes),
             false => Ok(()),
         }
     }
@@ -348,12 +362,13 @@ impl World {
         self.host(task, how, bytes)
     }
 
-    /// All hosts that are awake see to their tasks, and all goes well.
-    fn host_all<C: Choose>(&mut self, choices: &mut C) -> Result<(), String> {
+    /// All hosts that are awake see to their tasks, or to pings alone, and all goes well.
+    fn host_all<C: Choose>(&mut self, acts: bool, choices: &mut C) -> Result<(), String> {
         let mut waiting = Vec::new();
         // What a host reports may give it the next task.
         while let Some(task) = self.watch.home.tasks.pop() {
-            match self.listens(task.at) {
+            let is_ping = matches!(task.what, What::Ping(_));
+            match self.listens(task.at) && (acts || is_ping) {
                 true => self.host(task, GOOD, choices)?,
                 false => waiting.push(task),
             }
