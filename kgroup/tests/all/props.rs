@@ -8,7 +8,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_kgroup::check::operations::{Summary, run};
 
 /// So many are run where nobody asks for others.
-const LISTS: u64 = 120;
+const LISTS: u64 = 250;
 
 /// The seeds that `SELVEDGE_HISTORIES` asks for: so many from 0, or `5000..9000`.
 fn wanted(otherwise: u64) -> Range<u64> {

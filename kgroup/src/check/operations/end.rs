@@ -153,7 +153,17 @@ impl World {
             Some(Held::Routine(routine)) if *routine.stage() != Stage::NotTriggered => {
                 Some(format!("it is {:?}", routine.stage()))
             }
-            Some(Held::Routine(_) | Held::Map(_)) => None,
+            // It is told the latest status of what it watches (erratum G8).
+            Some(Held::Routine(routine)) => {
+                let watches = routine.definition().watches();
+                watches.into_iter().find_map(|device| {
+                    let status = self.watch.oracle.status(device);
+                    let observed = routine.observed(device);
+                    let is_latest = observed == status;
+                    (!is_latest).then(|| format!("{device:?} is {status:?}, seen {observed:?}"))
+                })
+            }
+            Some(Held::Map(_)) => None,
             None => Some("nobody holds it".into()),
         }
     }

@@ -16,7 +16,7 @@ use super::settings::ACT_TIMEOUT;
 use super::summary::Summary;
 use crate::devices::{Act, Ticket};
 use crate::routines::{Report, RoutineEvent, RoutineState, Stage, StepOutcome};
-use crate::{Delivery, GroupId, Held, Kgroup, Outcome, Site};
+use crate::{Delivery, GroupId, Held, Kgroup, Outcome, Site, Status};
 
 struct Latest {
     version: u64,
@@ -233,6 +233,11 @@ impl Oracle {
             Held::Devices(devices) => Some(devices),
             Held::Routine(_) | Held::Map(_) => None,
         }
+    }
+
+    /// What is known of a device.
+    pub(super) fn status(&self, device: NodeId) -> Option<&Status> {
+        self.devices_of(device)?.status(device)
     }
 
     /// A leader gives its host a command: whether in time. What is given later is what the promise leaves

@@ -18,8 +18,8 @@ use crate::{
 /// For how long a command may act late.
 pub(super) const ACT_TIMEOUT: Span = Span::secs(3);
 
-/// A node that hears lies takes part in so many groups.
-const FEW_GROUPS: u16 = 12;
+/// A node that hears lies takes part in so many groups: those that there are, and one more.
+const FEW_GROUPS: u16 = 8;
 
 /// What devices can be.
 const STATES: [&str; 3] = ["on", "off", "dim"];
