@@ -24,6 +24,7 @@
 mod asked;
 mod asks;
 mod end;
+mod forge;
 mod history;
 mod home;
 mod hosts;
@@ -46,7 +47,7 @@ pub use self::summary::Summary;
 use self::watcher::Watcher;
 use crate::groups::Begin;
 use crate::store::Expected;
-use crate::{Command, Kgroup, Message};
+use crate::{Command, Kgroup};
 
 /// At most so many messages are in flight; older ones are lost.
 const IN_FLIGHT: usize = 256;
@@ -215,33 +216,5 @@ impl World {
         let refused = self.mesh.refused();
         self.play(Operation::Command(at, command), choices)?;
         Ok(self.mesh.refused() == refused)
-    }
-
-    /// A message that no node sent: the next bytes as a message, or one in flight with other bytes in
-    /// it.
-    fn forge(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
-        let from = Member::new(u64::from(bytes.take() % 8), u32::from(bytes.take() % 4));
-        let letter = match self.mesh.in_flight().len() {
-            0 => None,
-            some => self.mesh.in_flight().get(bytes.pick(some)),
-        };
-        let message = letter.map(|it| &it.message);
-        let frame = message.map(postcard::to_allocvec);
-        let mut frame = frame.and_then(Result::ok).unwrap_or_default();
-        for _ in 0..1 + bytes.take() % 8 {
-            let at = usize::from(bytes.take());
-            match frame.get_mut(at) {
-                Some(byte) => *byte = bytes.take(),
-                None => frame.push(bytes.take()),
-            }
-        }
-        let Ok((mut message, _)) = postcard::take_from_bytes::<Message>(&frame) else {
-            return Ok(());
-        };
-        if let (0..=250, Ok(plan)) = (bytes.take(), self.watch.settings.site.plan()) {
-            message.plan = plan.digest();
-        }
-        self.watch.summary.hostile += 1;
-        self.play(Operation::Forge(seat, from, message.into()), bytes)
     }
 }
