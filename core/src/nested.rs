@@ -3,6 +3,7 @@
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
+use crate::durable::Durable;
 use crate::{Context, Effect, Input, Machine, Outbox};
 
 /// An inner machine inside an outer one.
@@ -124,6 +125,16 @@ impl<I: Machine> Nested<I> {
             }
         }
         outcome
+    }
+}
+
+impl<I: Durable> Nested<I> {
+    /// Takes in a fact of the inner machine, as part of the outer one's [`fold`](Durable::fold).
+    ///
+    /// # Errors
+    /// As the inner machine's.
+    pub fn fold(&mut self, fact: &I::Fact) -> Result<(), I::Damage> {
+        self.machine.fold(fact)
     }
 }
 

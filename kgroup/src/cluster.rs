@@ -126,3 +126,19 @@ fn members<'a>(
     let of_it = devices.iter().zip(nearest).filter(move |it| *it.1 == at);
     of_it.map(|it| it.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_number_is_exact_to_the_last_digit() {
+        let half = 1 << 63;
+        assert_eq!(scale(10, half), 5);
+        assert_eq!(scale(9, half), 4);
+        assert_eq!(scale(9, 0), 0);
+        assert_eq!(scale(9, u64::MAX), 8);
+        assert_eq!(scale(6 << 64, half), 3 << 64);
+        assert_eq!(scale((6 << 64) + 10, half), (3 << 64) + 5);
+    }
+}

@@ -11,6 +11,20 @@
 //! | a member that slept or was cut off gives up what is over | an epoch begins, where it believes to lead; a founder, or a former member that it knows, remembers where the group is |
 //! | memory grows with the groups that a node is in, and by a configuration of each group that it was in | the state is bounded |
 //!
+//! # Which nodes may say what
+//!
+//! A plan names each node that has a part in groups, also one that only asks: any of them may be chosen
+//! for any group. So a message from another node is [refused](Misbehaviour::Unplanned) as a whole: it
+//! would be remembered as a member's. Of the nodes of the plan
+//!
+//! - any may ask. A node that does not lead answers where the group is;
+//! - any may tell. That it leads is not asked for: it may have led when it was asked, and what a group
+//!   decides is told by many of its leaders;
+//! - any may say where a group is, with a number that a configuration can have and with members that
+//!   the plan names; the rest is refused and [counted](Counters::refused). What it says counts until a
+//!   later configuration is told of, until an epoch begins, or until a few questions went unanswered.
+//!   Then any other word takes its place. So a node that is wrong, or lies, costs messages and a while.
+//!
 //! What is *not* promised:
 //!
 //! - That the members are those that the lists say now: a leader chooses from its own list, and when an
@@ -19,23 +33,32 @@
 //!   asked twice.
 
 mod change;
+#[cfg(feature = "check")]
+pub mod check;
 mod config;
 mod counters;
+mod durable;
 mod event;
 mod found;
+mod hints;
 mod inquiry;
 mod machine;
 mod message;
 mod part;
 mod plan;
+mod published;
 mod route;
 mod seek;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use config::Config;
 pub use counters::Counters;
-pub use event::{Begin, Command, Event, Fact, Misbehaviour, Reject, Timer};
+pub use event::{Begin, Command, Damage, Event, Fact, Misbehaviour, Reject, Timer};
 pub(crate) use message::encoded_len;
 pub use message::{Item, KIND, Message};
 pub use plan::{Plan, PlanError};
+#[cfg(feature = "check")]
+pub use published::Published;
 pub use state::{Begins, Carried, Groups};

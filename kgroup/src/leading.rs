@@ -75,16 +75,11 @@ impl Leading {
         }
     }
 
-    /// All timers that it may have armed.
-    pub(crate) fn timers(&self, held: Option<&Held>) -> Vec<LeaderTimer> {
+    /// All timers that it may have armed. The node may not hold the state any more.
+    pub(crate) fn timers(&self) -> Vec<LeaderTimer> {
         match self {
-            Self::Devices(_) => {
-                let state = match held {
-                    Some(Held::Devices(state)) => Some(state),
-                    _ => None,
-                };
-                let devices = state.into_iter().flat_map(devices::Devices::ids);
-                let acts = devices.map(devices::Timer::Act);
+            Self::Devices(leader) => {
+                let acts = leader.devices().map(devices::Timer::Act);
                 let all = [
                     devices::Timer::Ping,
                     devices::Timer::Unanswered,

@@ -21,6 +21,7 @@
 //! | whatever lists, clocks and hashes say, a group decides one history; sites that differ refuse each other | the digests differ (32 bits) |
 //! | two nodes with equal lists choose the same members for a group, without a message | see [`Chooser`] |
 //! | a power domain with at most f nodes that goes dark stops no group | its members are told of it |
+//! | all nodes may lose power at once, and groups go on from what they held | hosts store facts |
 //! | memory grows with the groups that a node is in, and by a configuration for each that it was in; nothing panics | devices, routines and maps have limits |
 //!
 //! What is *not* promised:
@@ -29,10 +30,11 @@
 //! - Exactly-once commands to devices that remember nothing: see [`devices`].
 //! - Progress of routines with [optimistic](routines::Locking::Optimistic) locks that meet again and
 //!   again: they back off, by chance.
-//! - That a group goes on when more than f of its members forget at once. A node that a link names
-//!   counts as a member from then on. The leader names a node in the life in which it just said that
-//!   it is here; if it begins again before it has the state, it is one of the f until it is named anew.
-//!   Begin the site anew when a group is lost: [`Site::with_generation`].
+//! - That a group goes on when more than f of its members forget at once; hosts that store facts forget
+//!   nothing. A node that a link names counts as a member from then on. The leader names a node in the
+//!   life in which it just said that it is here; if it begins again before it has the state, it is one
+//!   of the f until it is named anew. Begin the site anew when a group is lost:
+//!   [`Site::with_generation`].
 //! - Anything against nodes that lie, but that memory and frames stay bounded.
 //!
 //! # Why it is safe
@@ -144,9 +146,19 @@
 //! | when | it |
 //! |---|---|
 //! | it begins | says [`Begin::First`](groups::Begin::First) once in a generation of the site, and stores a mark that it did; else [`Begin::Again`](groups::Begin::Again). Then [`Command::Epoch`] |
+//! | it stores facts, and begins again | says [`Begin::First`](groups::Begin::First) in each life, with an incarnation of its own, and [folds](selvedge_core::durable::Durable::fold) all facts before the first input; see below |
 //! | an epoch begins by its clock (the paper: each minute) | [`Command::Epoch`] with the epoch's number |
 //! | a leader says [`devices::Event::Ping`] or [`Act`](devices::Event::Act) | asks the device, and says what came: [`Command::Reported`], [`Command::Acted`] |
 //! | membership tells of a node | passes it on |
+//!
+//! A host that stores lets effects out behind the facts before them, through a
+//! [`Barrier`](selvedge_core::durable::Barrier): [`groups::Event::Fact`], which
+//! [`Durable::fact`](selvedge_core::durable::Durable::fact) finds. Then a node that begins again has its
+//! memory and votes at once, and groups go on when all nodes lose power together: maps keep their
+//! entries, runs end, a command that is given at most once is not given again. What a node had asked of
+//! others it asks again: changes of maps, watches, runs, these under their old names. Facts of one group
+//! have nothing to do with those of another one, and [`groups::Groups::stored`] says in few facts what
+//! all so far come to. They are of one generation of the site; others refuse them.
 //!
 //! # Cost
 //!

@@ -129,3 +129,23 @@ impl Tables {
         similar
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Along the first axis alone, with the offset in 1/1024 of the unit.
+    #[test]
+    fn a_bucket_is_as_wide_as_the_width_and_begins_an_offset_earlier() {
+        let bucket = |offset, x| {
+            let function = Function {
+                slopes: [ONE, 0, 0, 0, 0, 0],
+                offset,
+            };
+            function.bucket(Vector::device(Place([x, 50, 70])), 4)
+        };
+        let of = |offset| [-5, -4, -1, 0, 3, 4, 7, 8].map(|x| bucket(offset, x));
+        assert_eq!(of(0), [-2, -1, -1, 0, 0, 1, 1, 2]);
+        assert_eq!(of(ONE), [-1, -1, 0, 0, 1, 1, 2, 2]);
+    }
+}

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
+use selvedge_core::durable::Durable;
 use selvedge_core::{Context, Input, Machine, Member, Nested, NodeId, Span, Untracked};
 use selvedge_replica as replica;
 
@@ -24,7 +25,8 @@ pub type Message = groups::Message<Update, Parcel>;
 
 /// The node's part in all groups.
 ///
-/// See the [crate page](crate) for what is promised.
+/// See the [crate page](crate) for what is promised. Its facts are those of its [groups](Self::groups);
+/// [`stored`](Groups::stored) says what they come to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Kgroup {
     me: Member,
@@ -104,7 +106,13 @@ impl Kgroup {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         let said = &mut self.said.0;
-        let hear = |event, _: &mut Context<'_, Self>| said.push_back(event);
+        let hear = |event, cx: &mut Context<'_, Self>| {
+            if matches!(event, groups::Event::Fact(_)) {
+                // Before what is sent in this step.
+                return cx.event(Event::Groups(event));
+            }
+            said.push_back(event);
+        };
         Ok(self.groups.step(cx, input, |it| it, Timer::Groups, hear)?)
     }
 
@@ -231,7 +239,7 @@ impl Kgroup {
         let Some(leader) = self.leading.remove(&group) else {
             return;
         };
-        for timer in leader.timers(self.groups.machine().state(group)) {
+        for timer in leader.timers() {
             cx.disarm(Timer::Leader(group, timer));
         }
     }
@@ -428,8 +436,28 @@ impl Machine for Kgroup {
     }
 }
 
+impl Durable for Kgroup {
+    type Fact = groups::Fact<Held>;
+    type Damage = groups::Damage;
+
+    fn fact(event: &Event) -> Option<&Self::Fact> {
+        if let Event::Groups(groups::Event::Fact(fact)) = event {
+            return Some(fact);
+        }
+        None
+    }
+
+    /// What a former life asked of others it has to ask again: maps, watches, runs.
+    fn fold(&mut self, fact: &Self::Fact) -> Result<(), Self::Damage> {
+        self.groups.fold(fact)
+    }
+}
+
 /// How many runs a node may ask for at once.
 const TRIGGERS: usize = 64;
 
 /// A time by chance is one of so many and one.
 const SLOTS: u64 = 8;
+
+#[cfg(test)]
+mod tests;

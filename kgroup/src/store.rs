@@ -14,6 +14,8 @@ mod client;
 mod leader;
 mod message;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use client::StoreClient;
 pub use client::{StoreCommand, StoreConfig, StoreEvent, StoreReject};

@@ -111,6 +111,10 @@ impl QuorumRule {
 }
 
 impl Configuration {
+    /// The highest number that a configuration can have. A group that changed each second would take 8
+    /// years.
+    pub const NUMBER_MAX: u64 = (1 << 28) - 1;
+
     /// The first configuration of a group, with the defaults.
     #[must_use]
     pub fn new(voters: impl IntoIterator<Item = Voter>) -> Self {
@@ -232,8 +236,8 @@ impl Configuration {
     }
 }
 
-/// The highest number of a configuration. A group that changed each second would take 8 years.
-pub(crate) const NUMBER_MAX: u64 = (1 << 28) - 1;
+/// See [`Configuration::NUMBER_MAX`].
+pub(crate) const NUMBER_MAX: u64 = Configuration::NUMBER_MAX;
 
 /// The highest number of a ballot.
 pub(crate) const BALLOT_MAX: u64 = (1 << 35) - 1;

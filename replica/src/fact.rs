@@ -88,6 +88,24 @@ impl<S: State> Stored<S> {
         self.origin.voter
     }
 
+    /// The highest ballot that the member has promised in its [configuration](Self::configuration).
+    #[must_use]
+    pub const fn promised(&self) -> Ballot {
+        self.promised
+    }
+
+    /// The ballot under which the member accepted last in its [configuration](Self::configuration).
+    #[must_use]
+    pub const fn accepted(&self) -> Ballot {
+        self.accepted
+    }
+
+    /// The latest configuration that the member knows.
+    #[must_use]
+    pub const fn configuration(&self) -> &Configuration {
+        &self.snapshot.configuration
+    }
+
     /// Whether `me` can go on from it.
     pub(crate) fn check(&self, me: Member) -> Result<(), Reject> {
         let voter = self.origin.voter;

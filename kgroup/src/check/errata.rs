@@ -111,7 +111,7 @@ fn cases() -> [Case; 7] {
                 network: Network::Loses(0),
                 ..Setup::of(2, SENSES).with_takeover(&[Who::Routine(0), Who::Cluster(0)])
             },
-            states: 14_298,
+            states: 16_676,
             rules: &[Rule::Routine(Published::SeesAtOnce)],
             promise: Promise::Ends,
             steps: 3,

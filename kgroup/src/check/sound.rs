@@ -107,7 +107,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a clause becomes true, a loss, another leader, delays",
-            69_676,
+            72_448,
             Setup {
                 changes: Some(0),
                 ..delayed(lossy(Setup::of(2, SENSES).with_takeover(ANY), 1))

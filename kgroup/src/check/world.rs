@@ -565,7 +565,10 @@ impl World {
                 };
                 let seat = usize::from(group.seats.first().is_some_and(Option::is_some));
                 let me = member(GroupId(number as u64), seat);
-                let leader = DeviceLeader::new(me, devices::Config::new(), &group.state);
+                let config = devices::Config::new();
+                // What was lost is told again at each tick, so that ticks are not counted.
+                let config = config.with_resend_most(config.resend);
+                let leader = DeviceLeader::new(me, config, &group.state);
                 self.with_cluster(number, seat, |group| group.sit(leader, keeps_pending));
             }
         }

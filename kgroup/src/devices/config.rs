@@ -76,6 +76,9 @@ pub struct Config {
     /// How long to wait for a routine to say that it has seen a status, and for the group to decide on
     /// a report, before it is sent again: above zero. Default 500 ms.
     pub resend: Span,
+    /// Where the time between two tellings of a status ends, which doubles from `resend` on while the
+    /// routine says nothing: from `resend`. Default 30 s.
+    pub resend_most: Span,
     /// How long a device may take for a command: above zero. It should cover the longest time for which
     /// a command may act late, in a queue or a stack that retries: the device is passed on then. A
     /// leader that finds a command under way waits for twice as long, for the host of another one may
@@ -116,6 +119,7 @@ impl Config {
             misses: 1,
             resend: Span::millis(500),
             act_timeout: Span::secs(3),
+            resend_most: Span::secs(30),
         }
     }
 
@@ -124,6 +128,7 @@ impl Config {
         with_ping_timeout ping_timeout: Span,
         with_misses misses: u8,
         with_resend resend: Span,
+        with_resend_most resend_most: Span,
         with_act_timeout act_timeout: Span,
     }
 
@@ -137,6 +142,7 @@ impl Config {
             Setting::time("ping_timeout", self.ping_timeout, Span(1), most),
             Setting::number("misses", self.misses as u64, 1, u8::MAX as u64),
             Setting::time("resend", self.resend, Span(1), most),
+            Setting::time("resend_most", self.resend_most, self.resend, most),
             Setting::time("act_timeout", self.act_timeout, Span(1), most),
         ]);
         if let Err(range) = ranges {
@@ -173,6 +179,8 @@ mod tests {
         assert_eq!(named(new.with_ping_timeout(Span::ZERO)), "ping_timeout");
         assert_eq!(named(new.with_misses(0)), "misses");
         assert_eq!(named(new.with_resend(Span::ZERO)), "resend");
+        let short = new.with_resend_most(Span::millis(499));
+        assert_eq!(named(short), "resend_most");
         assert_eq!(named(new.with_act_timeout(Span::ZERO)), "act_timeout");
         let limit = |limits: Limits| limits.check().unwrap_err().0.name;
         assert_eq!(limit(Limits::new().with_routines(0)), "routines");

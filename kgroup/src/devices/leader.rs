@@ -62,6 +62,11 @@ impl DeviceLeader {
         }
     }
 
+    /// The devices of its cluster.
+    pub(crate) fn devices(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.probes.iter().map(|it| it.0)
+    }
+
     /// Goes on from the state: sees to commands that are under way, tells all that watch, and pings.
     pub(crate) fn on_leads(&mut self, state: &Devices, out: &mut Out) {
         for device in state.ids() {
@@ -161,7 +166,11 @@ impl DeviceLeader {
                 device,
                 routine,
                 version,
-            } => return self.on_seen(state, device, routine, version),
+            } => {
+                // What a former leader asked may come later than what the present one asks.
+                self.remember(routine, from);
+                return self.on_seen(state, device, routine, version);
+            }
             Request::Read {
                 device,
                 claim,
@@ -474,28 +483,29 @@ impl DeviceLeader {
         if state.rules().told_once() {
             return;
         }
-        if let Some(probe) = self.probe(device)
-            && let Err(at) = probe.unseen.binary_search(&routine)
-        {
-            probe.unseen.insert(at, routine);
+        if let Some(probe) = self.probe(device) {
+            probe.show(routine);
         }
         self.arm_resend(out);
     }
 
     fn on_seen(&mut self, state: &Devices, device: NodeId, routine: GroupId, version: u64) {
         let latest = state.status(device).map_or(0, |it| it.version);
-        if let Some(probe) = self.probe(device)
-            && version >= latest
-        {
-            probe.unseen.retain(|it| *it != routine);
+        let Some(probe) = self.probe(device) else {
+            return;
+        };
+        match version >= latest {
+            true => probe.on_seen(routine),
+            false => probe.on_heard(routine),
         }
     }
 
     fn resend(&mut self, state: &Devices, out: &mut Out) {
         self.resends = false;
-        for (device, probe) in &self.probes {
+        let most = self.config.resend_most.0 / self.config.resend.0.max(1);
+        for (device, probe) in &mut self.probes {
             let device = *device;
-            for &routine in &probe.unseen {
+            for routine in probe.on_resend(most) {
                 // The node that asked last may lead no longer: the group knows.
                 if let Some(status) = state.status(device).cloned() {
                     let answer = Answer::Status {
@@ -542,6 +552,9 @@ impl DeviceLeader {
     fn remember(&mut self, routine: GroupId, from: Member) {
         // Where there is no room, the routine is told by way of its group.
         let _full = self.askers.insert(routine, from);
+        for (_, probe) in &mut self.probes {
+            probe.on_heard(routine);
+        }
     }
 
     fn arm_resend(&mut self, out: &mut Out) {

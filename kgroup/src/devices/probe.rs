@@ -21,7 +21,7 @@ pub(super) struct Probe {
     /// So many pings in a row were not answered.
     pub(super) silent: u8,
     /// Routines that did not say yet that they saw the latest status, in order.
-    pub(super) unseen: Vec<GroupId>,
+    unseen: Vec<Unseen>,
     /// The command that this leader waits for.
     pub(super) given: Option<Given>,
     /// What the group has not decided yet, in order. The first one is proposed.
@@ -41,6 +41,16 @@ pub(super) struct Given {
     /// The host of another leader may have it, too. So it has not ended before the time for that is
     /// over, whatever this leader's host says.
     pub(super) is_shared: bool,
+}
+
+/// A routine that is to be told a status again. It is told less and less often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Unseen {
+    routine: GroupId,
+    /// How many times [`Timer::Resend`](super::Timer::Resend) ticks from one telling to the next.
+    gap: u64,
+    /// How many of them are left.
+    left: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -91,6 +101,37 @@ impl Probe {
         self.propose(device, status)
     }
 
+    /// A routine was told the status, and is to be told again until it has seen it.
+    pub(super) fn show(&mut self, routine: GroupId) {
+        if let Err(at) = self.place(routine) {
+            self.unseen.insert(at, Unseen::new(routine));
+        }
+    }
+
+    /// A routine has seen the latest status.
+    pub(super) fn on_seen(&mut self, routine: GroupId) {
+        self.unseen.retain(|it| it.routine != routine);
+    }
+
+    /// A routine was heard of: it is told again as soon as at first.
+    pub(super) fn on_heard(&mut self, routine: GroupId) {
+        if let Ok(at) = self.place(routine)
+            && let Some(unseen) = self.unseen.get_mut(at)
+        {
+            *unseen = Unseen::new(routine);
+        }
+    }
+
+    /// [`Timer::Resend`](super::Timer::Resend) ticks: which routines to tell again. There are no more
+    /// than `most` ticks between two tellings.
+    pub(super) fn on_resend(&mut self, most: u64) -> impl Iterator<Item = GroupId> + '_ {
+        self.unseen.iter_mut().filter_map(move |it| it.tick(most))
+    }
+
+    fn place(&self, routine: GroupId) -> Result<usize, usize> {
+        self.unseen.binary_search_by_key(&routine, |it| it.routine)
+    }
+
     /// Whether nothing is to be sent or proposed again.
     pub(super) fn is_settled(&self) -> bool {
         self.unseen.is_empty() && self.reports.is_empty()
@@ -110,6 +151,26 @@ impl Probe {
     fn propose(&mut self, device: NodeId, status: &Status) -> Option<Update> {
         self.after = status.version;
         self.proposed(device)
+    }
+}
+
+impl Unseen {
+    const fn new(routine: GroupId) -> Self {
+        Self {
+            routine,
+            gap: 1,
+            left: 1,
+        }
+    }
+
+    fn tick(&mut self, most: u64) -> Option<GroupId> {
+        self.left = self.left.saturating_sub(1);
+        if self.left > 0 {
+            return None;
+        }
+        self.gap = self.gap.saturating_mul(2).min(most).max(1);
+        self.left = self.gap;
+        Some(self.routine)
     }
 }
 

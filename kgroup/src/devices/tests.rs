@@ -5,6 +5,8 @@
     reason = "other wishes are kept as they are"
 )]
 
+mod claims;
+
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -753,15 +755,52 @@ fn a_routine_is_told_of_a_status_until_it_has_seen_it() {
         version,
     };
     bench.ask(seen(0));
-    for _ in 0..3 {
-        assert_eq!(bench.tick(Timer::Resend), [again.clone(), resend.clone()]);
-    }
+    assert_eq!(bench.tick(Timer::Resend), [again.clone(), resend.clone()]);
     bench.ask(seen(1));
     assert_eq!(bench.tick(Timer::Resend), []);
     // A new leader tells it once more, for it does not know.
     let mut next = bench.succeeded(12);
     assert!(next.wishes.contains(&again));
     assert_eq!(next.tick(Timer::Resend), [again, resend]);
+}
+
+/// How many ticks pass before each of so many tellings.
+fn ticks_between(bench: &mut Bench, tellings: usize) -> Vec<u64> {
+    let mut ticks = Vec::new();
+    let mut passed = 0;
+    while ticks.len() < tellings {
+        passed += 1;
+        let is_told = |it: &Wish<_, _, _>| matches!(it, Wish::Inform { .. });
+        if bench.tick(Timer::Resend).iter().any(is_told) {
+            ticks.push(core::mem::take(&mut passed));
+        }
+    }
+    ticks
+}
+
+#[test]
+fn a_routine_that_never_answers_is_told_less_and_less_often_until_it_is_heard() {
+    let config = Config::new();
+    let most = config.resend_most.0 / config.resend.0;
+    let doubling: Vec<u64> = (0..8).map(|nth| (1_u64 << nth).min(most)).collect();
+    let mut bench = Bench::new(Limits::new());
+    bench.ask(watch(1));
+    bench.report(LAMP, "on");
+    assert_eq!(ticks_between(&mut bench, 8), doubling);
+    // A later status is told at once, and then as seldom.
+    let told = bench.report(LAMP, "off");
+    assert!(told.contains(&tell(HERE, shown(2, true, Some("off".into()), 1))));
+    assert_eq!(ticks_between(&mut bench, 1), [most]);
+    // It has seen an earlier one, or asks for a device: it is there.
+    let seen = Request::Seen {
+        device: LAMP,
+        routine: GroupId(1),
+        version: 0,
+    };
+    for request in [seen, lock(DOOR, claim(1, 1))] {
+        bench.ask(request);
+        assert_eq!(ticks_between(&mut bench, 8), doubling);
+    }
 }
 
 #[test]
@@ -937,6 +976,7 @@ fn each_routine_that_watches_is_told_until_it_has_seen_it() {
         routine: GroupId(2),
         version: 1,
     });
+    assert_eq!(bench.tick(Timer::Resend), core::slice::from_ref(&resend));
     assert_eq!(bench.tick(Timer::Resend), [again(1), again(3), resend]);
 }
 
@@ -948,7 +988,18 @@ fn a_new_leader_notes_where_a_routine_is_by_whatever_it_asks() {
         claim: one,
         step: 0,
     };
-    for request in [question, lock(DOOR, one), release(DOOR, one), watch(1)] {
+    let seen = Request::Seen {
+        device: LAMP,
+        routine: GroupId(1),
+        version: 0,
+    };
+    for request in [
+        question,
+        lock(DOOR, one),
+        release(DOOR, one),
+        watch(1),
+        seen,
+    ] {
         let mut bench = Bench::new(Limits::new());
         bench.ask(watch(1));
         let mut next = bench.succeeded(12);

@@ -18,6 +18,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return;
         }
         self.epoch = epoch;
+        self.hints.grow_old();
         let groups: Vec<GroupId> = self.parts.keys().copied().collect();
         for group in groups {
             let Some(part) = self.parts.get_mut(&group) else {
@@ -61,10 +62,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if !is_told {
             self.tell_founders(group);
         }
-        let has_lost = self.has_lost_members(group);
-        let after = if has_lost && !(is_armed && is_urgent) {
-            // Others may fail with the first one: they are replaced together. They wait for no epoch.
-            self.config.patience
+        let lost = self.lost_members(group);
+        let has_lost = lost.is_some();
+        let after = if let Some(lost) = lost.filter(|_| !(is_armed && is_urgent)) {
+            // Others may fail with the first one: they are replaced together. They wait for no epoch, and
+            // less long where no other one may fail. Without a wait two leaders whose lists differ would
+            // change members back and forth all the time.
+            let is_last = lost >= usize::from(self.plan.selection().failures);
+            Span(self.config.patience.0 / if is_last { 4 } else { 1 })
         } else if is_due && !is_armed {
             Span(self.config.stagger.0 / 256 * stagger(group))
         } else {
@@ -77,15 +82,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         cx.arm(Timer::Change(group), after);
     }
 
-    /// Whether as many members are gone as others are chosen after.
-    fn has_lost_members(&self, group: GroupId) -> bool {
-        let Some(part) = self.parts.get(&group) else {
-            return false; // It was left.
-        };
+    /// How many members are gone, where these are as many as others are chosen after.
+    fn lost_members(&self, group: GroupId) -> Option<usize> {
+        let part = self.parts.get(&group)?;
         let members = part.replica.configuration().members();
         let gone = members.filter(|it| self.is_gone(it.member.id)).count();
         let failures = self.plan.selection().failures.max(1);
-        gone >= self.config.replace_after.min(failures).into()
+        (gone >= self.config.replace_after.min(failures).into()).then_some(gone)
     }
 
     pub(super) fn on_change_tick(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {

@@ -10,7 +10,8 @@ pub struct Config {
     /// The settings of each group's replica.
     pub replica: selvedge_replica::Config,
     /// How long a member waits for a leader before it stands, for each member before it: above zero. It
-    /// should be longer than an election takes. Default 1 s.
+    /// should be longer than an election takes. A leader waits as long before it replaces members that
+    /// are gone, and a quarter of it where these are as many as may fail. Default 1 s.
     pub patience: Span,
     /// Over how long the groups' changes at the beginning of an epoch are spread: any. Default 10 s.
     pub stagger: Span,

@@ -6,15 +6,18 @@ use selvedge_core::settings::OutOfRange;
 use selvedge_core::{Member, NodeId};
 use selvedge_replica as replica;
 use selvedge_replica::{Configuration, State};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{GroupId, Unplaceable};
 
 /// Whether a node takes part for the first time in this generation of the plan. The host knows: it
-/// stores a mark when it says [`First`](Self::First).
+/// stores a mark when it says [`First`](Self::First), or stores all facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Begin {
-    /// No former life of this node took part: it founds its groups.
+    /// No former life of this node took part, or all that former lives stored is
+    /// [folded](selvedge_core::durable::Durable::fold) before the first input: it founds those of its
+    /// groups of which nothing is stored.
     First,
     /// A former life took part, and its memory is lost: the node knows of no group, and is named anew
     /// by those that it was in.
@@ -105,8 +108,19 @@ pub enum Event<S: State, P> {
 }
 
 /// What must survive a crash, at a host that stores.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(bound = "")]
 pub enum Fact<S: State> {
+    /// All that the node must not forget of a group, in place of what was stored of it before: a part
+    /// begins with it, and [`Groups::stored`](super::Groups::stored) has one of each group.
+    Base {
+        /// The group.
+        group: GroupId,
+        /// The digest of the plan.
+        plan: u32,
+        /// What.
+        stored: Box<replica::Stored<S>>,
+    },
     /// A group's replica.
     Replica {
         /// The group.
@@ -119,8 +133,50 @@ pub enum Fact<S: State> {
     Left {
         /// The group.
         group: GroupId,
+        /// The digest of the plan.
+        plan: u32,
         /// The configuration.
         configuration: Box<Configuration>,
+    },
+}
+
+impl<S: State> Fact<S> {
+    /// The group. What is stored of one has nothing to do with the others.
+    #[must_use]
+    pub const fn group(&self) -> GroupId {
+        match self {
+            Self::Base { group, .. } | Self::Replica { group, .. } | Self::Left { group, .. } => {
+                *group
+            }
+        }
+    }
+
+    /// Whether it stands for all facts of its group that came before it: a host may drop those.
+    #[must_use]
+    pub const fn is_base(&self) -> bool {
+        matches!(self, Self::Base { .. } | Self::Left { .. })
+    }
+}
+
+/// Why what was stored is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
+pub enum Damage {
+    /// What a replica says.
+    #[error("group {0:?}: {1}")]
+    Replica(GroupId, replica::Reject),
+    /// Facts that came before it were not folded.
+    #[error("facts of group {0:?} before this one are missing: fold all in their order")]
+    Missing(GroupId),
+    /// It was stored under another plan, or in another generation of it.
+    #[error(
+        "it was stored under a plan with the digest {found:08x}, and this one has {own:08x}: begin without it"
+    )]
+    Plan {
+        /// When it was stored.
+        found: u32,
+        /// This node's.
+        own: u32,
     },
 }
 
@@ -177,4 +233,7 @@ pub enum Misbehaviour {
     /// The message says nothing.
     #[error("its message is empty")]
     Empty,
+    /// The plan does not name the peer.
+    #[error("node {0} is not in the plan: add it, or give it another id")]
+    Unplanned(Member),
 }

@@ -9,7 +9,9 @@ use core::marker::PhantomData;
 use selvedge_core::{Context, Delta, Input, Member, NodeId, Untracked};
 use selvedge_replica::{Configuration, Replica};
 
+use super::hints::Hints;
 use super::part::Part;
+use super::published::Rules;
 use super::state::{Carried, Scratch};
 use super::{Begin, Begins, Config, Counters, Event, Groups, Plan, Reject};
 use crate::GroupId;
@@ -42,7 +44,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             begin,
             parts: BTreeMap::new(),
             marks: BTreeMap::new(),
-            hints: BTreeMap::new(),
+            hints: Hints::new(config.hints.into()),
             peers,
             epoch: 0,
             has_begun: false,
@@ -51,6 +53,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             posted: Untracked(Vec::new()),
             outbox: Untracked(Scratch::default()),
             asks: PhantomData,
+            rules: Rules::default(),
         };
         if begin == Begin::First {
             let known = S::groups(&groups.site);
@@ -160,10 +163,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let configuration = Box::new(part.replica.configuration().clone());
         let fact = super::Fact::Left {
             group,
+            plan: self.plan.digest(),
             configuration: configuration.clone(),
         };
         cx.event(Event::Fact(fact));
-        self.marks.insert(group, configuration);
+        if !self.rules.no_mark() {
+            self.marks.insert(group, configuration);
+        }
         if part.is_entered {
             cx.event(Event::Left(group));
         }

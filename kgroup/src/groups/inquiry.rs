@@ -14,7 +14,7 @@ use super::{Begins, Event, Groups, Item};
 use crate::GroupId;
 
 /// How often a node is asked before it is passed over.
-const ASKED: u8 = 5;
+pub(super) const ASKED: u8 = 3;
 
 /// A leader's question to the nodes that it would name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

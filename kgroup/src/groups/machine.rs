@@ -5,9 +5,9 @@ use selvedge_core::{Context, Delta, Effect, Input, Machine, Member, Span};
 use selvedge_replica as replica;
 use selvedge_replica::{Body, Replica};
 
+use super::hints::Hint;
 use super::message::{FIXED_LEN, encoded_len};
 use super::part::Part;
-use super::route::Hint;
 use super::seek::confirms;
 use super::state::{Carried, Peer, Posted};
 use super::{Begins, Command, Event, Fact, Groups, Item, Message, Misbehaviour, Reject, Timer};
@@ -34,16 +34,18 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 None => cx.disarm(timer),
             }
         }
+        let was_stored = part.is_stored;
         for effect in outbox.drain_effects() {
             match effect {
                 Effect::Send { to, message } => {
                     self.posted.0.push((to, Item::Replica { group, message }));
                 }
                 Effect::Multicast { .. } => debug_assert!(false, "a replica sends to members"),
-                Effect::Event(replica::Event::Fact(fact)) => {
+                Effect::Event(replica::Event::Fact(fact)) if was_stored => {
                     cx.event(Event::Fact(Fact::Replica { group, fact }));
                 }
                 Effect::Event(event) if confirms(&event) => {}
+                Effect::Event(replica::Event::Fact(_)) => self.begin_to_store(group, cx),
                 Effect::Event(event) => cx.event(Event::Replica { group, event }),
             }
         }
@@ -51,6 +53,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         taken?;
         self.look_after(group, cx);
         Ok(())
+    }
+
+    /// The first fact of a part is its base. It has all facts of this step; what is sent comes behind.
+    fn begin_to_store(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        if let Some(part) = self.parts.get_mut(&group)
+            && !core::mem::replace(&mut part.is_stored, true)
+        {
+            let stored = part.replica.stored();
+            cx.event(Event::Fact(self.base_of(group, stored)));
+        }
     }
 
     /// Sees to what follows from where a group stands now.
@@ -164,6 +176,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if message.items.is_empty() {
             return Err(Misbehaviour::Empty.into());
         }
+        if self.plan.place(from.id).is_none() {
+            return Err(Misbehaviour::Unplanned(from).into());
+        }
         self.meet(from);
         for item in message.items {
             self.on_item(from, item, cx);
@@ -221,7 +236,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         message: &replica::Message<S::Update>,
     ) -> bool {
         let Some(mark) = self.marks.get(&group) else {
-            let told = self.hints.get(&group).map_or(0, Hint::number);
+            let told = self.hints.get(group).map_or(0, Hint::number);
             if message.configuration < told && asks(&message.body) {
                 // It knows of later members, and nothing more.
                 let news = self.whereabouts(group);
@@ -250,7 +265,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// A message came from this life of a node.
     fn meet(&mut self, from: Member) {
         let Some(at) = self.plan.place(from.id) else {
-            return; // A node that is in no group.
+            return; // It is in no group.
         };
         if let Some(peer) = self.peers.get_mut(at) {
             let is_former = peer.is_some_and(|it| it.incarnation.newer_than(from.incarnation));

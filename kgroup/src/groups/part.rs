@@ -27,6 +27,8 @@ pub(super) struct Part<S: State> {
     pub(super) is_entered: bool,
     /// Of the nodes that this leader would name: whether they are here.
     pub(super) inquiry: Option<Inquiry>,
+    /// Whether a [`Fact::Base`](super::Fact::Base) says how it began: it stands before the first fact.
+    pub(super) is_stored: bool,
 }
 
 impl<S: State> Part<S> {
@@ -42,6 +44,15 @@ impl<S: State> Part<S> {
             told: 0,
             is_entered: false,
             inquiry: None,
+            is_stored: false,
+        }
+    }
+
+    /// One of which a former life has stored the base.
+    pub(super) fn stored(replica: Replica<S>) -> Self {
+        Self {
+            is_stored: true,
+            ..Self::new(replica)
         }
     }
 

@@ -3,55 +3,16 @@
 //! The node that asks goes on, and no other one forwards: so a question makes no more messages than
 //! its asker sends, whatever others believe.
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use selvedge_core::wire::List;
 use selvedge_core::{Context, Member, NodeId};
-use selvedge_replica::Replica;
+use selvedge_replica::{Configuration, Replica};
 
+use super::hints::{Hint, UNHEARD};
 use super::state::Carried;
 use super::{Begins, Event, Groups, Item};
 use crate::GroupId;
-
-/// How many questions to one group are kept until the leader is known.
-const QUESTIONS: usize = 16;
-
-/// After so many questions that nobody answered all likely members are asked, and after twice as many
-/// the founders.
-const UNHEARD: u8 = 2;
-
-/// What a node knows of a group in which it is not.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Hint<P> {
-    number: u64,
-    leader: Option<NodeId>,
-    members: Vec<NodeId>,
-    /// How many questions were asked since anything was heard of the group.
-    unheard: u8,
-    /// The last questions that were not answered.
-    asked: VecDeque<P>,
-}
-
-impl<P> Hint<P> {
-    const fn new() -> Self {
-        Self {
-            number: 0,
-            leader: None,
-            members: Vec::new(),
-            unheard: 0,
-            asked: VecDeque::new(),
-        }
-    }
-
-    pub(super) fn members(&self) -> &[NodeId] {
-        &self.members
-    }
-
-    pub(super) const fn number(&self) -> u64 {
-        self.number
-    }
-}
 
 impl<S: Begins, P: Carried> Groups<S, P> {
     /// The application asks the leader of a group.
@@ -68,12 +29,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 parcel,
             });
         }
-        let hint = self.hint(group);
-        hint.unheard = hint.unheard.saturating_add(1);
-        if hint.asked.len() >= QUESTIONS {
-            hint.asked.pop_front();
-        }
-        hint.asked.push_back(parcel.clone());
+        self.hints.used(group).ask(parcel.clone());
         for to in self.likely(group) {
             let asked = parcel.clone();
             self.posted
@@ -84,24 +40,25 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Whether a group is not there yet, and this node would found it.
     fn is_founder_of_new(&self, group: GroupId) -> bool {
-        let is_new = !self.marks.contains_key(&group) && !self.hints.contains_key(&group);
+        let is_told = self.hints.get(group).is_some_and(|it| it.number() > 0);
+        let is_new = !self.marks.contains_key(&group) && !is_told;
         is_new && self.begin == super::Begin::First && {
             S::begin(&self.site, group).is_some() && self.founders(group).contains(&self.me.id)
         }
     }
 
     /// Which nodes to ask for the leader of a group.
-    fn likely(&mut self, group: GroupId) -> Vec<NodeId> {
+    fn likely(&self, group: GroupId) -> Vec<NodeId> {
         let own = self.present(group);
         let leader = own.and_then(|it| it.leader()).map(|it| it.0);
         let members: Vec<NodeId> = own.map_or_else(Vec::new, |it| {
             let members = it.configuration().members();
             members.map(|it| it.member.id).collect()
         });
-        let hint = self.hint(group);
-        let unheard = hint.unheard;
-        let hinted = hint.leader;
-        let known: Vec<NodeId> = hint.members.clone();
+        let hint = self.hints.get(group);
+        let unheard = hint.map_or(0, Hint::unheard);
+        let hinted = hint.and_then(|it| it.leader);
+        let known: Vec<NodeId> = hint.map_or_else(Vec::new, |it| it.members.clone());
         let leader = leader.or(hinted).filter(|it| !self.is_gone(*it));
         let mut likely: Vec<NodeId> = leader.into_iter().collect();
         let mut knows_some = true;
@@ -133,17 +90,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// This node's replica, unless others told of later members: then it missed a link.
     fn present(&self, group: GroupId) -> Option<&Replica<S>> {
-        let told = self.hints.get(&group).map_or(0, |it| it.number);
+        let told = self.hints.get(group).map_or(0, Hint::number);
         let own = self.replica(group);
         own.filter(|it| it.configuration().number >= told)
-    }
-
-    fn hint(&mut self, group: GroupId) -> &mut Hint<P> {
-        let is_full = self.hints.len() >= usize::from(self.config.hints);
-        if is_full && !self.hints.contains_key(&group) {
-            self.hints.pop_first();
-        }
-        self.hints.entry(group).or_insert_with(Hint::new)
     }
 
     /// Another node asks.
@@ -165,6 +114,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             });
         }
         self.counters.0.elsewhere += 1;
+        self.hints.renew(group);
         if let Some(news) = self.whereabouts(group) {
             self.posted.0.push((from, news));
         }
@@ -180,12 +130,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 (configuration.number, leader, members)
             } else {
                 let mark = self.marks.get(&group);
-                let hint = self.hints.get(&group);
+                let hint = self.hints.get(group);
                 let marked = mark.map_or(0, |it| it.number);
-                match hint.filter(|it| it.number > marked) {
+                match hint.filter(|it| it.is_behind(marked)) {
+                    // Of a former epoch it is told as a guess, that gives way to all that is known.
                     Some(hint) => {
                         let members = hint.members.iter().copied().collect();
-                        (hint.number, hint.leader, members)
+                        (hint.number(), hint.leader, members)
                     }
                     None => {
                         let members = mark?.members().map(|it| it.member.id).collect();
@@ -210,36 +161,36 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         members: &[NodeId],
     ) {
         let is_known = |it: &NodeId| self.plan.place(*it).is_some();
-        if members.len() > MEMBERS_MAX || !members.iter().chain(&leader).all(is_known) {
+        if number > Configuration::NUMBER_MAX
+            || members.len() > MEMBERS_MAX
+            || !members.iter().chain(&leader).all(is_known)
+        {
             self.counters.0.refused += 1;
             return;
         }
-        let me = self.me.id;
-        let leader = leader.filter(|it| *it != me);
-        let hint = self.hint(group);
-        if number < hint.number {
-            return; // From a node that knows less.
-        }
-        if number > hint.number {
-            hint.leader = None;
-        }
-        let is_news = leader.is_some() && hint.leader != leader;
-        let is_later = number > hint.number;
-        hint.number = number;
-        hint.members = members.to_vec();
-        hint.leader = leader.or(hint.leader);
-        if let (Some(leader), true) = (leader, is_news) {
-            // What was asked goes on at once, and not when it is asked again.
-            let asked = core::mem::take(&mut hint.asked);
-            let to = self.latest(leader);
-            let items = asked
-                .into_iter()
-                .map(|asked| (to, Item::Ask { group, asked }));
-            self.posted.0.extend(items);
-        }
-        if is_later {
+        let leader = leader.filter(|it| *it != self.me.id);
+        let told = self.hints.get(group).map_or(0, Hint::number);
+        let asked = match self.hints.get_mut(group) {
+            Some(hint) => hint.tell(number, leader, members),
+            None => self.hints.used(group).tell(number, leader, members),
+        };
+        let to = leader.map(|it| self.latest(it));
+        let items = to.into_iter().flat_map(|to| {
+            let ask = move |asked| (to, Item::Ask { group, asked });
+            asked.iter().cloned().map(ask)
+        });
+        self.posted.0.extend(items);
+        if number > told {
             self.on_later(group, number);
         }
+    }
+
+    /// Whether nothing has grown beyond its limit, and nothing of this step is left.
+    #[cfg(feature = "check")]
+    pub(super) fn is_bounded(&self) -> bool {
+        self.parts.len() <= self.config.groups.into()
+            && self.hints.is_bounded(MEMBERS_MAX)
+            && self.posted.0.is_empty()
     }
 
     /// The application answers, as the leader of a group.
@@ -272,11 +223,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     pub(crate) fn heard(&mut self, group: GroupId, from: Member) {
         if from.id != self.me.id
             && self.plan.place(from.id).is_some()
-            && let Some(hint) = self.hints.get_mut(&group)
+            && let Some(hint) = self.hints.get_mut(group)
         {
-            hint.unheard = 0;
-            hint.leader = Some(from.id);
-            hint.asked.clear();
+            hint.hear(from.id);
         }
     }
 

@@ -29,8 +29,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// A member has waited in vain for a leader.
     pub(super) fn seek(&mut self, group: GroupId) {
-        let hinted = self.hints.get(&group);
-        let mut asked: Vec<_> = hinted.map_or_else(Vec::new, |it| it.members().to_vec());
+        let hinted = self.hints.get(group);
+        let mut asked: Vec<_> = hinted.map_or_else(Vec::new, |it| it.members.clone());
         asked.extend(self.founders(group));
         asked.sort_unstable();
         asked.dedup();

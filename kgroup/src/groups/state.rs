@@ -13,8 +13,9 @@ use selvedge_replica::{Configuration, Replica, State};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::hints::Hints;
 use super::part::Part;
-use super::route::Hint;
+use super::published::Rules;
 use super::{Begin, Config, Counters, Item, Plan};
 use crate::{GroupId, Target};
 
@@ -80,7 +81,7 @@ pub struct Groups<S: Begins, P> {
     pub(super) parts: BTreeMap<GroupId, Part<S>>,
     /// Of the groups that it was in, the last configuration that it knows.
     pub(super) marks: BTreeMap<GroupId, Box<Configuration>>,
-    pub(super) hints: BTreeMap<GroupId, Hint<P>>,
+    pub(super) hints: Hints<P>,
     /// In the order of the plan's nodes; nothing of those of which nothing was heard.
     pub(super) peers: Vec<Option<Peer>>,
     /// The epoch, as the host says.
@@ -95,9 +96,18 @@ pub struct Groups<S: Begins, P> {
     /// Of the replica that steps; empty between steps.
     pub(super) outbox: Untracked<Scratch<S>>,
     pub(super) asks: PhantomData<P>,
+    pub(super) rules: Rules,
 }
 
 impl<S: Begins, P> Groups<S, P> {
+    /// The same node under rules that break a promise.
+    #[cfg(feature = "check")]
+    #[must_use]
+    pub fn published(mut self, rules: &[super::Published]) -> Self {
+        self.rules = Rules::published(rules);
+        self
+    }
+
     /// This node in its present life.
     #[must_use]
     pub const fn me(&self) -> Member {
@@ -228,6 +238,7 @@ impl<S: Begins, P: Eq> PartialEq for Groups<S, P> {
             && self.epoch == other.epoch
             && self.has_begun == other.has_begun
             && self.inquiries == other.inquiries
+            && self.rules == other.rules
     }
 }
 

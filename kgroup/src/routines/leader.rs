@@ -16,7 +16,7 @@ use crate::wish::{Wish, Wishes};
 use crate::{GroupId, Status, TriggerId};
 
 /// How many nodes wait at once for the decision about their triggers. Others ask again.
-const ASKERS_MAX: usize = 64;
+pub(super) const ASKERS_MAX: usize = 64;
 
 pub(super) type Out = Wishes<Update, RoutineTimer, RoutineEvent>;
 

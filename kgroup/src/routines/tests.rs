@@ -5,6 +5,8 @@
     reason = "other wishes are kept as they are"
 )]
 
+mod late;
+
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;

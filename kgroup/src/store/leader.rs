@@ -9,10 +9,10 @@ use crate::store::{Change, Decided, Key, Store, StoreAnswer, StoreRequest};
 use crate::wish::{Wish, Wishes};
 
 /// How many watches, and how many questions, a leader has at once.
-const LIMIT: usize = 1_024;
+pub(super) const LIMIT: usize = 1_024;
 
 /// For how many ticks a watch lasts that is not asked for again.
-const PATIENCE: u8 = 32;
+pub(super) const PATIENCE: u8 = 32;
 
 /// Tag of its timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use selvedge_core::durable::Durable;
 use selvedge_core::{Delta, Input, Machine, Member, NodeId, Span, Time};
-use selvedge_kgroup::groups::{Begin, Item, Message};
+use selvedge_kgroup::groups::{Begin, Fact, Item, Message};
 use selvedge_kgroup::routines::{Definition, RoutineEvent, RoutineState};
 use selvedge_kgroup::{
     Command, Config, Event, GroupId, Held, Kgroup, LeaderEvent, Node, Outcome, Parcel, Place,
@@ -161,6 +162,29 @@ impl Building {
 
     pub(crate) fn member(&self, at: usize) -> Member {
         self.members[at]
+    }
+
+    /// All nodes lose power at once, and begin again from the facts that `stored` says of each.
+    pub(crate) fn black_out(&mut self, stored: impl Fn(&Self, usize) -> Vec<Fact<Held>>) {
+        let nodes = 0..self.members.len();
+        for at in nodes.clone() {
+            self.net.crash(at).unwrap();
+        }
+        self.answers.clear();
+        for at in nodes.clone() {
+            let Member { id, incarnation } = self.members[at];
+            let me = Member::new(id.0, incarnation.0 + 1);
+            self.members[at] = me;
+            let mut machine = self.machine(me, Begin::First);
+            for fact in stored(self, at) {
+                machine.fold(&fact).unwrap();
+            }
+            self.net.restart(at, me, machine).unwrap();
+        }
+        for at in nodes {
+            self.net.command(at, Command::Epoch(1)).unwrap();
+            self.meet(at);
+        }
     }
 
     pub(crate) fn trigger(&mut self, at: usize, routine: u32, id: u64) {

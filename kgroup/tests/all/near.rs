@@ -145,3 +145,39 @@ fn a_node_without_a_place_is_chosen_by_its_hash() {
     // 2 of about 28.
     assert!((2..=18).contains(&with), "{with}");
 }
+
+/// The centre has one candidate, and its neighbour many.
+#[test]
+fn neighbours_give_no_more_near_members_than_are_wanted() {
+    let tight = Selection::new().with_policy(Policy::Near(Locality {
+        functions: 16,
+        tables: 1,
+        width: 1,
+    }));
+    let [there, here] = [Place([90_000, 0, 0]), Place([0, 50_000, 0])];
+    let mut nodes: Vec<Node> = (1..=50)
+        .map(|id| Node::new(id, Place([id as i32 * 1_000; 3])))
+        .collect();
+    nodes.push(Node::new(51, here));
+    nodes.extend((52..=60).map(|id| Node::new(id, there)));
+    let near = chooser(tight, 1, &nodes);
+    let by_hash = chooser(Selection::new(), 1, &nodes);
+    for id in 0..20 {
+        let neighbours = [there];
+        let borrowed = Target {
+            neighbours: &neighbours,
+            ..target(id, here)
+        };
+        let group = near.choose(borrowed).unwrap();
+        let (first, rest) = group.split_at(3);
+        assert!(first.contains(&NodeId(51)));
+        assert!(first.iter().all(|it| it.0 > 50), "{group:?}");
+        let lowest = by_hash.choose(target(id, here)).unwrap();
+        let lowest: Vec<NodeId> = lowest
+            .into_iter()
+            .filter(|it| !first.contains(it))
+            .take(2)
+            .collect();
+        assert_eq!(rest, lowest);
+    }
+}

@@ -4,8 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use selvedge_core::NodeId;
 use selvedge_kgroup::routines::{
-    CLAUSE_MAX, Decided, Definition, DefinitionError, End, Locking, Report, Retrigger,
-    RoutineConfig, RoutineState, Stage, StepOutcome, TRIGGERS_MAX, Taken, Update,
+    CLAUSE_MAX, DEVICES_MAX, Decided, Definition, DefinitionError, End, Locking, Report, Retrigger,
+    RoutineConfig, RoutineState, STEPS_MAX, Stage, StepOutcome, TRIGGERS_MAX, Taken, Update,
 };
 use selvedge_kgroup::{Delivery, Status, TriggerId};
 use selvedge_replica::State as _;
@@ -497,4 +497,33 @@ proptest! {
         prop_assert_eq!(steps, &vec![StepOutcome::Done, StepOutcome::Failed, outcome]);
         prop_assert_eq!(state.stage(), &Stage::NotTriggered);
     }
+}
+
+#[test]
+fn a_definition_may_have_as_much_as_the_limits_say() {
+    let step = |id: u64| Step::new(NodeId(id), "on".into());
+    let steps = |ids: &mut dyn Iterator<Item = u64>| {
+        let steps = ids.map(step).collect();
+        Definition::new(Routine { steps })
+    };
+    let longest = steps(&mut core::iter::repeat_n(1, STEPS_MAX));
+    assert_eq!(longest.check(), Ok(()));
+    let most = steps(&mut (1..=DEVICES_MAX as u64));
+    assert_eq!(most.check(), Ok(()));
+    let not = |inner| Clause::Not(Box::new(inner));
+    let deepest = (1..CLAUSE_MAX).fold(Clause::All(vec![]), |inner, _| not(inner));
+    let definition = most.with_clause(deepest);
+    assert_eq!(definition.check(), Ok(()));
+    let bytes = postcard::to_allocvec(&definition).unwrap();
+    let read: Definition = postcard::from_bytes(&bytes).unwrap();
+    assert_eq!(read, definition);
+}
+
+#[test]
+fn a_run_that_waits_for_the_present_one_is_told_of() {
+    let mut state = state(Retrigger::QueueOnce);
+    state.apply(&trigger(1));
+    assert!(!state.is_queued());
+    state.apply(&trigger(2));
+    assert!(state.is_queued());
 }

@@ -3,7 +3,7 @@
 use selvedge_core::{NodeId, Sha256Sortition, Span};
 use selvedge_kgroup::routines::Stage;
 use selvedge_kgroup::store::{Expected, Operation, StoreCommand, StoreEvent, Stored};
-use selvedge_kgroup::{Command, Event, GroupId};
+use selvedge_kgroup::{Command, Event, GroupId, Timer};
 use selvedge_routine::trigger::Clause;
 use selvedge_routine::{Comparison, Condition};
 use selvedge_sim::network::Link;
@@ -287,4 +287,45 @@ fn members_that_are_gone_wait_for_no_epoch() {
         }
     }
     assert_eq!(replaced, 4 * 3, "each of four groups had three members");
+}
+
+/// Commands are under way when the epoch begins.
+#[test]
+fn a_node_that_leads_a_group_no_more_has_none_of_its_timers() {
+    let routines = [switching(&[1, 3], "on"), switching(&[4, 2], "off")];
+    let mut house = Building::new(7, 9, 4, 1, Link::default(), routines);
+    house.run(Span::secs(5));
+    let mut led = Vec::new();
+    for epoch in 2..5 {
+        for it in house.devices.values_mut() {
+            it.1 = false;
+        }
+        for routine in 0..2 {
+            house.trigger(0, routine, epoch);
+        }
+        for at in 0..9 {
+            house.net.command(at, Command::Epoch(epoch)).unwrap();
+        }
+        for _ in 0..1_000 {
+            house.run(Span::millis(15));
+            for (at, node) in house.net.machines() {
+                let timers = house.net.timers(at);
+                let of_leaders = timers.filter_map(|(timer, _)| match timer {
+                    Timer::Leader(group, _) => Some(group),
+                    _ => None,
+                });
+                for group in of_leaders {
+                    assert!(node.leads().any(|it| it == group), "node {at}, {group:?}");
+                    led.push((at, group));
+                }
+            }
+        }
+        for it in house.devices.values_mut() {
+            it.1 = true;
+        }
+        house.run(Span::secs(10));
+    }
+    led.sort_unstable();
+    led.dedup();
+    assert!(led.len() > 8, "leaders changed: {led:?}");
 }

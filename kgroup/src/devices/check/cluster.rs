@@ -306,5 +306,8 @@ fn below(bound: usize, cx: &mut Context<'_, Party>) -> usize {
 }
 
 fn leader(node: u64, state: &Devices) -> DeviceLeader {
-    DeviceLeader::new(Member::new(100 + node, 0), Config::new(), state)
+    let config = Config::new();
+    // What was lost is told again at each tick, so that ticks are not counted.
+    let config = config.with_resend_most(config.resend);
+    DeviceLeader::new(Member::new(100 + node, 0), config, state)
 }

@@ -182,7 +182,7 @@ const WATCH: Setup = Setup {
 fn watches() -> Vec<Scenario> {
     vec![holds(
         "a watch, a loss, a copy, another leader between two reports",
-        33_736,
+        31_441,
         Setup {
             befalls: &[Fate::Report(1), Fate::TakeOver, Fate::Report(2)],
             bounds: faults(1, 1),
@@ -213,7 +213,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "two watches, a loss, another leader after two reports",
-            316_228,
+            378_550,
             Setup {
                 routines: &[WATCHER, WATCHER],
                 runs: &[1, 1],

@@ -1,0 +1,122 @@
+//! A leader asks the nodes that it would name whether they are here.
+
+use super::*;
+use crate::groups::inquiry::ASKED;
+
+/// A leader that has just asked, with what it asked: the nodes and the question's number.
+fn asking() -> (One, BTreeSet<u64>, u64) {
+    let mut mesh = Mesh::new(9, config());
+    mesh.run(Span::secs(5));
+    let leader = mesh.leader(GROUP);
+    let mut node = mesh.nodes.remove(&leader).unwrap();
+    for epoch in 2.. {
+        node.command(Command::Epoch(epoch));
+        wait(&mut node);
+        let asked = inquiries(&mut node);
+        if let Some((_, number)) = asked.first() {
+            let to = asked.iter().map(|it| it.0).collect();
+            return (node, to, *number);
+        }
+    }
+    panic!("each epoch has the same members");
+}
+
+/// Until the leader looks for other members; whether it does.
+fn wait(node: &mut One) -> bool {
+    let due = node.timers().get(&Timer::Change(GROUP)).copied();
+    if let Some(due) = due {
+        node.now = due;
+        node.expire();
+    }
+    due.is_some()
+}
+
+fn inquiries(node: &mut One) -> Vec<(u64, u64)> {
+    let sent = node.sent().into_iter().filter_map(|(to, item)| {
+        let Item::Inquire { number, .. } = item else {
+            return None;
+        };
+        Some((to.id.0, number))
+    });
+    sent.collect()
+}
+
+const fn here(life: u32, number: u64) -> Item<u64, Parcel> {
+    Item::Here {
+        group: GROUP,
+        life,
+        number,
+    }
+}
+
+#[test]
+fn nodes_that_are_silent_are_asked_so_often_and_passed_over() {
+    let (mut node, first, number) = asking();
+    let mut asked: BTreeMap<u64, u32> = first.iter().map(|it| (*it, 1)).collect();
+    while wait(&mut node) {
+        for (to, again) in inquiries(&mut node) {
+            assert_eq!(again, number);
+            *asked.entry(to).or_default() += 1;
+        }
+    }
+    let counts: BTreeSet<u32> = asked.values().copied().collect();
+    assert_eq!(counts, BTreeSet::from([ASKED.into()]), "{asked:?}");
+    assert!(asked.len() > first.len());
+    let counters = node.machine().counters();
+    assert_eq!(counters.silent, asked.len() as u64);
+    assert_eq!(counters.changes, 0);
+    let unplaceable = |it: &Told| matches!(it, Event::Unplaceable { .. });
+    assert!(node.told().iter().any(unplaceable));
+}
+
+#[test]
+fn members_change_when_all_that_are_chosen_say_that_they_are_here() {
+    let (mut node, asked, number) = asking();
+    let me = node.machine().me().incarnation.0;
+    for id in &asked {
+        let id = life(*id, 0);
+        node.hear(id, [here(me + 1, number)]);
+        node.hear(id, [here(me, number + 1)]);
+    }
+    assert_eq!(node.machine().counters().changes, 0);
+    let last = *asked.last().unwrap();
+    for id in asked.iter().filter(|it| **it != last) {
+        node.hear(life(*id, 0), [here(me, number)]);
+        assert_eq!(node.machine().counters().changes, 0);
+    }
+    wait(&mut node);
+    let open: Vec<u64> = inquiries(&mut node).iter().map(|it| it.0).collect();
+    assert_eq!(open, [last], "the others have answered");
+    for _ in 0..2 {
+        node.hear(life(last, 0), [here(me, number)]);
+        assert_eq!(node.machine().counters().changes, 1);
+    }
+}
+
+#[test]
+fn a_node_that_has_room_for_a_group_says_that_it_is_here() {
+    let id = founders(9, GROUP)[0];
+    let from = life(founders(9, GROUP)[1], 3);
+    let inquire = |node: &mut One, group| {
+        let number = 6;
+        node.hear(from, [Item::Inquire { group, number }]);
+        let sent = node.sent();
+        let life = from.incarnation.0;
+        let here = Item::Here {
+            group,
+            life,
+            number,
+        };
+        sent.contains(&(from, here))
+    };
+    let mut node = One::new(id, 9, Begin::First);
+    assert!(inquire(&mut node, GROUP));
+    assert!(inquire(&mut node, LATER));
+    let full = config().with_groups(1);
+    let mut node = One::of(machine(life(id, 0), 9, full, Begin::First));
+    assert!(inquire(&mut node, GROUP), "it has a part in it");
+    for count in 1..=2 {
+        assert!(!inquire(&mut node, LATER));
+        assert_eq!(node.machine().counters().no_room, count);
+    }
+}

@@ -1,0 +1,160 @@
+//! What a node knows of others, and of groups that it left.
+
+use selvedge_replica::{Ballot, Body, Configuration};
+
+use super::*;
+use crate::groups::Misbehaviour;
+
+const ME: Member = life(1, 0);
+const OTHER: Member = life(2, 3);
+
+fn where_is(number: u64) -> Item<u64, Parcel> {
+    Item::Where {
+        group: LATER,
+        number,
+        leader: None,
+        members: [3, 4, 5].map(NodeId).into_iter().collect(),
+    }
+}
+
+#[test]
+fn a_message_says_that_its_sender_is_here_in_this_life() {
+    let mut node = One::new(1, 5, Begin::Again);
+    let known = |node: &One| {
+        let groups = node.machine();
+        let id = OTHER.id;
+        (groups.latest(id), groups.is_here(id), groups.is_gone(id))
+    };
+    assert_eq!(known(&node), (life(2, 0), false, false));
+    node.hear(OTHER, [where_is(1)]);
+    assert_eq!(known(&node), (OTHER, true, false));
+    node.hear(life(2, 1), [where_is(1)]);
+    assert_eq!(known(&node), (OTHER, true, false), "that life is over");
+    node.learn(Delta::Failed(life(2, 1)));
+    assert_eq!(known(&node), (OTHER, true, false), "that life is over");
+    node.learn(Delta::Suspected(OTHER));
+    assert_eq!(known(&node), (OTHER, true, false), "it can refute");
+    node.learn(Delta::Failed(OTHER));
+    assert_eq!(known(&node), (OTHER, false, true));
+    node.hear(OTHER, [where_is(1)]);
+    assert_eq!(known(&node), (OTHER, false, true), "it may be late");
+    node.learn(Delta::Refuted(OTHER));
+    assert_eq!(known(&node), (OTHER, true, false));
+    node.learn(Delta::Left(OTHER));
+    node.hear(life(2, 4), [where_is(1)]);
+    assert_eq!(known(&node), (life(2, 4), true, false));
+    assert_eq!(node.machine().latest(ME.id), ME);
+    assert!(node.machine().is_here(ME.id));
+}
+
+#[test]
+fn a_node_takes_the_end_of_former_lives_and_not_of_its_own() {
+    let me = life(1, 4);
+    let mut node = One::of(machine(me, 5, config(), Begin::Again));
+    for over in [Delta::Left(life(1, 3)), Delta::Confirmed(life(1, 3))] {
+        node.learn(over);
+    }
+    for wrong in [Delta::Failed(me), Delta::Suspected(me), Delta::Joined(me)] {
+        node.learn(wrong);
+    }
+    for end in [Delta::Left(me), Delta::Confirmed(me)] {
+        let refusal = node.input(Input::Membership(end)).unwrap_err();
+        assert!(matches!(
+            refusal,
+            Reject::Replica(replica::Reject::OwnEnd(it)) if it.0 == end
+        ));
+    }
+    assert!(node.machine().is_here(me.id));
+}
+
+const fn asks() -> Body<u64> {
+    Body::Read { number: 1 }
+}
+
+fn names(members: &[u64], number: u64) -> Body<u64> {
+    let mut configuration = Configuration::of(members.iter().map(|id| life(*id, 0)));
+    configuration.number = number;
+    Body::Current {
+        configuration: configuration.into(),
+        is_active: true,
+    }
+}
+
+#[test]
+fn a_node_enters_a_group_that_names_it_or_whose_members_ask_it() {
+    let enters = |body| {
+        let mut node = One::new(1, 5, Begin::Again);
+        node.hear(OTHER, [replica_item(3, body)]);
+        node.is_in(GROUP)
+    };
+    assert!(enters(asks()));
+    assert!(enters(names(&[1, 2, 3], 3)));
+    assert!(!enters(names(&[2, 3, 4], 3)));
+    let answer = Body::ReadAt {
+        number: 1,
+        version: 1,
+        life: Default::default(),
+    };
+    assert!(!enters(answer), "two that know nothing would talk for ever");
+}
+
+#[test]
+fn a_node_that_left_tells_members_of_before_where_the_group_is() {
+    let heard = |number, body| {
+        let mut groups = machine(ME, 5, config(), Begin::Again);
+        let mut mark = Configuration::of([2, 3, 4].map(|id| life(id, 0)));
+        mark.number = 3;
+        groups.marks.insert(GROUP, mark.clone().into());
+        let mut node = One::of(groups);
+        node.hear(OTHER, [replica_item(number, body)]);
+        (node.sent(), node.is_in(GROUP))
+    };
+    let current = replica_item(3, names(&[2, 3, 4], 3));
+    assert_eq!(heard(2, asks()), (vec![(OTHER, current)], false));
+    assert_eq!(heard(3, asks()), (vec![], false));
+    assert!(heard(4, asks()).1);
+    assert!(heard(4, names(&[1, 2, 3], 4)).1);
+    assert!(!heard(4, names(&[2, 3, 4], 4)).1);
+    assert_eq!(heard(2, names(&[1, 2, 3], 2)), (vec![], false));
+}
+
+#[test]
+fn what_no_correct_member_sends_is_counted() {
+    let founders = founders(5, GROUP);
+    let mut node = One::new(founders[0], 5, Begin::First);
+    let by = NodeId(founders[1]);
+    let wrong = Body::Stand {
+        ballot: Ballot { number: 1, by },
+    };
+    let liar = life(founders[2], 0);
+    for count in 1..=2 {
+        node.hear(liar, [replica_item(1, wrong.clone())]);
+        assert_eq!(node.machine().counters().refused, count);
+    }
+}
+
+#[test]
+fn a_message_of_this_node_or_of_another_plan_or_of_nothing_is_refused() {
+    let mut node = One::new(1, 5, Begin::Again);
+    let own = node.machine().plan().digest();
+    let found = own ^ 1;
+    let mut refused = |from, plan, items: Vec<_>| {
+        let items = items.into_iter().collect();
+        let message = Message { plan, items };
+        node.input(Input::Message { from, message }).unwrap_err()
+    };
+    let cases = [
+        (
+            refused(OTHER, found, vec![where_is(1)]),
+            Misbehaviour::Plan { found, own },
+        ),
+        (refused(OTHER, own, vec![]), Misbehaviour::Empty),
+        (
+            refused(life(1, 7), own, vec![where_is(1)]),
+            Misbehaviour::OwnId(life(1, 7)),
+        ),
+    ];
+    for (refusal, expected) in cases {
+        assert_eq!(refusal, Reject::Misbehaviour(expected));
+    }
+}

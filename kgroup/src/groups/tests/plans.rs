@@ -1,0 +1,108 @@
+//! What all nodes are given alike.
+
+use super::*;
+use crate::groups::PlanError;
+use crate::groups::plan::stagger;
+use crate::{Leader, Locality, Place, Policy};
+
+fn nodes() -> Vec<Node> {
+    (1..=5).map(|id| Node::new(id, Place([3, 0, 0]))).collect()
+}
+
+fn near(functions: u8, tables: u8, width: u32) -> Selection {
+    let locality = Locality {
+        functions,
+        tables,
+        width,
+    };
+    let selection = Selection::new().with_failures(1);
+    selection.with_policy(Policy::Near(locality))
+}
+
+#[test]
+fn plans_that_differ_in_anything_have_other_digests() {
+    let of = |selection, nodes: Vec<Node>| Plan::new(selection, nodes).unwrap();
+    let uniform = Selection::new().with_failures(1);
+    let with_node = |node: Node| {
+        let mut nodes = nodes();
+        nodes[0] = node;
+        of(uniform, nodes)
+    };
+    let id = NodeId(1);
+    let plain = || of(uniform, nodes());
+    let plans = [
+        plain(),
+        of(uniform.with_failures(2), nodes()),
+        of(uniform.with_leader(Leader::Nearest), nodes()),
+        of(near(2, 2, 4), nodes()),
+        of(near(3, 2, 4), nodes()),
+        of(near(2, 3, 4), nodes()),
+        of(near(2, 2, 5), nodes()),
+        of(near(3, 3, 4), nodes()),
+        with_node(Node { id, place: None }),
+        with_node(Node::new(1, Place([0, 0, 0]))),
+        with_node(Node::new(1, Place([0, 3, 0]))),
+        with_node(Node::new(1, Place([0, 0, 3]))),
+        with_node(Node::new(1, Place([-3, 0, 0]))),
+        with_node(Node::new(6, Place([3, 0, 0]))),
+        plain().with(0),
+        plain().with(1),
+        plain().with_frame_budget(1_000).unwrap(),
+        plain().with_frame_budget(1_400).unwrap(),
+    ];
+    let mut digests: Vec<u32> = plans.iter().map(Plan::digest).collect();
+    assert_eq!(digests[0], plain().digest());
+    let turned = of(uniform, nodes().into_iter().rev().collect());
+    assert_eq!(
+        digests[0],
+        turned.digest(),
+        "whatever the order of the list"
+    );
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), plans.len());
+}
+
+#[test]
+fn a_plan_that_cannot_work_is_refused() {
+    let uniform = Selection::new();
+    let few = Plan::new(uniform, nodes().into_iter().take(4));
+    let (found, needed) = (4, 5);
+    assert_eq!(few, Err(PlanError::TooFewNodes { found, needed }));
+    assert!(Plan::new(uniform, nodes()).is_ok());
+    let twice = Plan::new(uniform, nodes().into_iter().chain(nodes().pop()));
+    assert_eq!(twice, Err(PlanError::Twice(NodeId(5))));
+    assert!(Plan::new(uniform.with_failures(32), nodes()).is_err());
+    let plan = Plan::new(uniform, nodes()).unwrap();
+    assert!(plan.clone().with_frame_budget(145).is_ok());
+    assert!(plan.with_frame_budget(144).is_err());
+}
+
+#[test]
+fn settings_of_groups_have_ranges() {
+    let config = Config::new();
+    assert!(config.check().is_ok());
+    for wrong in [
+        config.with_patience(Span(0)),
+        config.with_replace_after(0),
+        config.with_groups(0),
+        config.with_hints(0),
+    ] {
+        assert!(wrong.check().is_err(), "{wrong:?}");
+    }
+    let unplanned = Groups::<Sum, Parcel>::new(
+        life(9, 0),
+        config,
+        Arc::new(plan(5)),
+        Arc::new(vec![]),
+        Begin::First,
+    );
+    assert_eq!(unplanned.unwrap_err(), Reject::Unplanned(NodeId(9)));
+}
+
+#[test]
+fn groups_change_at_different_moments_of_a_span() {
+    let all: BTreeSet<u64> = (0..256).map(|id| stagger(GroupId(id))).collect();
+    assert!(all.len() > 100, "{}", all.len());
+    assert!(all.last().is_some_and(|it| *it < 256));
+}

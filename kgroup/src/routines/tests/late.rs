@@ -1,0 +1,244 @@
+//! Answers that are late, doubled or of others, and decisions that take a while.
+
+use super::*;
+use crate::Delivery;
+use crate::routines::Update;
+use crate::routines::leader::ASKERS_MAX;
+
+fn conditional() -> Definition {
+    let step = Step {
+        condition: Some(is_on(2)),
+        ..set(1)
+    };
+    routine(vec![step, set(3)])
+}
+
+fn read(claim: Claim, step: u16, value: &str) -> Answer {
+    Answer::Read {
+        device: NodeId(2),
+        claim,
+        step,
+        status: status(1, Some(value.into())),
+    }
+}
+
+const fn no_device(device: u64) -> Answer {
+    let device = NodeId(device);
+    Answer::NoDevice { device }
+}
+
+#[test]
+fn a_device_that_its_group_does_not_know_fails_the_step_that_waits_for_it() {
+    let mut bench = Bench::new(conditional());
+    bench.trigger(1);
+    bench.grant_all();
+    assert_eq!(bench.asked(), [("read", 2)]);
+    bench.hear(1, no_device(1));
+    assert_eq!(bench.state.step(), Some(0), "the command is not asked yet");
+    bench.hear(2, no_device(2));
+    assert_eq!(bench.outcomes()[0], StepOutcome::Failed);
+
+    let mut bench = Bench::new(conditional());
+    bench.trigger(1);
+    bench.grant_all();
+    let claim = bench.claim();
+    bench.hear(2, read(claim, 0, "on"));
+    bench.hear(2, no_device(2));
+    assert_eq!(bench.state.step(), Some(0), "its condition is decided");
+    bench.hear(3, no_device(3));
+    assert_eq!(bench.state.step(), Some(0), "the turn of that one comes");
+    bench.hear(1, no_device(1));
+    assert_eq!(bench.outcomes()[0], StepOutcome::Failed);
+}
+
+#[test]
+fn a_state_that_is_read_late_or_for_another_step_decides_nothing() {
+    let mut bench = Bench::new(conditional());
+    bench.trigger(1);
+    bench.grant_all();
+    let claim = bench.claim();
+    let other = Claim {
+        attempt: claim.attempt + 1,
+        ..claim
+    };
+    bench.hear(2, read(claim, 1, "off"));
+    bench.hear(2, read(other, 0, "off"));
+    assert_eq!(bench.asked(), [("read", 2)]);
+    assert_eq!(bench.state.step(), Some(0));
+    bench.hear(2, read(claim, 0, "on"));
+    assert_eq!(bench.asked(), [("act", 1)]);
+    bench.hear(2, read(claim, 0, "off"));
+    assert_eq!(bench.state.step(), Some(0));
+    bench.acted(1, 0, Outcome::Done);
+    assert_eq!(bench.asked(), [("act", 3)]);
+}
+
+#[test]
+fn a_claim_that_comes_late_is_tried_again() {
+    let definition = || routine(vec![set(1)]).with_clause(Clause::Is(is_on(5)));
+    let attempt = |device: u64, change: fn(Claim) -> Claim| {
+        let mut bench = Bench::new(definition());
+        bench.trigger(1);
+        let claim = change(bench.claim());
+        let over = Answer::Over {
+            device: NodeId(device),
+            claim,
+        };
+        bench.hear(device, over);
+        bench.claim().attempt
+    };
+    let other = |claim: Claim| Claim {
+        instance: claim.instance + 1,
+        ..claim
+    };
+    assert_eq!(attempt(1, |it| it), 2);
+    assert_eq!(attempt(1, other), 1);
+    assert_eq!(attempt(5, |it| it), 1, "it is not locked");
+}
+
+#[test]
+fn what_was_given_back_of_another_claim_or_device_does_not_count() {
+    let definition = routine(vec![set(1)]).with_clause(Clause::Is(is_on(5)));
+    let mut bench = Bench::new(definition);
+    bench.trigger(1);
+    bench.grant_all();
+    bench.acted(1, 0, Outcome::Done);
+    let claim = bench.claim();
+    let stage = || Stage::ReleasingLocks { attempt: 1 };
+    let other = Claim {
+        instance: claim.instance + 1,
+        ..claim
+    };
+    bench.released(1, other);
+    assert_eq!(*bench.state.stage(), stage());
+    bench.released(5, claim);
+    assert_eq!(*bench.state.stage(), stage());
+    bench.released(1, claim);
+    assert_eq!(*bench.state.stage(), Stage::NotTriggered);
+}
+
+#[test]
+fn a_command_is_held_whatever_else_is_decided_meanwhile() {
+    let hold = Span::secs(60);
+    let definition = routine(vec![Step { hold, ..set(1) }, set(2)]);
+    let mut bench = Bench::new(definition.with_clause(Clause::Is(is_on(5))));
+    bench.trigger(1);
+    bench.grant_all();
+    bench.acted(1, 0, Outcome::Done);
+    bench.asked();
+    let shown = |routine| Answer::Status {
+        device: NodeId(5),
+        routine,
+        status: status(1, Some("off".into())),
+    };
+    bench.hear(5, shown(GroupId(ROUTINE.0 + 4)));
+    assert_eq!(bench.asked(), [], "shown to another routine");
+    bench.hear(5, shown(ROUTINE));
+    assert_eq!(bench.asked(), [("seen", 5)]);
+    assert_eq!(bench.state.step(), Some(0));
+    assert!(bench.armed.contains_key(&RoutineTimer::Hold));
+}
+
+#[test]
+fn a_command_says_how_often_it_may_reach_its_device() {
+    let deliveries = [Delivery::AtMostOnce, Delivery::AtLeastOnce];
+    let definition = routine(vec![set(1), set(2)]).with_deliveries(deliveries);
+    let mut bench = Bench::new(definition);
+    bench.trigger(1);
+    bench.grant_all();
+    for (step, expected) in (0..).zip(deliveries) {
+        let asked = core::mem::take(&mut bench.asked);
+        let [Request::Act { delivery, .. }] = asked[..] else {
+            panic!("{asked:?}");
+        };
+        assert_eq!(delivery, expected);
+        bench.acted(u64::from(step) + 1, step, Outcome::Done);
+    }
+}
+
+/// A leader whose group takes a while.
+#[test]
+fn nodes_that_trigger_are_told_of_their_own_trigger_when_it_is_decided() {
+    let mut bench = Bench::new(routine(vec![set(1)]));
+    let mut out = Vec::new();
+    let mut ask = |from, id| {
+        let request = Request::Trigger(TriggerId(id));
+        let Bench { leader, state, .. } = &mut bench;
+        leader.on_asked(state, from, &request, &mut out);
+    };
+    let askers = 10..10 + ASKERS_MAX as u64;
+    for id in askers {
+        ask(Member::new(id, 0), 1);
+    }
+    ask(ASKER, 2);
+    ask(ASKER, 1);
+    let proposed = |id| Wish::Propose(Update::Trigger(TriggerId(id)));
+    let proposals = out.iter().filter(|it| matches!(it, Wish::Propose(_)));
+    assert_eq!(
+        proposals.cloned().collect::<Vec<_>>(),
+        [proposed(1), proposed(2)],
+        "each once"
+    );
+    let mut told_of = |id| {
+        let mut wishes = Vec::new();
+        let Bench { leader, state, .. } = &mut bench;
+        let decided = state.apply(&Update::Trigger(TriggerId(id)));
+        leader.on_applied(state, &decided, &mut wishes);
+        let told = wishes.iter().filter(
+            |it| matches!(it, Wish::Tell { answer: Answer::Triggered(it), .. } if it.0 == id),
+        );
+        let others = wishes.iter().filter(|it| matches!(it, Wish::Tell { .. }));
+        assert_eq!(told.clone().count(), others.count());
+        told.count()
+    };
+    assert_eq!(told_of(2), 0, "there was no room: it asks again");
+    assert_eq!(told_of(1), ASKERS_MAX);
+
+    let mut bench = Bench::new(routine(vec![set(1)]));
+    let mut told = Vec::new();
+    for id in [1, 2] {
+        let request = Request::Trigger(TriggerId(id));
+        let Bench { leader, state, .. } = &mut bench;
+        leader.on_asked(state, ASKER, &request, &mut Vec::new());
+    }
+    for id in [1, 2, 2] {
+        let Bench { leader, state, .. } = &mut bench;
+        let decided = state.apply(&Update::Trigger(TriggerId(id)));
+        let mut wishes = Vec::new();
+        leader.on_applied(state, &decided, &mut wishes);
+        told.extend(wishes.into_iter().filter_map(|it| match it {
+            Wish::Tell { answer, .. } => Some(answer),
+            _ => None,
+        }));
+    }
+    assert_eq!(told, [1, 2].map(|id| Answer::Triggered(TriggerId(id))));
+}
+
+#[test]
+fn what_is_proposed_and_not_decided_is_proposed_again_on_a_tick_alone() {
+    let mut bench = Bench::new(routine(vec![set(1)]));
+    bench.trigger(1);
+    let (claim, device) = (bench.claim(), NodeId(1));
+    let mut proposed = |call: &dyn Fn(&mut RoutineLeader, &RoutineState, &mut Out)| {
+        let mut wishes = Vec::new();
+        call(&mut bench.leader, &bench.state, &mut wishes);
+        let proposals = wishes.iter().filter(|it| matches!(it, Wish::Propose(_)));
+        proposals.count()
+    };
+    let granted = Answer::Granted { device, claim };
+    let over = Answer::Over { device, claim };
+    assert_eq!(
+        proposed(&|leader, state, out| leader.on_told(state, GroupId(1), &granted, out)),
+        1
+    );
+    for count in [1, 0] {
+        assert_eq!(
+            proposed(&|leader, state, out| leader.on_told(state, GroupId(1), &over, out)),
+            count
+        );
+    }
+    assert_eq!(
+        proposed(&|leader, state, out| leader.on_tick(state, RoutineTimer::Resend, out)),
+        2
+    );
+}

@@ -1,0 +1,202 @@
+//! What all nodes are given alike, and what a node takes from its application.
+
+use std::sync::Arc;
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_core::{Driver, Input, Member, NodeId, Sha256Sortition, Span, Time};
+use selvedge_kgroup::groups::Begin;
+use selvedge_kgroup::routines::{Definition, RoutineConfig};
+use selvedge_kgroup::store::{StoreCommand, StoreConfig};
+use selvedge_kgroup::{
+    Command, Config, ConfigError, GroupId, Held, Kgroup, Node, Place, Reject, Selection, Site,
+    TriggerId, devices, groups,
+};
+use selvedge_routine::{Routine, Step};
+
+fn nodes() -> Vec<Node> {
+    (1..=5)
+        .map(|id| Node::new(id, Place([id as i32, 0, 0])))
+        .collect()
+}
+
+fn routine(device: u64, value: &str) -> Definition {
+    let steps = vec![Step::new(NodeId(device), value.into())];
+    Definition::new(Routine { steps })
+}
+
+/// Two clusters of two devices, far from each other.
+fn site() -> Site {
+    let devices = [(101, 0), (102, 10), (103, 1_000), (104, 1_020)];
+    let devices = devices.map(|(id, x)| (NodeId(id), Place([x, 7, 0])));
+    Site::new(Selection::new().with_failures(1), nodes(), devices, 2).unwrap()
+}
+
+fn node(site: Site) -> Driver<Kgroup> {
+    let me = Member::new(1, 0);
+    Driver::new(Kgroup::new(me, Config::new(), Arc::new(site), Begin::First).unwrap())
+}
+
+fn command(node: &mut Driver<Kgroup>, command: Command) -> Result<(), Reject> {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    node.step(Time::ZERO, &mut rng, Input::Command(command), |_| ())
+}
+
+#[test]
+fn a_site_has_what_it_was_given() {
+    let definition = routine(103, "on");
+    let site = site().with_routine(definition.clone()).unwrap();
+    assert_eq!(site.nodes(), nodes());
+    assert_eq!(site.routines(), [definition]);
+    let clusters = site.clusters().iter();
+    let devices: Vec<_> = clusters.map(|it| it.devices.clone()).collect();
+    assert_eq!(
+        devices,
+        [[101, 102], [103, 104]].map(|it| it.map(NodeId).to_vec())
+    );
+    let groups: Vec<_> = site.groups().collect();
+    let [one, two] = [0, 1].map(GroupId::cluster);
+    assert_eq!(groups, [one, two, GroupId::routine(0)]);
+    assert_eq!(site.cluster_of(NodeId(102)), Some(one));
+    assert_eq!(site.cluster_of(NodeId(103)), Some(two));
+    assert_eq!(site.cluster_of(NodeId(105)), None);
+}
+
+#[test]
+fn a_group_is_where_what_it_looks_after_is() {
+    let site = site().with_routine(routine(104, "on")).unwrap();
+    let map = GroupId::map("doors", &Sha256Sortition);
+    let place = |group| {
+        let target = site.target(group);
+        assert_eq!(target.id, group);
+        target.place
+    };
+    assert_eq!(place(GroupId::cluster(0)), Some(Place([5, 7, 0])));
+    assert_eq!(place(GroupId::cluster(1)), Some(Place([1_010, 7, 0])));
+    assert_eq!(place(GroupId::cluster(2)), None);
+    assert_eq!(place(GroupId::routine(0)), Some(Place([1_020, 7, 0])));
+    assert_eq!(place(GroupId::routine(1)), None);
+    assert_eq!(place(map), None);
+
+    let begins = |group| site.begin(group);
+    assert!(matches!(
+        begins(GroupId::cluster(1)),
+        Some(Held::Devices(_))
+    ));
+    assert!(matches!(
+        begins(GroupId::routine(0)),
+        Some(Held::Routine(_))
+    ));
+    assert!(matches!(begins(map), Some(Held::Map(_))));
+    for unknown in [GroupId::cluster(2), GroupId::routine(1), GroupId(map.0 | 3)] {
+        assert_eq!(begins(unknown), None);
+    }
+}
+
+#[test]
+fn ids_of_groups_say_what_they_hold_and_are_short() {
+    let map = |number: u32| GroupId::map(&format!("map {number}"), &Sha256Sortition);
+    let made = [GroupId::cluster, GroupId::routine, map];
+    let mut all: Vec<GroupId> = (0..1_000)
+        .flat_map(|number| made.map(|make| make(number)))
+        .collect();
+    for (at, group) in all.iter().enumerate() {
+        let bytes = postcard::to_allocvec(group).unwrap().len();
+        let most = if at % 3 == 2 { 7 } else { 2 };
+        assert!(bytes <= most, "{group:?}");
+    }
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 3_000);
+}
+
+/// Words of eight bytes, each of which counts.
+#[test]
+fn each_byte_of_a_routine_counts_in_the_digest() {
+    let value = "a".repeat(24);
+    let changed = (0..24).map(|at| {
+        let mut value = value.clone();
+        value.replace_range(at..=at, "b");
+        value
+    });
+    let values = changed.chain([value.clone()]);
+    let mut digests: Vec<u32> = values
+        .map(|value| {
+            let site = site().with_routine(routine(101, &value)).unwrap();
+            site.plan().unwrap().digest()
+        })
+        .collect();
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), 25);
+}
+
+#[test]
+fn settings_of_each_part_are_checked() {
+    let good = Config::new();
+    assert!(good.check().is_ok());
+    let groups = groups::Config::new().with_groups(0);
+    let refused = good.with_groups(groups).check().unwrap_err();
+    assert!(matches!(refused, ConfigError::Groups(_)));
+    let devices = devices::Config::new().with_ping(Span(0));
+    let refused = good.with_devices(devices).check().unwrap_err();
+    assert!(matches!(refused, ConfigError::Devices(_)));
+    let routines = RoutineConfig::new().with_resend(Span(0));
+    let refused = good.with_routines(routines).check().unwrap_err();
+    assert!(matches!(refused, ConfigError::Routines(_)));
+    let maps = StoreConfig::new().with_pending(0);
+    let bad = good.with_maps(maps);
+    assert!(matches!(bad.check().unwrap_err(), ConfigError::Maps(_)));
+    let me = Member::new(1, 0);
+    let made = Kgroup::new(me, bad, Arc::new(site()), Begin::First);
+    assert!(matches!(made.unwrap_err(), Reject::Config(_)));
+}
+
+#[test]
+fn what_is_asked_of_a_group_of_another_kind_is_refused() {
+    let mut node = node(site().with_routine(routine(101, "on")).unwrap());
+    let map = GroupId::map("doors", &Sha256Sortition);
+    let (routine, cluster) = (GroupId::routine(0), GroupId::cluster(0));
+    for group in [map, cluster] {
+        let id = TriggerId(1);
+        let routine = group;
+        let trigger = Command::Trigger { routine, id };
+        assert_eq!(
+            command(&mut node, trigger).unwrap_err(),
+            Reject::OtherKind(group, "routine")
+        );
+    }
+    for group in [routine, cluster] {
+        let watch = StoreCommand::Watch("front".into());
+        let watch = Command::Map {
+            map: group,
+            command: watch,
+        };
+        assert_eq!(
+            command(&mut node, watch).unwrap_err(),
+            Reject::OtherKind(group, "map")
+        );
+    }
+}
+
+#[test]
+fn a_node_asks_for_so_many_runs_and_for_a_known_one_again() {
+    let mut node = node(site().with_routine(routine(101, "on")).unwrap());
+    let mut trigger = |id| {
+        let (routine, id) = (GroupId::routine(0), TriggerId(id));
+        command(&mut node, Command::Trigger { routine, id })
+    };
+    let mut taken = 0;
+    let refused = (0..1_000).find_map(|id| match trigger(id) {
+        Ok(()) => {
+            taken += 1;
+            None
+        }
+        Err(refused) => Some(refused),
+    });
+    assert_eq!(refused, Some(Reject::Triggers { limit: taken }));
+    for id in 0..taken as u64 {
+        trigger(id).unwrap();
+    }
+    assert!(trigger(1_000).is_err());
+}
