@@ -42,7 +42,9 @@ impl World {
     pub(super) fn fall(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let is_up = self.mesh.seat(seat).is_some_and(Seat::is_up);
         let byte = bytes.take();
-        if is_up && !self.watch.settings.is_careless && !self.may_forget(seat) {
+        let settings = &self.watch.settings;
+        let is_any = settings.is_careless || settings.is_durable;
+        if is_up && !is_any && !self.may_forget(seat) {
             return Ok(());
         }
         if is_up && byte & 3 == 0 {

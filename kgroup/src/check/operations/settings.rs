@@ -34,6 +34,8 @@ pub(super) struct Settings {
     pub(super) is_hostile: bool,
     /// Whether nodes lose their memory while too few others have theirs: then groups may stand still.
     pub(super) is_careless: bool,
+    /// Whether hosts store facts: then any node may stop at any time.
+    pub(super) is_durable: bool,
     /// Whether hosts do at once what leaders tell them.
     pub(super) is_prompt: bool,
     /// What else differs from run to run, and from node to node.
@@ -71,6 +73,7 @@ impl Settings {
             is_prompt: more & 32 == 32,
             is_careless: more & 192 == 64,
             is_hostile: more & 192 == 128,
+            is_durable: more & 192 == 192,
             variant,
         }
     }

@@ -3,7 +3,10 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
 
+use selvedge_core::durable::Durable;
 use selvedge_core::wire::frame_len;
 use selvedge_core::{Effect, Member, Time};
 use selvedge_sim::operations::{Step, Watch};
@@ -14,8 +17,11 @@ use super::limits::{check_limits, sketch};
 use super::oracle::Oracle;
 use super::settings::Settings;
 use super::summary::Summary;
-use crate::groups::Begin;
-use crate::{Event, Kgroup, LeaderEvent, devices};
+use crate::groups::{Begin, Fact};
+use crate::{Event, Held, Kgroup, LeaderEvent, devices};
+
+/// More facts than so many are replaced by what they come to.
+const MANY: usize = 64;
 
 pub(super) struct Watcher {
     pub(super) settings: Settings,
@@ -23,6 +29,8 @@ pub(super) struct Watcher {
     pub(super) asked: Asked,
     pub(super) home: Home,
     pub(super) summary: Summary,
+    /// What the host of each seat has stored.
+    stored: Vec<Vec<Fact<Held>>>,
     /// The time of the mesh: each life of a node has a clock of its own.
     pub(super) now: Time,
 }
@@ -33,6 +41,7 @@ impl Watcher {
             oracle: Oracle::new(Arc::clone(&settings.site)),
             asked: Asked::default(),
             home: Home::new(settings.devices()),
+            stored: vec![Vec::new(); settings.nodes],
             settings,
             summary: Summary::default(),
             now: Time::ZERO,
@@ -62,6 +71,29 @@ impl Watcher {
             Event::Map { event, .. } => self.asked.on_map(at, event, self.oracle.map()),
             Event::Leads { .. } | Event::Deposed { .. } | Event::Groups(_) => Ok(()),
         }
+    }
+
+    /// A host stores before anything else leaves it.
+    fn store(&mut self, at: usize, event: &Event) {
+        if let (true, Some(fact)) = (self.settings.is_durable, Kgroup::fact(event))
+            && let Some(facts) = self.stored.get_mut(at)
+        {
+            facts.push(fact.clone());
+        }
+    }
+
+    /// The next life of a node whose host has stored facts.
+    fn folded(&mut self, at: usize, me: Member) -> Option<Kgroup> {
+        let mut machine = self.settings.machine(at, me, Begin::First);
+        let facts = self.stored.get_mut(at)?;
+        for fact in facts.iter() {
+            machine.fold(fact).ok()?;
+        }
+        // A host stores the whole now and then in place of all facts.
+        if facts.len() > MANY {
+            *facts = machine.groups().stored().collect();
+        }
+        Some(machine)
     }
 
     /// Hosts do what they are told, whatever it comes from.
@@ -115,6 +147,7 @@ impl Watch<Kgroup> for Watcher {
             .look(place, step.machine(), &self.asked, summary)?;
         for effect in step.effects {
             if let Effect::Event(event) = effect {
+                self.store(step.at, event);
                 self.on_event(step, event)?;
             }
         }
@@ -133,6 +166,10 @@ impl Watch<Kgroup> for Watcher {
             incarnation,
             ..before
         };
-        Some((me, self.settings.machine(seat, me, Begin::Again)))
+        let machine = match self.settings.is_durable {
+            true => self.folded(seat, me)?,
+            false => self.settings.machine(seat, me, Begin::Again),
+        };
+        Some((me, machine))
     }
 }
