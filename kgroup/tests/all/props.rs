@@ -37,3 +37,14 @@ fn random_lists_keep_every_promise() {
         assert!(count > 0 || ran < LISTS, "no list had {what}");
     }
 }
+
+/// What random ones broke once.
+#[test]
+fn lists_that_broke_hold() {
+    // A leader went on from what it had stored, and took the answer to its former life for one to its own.
+    let answer: &[u8] = &[247, 223, 0, 0, 0, 0, 0, 0, 0, 25, 7, 19];
+    for bytes in [answer] {
+        let held = run(bytes);
+        assert!(held.as_ref().is_ok_and(|it| it.healed > 0), "{held:?}");
+    }
+}

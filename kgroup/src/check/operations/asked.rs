@@ -42,6 +42,12 @@ impl Asked {
         self.runs.retain(|it| it.0 != at);
     }
 
+    /// A node watches, from now on: what it was told before is told anew.
+    pub(super) fn watch(&mut self, at: usize, key: &str) {
+        self.watches.insert((at, key.into()));
+        self.watched.remove(&(at, key.into()));
+    }
+
     pub(super) fn on_triggered(
         &mut self,
         at: usize,

@@ -76,7 +76,7 @@ impl World {
                 )
             }
             6 => {
-                self.watch.asked.watches.insert((seat, key.clone()));
+                self.watch.asked.watch(seat, &key);
                 self.command_map(seat, StoreCommand::Watch(key), bytes)
             }
             _ => {
