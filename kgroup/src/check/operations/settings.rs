@@ -34,7 +34,7 @@ pub(super) struct Settings {
     pub(super) is_hostile: bool,
     /// Whether nodes lose their memory while too few others have theirs: then groups may stand still.
     pub(super) is_careless: bool,
-    /// Whether hosts store facts: then any node may stop at any time.
+    /// Whether hosts store facts: then all nodes may stop.
     pub(super) is_durable: bool,
     /// Whether hosts do at once what leaders tell them.
     pub(super) is_prompt: bool,
