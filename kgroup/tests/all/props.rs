@@ -43,7 +43,10 @@ fn random_lists_keep_every_promise() {
 fn lists_that_broke_hold() {
     // A leader went on from what it had stored, and took the answer to its former life for one to its own.
     let answer: &[u8] = &[247, 223, 0, 0, 0, 0, 0, 0, 0, 25, 7, 19];
-    for bytes in [answer] {
+    // A group of one had decided a command, and its leader went on from what it had stored: it gave the
+    // command that it was to give once a second time.
+    let again: &[u8] = &[0, 202, 0, 0, 173, 0, 17, 0, 12, 27, 25];
+    for bytes in [answer, again] {
         let held = run(bytes);
         assert!(held.as_ref().is_ok_and(|it| it.healed > 0), "{held:?}");
     }
