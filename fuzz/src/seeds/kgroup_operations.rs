@@ -135,6 +135,7 @@ pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
         ("single", vec![0, 16 + 1, 0]),
         ("narrow", vec![192 + 8 + 1, 16 + 2, 3]),
         ("careless", vec![8, 64 + 16, 0]),
+        ("stored", vec![8, 192 + 16, 0]),
         ("hostile", vec![8, 128 + 16, 0]),
     ];
     // Of three steps in order and of two at once; the second byte of each is one that is done once.
