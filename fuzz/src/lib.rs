@@ -20,6 +20,7 @@ mod celect_operations;
 mod decode;
 mod home_file;
 mod home_operations;
+mod kgroup_operations;
 mod membership_operations;
 mod own_operations;
 mod replica_operations;
@@ -30,6 +31,7 @@ pub use celect_operations::celect_operations;
 pub use decode::decode;
 pub use home_file::home_file;
 pub use home_operations::home_operations;
+pub use kgroup_operations::kgroup_operations;
 pub use membership_operations::membership_operations;
 pub use own_operations::own_operations;
 pub use replica_operations::replica_operations;
@@ -65,6 +67,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "home_operations",
         run: home_operations,
+    },
+    Target {
+        name: "kgroup_operations",
+        run: kgroup_operations,
     },
     Target {
         name: "membership_operations",

@@ -5,6 +5,7 @@ mod celect;
 mod home;
 mod home_file;
 mod kgroup;
+mod kgroup_operations;
 mod membership;
 mod own;
 mod replica;
@@ -35,4 +36,5 @@ pub fn seeds() -> impl Iterator<Item = Seed> {
         .chain(replica::decode_seeds())
         .chain(replica::operation_seeds())
         .chain(kgroup::decode_seeds())
+        .chain(kgroup_operations::operation_seeds())
 }

@@ -11,6 +11,7 @@
 mod errata;
 mod ideal;
 mod letter;
+pub mod operations;
 mod property;
 mod setup;
 mod show;

@@ -224,6 +224,22 @@ impl<S: State> Replica<S> {
         self
     }
 
+    /// Whether another configuration is on its way here: this member would propose it, accepted it, or
+    /// is about to adopt it. For checks, which keep what promises rest on.
+    #[cfg(feature = "check")]
+    #[must_use]
+    pub fn is_changing(&self) -> bool {
+        let is_about_to = match &self.role {
+            Role::Leader(lead) => lead.change.is_some(),
+            Role::Candidate(it) => it
+                .best
+                .as_ref()
+                .is_some_and(|it| it.tail.iter().any(crate::Entry::seals)),
+            Role::Follower => false,
+        };
+        is_about_to || self.acceptor.is_sealed()
+    }
+
     /// This node in its present life.
     #[must_use]
     pub const fn me(&self) -> Member {

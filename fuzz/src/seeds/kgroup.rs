@@ -264,11 +264,12 @@ pub(super) fn decode_seeds() -> Vec<Seed> {
         life: 3,
         number: 2,
     };
+    let known = tell(Answer::Store(StoreAnswer::Known));
     let all = requests().into_iter().map(ask);
     let all = all.chain(answers().into_iter().map(tell));
     let all: Vec<_> = all
         .chain(updates().into_iter().map(accept))
-        .chain([at, inquire, here])
+        .chain([at, inquire, here, known])
         .collect();
     let one = all.iter().enumerate();
     let one = one.map(|(number, item)| (number.to_string(), vec![item.clone()]));

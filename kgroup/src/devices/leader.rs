@@ -312,6 +312,10 @@ impl DeviceLeader {
         let Some(act) = under_way(state, device, number) else {
             return; // It has ended since: the state may be later.
         };
+        let given = self.probe(device).and_then(|it| it.given);
+        if given.is_some_and(|it| it.number == number) {
+            return; // This leader found it when it began, and may have taken it over.
+        }
         if act.by == self.me {
             self.give(device, act, false, out);
         } else {

@@ -133,6 +133,12 @@ impl<P> Hints<P> {
         }
     }
 
+    /// How many there are.
+    #[cfg(feature = "check")]
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// The hint of a group, that is used now.
     pub(super) fn used(&mut self, group: GroupId) -> &mut Hint<P> {
         let hint = self.take(group).unwrap_or_else(Hint::new);

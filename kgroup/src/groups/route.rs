@@ -202,12 +202,17 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         cx: &mut Context<'_, Self>,
     ) {
         if to.id == self.me.id {
-            let from = self.me;
-            return cx.event(Event::Told {
-                group,
-                from,
-                parcel,
-            });
+            // A leader that goes on from what it stored answers its former life as well: this one numbers
+            // its questions anew.
+            if to == self.me {
+                let from = self.me;
+                cx.event(Event::Told {
+                    group,
+                    from,
+                    parcel,
+                });
+            }
+            return;
         }
         self.posted.0.push((
             to,

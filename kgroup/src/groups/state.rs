@@ -161,6 +161,20 @@ impl<S: Begins, P> Groups<S, P> {
         self.marks.len()
     }
 
+    /// Whether a group's next configuration is on its way here, or this node asks which nodes it would
+    /// name.
+    #[cfg(feature = "check")]
+    pub(crate) fn is_changing(&self, group: GroupId) -> bool {
+        let part = self.parts.get(&group);
+        part.is_some_and(|it| it.inquiry.is_some() || it.replica.is_changing())
+    }
+
+    /// Of how many groups it remembers where they are.
+    #[cfg(feature = "check")]
+    pub(crate) fn hinted(&self) -> usize {
+        self.hints.len()
+    }
+
     /// What is counted.
     #[must_use]
     pub const fn counters(&self) -> &Counters {

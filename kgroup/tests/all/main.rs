@@ -22,6 +22,7 @@ mod groups_model;
 mod left_behind;
 mod model;
 mod near;
+mod props;
 mod routines;
 mod site;
 mod store;

@@ -28,7 +28,6 @@ use self::watcher::Watcher;
 use super::Journal;
 use crate::encoding::encode;
 use crate::message::{Body, Message};
-use crate::replica::Role;
 use crate::{Command, Entry, Published, QuorumRule, Replica, Voter};
 
 /// At most so many messages are in flight; older ones are lost.
@@ -254,12 +253,8 @@ impl World {
             .in_flight()
             .iter()
             .any(|it| carries(&it.message.body));
-        in_flight
-            || self.mesh.seats().iter().filter_map(Seat::machine).any(|it| {
-                let change = matches!(&it.role, Role::Leader(lead) if lead.change.is_some());
-                let adopts = matches!(&it.role, Role::Candidate(it) if it.best.as_ref().is_some_and(|it| seals(&it.tail)));
-                it.acceptor.is_sealed() || change || adopts
-            })
+        let mut members = self.mesh.seats().iter().filter_map(Seat::machine);
+        in_flight || members.any(Replica::is_changing)
     }
 
     fn configure(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {

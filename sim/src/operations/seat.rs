@@ -54,6 +54,12 @@ impl<M: Machine> Seat<M> {
         self.now
     }
 
+    /// Whether it does nothing until it is resumed.
+    #[must_use]
+    pub const fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
     /// Whether it runs, paused or not.
     #[must_use]
     pub const fn is_up(&self) -> bool {

@@ -111,6 +111,6 @@ fn a_replica_has_what_a_frame_leaves_it() {
     let around = FIXED_LEN + before;
     assert_eq!(
         usize::from(budget) + around,
-        node.machine().plan().frame_budget().into()
+        usize::from(node.machine().plan().frame_budget())
     );
 }

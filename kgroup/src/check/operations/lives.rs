@@ -1,0 +1,129 @@
+//! How nodes die and come back, and what epoch they are in.
+
+use alloc::string::String;
+
+use selvedge_core::{Choose, NodeId};
+use selvedge_replica::{Body, Entry};
+use selvedge_sim::Bytes;
+use selvedge_sim::operations::{Operation, Seat};
+
+use super::World;
+use crate::groups::Item;
+use crate::{Command, GroupId, Parcel, Update};
+
+impl World {
+    pub(super) fn next_epoch(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
+        let byte = bytes.take();
+        if byte & 3 == 0 {
+            // One clock runs ahead, or goes back.
+            let epoch = self.epoch + u64::from(byte >> 4);
+            let epoch = Command::Epoch(epoch.saturating_sub(4));
+            return self.play(Operation::Command(seat, epoch), bytes);
+        }
+        self.epoch += 1;
+        for at in 0..self.mesh.seats().len() {
+            if byte >> 3 & 1 << at == 0 {
+                let epoch = Command::Epoch(self.epoch);
+                self.play(Operation::Command(at, epoch), bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All others hear that a node failed, whether it did or not: what it leads others lead soon.
+    pub(super) fn oust(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
+        for at in 0..self.mesh.seats().len() {
+            self.play(Operation::Fail(at, seat), bytes)?;
+        }
+        Ok(())
+    }
+
+    /// A node stops, or begins its next life.
+    pub(super) fn fall(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
+        let is_up = self.mesh.seat(seat).is_some_and(Seat::is_up);
+        let byte = bytes.take();
+        let settings = &self.watch.settings;
+        let may_fall = match settings.is_durable {
+            true => self.has_stored(seat),
+            false => settings.is_careless || self.may_forget(seat),
+        };
+        if is_up && !may_fall {
+            return Ok(());
+        }
+        if is_up && byte & 3 == 0 {
+            self.play(Operation::Crash(seat), bytes)?;
+            return match byte & 4 {
+                0 => self.play(Operation::Announce(seat), bytes),
+                _ => Ok(()),
+            };
+        }
+        self.start(seat, bytes)
+    }
+
+    /// A node begins its next life.
+    pub(super) fn start<C: Choose>(&mut self, seat: usize, choices: &mut C) -> Result<(), String> {
+        self.play(Operation::Restart(seat), choices)?;
+        let epoch = Command::Epoch(self.epoch);
+        self.play(Operation::Command(seat, epoch), choices)?;
+        self.play(Operation::Introduce(seat), choices)?;
+        self.play(Operation::Announce(seat), choices)
+    }
+
+    /// Whether a node has stored of each group that it is in, and is about to be named in none: what it is
+    /// named in before it has stored of it is lost to it.
+    fn has_stored(&self, seat: usize) -> bool {
+        let Some(machine) = self.mesh.machine(seat) else {
+            return true;
+        };
+        self.watch.settings.groups().all(|group| {
+            let newest = self.watch.oracle.configuration(group);
+            let is_named = newest.is_some_and(|it| it.voter(machine.me().id).is_some());
+            let replica = machine.groups().replica(group);
+            let is_in = replica.is_some_and(|it| Some(it.configuration()) == newest && it.votes());
+            (is_in || !is_named) && !self.is_changing(group)
+        })
+    }
+
+    /// Whether of each group a quorum of the others has its memory, and no others are about to take
+    /// their places: they would be counted on in their former lives.
+    fn may_forget(&self, seat: usize) -> bool {
+        let me = self.mesh.seat(seat).map(Seat::me).unwrap_or_default();
+        self.watch.settings.groups().all(|group| {
+            let Some(newest) = self.watch.oracle.configuration(group) else {
+                return false;
+            };
+            let remembers = |id: NodeId| {
+                let at = self.mesh.position(id);
+                let machine = at.and_then(|at| self.mesh.machine(at));
+                let replica = machine.and_then(|it| it.groups().replica(group));
+                replica.is_some_and(|it| it.configuration() == newest && it.votes())
+            };
+            let members = newest.members().map(|it| it.member.id);
+            let others = members.filter(|id| *id != me.id && remembers(*id)).count();
+            others * 2 > newest.voters.len() && !self.is_changing(group)
+        })
+    }
+
+    /// Whether another configuration of a group is on its way.
+    fn is_changing(&self, group: GroupId) -> bool {
+        let mut machines = self.mesh.seats().iter().filter_map(Seat::machine);
+        let mut letters = self.mesh.in_flight().iter();
+        machines.any(|it| it.groups().is_changing(group))
+            || letters.any(|it| it.message.items.iter().any(|it| carries(it, group)))
+    }
+}
+
+/// Whether a part of a message has a group's next configuration in it.
+fn carries(item: &Item<Update, Parcel>, group: GroupId) -> bool {
+    let Item::Replica { group: of, message } = item else {
+        return false;
+    };
+    let (Body::Accept { entries, .. }
+    | Body::Learn { entries, .. }
+    | Body::Promise { tail: entries, .. }) = &message.body
+    else {
+        return false;
+    };
+    let seals = |it: &Entry<Update>| matches!(it, Entry::Configure(_));
+    *of == group && entries.iter().any(seals)
+}

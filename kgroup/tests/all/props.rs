@@ -1,0 +1,53 @@
+//! Random lists of operations: every promise in each.
+
+use std::env;
+use std::ops::Range;
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use selvedge_kgroup::check::operations::{Summary, run};
+
+/// So many are run where nobody asks for others.
+const LISTS: u64 = 250;
+
+/// The seeds that `SELVEDGE_HISTORIES` asks for: so many from 0, or `5000..9000`.
+fn wanted(otherwise: u64) -> Range<u64> {
+    let text = env::var("SELVEDGE_HISTORIES").unwrap_or_default();
+    let (first, end) = text.split_once("..").unwrap_or(("0", &text));
+    let parse = |it: &str, otherwise| it.parse().unwrap_or(otherwise);
+    parse(first, 0)..parse(end, otherwise)
+}
+
+fn list(seed: u64) -> Vec<u8> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut bytes = vec![0; 400];
+    rng.fill_bytes(&mut bytes);
+    bytes
+}
+
+#[test]
+fn random_lists_keep_every_promise() {
+    let mut all = Summary::default();
+    let ran = selvedge_sim::histories(wanted(LISTS), |seed| {
+        let summary = run(&list(seed)).unwrap_or_else(|broken| panic!("{broken}"));
+        all.add(&summary);
+    });
+    println!("{ran} lists: {all:?}");
+    for (what, count) in all.counts() {
+        assert!(count > 0 || ran < LISTS, "no list had {what}");
+    }
+}
+
+/// What random ones broke once.
+#[test]
+fn lists_that_broke_hold() {
+    // A leader went on from what it had stored, and took the answer to its former life for one to its own.
+    let answer: &[u8] = &[247, 223, 0, 0, 0, 0, 0, 0, 0, 25, 7, 19];
+    // A group of one had decided a command, and its leader went on from what it had stored: it gave the
+    // command that it was to give once a second time.
+    let again: &[u8] = &[0, 202, 0, 0, 173, 0, 17, 0, 12, 27, 25];
+    for bytes in [answer, again] {
+        let held = run(bytes);
+        assert!(held.as_ref().is_ok_and(|it| it.healed > 0), "{held:?}");
+    }
+}
