@@ -13,7 +13,7 @@
 //! lives before the named one do not vote, so of two that run at once the earlier one is quiet. It
 //! asks for nothing then: it is not the one that is meant.
 //!
-//! Two things narrow what counts as one memory:
+//! Two things narrow what counts as one memory, and one widens it:
 //!
 //! - Life 0 is where counting begins, and no number from a clock. The first configuration of a group
 //!   names in it the founders, whose lives nobody knows. It stands for the memory that began with the
@@ -22,6 +22,9 @@
 //! - A node that dropped its memory and goes on in the same life has two memories in one life. The
 //!   former one voted in no configuration behind the last one that it knew, and the present one takes
 //!   no configuration up to that: together they vote in each of them at most once.
+//! - A node that stores may have stored nothing of a group, or a mark alone. Its lives since it began to
+//!   store did nothing in the configurations behind the mark, and each knows that: so a memory of the
+//!   group that begins in a later one holds all that they did, and answers to their names.
 
 use selvedge_core::{Incarnation, Member};
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 use core::mem;
 
 use selvedge_core::settings::{self, OutOfRange, Setting};
-use selvedge_core::{Context, Member, NodeId, Stamp, Untracked};
+use selvedge_core::{Context, Incarnation, Member, NodeId, Stamp, Untracked};
 
 use crate::acceptor::Acceptor;
 use crate::candidacy::{Candidacy, Claim};
@@ -137,8 +137,30 @@ impl<S: State> Replica<S> {
     /// # Errors
     /// A setting is out of its range, or the number is higher than that of any configuration.
     pub fn newcomer_behind(me: Member, config: Config, mark: u64) -> Result<Self, OutOfRange> {
+        Self::newcomer_since(me, config, me.incarnation, mark)
+    }
+
+    /// A [newcomer behind a mark](Self::newcomer_behind), 0 where it was never a member, that votes
+    /// also where it is named in a former life, from `since` on. So a node whose storage is shared by
+    /// many groups answers to a name that it got in one of them before it had anything to store there.
+    ///
+    /// Each life of the node from `since` to this one had all that the lives before it stored, and what
+    /// is stored has no memory of this group behind the mark.
+    ///
+    /// # Errors
+    /// A setting is out of its range, or the number is higher than that of any configuration.
+    pub fn newcomer_since(
+        me: Member,
+        config: Config,
+        since: Incarnation,
+        mark: u64,
+    ) -> Result<Self, OutOfRange> {
         settings::check(&[Setting::number("mark", mark, 0, NUMBER_MAX)])?;
-        let origin = Origin::behind(me, mark);
+        let began = Member {
+            incarnation: since,
+            ..me
+        };
+        let origin = Origin::behind(began, mark);
         Self::begin(me, config, origin, Configuration::none(), None)
     }
 

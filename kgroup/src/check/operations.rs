@@ -18,8 +18,9 @@
 //! answered, all devices are free and known, each routine runs once more, and then nodes are silent.
 //!
 //! What that rests on is kept: a node loses its memory only while a quorum of the others has its own,
-//! in each group, or its host has stored of each group that names it. Careless runs do not keep it: there groups may stand still, and what they decided
-//! holds. In hostile runs messages come that no node sent: then only limits are promised.
+//! in each group; where hosts store, it may lose power at any time. Careless runs do not keep it: there
+//! groups may stand still, and what they decided holds. In hostile runs messages come that no node
+//! sent: then only limits are promised.
 
 mod asked;
 mod asks;

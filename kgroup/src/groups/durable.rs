@@ -15,18 +15,32 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     ///
     /// Of one group only, [`base`](Self::base) has it: a host that compacts group by group, when one
     /// has many facts, writes less at once.
+    ///
+    /// O(g) with g groups that it is in or was in.
     pub fn stored(&self) -> impl Iterator<Item = Fact<S>> + '_ {
         let stored = self.parts.iter().filter(|it| it.1.is_stored);
         let parts = stored.map(|(group, part)| self.base_of(*group, part.replica.stored()));
         // Of a group that it is in again, the part has the mark.
         let marks = self.marks.keys().filter(|it| !self.has_stored(**it));
-        parts.chain(marks.filter_map(|it| self.left(*it)))
+        let groups = parts.chain(marks.filter_map(|it| self.left(*it)));
+        core::iter::once(self.began()).chain(groups)
     }
 
-    /// All that must survive a crash of one group, as of now; nothing where the node has promised
-    /// nothing there.
+    /// Since when it stores.
+    pub(super) fn began(&self) -> Fact<S> {
+        Fact::Began {
+            plan: self.plan.digest(),
+            since: self.since,
+        }
+    }
+
+    /// All that must survive a crash of one [group](Fact::group), or of what is of none, as of now;
+    /// nothing where the node has promised nothing there.
     #[must_use]
-    pub fn base(&self, group: GroupId) -> Option<Fact<S>> {
+    pub fn base(&self, group: Option<GroupId>) -> Option<Fact<S>> {
+        let Some(group) = group else {
+            return Some(self.began());
+        };
         let part = self.parts.get(&group).filter(|it| it.is_stored);
         let base = part.map(|it| self.base_of(group, it.replica.stored()));
         base.or_else(|| self.left(group))
@@ -66,13 +80,20 @@ impl<S: Begins, P: Carried> Durable for Groups<S, P> {
     }
 
     fn fold(&mut self, fact: &Fact<S>) -> Result<(), Damage> {
-        let group = fact.group();
         let own = self.plan.digest();
         match fact {
-            &Fact::Base { plan, .. } | &Fact::Left { plan, .. } if plan != own => {
+            &Fact::Began { plan, .. } | &Fact::Base { plan, .. } | &Fact::Left { plan, .. }
+                if plan != own =>
+            {
                 Err(Damage::Plan { found: plan, own })
             }
-            Fact::Base { stored, .. } => {
+            &Fact::Began { since, .. } => {
+                self.since = since;
+                Ok(())
+            }
+            &Fact::Base {
+                group, ref stored, ..
+            } => {
                 let stored = (**stored).clone();
                 let replica = Replica::restore(self.me, self.config.replica, stored);
                 let replica = replica.map_err(|it| Damage::Replica(group, it))?;
@@ -80,13 +101,17 @@ impl<S: Begins, P: Carried> Durable for Groups<S, P> {
                 self.parts.insert(group, part);
                 Ok(())
             }
-            Fact::Replica { fact, .. } => {
+            &Fact::Replica { group, ref fact } => {
                 let part = self.parts.get_mut(&group).filter(|it| it.is_stored);
                 let part = part.ok_or(Damage::Missing(group))?;
                 let folded = part.replica.fold(fact);
                 folded.map_err(|it| Damage::Replica(group, it.into()))
             }
-            Fact::Left { configuration, .. } => {
+            &Fact::Left {
+                group,
+                ref configuration,
+                ..
+            } => {
                 let checked = configuration.check();
                 checked.map_err(|it| Damage::Replica(group, it.into()))?;
                 self.parts.remove(&group);

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use selvedge_core::settings::OutOfRange;
-use selvedge_core::{Member, NodeId};
+use selvedge_core::{Incarnation, Member, NodeId};
 use selvedge_replica as replica;
 use selvedge_replica::{Configuration, State};
 use serde::{Deserialize, Serialize};
@@ -111,6 +111,14 @@ pub enum Event<S: State, P> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub enum Fact<S: State> {
+    /// The node begins to store in this life: the first fact of all. Each later life that folds all
+    /// facts answers to the names that groups gave it from then on.
+    Began {
+        /// The digest of the plan.
+        plan: u32,
+        /// The life.
+        since: Incarnation,
+    },
     /// All that the node must not forget of a group, in place of what was stored of it before: a part
     /// begins with it, and [`Groups::stored`](super::Groups::stored) has one of each group.
     Base {
@@ -141,20 +149,25 @@ pub enum Fact<S: State> {
 }
 
 impl<S: State> Fact<S> {
-    /// The group. What is stored of one has nothing to do with the others.
+    /// The group, if it is of one. What is stored of one has nothing to do with the others.
     #[must_use]
-    pub const fn group(&self) -> GroupId {
+    pub const fn group(&self) -> Option<GroupId> {
         match self {
+            Self::Began { .. } => None,
             Self::Base { group, .. } | Self::Replica { group, .. } | Self::Left { group, .. } => {
-                *group
+                Some(*group)
             }
         }
     }
 
-    /// Whether it stands for all facts of its group that came before it: a host may drop those.
+    /// Whether it stands for all facts of its group that came before it, or for all that are of none: a
+    /// host may drop those.
     #[must_use]
     pub const fn is_base(&self) -> bool {
-        matches!(self, Self::Base { .. } | Self::Left { .. })
+        matches!(
+            self,
+            Self::Began { .. } | Self::Base { .. } | Self::Left { .. }
+        )
     }
 }
 

@@ -38,6 +38,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let peers = plan.nodes().iter().map(|_| None).collect();
         let mut groups = Self {
             me,
+            since: me.incarnation,
             config,
             plan,
             site,
@@ -100,9 +101,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         let mark = self.marks.get(&group).map(|it| it.number);
         let replica = match mark {
-            Some(number) => {
-                Replica::newcomer_behind(self.me, self.config.replica, number).map_err(Reject::from)
-            }
+            Some(number) => self.newcomer(number),
             None => self.begin_part(group),
         };
         let Ok(replica) = replica else {
@@ -123,7 +122,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 return Ok(replica);
             }
         }
-        Ok(Replica::newcomer(self.me, self.config.replica)?)
+        self.newcomer(0)
+    }
+
+    /// A part in a group of which nothing is stored but the mark. It votes also where the group named a
+    /// life that said that it was here, and then lost power.
+    fn newcomer(&self, mark: u64) -> Result<Replica<S>, Reject> {
+        let newcomer = Replica::newcomer_since(self.me, self.config.replica, self.since, mark);
+        newcomer.map_err(Reject::from)
     }
 
     /// Whether a group begins with the site. A founder of such a group had a part from the beginning.

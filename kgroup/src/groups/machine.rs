@@ -366,6 +366,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// The first input of this life has come.
     fn begin(&mut self, cx: &mut Context<'_, Self>) {
         self.has_begun = true;
+        if self.since == self.me.incarnation {
+            cx.event(Event::Fact(self.began()));
+        }
         let groups: alloc::vec::Vec<GroupId> = self.parts.keys().copied().collect();
         for group in groups {
             self.look_after(group, cx);

@@ -92,7 +92,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     fn present(&self, group: GroupId) -> Option<&Replica<S>> {
         let told = self.hints.get(group).map_or(0, Hint::number);
         let own = self.replica(group);
-        own.filter(|it| it.configuration().number >= told)
+        own.filter(|it| it.configuration().number >= told.max(1)) // A newcomer knows of none.
     }
 
     /// Another node asks.

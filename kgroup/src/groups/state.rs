@@ -74,6 +74,8 @@ impl<S: State> Debug for Scratch<S> {
 #[derive(Debug)]
 pub struct Groups<S: Begins, P> {
     pub(super) me: Member,
+    /// The life in which it began to store: each one since then has what the lives before it stored.
+    pub(super) since: Incarnation,
     pub(super) config: Config,
     pub(super) plan: Arc<Plan>,
     pub(super) site: Arc<S::Site>,
@@ -229,6 +231,7 @@ impl<S: Begins, P: Clone> Clone for Groups<S, P> {
 impl<S: Begins, P: Eq> PartialEq for Groups<S, P> {
     fn eq(&self, other: &Self) -> bool {
         self.me == other.me
+            && self.since == other.since
             && self.config == other.config
             && self.begin == other.begin
             && self.parts == other.parts
@@ -247,6 +250,7 @@ impl<S: Begins, P: Eq> Eq for Groups<S, P> {}
 impl<S: Begins, P: Hash> Hash for Groups<S, P> {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
         self.me.hash(state);
+        self.since.hash(state);
         self.parts.hash(state);
         self.marks.hash(state);
         self.hints.hash(state);

@@ -64,7 +64,7 @@ fn image(house: &Building, at: usize) -> Vec<Fact<Held>> {
 /// The facts that a node carried out behind their storing, in all of its lives: those before a base of
 /// their group are dropped, as a host may.
 fn log(house: &Building, at: usize) -> Vec<Fact<Held>> {
-    let mut groups: BTreeMap<GroupId, Vec<Fact<Held>>> = BTreeMap::new();
+    let mut groups: BTreeMap<Option<GroupId>, Vec<Fact<Held>>> = BTreeMap::new();
     for (_, node, event) in &house.events {
         if let (true, Some(fact)) = (*node == at, Kgroup::fact(event)) {
             let facts = groups.entry(fact.group()).or_default();
@@ -179,17 +179,15 @@ fn groups_that_move_between_two_losses_of_power_keep_what_they_hold() {
 fn marks_of(node: &Kgroup) -> Vec<(GroupId, u64)> {
     let groups = node.groups();
     let mark = |fact: Fact<Held>| {
-        let group = fact.group();
+        let group = fact.group()?;
         let left = match fact {
             Fact::Left { configuration, .. } => configuration.number,
-            Fact::Base { .. } | Fact::Replica { .. } => 0,
+            Fact::Began { .. } | Fact::Base { .. } | Fact::Replica { .. } => 0,
         };
-        (
-            group,
-            groups.replica(group).map_or(left, |it| it.mark().max(left)),
-        )
+        let mark = groups.replica(group).map_or(left, |it| it.mark().max(left));
+        Some((group, mark))
     };
-    groups.stored().map(mark).collect()
+    groups.stored().filter_map(mark).collect()
 }
 
 fn site(generation: u32) -> Arc<Site> {
@@ -264,6 +262,8 @@ fn take(
 fn a_fact_comes_before_what_is_sent_in_its_step_and_a_base_before_other_facts() {
     for facts in facts_of_three() {
         assert!(facts.iter().any(|it| !it.is_base()), "{facts:?}");
+        let begins = |it: &&Fact<Held>| matches!(it, Fact::Began { .. });
+        assert_eq!(facts.iter().filter(begins).count(), 1, "{facts:?}");
         let mut known = Vec::new();
         for fact in facts {
             assert!(fact.is_base() || known.contains(&fact.group()), "{fact:?}");
@@ -290,16 +290,22 @@ fn facts_come_to_what_is_stored_and_what_is_stored_to_itself() {
 #[test]
 fn facts_that_cannot_be_taken_are_named() {
     let facts = facts_of_three().remove(0);
-    let base = facts.iter().find(|it| it.is_base()).unwrap();
+    let base = facts
+        .iter()
+        .find(|it| matches!(it, Fact::Base { .. }))
+        .unwrap();
     let other = facts.iter().find(|it| !it.is_base()).unwrap();
     let mut late = node(Member::new(1, 2), 1);
     let own = late.groups().plan().digest();
     let found = node(Member::new(1, 2), 0).groups().plan().digest();
     assert_eq!(late.fold(base), Err(Damage::Plan { found, own }));
     let mut missing = node(Member::new(1, 2), 0);
-    assert_eq!(missing.fold(other), Err(Damage::Missing(other.group())));
+    assert_eq!(
+        missing.fold(other),
+        Err(Damage::Missing(other.group().unwrap()))
+    );
     let not_own = replica::Damage::NotOwn(Member::new(1, 1)).into();
     let mut theirs = node(Member::new(2, 2), 0);
-    let damage = Damage::Replica(base.group(), not_own);
+    let damage = Damage::Replica(base.group().unwrap(), not_own);
     assert_eq!(theirs.fold(base), Err(damage));
 }

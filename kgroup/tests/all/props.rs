@@ -46,7 +46,11 @@ fn lists_that_broke_hold() {
     // A group of one had decided a command, and its leader went on from what it had stored: it gave the
     // command that it was to give once a second time.
     let again: &[u8] = &[0, 202, 0, 0, 173, 0, 17, 0, 12, 27, 25];
-    for bytes in [answer, again] {
+    // Two nodes said that they were here, and had stored nothing of the group when they lost power.
+    let named: &[u8] = &[
+        23, 195, 0, 9, 0, 0, 30, 242, 9, 0, 0, 13, 0, 12, 11, 0, 0, 127, 14, 13, 5, 5, 25, 0, 153,
+    ];
+    for bytes in [answer, again, named] {
         let held = run(bytes);
         assert!(held.as_ref().is_ok_and(|it| it.healed > 0), "{held:?}");
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chacha20::ChaCha8Rng;
 use selvedge_core::wire::Message as _;
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Machine, Member, NodeId, Span, Time};
-use selvedge_kgroup::groups::Begin;
+use selvedge_kgroup::groups::{Begin, Item};
 use selvedge_kgroup::{Command, Config, Event, GroupId, Kgroup, LeaderEvent, Site};
 
 use crate::asked::Asked;
@@ -60,6 +60,8 @@ pub(crate) struct World {
     pub(crate) asked: Asked,
     /// Of these a former life is still named by a group, or was.
     pub(crate) lost: BTreeSet<NodeId>,
+    /// When nodes last said that they are here, and in which life: a group may name that one.
+    said: BTreeMap<NodeId, (Member, Time)>,
     pub(crate) sent: u64,
     pub(crate) restarts: u64,
     /// When a node began again.
@@ -74,6 +76,9 @@ pub(crate) struct World {
     /// At this moment so many steps were taken: a storm in no time has no end.
     busy: (Time, u64),
 }
+
+/// A node that says that it is here is named within this time, or in another life.
+const NAMED_WITHIN: Span = Span::secs(60);
 
 /// More steps at one moment than any correct building needs.
 const STORM: u64 = 50_000;
@@ -97,6 +102,7 @@ impl World {
             oracle,
             asked,
             lost: BTreeSet::new(),
+            said: BTreeMap::new(),
             sent: 0,
             restarts: 0,
             started: Time::ZERO,
@@ -190,6 +196,13 @@ impl World {
             self.note(from, to, message);
         }
         self.oracle.look_at_links(message);
+        if message
+            .items
+            .iter()
+            .any(|it| matches!(it, Item::Here { .. }))
+        {
+            self.said.insert(from.id, (from, self.now));
+        }
         if self.chance(self.link.lost) {
             return;
         }
@@ -377,9 +390,15 @@ impl World {
             .copied()
             .filter(|id| {
                 let node = &self.nodes[id.0 as usize - 1];
+                // It said that it is here, and stopped: the link that names it is not made yet.
+                let is_over = |life: Member| node.driver.is_none() || life != node.me;
+                let said = self.said.get(id);
+                if said.is_some_and(|it| is_over(it.0) && self.now.since(it.1) < NAMED_WITHIN) {
+                    return true;
+                }
                 self.oracle.configurations().any(|configuration| {
                     let named = configuration.voter(*id);
-                    named.is_some_and(|it| node.driver.is_none() || it.member != node.me)
+                    named.is_some_and(|it| is_over(it.member))
                 })
             })
             .collect();

@@ -43,10 +43,7 @@ impl World {
         let is_up = self.mesh.seat(seat).is_some_and(Seat::is_up);
         let byte = bytes.take();
         let settings = &self.watch.settings;
-        let may_fall = match settings.is_durable {
-            true => self.has_stored(seat),
-            false => settings.is_careless || self.may_forget(seat),
-        };
+        let may_fall = settings.is_durable || settings.is_careless || self.may_forget(seat);
         if is_up && !may_fall {
             return Ok(());
         }
@@ -67,21 +64,6 @@ impl World {
         self.play(Operation::Command(seat, epoch), choices)?;
         self.play(Operation::Introduce(seat), choices)?;
         self.play(Operation::Announce(seat), choices)
-    }
-
-    /// Whether a node has stored of each group that it is in, and is about to be named in none: what it is
-    /// named in before it has stored of it is lost to it.
-    fn has_stored(&self, seat: usize) -> bool {
-        let Some(machine) = self.mesh.machine(seat) else {
-            return true;
-        };
-        self.watch.settings.groups().all(|group| {
-            let newest = self.watch.oracle.configuration(group);
-            let is_named = newest.is_some_and(|it| it.voter(machine.me().id).is_some());
-            let replica = machine.groups().replica(group);
-            let is_in = replica.is_some_and(|it| Some(it.configuration()) == newest && it.votes());
-            (is_in || !is_named) && !self.is_changing(group)
-        })
     }
 
     /// Whether of each group a quorum of the others has its memory, and no others are about to take

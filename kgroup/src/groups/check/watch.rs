@@ -142,6 +142,7 @@ impl Watch {
                 | replica::Fact::Installed(_)
                 | replica::Fact::Retired => {}
             },
+            Fact::Began { .. } => {}
             Fact::Left { .. } => {
                 self.has_left = true;
                 self.on_number(node, 0, Ballot::default());

@@ -1,5 +1,6 @@
 //! What a node knows of others, and of groups that it left.
 
+use selvedge_core::durable::Durable;
 use selvedge_replica::{Ballot, Body, Configuration};
 
 use super::*;
@@ -72,7 +73,12 @@ const fn asks() -> Body<u64> {
 }
 
 fn names(members: &[u64], number: u64) -> Body<u64> {
-    let mut configuration = Configuration::of(members.iter().map(|id| life(*id, 0)));
+    let members = members.iter().map(|id| life(*id, 0));
+    names_lives(members, number)
+}
+
+fn names_lives(members: impl IntoIterator<Item = Member>, number: u64) -> Body<u64> {
+    let mut configuration = Configuration::of(members);
     configuration.number = number;
     Body::Current {
         configuration: configuration.into(),
@@ -96,6 +102,28 @@ fn a_node_enters_a_group_that_names_it_or_whose_members_ask_it() {
         life: Default::default(),
     };
     assert!(!enters(answer), "two that know nothing would talk for ever");
+}
+
+/// Each life that folds what the first one stored answers to the lives before it.
+#[test]
+fn a_life_that_goes_on_answers_to_a_name_that_it_got_before_it_stored_of_the_group() {
+    let first = life(ME.id.0, 3);
+    let mut one = One::of(machine(first, 5, config(), Begin::First));
+    one.command(Command::Epoch(1));
+    let facts: Vec<_> = one.machine().stored().collect();
+    assert_eq!(facts.len(), 1);
+    for folds in [true, false] {
+        let me = life(ME.id.0, 4);
+        let mut groups = machine(me, 5, config(), Begin::Again);
+        if folds {
+            facts.iter().for_each(|it| groups.fold(it).unwrap());
+        }
+        let mut node = One::of(groups);
+        node.hear(OTHER, [replica_item(3, names_lives([OTHER, first], 3))]);
+        assert!(node.is_in(GROUP));
+        let replica = node.machine().replica(GROUP).unwrap();
+        assert_eq!(replica.voter() == first, folds);
+    }
 }
 
 #[test]

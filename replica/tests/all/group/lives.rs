@@ -354,6 +354,37 @@ fn without_its_mark_a_node_that_dropped_its_memory_votes_twice() {
     assert_eq!((one, other, takes), (vec![11], vec![], false));
 }
 
+/// It said in life 2 that it was there, and lost power before it had anything of the group to store.
+#[test]
+fn a_newcomer_answers_to_a_life_that_stored_nothing_of_the_group() {
+    let me = Member::new(3, 4);
+    for (since, named, votes) in [
+        (2, 1, false),
+        (2, 2, true),
+        (2, 3, true),
+        (2, 4, true),
+        (4, 3, false),
+        (2, 5, false),
+    ] {
+        let mut group = Group::new(&lives(&[1, 1]), &[1, 2, 3]);
+        let node = Replica::newcomer_since(me, Config::new(), Incarnation(since), 0).unwrap();
+        let at = group.at(3);
+        group.nodes[at] = Driver::new(node);
+        group.command(1, Command::Propose(7));
+        group.wait(Span::secs(1));
+        group.command(1, Command::Configure(lives(&[1, 1, named])));
+        group.wait(Span::secs(2));
+        let number = group.node(1).configuration().number;
+        let case = format!("since {since}, named in {named}");
+        assert_eq!(group.node(3).configuration().number, number, "{case}");
+        if number == 2 {
+            assert_eq!(group.node(3).votes(), votes, "{case}");
+        } else {
+            assert!(!votes, "{case}: it was named anew");
+        }
+    }
+}
+
 #[test]
 fn the_mark_is_stored() {
     let stored = |me, mark| {

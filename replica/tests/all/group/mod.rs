@@ -16,7 +16,7 @@ mod witnesses;
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::durable::Durable;
-use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
+use selvedge_core::{Delta, Driver, Effect, Incarnation, Input, Member, NodeId, Span, Time};
 use selvedge_replica::check::Journal;
 use selvedge_replica::{
     Ballot, Body, Command, Config, Configuration, Entry, Event, Lease, Message, Misbehaviour,
