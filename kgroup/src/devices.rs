@@ -27,6 +27,7 @@
 mod act;
 #[cfg(feature = "check")]
 pub mod check;
+mod commands;
 mod config;
 mod decision;
 mod device;
@@ -35,6 +36,7 @@ mod leader;
 mod lock;
 mod probe;
 mod published;
+mod reports;
 mod state;
 #[cfg(test)]
 mod tests;

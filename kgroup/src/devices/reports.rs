@@ -1,0 +1,180 @@
+//! What a leader does about reports of devices, and which routines it tells.
+
+use alloc::vec::Vec;
+
+use selvedge_core::NodeId;
+use selvedge_routine::State;
+
+use super::device::long_word;
+use super::event::{Event, Refused, Timer};
+use super::leader::{DeviceLeader, Out};
+use super::probe::{Probe, Report};
+use super::state::Devices;
+use crate::wish::Wish;
+use crate::{Answer, GroupId};
+
+impl DeviceLeader {
+    /// The host heard of a device: it answered a ping, or spoke unasked. `value` is nothing where the
+    /// last one stands.
+    ///
+    /// # Errors
+    /// There is no such device, or its word is too long.
+    pub(crate) fn reported(
+        &mut self,
+        state: &Devices,
+        device: NodeId,
+        value: Option<State>,
+        out: &mut Out,
+    ) -> Result<(), Refused> {
+        let probe = self.probe(device).ok_or(Refused::NoDevice(device))?;
+        let limits = state.limits();
+        if let Some(found) = value.as_ref().and_then(|it| long_word(it, limits)) {
+            let limit = limits.word;
+            return Err(Refused::LongWord { found, limit });
+        }
+        probe.is_asked = false;
+        probe.silent = 0;
+        let report = Report { is_up: true, value };
+        self.on_report(state, device, report, out);
+        Ok(())
+    }
+
+    pub(super) fn ping(&mut self, out: &mut Out) {
+        for (device, probe) in &mut self.probes {
+            probe.is_asked = true;
+            out.push(Wish::Event(Event::Ping { device: *device }));
+        }
+        self.arm(Timer::Unanswered, out);
+        self.arm(Timer::Ping, out);
+    }
+
+    pub(super) fn on_unanswered(&mut self, state: &Devices, out: &mut Out) {
+        let misses = self.config.misses;
+        let mut down = Vec::new();
+        for (device, probe) in &mut self.probes {
+            if core::mem::take(&mut probe.is_asked) {
+                probe.silent = probe.silent.saturating_add(1);
+                if probe.silent >= misses {
+                    down.push(*device);
+                }
+            }
+        }
+        for device in down {
+            let report = Report {
+                is_up: false,
+                value: None,
+            };
+            self.on_report(state, device, report, out);
+        }
+    }
+
+    fn on_report(&mut self, state: &Devices, device: NodeId, report: Report, out: &mut Out) {
+        let (Some(probe), Some(status)) = (self.probe(device), state.status(device)) else {
+            return;
+        };
+        if let Some(update) = probe.on_report(device, status, report) {
+            out.push(Wish::Propose(update));
+            self.arm_resend(out);
+        }
+    }
+
+    pub(super) fn go_on_with_reports(&mut self, state: &Devices, device: NodeId, out: &mut Out) {
+        let (Some(probe), Some(status)) = (self.probe(device), state.status(device)) else {
+            return;
+        };
+        // Reports wait, so Timer::Resend is armed.
+        out.extend(probe.on_status(device, status).map(Wish::Propose));
+    }
+
+    /// All that watch a device are to be told its status.
+    pub(super) fn on_changed(&mut self, state: &Devices, device: NodeId, out: &mut Out) {
+        for routine in state.watchers(device) {
+            self.show(state, device, routine, out);
+        }
+    }
+
+    /// Tells a routine a device's status, until it has seen it.
+    pub(super) fn show(
+        &mut self,
+        state: &Devices,
+        device: NodeId,
+        routine: GroupId,
+        out: &mut Out,
+    ) {
+        self.tell_status(state, device, routine, out);
+        if state.rules().told_once() {
+            return;
+        }
+        if let Some(probe) = self.probe(device) {
+            probe.show(routine);
+        }
+        self.arm_resend(out);
+    }
+
+    pub(super) fn on_seen(
+        &mut self,
+        state: &Devices,
+        device: NodeId,
+        routine: GroupId,
+        version: u64,
+    ) {
+        let latest = state.status(device).map_or(0, |it| it.version);
+        let Some(probe) = self.probe(device) else {
+            return;
+        };
+        match version >= latest {
+            true => probe.on_seen(routine),
+            false => probe.on_heard(routine),
+        }
+    }
+
+    pub(super) fn resend(&mut self, state: &Devices, out: &mut Out) {
+        self.resends = false;
+        let most = self.config.resend_most.0 / self.config.resend.0.max(1);
+        for (device, probe) in &mut self.probes {
+            let device = *device;
+            for routine in probe.on_resend(most) {
+                // The node that asked last may lead no longer: the group knows.
+                if let Some(status) = state.status(device).cloned() {
+                    let answer = Answer::Status {
+                        device,
+                        routine,
+                        status,
+                    };
+                    out.push(Wish::Inform {
+                        group: routine,
+                        answer,
+                    });
+                }
+            }
+            out.extend(probe.proposed(device).map(Wish::Propose));
+        }
+        let is_idle = |it: &(NodeId, Probe)| it.1.is_settled();
+        if !self.probes.iter().all(is_idle) {
+            self.arm_resend(out);
+        }
+    }
+
+    pub(super) fn tell_status(
+        &self,
+        state: &Devices,
+        device: NodeId,
+        routine: GroupId,
+        out: &mut Out,
+    ) {
+        if let Some(status) = state.status(device).cloned() {
+            let answer = Answer::Status {
+                device,
+                routine,
+                status,
+            };
+            self.tell(routine, answer, out);
+        }
+    }
+
+    fn arm_resend(&mut self, out: &mut Out) {
+        if !core::mem::replace(&mut self.resends, true) {
+            self.arm(Timer::Resend, out);
+        }
+    }
+}

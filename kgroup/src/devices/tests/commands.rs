@@ -1,0 +1,227 @@
+//! Commands, and what becomes of them.
+
+use super::*;
+
+#[test]
+fn a_command_is_decided_then_given_and_its_end_is_told() {
+    let mut bench = Bench::new(Limits::new());
+    let one = claim(1, 1);
+    let over = Answer::Over {
+        device: LAMP,
+        claim: one,
+    };
+    let order = act(one, 0, Delivery::AtLeastOnce);
+    bench.report(LAMP, "on");
+    assert_eq!(bench.ask(order.clone()), [tell(HERE, over)]);
+    bench.ask(lock(LAMP, one));
+    assert_eq!(bench.ask(order.clone()), [gives(1), armed_act()]);
+    assert_eq!(bench.ask(order.clone()), []);
+    // The next one waits for it.
+    let second = act(one, 1, Delivery::AtLeastOnce);
+    assert_eq!(bench.ask(second.clone()), []);
+    let done = tell(HERE, acted(one, 0, Outcome::Done));
+    let disarm = Wish::Disarm(Timer::Act(LAMP));
+    assert_eq!(bench.acted(1, Outcome::Done), [done.clone(), disarm]);
+    assert_eq!(bench.acted(1, Outcome::Failed), []);
+    assert_eq!(bench.ask(order.clone()), [done]);
+    assert_eq!(bench.ask(second), [gives(2), armed_act()]);
+    // A late copy of the first does nothing, and is not answered: nobody waits for that.
+    assert_eq!(bench.ask(order), []);
+}
+
+#[test]
+fn a_released_device_is_passed_on_when_its_command_has_ended() {
+    let mut bench = Bench::new(Limits::new());
+    let (one, two) = (claim(1, 1), claim(2, 1));
+    bench.ask(lock(LAMP, one));
+    bench.ask(act(one, 0, Delivery::AtLeastOnce));
+    bench.ask(release(LAMP, one));
+    assert_eq!(bench.state.holder(LAMP), None);
+    let queued = Answer::Queued {
+        device: LAMP,
+        claim: two,
+    };
+    assert_eq!(
+        bench.ask_from(THERE, lock(LAMP, two)),
+        [tell(THERE, queued)]
+    );
+    let told = bench.acted(1, Outcome::Failed);
+    assert!(told.contains(&tell(THERE, granted(two))), "{told:?}");
+    assert_eq!(bench.state.holder(LAMP), Some(two));
+}
+
+#[test]
+fn a_command_that_is_overdue_ends_unknown() {
+    let mut bench = Bench::new(Limits::new());
+    let one = claim(1, 1);
+    bench.ask(lock(LAMP, one));
+    bench.ask(act(one, 0, Delivery::AtLeastOnce));
+    let told = bench.tick(Timer::Act(LAMP));
+    assert_eq!(
+        told,
+        [
+            armed_act(),
+            tell(HERE, acted(one, 0, Outcome::Unknown)),
+            Wish::Disarm(Timer::Act(LAMP))
+        ]
+    );
+    // What the host said, and the group did not decide, is proposed again.
+    bench.ask(act(one, 1, Delivery::AtLeastOnce));
+    bench.call(|leader, _, out| {
+        let ticket = Ticket {
+            device: LAMP,
+            number: 2,
+        };
+        leader.acted(ticket, Outcome::Done, out);
+        leader.acted(ticket, Outcome::Failed, out);
+    });
+    bench.proposed.clear();
+    let told = bench.tick(Timer::Act(LAMP));
+    assert!(told.contains(&tell(HERE, acted(one, 1, Outcome::Done))));
+    assert_eq!(bench.tick(Timer::Act(LAMP)), [], "a stray tick");
+}
+
+#[test]
+fn a_device_that_is_down_fails_at_once() {
+    let mut bench = Bench::new(Limits::new());
+    let one = claim(1, 1);
+    bench.ask(lock(LAMP, one));
+    bench.tick(Timer::Unanswered);
+    let failed = [tell(HERE, acted(one, 0, Outcome::Failed))];
+    let order = act(one, 0, Delivery::AtLeastOnce);
+    assert_eq!(bench.ask(order.clone()), failed);
+    // It was answered so: it stays so.
+    bench.report(LAMP, "off");
+    assert_eq!(bench.ask(order), failed);
+    assert_eq!(
+        bench.ask(act(one, 1, Delivery::AtLeastOnce)),
+        [gives(2), armed_act()]
+    );
+}
+
+#[test]
+fn a_new_leader_gives_a_command_again_only_if_it_may() {
+    let one = claim(1, 1);
+    for delivery in [Delivery::AtLeastOnce, Delivery::AtMostOnce] {
+        let mut bench = Bench::new(Limits::new());
+        bench.ask(lock(LAMP, one));
+        assert!(bench.ask(act(one, 0, delivery)).contains(&gives(1)));
+        let mut next = bench.succeeded(12);
+        let is_again = delivery == Delivery::AtLeastOnce;
+        assert!(
+            !next.wishes.contains(&gives(1)),
+            "it may be over, and not known here"
+        );
+        next.decide();
+        let begins = core::mem::take(&mut next.wishes);
+        assert_eq!(begins.contains(&gives(1)), is_again);
+        let twice = Config::new().act_timeout * 2;
+        assert!(begins.contains(&arm(Timer::Act(LAMP), twice)));
+        // The former leader's host may still have it: it does not end before the time is over.
+        if is_again {
+            let ticket = Ticket {
+                device: LAMP,
+                number: 1,
+            };
+            next.call(|leader, _, out| leader.acted(ticket, Outcome::Done, out));
+            next.decide();
+        }
+        assert!(next.state.act(LAMP).is_some_and(Act::is_under_way));
+        next.ask(release(LAMP, one));
+        assert_eq!(next.state.holder(LAMP), None);
+        next.ask(lock(LAMP, claim(2, 1)));
+        assert_eq!(next.state.holder(LAMP), None, "it is not passed on");
+        next.tick(Timer::Act(LAMP));
+        let outcome = if is_again {
+            Outcome::Done
+        } else {
+            Outcome::Unknown
+        };
+        assert_eq!(next.state.act(LAMP).unwrap().outcome, Some(outcome));
+        assert_eq!(next.state.holder(LAMP), Some(claim(2, 1)));
+    }
+}
+
+#[test]
+fn what_another_leader_proposed_counts_as_given() {
+    // It was applied there first, perhaps, before that leader failed.
+    let one = claim(1, 1);
+    for (by, is_given) in [(11, true), (12, false)] {
+        let mut bench = Bench::new(Limits::new());
+        bench.ask(lock(LAMP, one));
+        bench.wishes.clear();
+        bench.decide_on(&Update::Act {
+            device: LAMP,
+            claim: one,
+            step: 0,
+            value: "on".into(),
+            delivery: Delivery::AtMostOnce,
+            by: Member::new(by, 0),
+        });
+        assert_eq!(bench.wishes.contains(&gives(1)), is_given);
+        bench.decide();
+        assert!(bench.state.act(LAMP).is_some_and(Act::is_under_way));
+        bench.tick(Timer::Act(LAMP));
+        let outcome = bench.state.act(LAMP).unwrap().outcome;
+        assert_eq!(outcome, Some(Outcome::Unknown), "nobody said more");
+    }
+}
+
+#[test]
+fn a_command_that_ended_before_its_leader_learned_of_it_is_not_given() {
+    // A leader may learn of several decisions at once: the state has all of them then.
+    let mut bench = Bench::new(Limits::new());
+    let one = claim(1, 1);
+    bench.ask(lock(LAMP, one));
+    let updates = [
+        Update::Act {
+            device: LAMP,
+            claim: one,
+            step: 0,
+            value: "on".into(),
+            delivery: Delivery::AtMostOnce,
+            by: Member::new(11, 0),
+        },
+        Update::Acted {
+            device: LAMP,
+            number: 1,
+            outcome: Outcome::Unknown,
+            by: Member::new(11, 0),
+        },
+    ];
+    bench.wishes.clear();
+    let verdicts = updates.map(|it| bench.state.apply(&it));
+    for verdict in verdicts {
+        bench.call(|leader, state, out| leader.on_applied(state, &verdict, out));
+    }
+    assert_eq!(bench.wishes, [tell(HERE, acted(one, 0, Outcome::Unknown))]);
+    assert_eq!(bench.proposed, []);
+}
+
+#[test]
+fn what_is_said_of_another_command_does_not_count() {
+    let mut bench = Bench::new(Limits::new().with_word(3));
+    let one = claim(1, 1);
+    let ticket = |number| Ticket {
+        device: LAMP,
+        number,
+    };
+    bench.ask(lock(LAMP, one));
+    bench.ask(act(one, 0, Delivery::AtLeastOnce));
+    bench.acted(1, Outcome::Failed);
+    bench.ask(act(one, 1, Delivery::AtLeastOnce));
+    // The host repeats itself, and what it says is lost.
+    bench.call(|leader, _, out| leader.acted(ticket(1), Outcome::Done, out));
+    bench.proposed.clear();
+    // A command that cannot be given leaves the timer of the one that is under way.
+    let told = bench.ask(Request::Act {
+        device: LAMP,
+        claim: one,
+        step: 2,
+        value: "dark".into(),
+        delivery: Delivery::AtLeastOnce,
+    });
+    assert_eq!(told, [tell(HERE, acted(one, 2, Outcome::Failed))]);
+    let told = bench.tick(Timer::Act(LAMP));
+    assert!(told.contains(&tell(HERE, acted(one, 1, Outcome::Unknown))));
+}
