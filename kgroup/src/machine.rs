@@ -47,7 +47,8 @@ impl Kgroup {
     /// A node of a site. Its first input should be [`Command::Epoch`].
     ///
     /// # Errors
-    /// Settings that cannot work, or a node that the site does not name.
+    /// Settings that cannot work, among them too low a limit of groups for those that the node founds,
+    /// or a node that the site does not name.
     pub fn new(
         me: Member,
         config: Config,

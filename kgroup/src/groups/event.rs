@@ -214,6 +214,16 @@ pub enum Reject {
     /// A first configuration cannot work.
     #[error("group {0:?} cannot begin: {1}")]
     Founding(GroupId, replica::Reject),
+    /// The node founds more groups than [`Config::groups`](super::Config::groups) lets it be in.
+    #[error(
+        "this node founds {needed} groups, and `groups` is {limit}: set it to {needed} or more"
+    )]
+    Room {
+        /// How many it founds.
+        needed: usize,
+        /// The setting.
+        limit: u16,
+    },
     /// The plan does not name this node.
     #[error("node {0} is not in the plan: add it, or give it another id")]
     Unplanned(NodeId),

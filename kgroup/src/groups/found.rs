@@ -23,7 +23,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// O(n + g log n) hashes and comparisons, with n nodes and g groups.
     ///
     /// # Errors
-    /// Settings that cannot work, or a node that the plan does not name.
+    /// Settings that cannot work, among them too low a limit of groups for those that the node founds,
+    /// or a node that the plan does not name.
     pub fn new(
         me: Member,
         config: Config,
@@ -67,6 +68,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                     let part = replica.map(Part::new);
                     groups.parts.extend(part.map(|it| (group, it)));
                 }
+            }
+            let (needed, limit) = (groups.parts.len(), config.groups);
+            if needed > limit.into() {
+                return Err(Reject::Room { needed, limit });
             }
         }
         Ok(groups)

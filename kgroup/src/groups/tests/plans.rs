@@ -101,6 +101,21 @@ fn settings_of_groups_have_ranges() {
 }
 
 #[test]
+fn a_node_that_founds_more_groups_than_it_may_be_in_is_refused() {
+    let site: Vec<GroupId> = (1..=8).map(GroupId).collect();
+    let begun = |limit, begin| {
+        let (plan, site) = (Arc::new(plan(3)), Arc::new(site.clone()));
+        let config = config().with_groups(limit);
+        Groups::<Sum, Parcel>::new(life(1, 0), config, plan, site, begin)
+    };
+    assert!(begun(8, Begin::First).is_ok());
+    let refused = begun(7, Begin::First).unwrap_err();
+    let expected = "this node founds 8 groups, and `groups` is 7: set it to 8 or more";
+    assert_eq!(alloc::format!("{refused}"), expected);
+    assert!(begun(7, Begin::Again).is_ok());
+}
+
+#[test]
 fn groups_change_at_different_moments_of_a_span() {
     let all: BTreeSet<u64> = (0..256).map(|id| stagger(GroupId(id))).collect();
     assert!(all.len() > 100, "{}", all.len());
