@@ -1,6 +1,7 @@
 //! The leaders of the groups that a node leads, behind one face.
 
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::mem;
 
 use selvedge_core::{Member, NodeId};
@@ -8,8 +9,8 @@ use selvedge_core::{Member, NodeId};
 use crate::config::Config;
 use crate::devices::{self, DeviceLeader, Ticket};
 use crate::held::{Decided, Held, Update};
-use crate::routines::{RoutineEvent, RoutineLeader, RoutineTimer};
-use crate::store::{StoreLeader, StoreTimer};
+use crate::routines::{self, RoutineEvent, RoutineLeader, RoutineTimer};
+use crate::store::{self, StoreLeader, StoreTimer};
 use crate::wish::{Wish, Wishes};
 use crate::{Answer, GroupId, Outcome, Request};
 
@@ -34,7 +35,34 @@ pub enum LeaderEvent {
     Routine(RoutineEvent),
 }
 
-pub(crate) type Out = Wishes<Update, LeaderTimer, LeaderEvent>;
+/// The wishes of one call, of a leader of some kind: rooms that are used again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Out {
+    devices: Wishes<devices::Update, devices::Timer, devices::Event>,
+    routine: Wishes<routines::Update, RoutineTimer, RoutineEvent>,
+    map: Wishes<store::Change, StoreTimer, Infallible>,
+}
+
+impl Out {
+    /// Takes them out, in the words of the node.
+    pub(crate) fn drain(
+        &mut self,
+    ) -> impl Iterator<Item = Wish<Update, LeaderTimer, LeaderEvent>> + '_ {
+        let devices = self
+            .devices
+            .drain(..)
+            .map(|it| it.map(Update::Devices, LeaderTimer::Devices, LeaderEvent::Devices));
+        let routine = self
+            .routine
+            .drain(..)
+            .map(|it| it.map(Update::Routine, LeaderTimer::Routine, LeaderEvent::Routine));
+        let map = self
+            .map
+            .drain(..)
+            .map(|it| it.map(Update::Map, LeaderTimer::Map, |it| match it {}));
+        devices.chain(routine).chain(map)
+    }
+}
 
 /// What happens to a leader.
 #[derive(Debug)]
@@ -111,65 +139,12 @@ impl Leading {
     ) -> Result<(), devices::Refused> {
         match (self, held) {
             (Self::Devices(leader), Held::Devices(state)) => {
-                let mut wishes = Wishes::new();
-                on_devices(leader, state, occasion, &mut wishes)?;
-                let map = |it: Wish<_, _, _>| {
-                    it.map(Update::Devices, LeaderTimer::Devices, LeaderEvent::Devices)
-                };
-                out.extend(wishes.into_iter().map(map));
+                on_devices(leader, state, occasion, &mut out.devices)?;
             }
             (Self::Routine(leader), Held::Routine(state)) => {
-                let mut wishes = Wishes::new();
-                match occasion {
-                    Occasion::Leads => leader.on_leads(state, &mut wishes),
-                    Occasion::Applied(Decided::Routine(decided)) => {
-                        leader.on_applied(state, decided, &mut wishes);
-                    }
-                    Occasion::Asked(from, request) => {
-                        leader.on_asked(state, from, &request, &mut wishes);
-                    }
-                    Occasion::Told(group, answer) => {
-                        leader.on_told(state, group, answer, &mut wishes);
-                    }
-                    Occasion::Tick(LeaderTimer::Routine(timer)) => {
-                        leader.on_tick(state, timer, &mut wishes);
-                    }
-                    Occasion::Applied(_)
-                    | Occasion::Readable(_)
-                    | Occasion::Tick(_)
-                    | Occasion::Reported(..)
-                    | Occasion::Acted(..) => {} // Meant for a leader of another kind.
-                }
-                let map = |it: Wish<_, _, _>| {
-                    it.map(Update::Routine, LeaderTimer::Routine, LeaderEvent::Routine)
-                };
-                out.extend(wishes.into_iter().map(map));
+                on_routine(leader, state, occasion, &mut out.routine);
             }
-            (Self::Map(leader), Held::Map(state)) => {
-                let mut wishes = Wishes::new();
-                match occasion {
-                    Occasion::Applied(Decided::Map(decided)) => {
-                        leader.on_applied(state, decided, &mut wishes);
-                    }
-                    Occasion::Asked(from, Request::Store(request)) => {
-                        leader.on_asked(state, from, request, &mut wishes);
-                    }
-                    Occasion::Readable(read) => leader.on_readable(state, read, &mut wishes),
-                    Occasion::Tick(LeaderTimer::Map(timer)) => {
-                        leader.on_tick(state, timer, &mut wishes);
-                    }
-                    Occasion::Leads
-                    | Occasion::Applied(_)
-                    | Occasion::Asked(..)
-                    | Occasion::Told(..)
-                    | Occasion::Tick(_)
-                    | Occasion::Reported(..)
-                    | Occasion::Acted(..) => {} // Meant for a leader of another kind.
-                }
-                let map =
-                    |it: Wish<_, _, _>| it.map(Update::Map, LeaderTimer::Map, |it| match it {});
-                out.extend(wishes.into_iter().map(map));
-            }
+            (Self::Map(leader), Held::Map(state)) => on_map(leader, state, occasion, &mut out.map),
             (this, _) => {
                 debug_assert!(
                     false,
@@ -199,4 +174,47 @@ fn on_devices(
         Occasion::Applied(_) | Occasion::Told(..) | Occasion::Tick(_) => {} // Of another kind.
     }
     Ok(())
+}
+
+fn on_routine(
+    leader: &mut RoutineLeader,
+    state: &routines::RoutineState,
+    occasion: Occasion<'_>,
+    out: &mut Wishes<routines::Update, RoutineTimer, RoutineEvent>,
+) {
+    match occasion {
+        Occasion::Leads => leader.on_leads(state, out),
+        Occasion::Applied(Decided::Routine(decided)) => leader.on_applied(state, decided, out),
+        Occasion::Asked(from, request) => leader.on_asked(state, from, &request, out),
+        Occasion::Told(group, answer) => leader.on_told(state, group, answer, out),
+        Occasion::Tick(LeaderTimer::Routine(timer)) => leader.on_tick(state, timer, out),
+        Occasion::Applied(_)
+        | Occasion::Readable(_)
+        | Occasion::Tick(_)
+        | Occasion::Reported(..)
+        | Occasion::Acted(..) => {} // Of another kind.
+    }
+}
+
+fn on_map(
+    leader: &mut StoreLeader,
+    state: &store::Store,
+    occasion: Occasion<'_>,
+    out: &mut Wishes<store::Change, StoreTimer, Infallible>,
+) {
+    match occasion {
+        Occasion::Applied(Decided::Map(decided)) => leader.on_applied(state, decided, out),
+        Occasion::Asked(from, Request::Store(request)) => {
+            leader.on_asked(state, from, request, out);
+        }
+        Occasion::Readable(read) => leader.on_readable(state, read, out),
+        Occasion::Tick(LeaderTimer::Map(timer)) => leader.on_tick(state, timer, out),
+        Occasion::Leads
+        | Occasion::Applied(_)
+        | Occasion::Asked(..)
+        | Occasion::Told(..)
+        | Occasion::Tick(_)
+        | Occasion::Reported(..)
+        | Occasion::Acted(..) => {} // Of another kind.
+    }
 }

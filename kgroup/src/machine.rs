@@ -39,6 +39,8 @@ pub struct Kgroup {
     triggers: BTreeSet<(GroupId, TriggerId)>,
     /// What groups said in this step; empty between steps.
     said: Untracked<VecDeque<groups::Event<Held, Parcel>>>,
+    /// Of the leader that is asked; empty between steps.
+    wishes: Untracked<Out>,
 }
 
 type Inner = Groups<Held, Parcel>;
@@ -68,6 +70,7 @@ impl Kgroup {
             maps,
             triggers: BTreeSet::new(),
             said: Untracked(VecDeque::new()),
+            wishes: Untracked::default(),
         })
     }
 
@@ -263,12 +266,13 @@ impl Kgroup {
         let Some(held) = self.groups.machine().state(group) else {
             return Err(Reject::NotLeader(group));
         };
-        let mut wishes = Out::new();
-        leader.on(held, occasion, &mut wishes)?;
-        for wish in wishes {
+        let mut wishes = core::mem::take(&mut self.wishes.0);
+        let taken = leader.on(held, occasion, &mut wishes);
+        for wish in wishes.drain() {
             self.carry_out(group, wish, cx);
         }
-        Ok(())
+        self.wishes.0 = wishes; // Its room is used again.
+        Ok(taken?)
     }
 
     fn carry_out(
