@@ -35,6 +35,7 @@ fn ticks_between(bench: &mut Bench, tellings: usize) -> Vec<u64> {
     let mut passed = 0;
     while ticks.len() < tellings {
         passed += 1;
+        assert!(passed < 1_000, "it is told no more: {ticks:?}");
         let is_told = |it: &Wish<_, _, _>| matches!(it, Wish::Inform { .. });
         if bench.tick(Timer::Resend).iter().any(is_told) {
             ticks.push(core::mem::take(&mut passed));
