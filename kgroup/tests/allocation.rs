@@ -16,7 +16,7 @@ use alloc::sync::Arc;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
-use selvedge_core::{Context, Delta, Effect, Input, Machine, Member, NodeId};
+use selvedge_core::{Delta, Effect, Input, Machine, Member, NodeId};
 use selvedge_kgroup::groups::{self, Begin};
 use selvedge_kgroup::{
     Command, Config, Event, Kgroup, LeaderEvent, LeaderTimer, Node, Place, Selection, Site, Timer,
