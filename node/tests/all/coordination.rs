@@ -21,10 +21,10 @@ use selvedge_membership as membership;
 use selvedge_routine::{Routine, State, Step};
 use selvedge_sim::network::{CallError, Link, Network, Topology};
 
-const NODES: u64 = 5;
-const LAMPS: [NodeId; 2] = [NodeId(101), NodeId(102)];
+pub(crate) const NODES: u64 = 5;
+pub(crate) const LAMPS: [NodeId; 2] = [NodeId(101), NodeId(102)];
 
-fn member(node: usize) -> Member {
+pub(crate) fn member(node: usize) -> Member {
     Member::new(node as u64 + 1, 0)
 }
 
@@ -49,25 +49,33 @@ fn coordination(site: Site) -> Coordination {
 }
 
 fn node(me: Member) -> Node {
-    let node = Node::new(me, membership::Config::default(), None, None).unwrap();
-    node.with_coordination(coordination(site())).unwrap()
+    node_of(me, Begin::First)
 }
 
-fn map() -> GroupId {
+pub(crate) fn node_of(me: Member, begin: Begin) -> Node {
+    let node = Node::new(me, membership::Config::default(), None, None).unwrap();
+    let coordination = Coordination {
+        begin,
+        ..coordination(site())
+    };
+    node.with_coordination(coordination).unwrap()
+}
+
+pub(crate) fn map() -> GroupId {
     GroupId::map("doors", &Sha256Sortition)
 }
 
 /// A network, and devices that obey at once.
-struct Building {
-    net: Network<Node>,
+pub(crate) struct Building {
+    pub(crate) net: Network<Node>,
     lamps: BTreeMap<NodeId, State>,
     /// The devices that were told something, in order.
-    done: Vec<NodeId>,
-    events: Vec<(usize, kgroup::Event)>,
+    pub(crate) done: Vec<NodeId>,
+    pub(crate) events: Vec<(usize, kgroup::Event)>,
 }
 
 impl Building {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         eprintln!("seed {seed}");
         let link = Link {
             loss: Ratio::new(1, 50),
@@ -90,7 +98,7 @@ impl Building {
         building
     }
 
-    fn join(&mut self, at: usize) {
+    pub(crate) fn join(&mut self, at: usize) {
         let seeds = (0..NODES as usize).filter(|it| *it != at);
         let seeds = seeds.map(|it| member(it).id).collect();
         let seeds = if at == 0 && self.net.now() == Time::ZERO {
@@ -102,21 +110,21 @@ impl Building {
         self.net.command(at, join).unwrap();
     }
 
-    fn ask(&mut self, at: usize, command: kgroup::Command) {
+    pub(crate) fn ask(&mut self, at: usize, command: kgroup::Command) {
         self.net.command(at, Command::Groups(command)).unwrap();
     }
 
-    fn ask_map(&mut self, at: usize, command: StoreCommand) {
+    pub(crate) fn ask_map(&mut self, at: usize, command: StoreCommand) {
         let map = map();
         self.ask(at, kgroup::Command::Map { map, command });
     }
 
-    fn trigger(&mut self, at: usize, id: u64) {
+    pub(crate) fn trigger(&mut self, at: usize, id: u64) {
         let (routine, id) = (GroupId::routine(0), TriggerId(id));
         self.ask(at, kgroup::Command::Trigger { routine, id });
     }
 
-    fn run(&mut self, span: Span) {
+    pub(crate) fn run(&mut self, span: Span) {
         let until = self.net.now() + span;
         while let Some(next) = self.net.next_at().filter(|it| *it <= until) {
             self.net.run_until(next);
@@ -163,7 +171,7 @@ impl Building {
         }
     }
 
-    fn reports(&self) -> usize {
+    pub(crate) fn reports(&self) -> usize {
         let is_report = |event: &kgroup::Event| {
             matches!(
                 event,
