@@ -32,6 +32,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 continue;
             }
             part.told = 0; // Founders are told again.
+            part.sought = 0;
             part.is_due = true;
             self.look_for_change(group, cx);
         }

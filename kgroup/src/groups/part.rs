@@ -23,6 +23,9 @@ pub(super) struct Part<S: State> {
     pub(super) number: u64,
     /// The configuration whose founders this leader has told.
     pub(super) told: u64,
+    /// The highest configuration that others told of in this epoch, and that this member looked for. Once:
+    /// each node that is asked tells it again.
+    pub(super) sought: u64,
     /// Whether the application knows that this node is in the group.
     pub(super) is_entered: bool,
     /// Whether the replica was asked to confirm who leads, and has not answered.
@@ -44,6 +47,7 @@ impl<S: State> Part<S> {
             is_due: false,
             number: 0,
             told: 0,
+            sought: 0,
             is_entered: false,
             confirms: false,
             inquiry: None,

@@ -169,7 +169,6 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return;
         }
         let leader = leader.filter(|it| *it != self.me.id);
-        let told = self.hints.get(group).map_or(0, Hint::number);
         let asked = match self.hints.get_mut(group) {
             Some(hint) => hint.tell(number, leader, members),
             None => self.hints.used(group).tell(number, leader, members),
@@ -180,9 +179,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             asked.iter().cloned().map(ask)
         });
         self.posted.0.extend(items);
-        if number > told {
-            self.on_later(group, number);
-        }
+        self.on_later(group, number);
     }
 
     /// Whether nothing has grown beyond its limit, and nothing of this step is left.

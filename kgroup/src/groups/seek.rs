@@ -83,8 +83,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Another node told of later members than this one knows.
     pub(super) fn on_later(&mut self, group: GroupId, number: u64) {
-        let own = self.replica(group).map(|it| it.configuration().number);
-        if own.is_some_and(|it| it > 0 && it < number) {
+        let Some(part) = self.parts.get_mut(&group) else {
+            return; // It was left.
+        };
+        let own = part.replica.configuration().number;
+        if own > 0 && number > own.max(part.sought) {
+            part.sought = number;
             self.seek(group);
         }
     }

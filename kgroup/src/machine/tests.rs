@@ -4,7 +4,7 @@ use alloc::collections::BTreeSet;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
-use selvedge_core::{Driver, Time};
+use selvedge_core::{Driver, Effect, Time};
 
 use super::*;
 use crate::routines::RoutineTimer;
@@ -16,6 +16,38 @@ fn node() -> Kgroup {
     let site = Arc::new(Site::new(selection, nodes, [], 1).unwrap());
     let begin = groups::Begin::First;
     Kgroup::new(Member::new(1, 0), Config::new(), site, begin).unwrap()
+}
+
+#[test]
+fn a_run_is_asked_for_again_until_it_is_decided() {
+    let mut driver = Driver::new(node());
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut now = Time::ZERO;
+    let (routine, id) = (GroupId::routine(0), TriggerId(7));
+    let mut told = 0;
+    let trigger = Input::Command(Command::Trigger { routine, id });
+    driver.step(now, &mut rng, trigger, |_| ()).unwrap();
+    for _ in 0..3 {
+        let timers: Vec<_> = driver
+            .timers()
+            .filter(|it| it.0 == Timer::Trigger)
+            .collect();
+        assert_eq!(timers.len(), 1);
+        now = timers[0].1;
+        driver.expire(now, &mut rng, |_| ());
+    }
+    for _ in 0..2 {
+        let call = |node: &mut Kgroup, cx: &mut Context<'_, Kgroup>| {
+            node.on_told(routine, &Answer::Triggered(id), cx);
+            Ok::<(), Infallible>(())
+        };
+        let is_told = |it: &Effect<Kgroup>| matches!(it, Effect::Event(Event::Triggered { .. }));
+        let Ok(()) = driver.with(now, &mut rng, call, |it| told += u64::from(is_told(&it)));
+    }
+    assert_eq!(told, 1);
+    now = driver.timers().find(|it| it.0 == Timer::Trigger).unwrap().1;
+    driver.expire(now, &mut rng, |_| ());
+    assert!(driver.timers().all(|it| it.0 != Timer::Trigger));
 }
 
 #[test]

@@ -44,3 +44,13 @@ fn whole_buildings_keep_what_the_page_promises() {
         assert!(all.stored > ran && all.found > ran && all.changes > ran);
     }
 }
+
+/// What random ones broke once.
+#[test]
+fn histories_that_broke_hold() {
+    // Two nodes stopped that had said that they were here; news that led nowhere was asked for each time
+    // that it was told, by all that told it.
+    for seed in [45_901, 332_433] {
+        story::tell(seed, &mut Totals::default());
+    }
+}

@@ -80,6 +80,9 @@ pub(crate) struct World {
 /// A node that says that it is here is named within this time, or in another life.
 const NAMED_WITHIN: Span = Span::secs(60);
 
+/// More on its way than any correct building has.
+const LONGEST: usize = 50_000;
+
 /// More steps at one moment than any correct building needs.
 const STORM: u64 = 50_000;
 
@@ -177,6 +180,11 @@ impl World {
 
     fn enter(&mut self, after: Span, what: What) {
         self.entered += 1;
+        assert!(
+            self.queue.len() < LONGEST,
+            "a storm of messages at {:?}",
+            self.now
+        );
         self.queue.insert((self.now + after, self.entered), what);
     }
 

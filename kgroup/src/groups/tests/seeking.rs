@@ -59,6 +59,34 @@ fn a_member_that_is_told_of_later_members_asks_them() {
     assert!(seeks(&mut node).is_empty(), "it knows of no members");
 }
 
+/// What it was told is believed less when questions are not answered, and is no news when it is told
+/// again: each telling would ask those that tell it.
+#[test]
+fn what_leads_nowhere_is_looked_for_once() {
+    let (mut node, others) = founder();
+    let from = life(others[0], 0);
+    let told = &others[..3];
+    node.command(Command::Epoch(1));
+    node.hear(from, [where_is(2, told)]);
+    for parcel in 0..9 {
+        let (group, parcel) = (GROUP, vec![parcel]);
+        node.command(Command::Ask { group, parcel });
+    }
+    assert_eq!(seeks(&mut node).len(), 3);
+    node.hear(from, [where_is(3, told)]);
+    assert_eq!(seeks(&mut node).len(), 3);
+    // Two nodes tell what they know, by turns.
+    for number in [3, 2, 3, 2, 3] {
+        node.hear(from, [where_is(number, told)]);
+        assert!(seeks(&mut node).is_empty());
+    }
+    node.command(Command::Epoch(2));
+    for seeking in [3, 0, 0] {
+        node.hear(from, [where_is(2, told)]);
+        assert_eq!(seeks(&mut node).len(), seeking);
+    }
+}
+
 #[test]
 fn a_group_of_which_nothing_came_is_dropped_with_its_timers_in_the_next_epoch() {
     let (_, others) = founder();
