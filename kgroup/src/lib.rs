@@ -32,8 +32,8 @@
 //!   again: they back off, by chance.
 //! - That a group goes on when more than f of its members forget at once; hosts that store facts forget
 //!   nothing. A node that a link names counts as a member from then on. The leader names a node in the
-//!   life in which it just said that it is here; if it begins again before it has the state, it is one
-//!   of the f until it is named anew. Begin the site anew when a group is lost:
+//!   life in which it just said that it is here; if it begins again without its memory before it has the
+//!   state, it is one of the f until it is named anew. Begin the site anew when a group is lost:
 //!   [`Site::with_generation`].
 //! - Anything against nodes that lie, but that memory and frames stay bounded.
 //!
