@@ -9,6 +9,7 @@ mod claims;
 mod commands;
 mod locks;
 mod reports;
+mod turns;
 mod watching;
 
 use alloc::vec;

@@ -9,6 +9,7 @@ mod leading;
 mod lives;
 mod plans;
 mod seeking;
+mod storing;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;

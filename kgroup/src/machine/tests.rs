@@ -72,3 +72,104 @@ fn a_time_by_chance_lies_between_the_time_and_twice_the_time() {
     assert_eq!(seen.last(), Some(&Span(after.0 * 2)));
     assert_eq!(seen.len() as u64, SLOTS + 1);
 }
+
+/// One node of three, by hand. The others are silent.
+struct Alone {
+    driver: Driver<Kgroup>,
+    rng: ChaCha8Rng,
+    sent: Vec<(Member, Message)>,
+}
+
+const ROUTINE: GroupId = GroupId::routine(0);
+const TRIGGER: TriggerId = TriggerId(7);
+
+impl Alone {
+    fn new() -> Self {
+        Self {
+            driver: Driver::new(node()),
+            rng: ChaCha8Rng::seed_from_u64(1),
+            sent: Vec::new(),
+        }
+    }
+
+    fn trigger(&mut self) {
+        let (routine, id) = (ROUTINE, TRIGGER);
+        let input = Input::Command(Command::Trigger { routine, id });
+        let sent = &mut self.sent;
+        let take = |effect| {
+            if let Effect::Send { to, message } = effect {
+                sent.push((to, message));
+            }
+        };
+        let taken = self.driver.step(Time::ZERO, &mut self.rng, input, take);
+        taken.unwrap();
+    }
+
+    /// When it asks again.
+    fn due(&self) -> Option<Time> {
+        let mut timers = self.driver.timers();
+        timers.find(|it| it.0 == Timer::Trigger).map(|it| it.1)
+    }
+
+    fn expire(&mut self, now: Time) {
+        let sent = &mut self.sent;
+        self.driver.expire(now, &mut self.rng, |effect| {
+            if let Effect::Send { to, message } = effect {
+                sent.push((to, message));
+            }
+        });
+    }
+
+    fn with(&mut self, call: impl FnOnce(&mut Kgroup, &mut Context<'_, Kgroup>)) {
+        let call = |node: &mut Kgroup, cx: &mut Context<'_, Kgroup>| {
+            call(node, cx);
+            Ok::<(), Infallible>(())
+        };
+        let Ok(()) = self.driver.with(Time::ZERO, &mut self.rng, call, |_| ());
+    }
+
+    /// The nodes that were asked for a run since this was called last.
+    fn asked(&mut self) -> BTreeSet<u64> {
+        let is_ask = |it: &groups::Item<Update, Parcel>| {
+            matches!(it, groups::Item::Ask { group: ROUTINE, .. })
+        };
+        let sent = core::mem::take(&mut self.sent).into_iter();
+        let asked = sent.filter(|it| it.1.items.iter().any(is_ask));
+        asked.map(|it| it.0.id.0).collect()
+    }
+}
+
+#[test]
+fn a_trigger_is_asked_again_and_again_until_it_is_answered() {
+    let mut node = Alone::new();
+    node.trigger();
+    for _ in 0..5 {
+        assert!(!node.asked().is_empty());
+        let due = node.due().unwrap();
+        node.expire(due);
+    }
+    node.with(|node, cx| node.on_told(ROUTINE, &Answer::Triggered(TRIGGER), cx));
+    node.asked();
+    let due = node.due().unwrap();
+    node.expire(due);
+    assert_eq!((node.asked(), node.due()), (BTreeSet::new(), None));
+}
+
+#[test]
+fn a_routine_whose_leader_asks_something_is_asked_where_that_leader_is() {
+    let mut node = Alone::new();
+    node.trigger();
+    assert_eq!(node.asked(), BTreeSet::from([2, 3]));
+    let request = Request::Watch {
+        device: NodeId(100),
+        routine: ROUTINE,
+    };
+    let said = groups::Event::Asked {
+        group: GroupId::cluster(0),
+        from: Member::new(3, 0),
+        parcel: Parcel::Request(request),
+    };
+    node.with(|node, cx| node.on_said(said, cx));
+    node.trigger();
+    assert_eq!(node.asked(), BTreeSet::from([3]));
+}

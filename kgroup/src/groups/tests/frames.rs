@@ -114,3 +114,14 @@ fn a_replica_has_what_a_frame_leaves_it() {
         usize::from(node.machine().plan().frame_budget())
     );
 }
+
+#[test]
+fn what_cannot_be_encoded_is_longer_than_any_frame() {
+    struct Endless;
+    impl Serialize for Endless {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serde::ser::SerializeSeq::end(serializer.serialize_seq(None)?)
+        }
+    }
+    assert!(encoded_len(&Endless) > usize::from(u16::MAX));
+}

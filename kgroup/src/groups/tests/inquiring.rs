@@ -179,3 +179,21 @@ fn a_node_that_has_room_for_a_group_says_that_it_is_here() {
         assert_eq!(node.machine().counters().no_room, count);
     }
 }
+
+/// What is kept of answers has no other limit than the number of those that are asked.
+#[test]
+fn an_answer_that_is_late_or_comes_twice_or_was_not_asked_for_changes_nothing() {
+    let (mut node, asked, number) = asking(false);
+    let me = node.machine().me();
+    let life_of_me = me.incarnation.0;
+    let (first, last) = (*asked.first().unwrap(), *asked.last().unwrap());
+    assert_ne!(first, last);
+    let other = (1..=9).find(|it| *it != me.id.0 && !asked.contains(it));
+    node.hear(life(first, 0), [here(life_of_me, number)]);
+    node.learn(Delta::Joined(life(last, 1)));
+    let before = node.machine().clone();
+    for from in [life(first, 0), life(other.unwrap(), 0), life(last, 0)] {
+        node.hear(from, [here(life_of_me, number)]);
+        assert_eq!(node.machine(), &before, "{from:?}");
+    }
+}

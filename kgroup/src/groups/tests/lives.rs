@@ -223,3 +223,16 @@ fn a_message_of_this_node_or_of_another_plan_or_of_nothing_is_refused() {
         assert_eq!(refusal, Reject::Misbehaviour(expected));
     }
 }
+
+#[test]
+fn only_another_node_of_the_plan_is_heard_as_a_leader() {
+    let mut groups = machine(ME, 5, config(), Begin::Again);
+    groups.hints.used(LATER);
+    let mut leader = |from: Member| {
+        groups.heard(LATER, from);
+        groups.hints.get(LATER).and_then(|it| it.leader)
+    };
+    assert_eq!(leader(life(99, 0)), None);
+    assert_eq!(leader(ME), None);
+    assert_eq!(leader(OTHER), Some(OTHER.id));
+}

@@ -242,3 +242,23 @@ fn what_is_proposed_and_not_decided_is_proposed_again_on_a_tick_alone() {
         2
     );
 }
+
+#[test]
+fn an_answer_to_a_command_that_is_over_changes_nothing() {
+    let hold = Span::secs(60);
+    let definition = routine(vec![Step { hold, ..set(1) }, set(2)]);
+    let mut bench = Bench::new(definition);
+    bench.trigger(1);
+    bench.grant_all();
+    bench.acted(1, 0, Outcome::Done);
+    // It was done, and the device is held: what another leader says of the same command is late.
+    bench.acted(1, 0, Outcome::Failed);
+    assert_eq!(bench.state.step(), Some(0));
+    assert!(bench.armed.contains_key(&RoutineTimer::Hold));
+    bench.tick(RoutineTimer::Hold);
+    assert_eq!(bench.state.step(), Some(1));
+    bench.acted(1, 0, Outcome::Failed);
+    assert_eq!(bench.state.step(), Some(1), "that was the step before");
+    bench.acted(2, 1, Outcome::Done);
+    assert_eq!(bench.outcomes(), [StepOutcome::Done; 2]);
+}
