@@ -19,38 +19,6 @@ fn node() -> Kgroup {
 }
 
 #[test]
-fn a_run_is_asked_for_again_until_it_is_decided() {
-    let mut driver = Driver::new(node());
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let mut now = Time::ZERO;
-    let (routine, id) = (GroupId::routine(0), TriggerId(7));
-    let mut told = 0;
-    let trigger = Input::Command(Command::Trigger { routine, id });
-    driver.step(now, &mut rng, trigger, |_| ()).unwrap();
-    for _ in 0..3 {
-        let timers: Vec<_> = driver
-            .timers()
-            .filter(|it| it.0 == Timer::Trigger)
-            .collect();
-        assert_eq!(timers.len(), 1);
-        now = timers[0].1;
-        driver.expire(now, &mut rng, |_| ());
-    }
-    for _ in 0..2 {
-        let call = |node: &mut Kgroup, cx: &mut Context<'_, Kgroup>| {
-            node.on_told(routine, &Answer::Triggered(id), cx);
-            Ok::<(), Infallible>(())
-        };
-        let is_told = |it: &Effect<Kgroup>| matches!(it, Effect::Event(Event::Triggered { .. }));
-        let Ok(()) = driver.with(now, &mut rng, call, |it| told += u64::from(is_told(&it)));
-    }
-    assert_eq!(told, 1);
-    now = driver.timers().find(|it| it.0 == Timer::Trigger).unwrap().1;
-    driver.expire(now, &mut rng, |_| ());
-    assert!(driver.timers().all(|it| it.0 != Timer::Trigger));
-}
-
-#[test]
 fn a_time_by_chance_lies_between_the_time_and_twice_the_time() {
     let group = GroupId::routine(0);
     let timer = LeaderTimer::Routine(RoutineTimer::Backoff);

@@ -64,18 +64,6 @@ fn one_lock_serves_a_device_that_a_routine_names_twice() {
 }
 
 #[test]
-fn a_release_is_of_one_routine_alone() {
-    let mut bench = Bench::new(Limits::new());
-    let all = [claim(2, 1), claim(1, 1), claim(3, 1)];
-    for one in all {
-        bench.ask(lock(LAMP, one));
-    }
-    bench.ask(release(LAMP, all[0]));
-    assert_eq!(bench.state.holder(LAMP), Some(all[1]));
-    assert_eq!(bench.state.queue(LAMP).collect::<Vec<_>>(), [all[2]]);
-}
-
-#[test]
 fn a_later_claim_of_a_routine_takes_its_place_at_the_end() {
     let mut bench = Bench::new(Limits::new());
     let (one, two, again) = (claim(1, 1), claim(2, 1), claim(1, 2));

@@ -4,7 +4,7 @@ use selvedge_core::durable::Durable;
 use selvedge_replica::{Ballot, Body, Configuration};
 
 use super::*;
-use crate::groups::{Fact, Misbehaviour};
+use crate::groups::Misbehaviour;
 
 const ME: Member = life(1, 0);
 const OTHER: Member = life(2, 3);
@@ -111,9 +111,6 @@ fn a_life_that_goes_on_answers_to_a_name_that_it_got_before_it_stored_of_the_gro
     let mut one = One::of(machine(first, 5, config(), Begin::First));
     one.command(Command::Epoch(1));
     let facts: Vec<_> = one.machine().stored().collect();
-    let told = Event::Fact(facts[0].clone());
-    assert_eq!(Machine::fact(&told), facts.first());
-    assert_eq!(Machine::fact(&Event::Left(GROUP)), None);
     assert_eq!(facts.len(), 1);
     for folds in [true, false] {
         let me = life(ME.id.0, 4);
@@ -158,29 +155,6 @@ fn a_node_is_in_a_group_when_it_is_named_and_has_the_state() {
         !node.told().contains(&Event::Entered(GROUP)),
         "it has no state"
     );
-}
-
-#[test]
-fn what_is_stored_of_a_group_that_was_left_is_the_mark() {
-    let mut mark = Configuration::of([2, 3, 4].map(|id| life(id, 0)));
-    mark.number = 3;
-    let mut groups = machine(ME, 5, config(), Begin::Again);
-    groups.marks.insert(GROUP, mark.clone().into());
-    let left = Fact::Left {
-        group: GROUP,
-        plan: groups.plan().digest(),
-        configuration: mark.into(),
-    };
-    assert_eq!(groups.base(Some(GROUP)), Some(left.clone()));
-    assert!(groups.stored().any(|it| it == left));
-    assert_eq!(groups.base(Some(LATER)), None);
-    // In it again, it has nothing to store yet but the mark.
-    let mut node = One::of(groups);
-    node.hear(OTHER, [replica_item(4, names(&[1, 2, 3], 4))]);
-    assert!(node.is_in(GROUP));
-    let of_group: Vec<_> = node.machine().stored().collect();
-    let of_group = of_group.iter().filter(|it| it.group() == Some(GROUP));
-    assert_eq!(of_group.count(), 1);
 }
 
 #[test]
