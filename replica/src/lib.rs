@@ -137,6 +137,10 @@
 //! [`Replica::newcomer_behind`]. Without the mark it could be taught an old configuration that names
 //! it in its present life, and vote there a second time.
 //!
+//! A node that stores facts of many groups may be named in one before it has anything of that group to
+//! store. With [`Replica::newcomer_since`] its later lives, which have all that was stored, answer to
+//! that name.
+//!
 //! # With and without storage
 //!
 //! A host that stores each [`Event::Fact`] before it carries out the effects behind it
