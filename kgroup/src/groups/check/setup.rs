@@ -47,9 +47,12 @@ pub enum Before {
     Rest,
 }
 
-/// Nodes 1 to 4; 1, 2 and 3 found the group, and 1 leads it at first where anything happened.
+/// One node more than a group has members: 1 to 4, where one may fail. All but the last one found the
+/// group, and 1 leads it at first where anything happened.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
+    /// How many members may fail.
+    pub failures: u8,
     /// What happens before.
     pub before: &'static [Before],
     /// Nodes (by id) that are down from here on, for good. What they know the others are not told.
@@ -95,8 +98,6 @@ pub enum Sight {
 
 type Mesh = State<Inner, Watch>;
 
-const NODES: u64 = 4;
-
 /// The first life: one of those that come from a clock.
 const FIRST: u32 = 1;
 
@@ -119,6 +120,7 @@ impl Setup {
     #[must_use]
     pub const fn after(before: &'static [Before]) -> Self {
         Self {
+            failures: 1,
             before,
             down: &[],
             ticks_at: &[],
@@ -164,7 +166,7 @@ impl Setup {
     /// What is to be checked.
     #[must_use]
     pub fn model(self) -> Model<Inner, Watch> {
-        let world = World::new(self.rules);
+        let world = World::new(self.failures, self.rules);
         let mut past = Past::new(&world);
         for &it in self.before {
             past.take(&world, it);
@@ -186,7 +188,7 @@ impl Setup {
             let ids = ids.clone();
             move |node: usize| ids.get(node).copied().unwrap_or_default()
         };
-        let group = world.group;
+        let (group, nodes) = (world.group, world.nodes());
         let (again, remains) = (world.clone(), world.clone());
         let [tick_of, delta_of, crash_of, restart_of] = [(); 4].map(|()| id_of.clone());
         let mut model = Model::observed(machines, Inner::me, watch)
@@ -194,7 +196,7 @@ impl Setup {
             .start(move |node, life, machine, cx| {
                 let me = machine.me();
                 if life > 0 {
-                    let mut inputs = first_inputs(me).into_iter();
+                    let mut inputs = first_inputs(me, nodes).into_iter();
                     return inputs.try_for_each(|it| machine.handle(it, cx));
                 }
                 for &timer in timers.get(node).into_iter().flatten() {
@@ -230,8 +232,8 @@ impl Setup {
 const SOON: Span = Span::millis(1);
 
 /// What a host says first: an epoch, and all others.
-fn first_inputs(me: Member) -> Vec<Input<Inner>> {
-    let others = (1..=NODES).filter(|it| *it != me.id.0);
+fn first_inputs(me: Member, nodes: u64) -> Vec<Input<Inner>> {
+    let others = (1..=nodes).filter(|it| *it != me.id.0);
     let others = others.map(|id| Input::Membership(Delta::Joined(Member::new(id, FIRST))));
     [Input::Command(Command::Epoch(1))]
         .into_iter()
@@ -249,12 +251,13 @@ struct World {
 }
 
 impl World {
-    fn new(rules: &'static [Published]) -> Self {
-        let nodes = (1..=NODES).map(|id| Node::new(id, Place::default()));
-        let Ok(plan) = Plan::new(Selection::new().with_failures(1), nodes) else {
+    fn new(failures: u8, rules: &'static [Published]) -> Self {
+        let members = 2 * u64::from(failures) + 1;
+        let nodes = (1..=members + 1).map(|id| Node::new(id, Place::default()));
+        let Ok(plan) = Plan::new(Selection::new().with_failures(failures), nodes) else {
             unusable()
         };
-        let founders = [1, 2, 3].map(NodeId);
+        let founders: Vec<NodeId> = (1..=members).map(NodeId).collect();
         let is_founded = |group: &GroupId| {
             let target = target(*group);
             plan.founders(target) == founders
@@ -268,6 +271,10 @@ impl World {
             group,
             rules,
         }
+    }
+
+    fn nodes(&self) -> u64 {
+        self.plan.nodes().len() as u64
     }
 
     fn machine(&self, id: u64, life: u32, begin: Begin) -> Inner {
@@ -331,17 +338,17 @@ struct Past {
 
 impl Past {
     fn new(world: &World) -> Self {
-        let machines = (1..=NODES).map(|id| world.machine(id, FIRST, Begin::First));
+        let machines = (1..=world.nodes()).map(|id| world.machine(id, FIRST, Begin::First));
         let drivers: Vec<_> = machines.map(Driver::new).collect();
         let mut past = Self {
-            watch: Watch::of(1..=NODES),
+            watch: Watch::of(1..=world.nodes()),
             drivers,
             letters: VecDeque::new(),
             now: Time::ZERO,
             cut: &[],
         };
-        for id in 1..=NODES {
-            for input in first_inputs(Member::new(id, FIRST)) {
+        for id in 1..=world.nodes() {
+            for input in first_inputs(Member::new(id, FIRST), world.nodes()) {
                 past.step(NodeId(id), Some(input));
             }
         }
@@ -362,7 +369,7 @@ impl Past {
                     .find(|it| it.machine().me().id.0 == id);
                 if let Some(driver) = place {
                     *driver = Driver::new(world.machine(id, FIRST + 1, Begin::Again));
-                    for input in first_inputs(Member::new(id, FIRST + 1)) {
+                    for input in first_inputs(Member::new(id, FIRST + 1), world.nodes()) {
                         self.step(NodeId(id), Some(input));
                     }
                 }

@@ -247,13 +247,62 @@ fn changes() -> Vec<Scenario> {
     ]
 }
 
+/// Five members, of which two may fail. With four of them there, and more to be done, there are too many
+/// states to explore.
+fn of_five() -> Vec<Scenario> {
+    let two_failed = Setup {
+        failures: 2,
+        down: &[4, 5, 6],
+        asks: &[(2, Propose(22))],
+        ticks_at: &[1],
+        bounds: ticks(0),
+        ends_within: None,
+        sees: &[Applied(1)],
+        ..Setup::after(LED)
+    };
+    vec![
+        holds("two of five have failed, an update", 11, two_failed),
+        holds(
+            "two of five have failed, an update, a loss",
+            25_500,
+            Setup {
+                bounds: Bounds {
+                    drops: 1,
+                    ..ticks(2)
+                },
+                ticks_at: &[],
+                ..two_failed
+            },
+        ),
+        holds(
+            "two of five fail, and one of them leads",
+            354,
+            Setup {
+                before: &[
+                    Rest,
+                    Told(2, ONE_FAILED),
+                    Told(3, ONE_FAILED),
+                    Told(4, ONE_FAILED),
+                    Cut(&[1, 5]),
+                ],
+                down: &[1, 5, 6],
+                ticks_at: &[2, 3, 4],
+                bounds: ticks(1),
+                ends_within: Some(1),
+                sees: &[Leaders(2), Applied(1)],
+                ..two_failed
+            },
+        ),
+    ]
+}
+
 pub(super) fn deep() -> Vec<Scenario> {
     let change = Setup {
         bounds: ticks(1),
         sees: &[Configured(2)],
         ..Setup::after(LED)
     };
-    vec![
+    let mut all = vec![
         holds(
             "an epoch, a loss",
             84_083,
@@ -313,7 +362,9 @@ pub(super) fn deep() -> Vec<Scenario> {
                 ..change
             },
         ),
-    ]
+    ];
+    all.extend(of_five());
+    all
 }
 
 /// 2 says that it is here, is cut off, and misses an update and a link; 3 voted for both, has left, and
