@@ -32,15 +32,19 @@ fn targets_hold_on_their_corpora() {
 
 #[test]
 fn targets_hold_on_made_inputs() {
-    println!("seed {SEED:#x}, {MADE} inputs a target");
     for &Target { name, run } in TARGETS {
+        let made = match name {
+            "kgroup_operations" => MADE / 5, // Each one heals a whole building.
+            _ => MADE,
+        };
+        println!("{name}: seed {SEED:#x}, {made} inputs");
         let mut rng = ChaCha8Rng::seed_from_u64(SEED);
         // From the seeds alone: inputs that a fuzzer left in the corpus must not change these.
         let corpus: Vec<Vec<u8>> = seeds()
             .filter(|seed| seed.target == name)
             .map(|seed| seed.bytes)
             .collect();
-        for number in 0..MADE {
+        for number in 0..made {
             let input = if number % 4 == 0 {
                 noise(&mut rng)
             } else {
