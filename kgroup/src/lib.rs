@@ -12,8 +12,8 @@
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | no two routines that share a device execute at once, and no device gets a command of a routine that does not hold it (theorem 3) | those of [`selvedge_replica`]: ids are unique, a node that restarts has a new incarnation, of each group a quorum keeps its memory; a host carries no command out later than [`devices::Config::act_timeout`], and no message of a command is under way for longer |
-//! | routines with sequential locks never wait for each other in a circle (theorem 4), and each run that was triggered ends (theorem 5) | a quorum of each group is here, and messages get through now and then |
+//! | no two routines that share a device execute at once, and no device gets a command of a routine that does not hold it (theorem 3) | those of [`selvedge_replica`]: ids are unique, a node that restarts has a new incarnation, of each group a quorum keeps its memory; a host carries no command out later than [`devices::Config::act_timeout`], which is alike on all nodes, and no message of a command is under way for longer |
+//! | routines with sequential locks never wait for each other in a circle (theorem 4), and each run of theirs that was triggered ends (theorem 5) | a quorum of each group is here, and messages get through now and then; devices have room for the routines that name them ([`devices::Limits`]), and nodes for their groups ([`groups::Config::groups`]) |
 //! | a new leader goes on from exactly what the group decided (lemmas 1 and 2): another epoch, another leader, a new life of all members one after another | the same |
 //! | a clause that becomes true triggers, whoever leads (erratum G8) | it stays true until it is observed |
 //! | a command reaches its device at least once, or at most once, as it says (erratum G7) | see [`Delivery`] |
@@ -28,6 +28,10 @@
 //!
 //! - That a routine is undone when a step fails: its report says how far it came.
 //! - Exactly-once commands to devices that remember nothing: see [`devices`].
+//! - Progress where a limit is too low. Routines that find a device's queue or marks full try again, and
+//!   [`devices::Event::Full`] names them; one that finds no room to watch a device is told how it is when
+//!   it asks, and of no change.
+//!   A node without room for a group is passed over.
 //! - Progress of routines with [optimistic](routines::Locking::Optimistic) locks that meet again and
 //!   again: they back off, by chance.
 //! - That a group goes on when more than f of its members forget at once; hosts that store facts forget
