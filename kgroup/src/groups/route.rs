@@ -65,6 +65,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if leader.is_none() || unheard > UNHEARD {
             likely.extend(known);
             likely.extend(members);
+            likely.extend(self.successors(group, unheard > UNHEARD));
             knows_some = !likely.is_empty();
             if !knows_some || unheard > UNHEARD {
                 let here = self.plan.nodes().iter().copied();
@@ -86,6 +87,18 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         likely.sort_unstable();
         likely.dedup();
         likely
+    }
+
+    /// The members that this node knows to follow those that it was among, unless others told of later
+    /// ones that it still hopes to find. A former member knows the next link, so from each of them the
+    /// chain leads to the present one, whatever was told meanwhile.
+    fn successors(&self, group: GroupId, in_vain: bool) -> impl Iterator<Item = NodeId> + '_ {
+        let mark = self.marks.get(&group);
+        let hint = self.hints.get(group);
+        let is_latest = |number| !hint.is_some_and(|it| it.is_behind(number));
+        let mark = mark.filter(|it| in_vain || is_latest(it.number));
+        let members = mark.into_iter().flat_map(|it| it.members());
+        members.map(|it| it.member.id)
     }
 
     /// This node's replica, unless others told of later members: then it missed a link.

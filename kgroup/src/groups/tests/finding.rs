@@ -127,6 +127,40 @@ fn a_node_that_knows_the_leader_asks_it_and_then_more_and_more_others() {
     assert_eq!(asked(&mut node, LATER), set(members), "the leader is gone");
 }
 
+/// What is told later may be older than what a former member knows: a guess, or from one that did not
+/// hear of a link.
+#[test]
+fn a_former_member_asks_the_members_that_it_knows_of_whatever_is_told() {
+    let others = others(LATER);
+    let [one, two, three, four] = [others[20], others[21], others[22], others[23]];
+    let from = life(others[13], 0);
+    let asks = |number, leader: Option<u64>, times: usize| {
+        let (id, peer) = (others[0], others[1]);
+        let mut groups = machine(life(id, 0), NODES, config(), Begin::Again);
+        let mut mark = Configuration::of([one, two, three].map(|id| life(id, 0)));
+        mark.number = 3;
+        groups.marks.insert(LATER, mark.into());
+        let mut node = One::of(groups);
+        node.learn(Delta::Joined(life(peer, 0)));
+        node.hear(from, [where_is(LATER, number, leader, &[id, four])]);
+        node.sent();
+        let asked = (0..times).map(|_| asked(&mut node, LATER)).last();
+        asked.unwrap()
+    };
+    let known = set([one, two, three]);
+    for number in [0, 2, 3] {
+        assert!(asks(number, None, 1).is_superset(&known), "{number}");
+    }
+    assert_eq!(asks(4, None, 1), set([four]), "it is told of later members");
+    assert!(asks(4, None, 3).is_superset(&known), "which lead nowhere");
+    assert_eq!(
+        asks(2, Some(four), 1),
+        set([four]),
+        "the leader may be known"
+    );
+    assert!(asks(2, Some(four), 3).is_superset(&known));
+}
+
 #[test]
 fn an_answer_to_a_former_life_is_passed_over() {
     let mut node = One::of(machine(life(1, 3), 5, config(), Begin::Again));
