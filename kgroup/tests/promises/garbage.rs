@@ -1,0 +1,74 @@
+//! Messages that no correct peer sends.
+
+use selvedge_core::{Input, Member};
+use selvedge_kgroup::Message;
+
+use crate::world::World;
+
+impl World {
+    fn liar(&mut self) -> Member {
+        let id = match self.below(8) {
+            0 => 50 + self.below(100),
+            1 => u64::MAX,
+            _ => self.a_node(),
+        };
+        let life = self.nodes.get(&id).map_or(0, |it| it.life);
+        let life = match self.below(8) {
+            0 => life.wrapping_sub(1),
+            1 => life.wrapping_add(1),
+            2 => u32::MAX,
+            _ => life,
+        };
+        Member::new(id, life)
+    }
+
+    /// A message that was sent, with some bytes changed, cut, or of another one; if it can be decoded.
+    fn bent(&mut self) -> Option<(Member, Message)> {
+        if self.old.is_empty() {
+            return None;
+        }
+        let at = self.below(self.old.len() as u64) as usize;
+        let (from, _, message) = self.old[at].clone();
+        let mut bytes = postcard::to_allocvec(&message).unwrap();
+        for _ in 0..self.below(4) {
+            let at = self.below(bytes.len() as u64) as usize;
+            // The digest of the plan comes first.
+            let at = if self.percent(80) { at.max(5) } else { at };
+            let Some(byte) = bytes.get(at).copied() else {
+                continue;
+            };
+            bytes[at] = match self.below(5) {
+                0 => 0xff,
+                1 => 0,
+                2 => byte ^ (1 << self.below(8)),
+                3 => byte.wrapping_add(1),
+                _ => self.below(20) as u8,
+            };
+        }
+        if self.percent(10) {
+            let end = self.below(bytes.len() as u64) as usize;
+            bytes.truncate(end);
+        }
+        if self.percent(10) {
+            // The end of another one.
+            let at = self.below(self.old.len() as u64) as usize;
+            let other = postcard::to_allocvec(&self.old[at].2).unwrap();
+            let cut = self.below(bytes.len().min(other.len()) as u64) as usize;
+            bytes.truncate(cut);
+            bytes.extend(&other[cut..]);
+        }
+        let from = if self.percent(60) { from } else { self.liar() };
+        Some((from, postcard::from_bytes(&bytes).ok()?))
+    }
+
+    /// Peers lie to a node, some times.
+    pub(crate) fn slander(&mut self, to: u64) {
+        let many = if self.percent(5) { 300 } else { 30 };
+        for _ in 0..1 + self.below(many) {
+            if let Some((from, message)) = self.bent() {
+                self.lies += 1;
+                self.input(to, Input::Message { from, message }, self.now);
+            }
+        }
+    }
+}
