@@ -115,6 +115,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         };
         self.parts.insert(group, Part::new(replica));
         self.introduce(group, cx);
+        // A node that knows of no other one was told nothing in which it would have seen to it.
+        self.look_for_leader(group, cx);
         true
     }
 

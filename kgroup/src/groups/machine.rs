@@ -89,7 +89,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     /// Stands for leader after a while, where there is none: an idle replica elects nobody.
-    fn look_for_leader(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+    pub(super) fn look_for_leader(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         let Some(part) = self.parts.get(&group) else {
             return; // It was left in this step.
         };

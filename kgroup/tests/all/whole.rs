@@ -152,6 +152,24 @@ fn a_map_is_there_for_all_nodes_once_one_asks() {
 
 /// Power domains of two nodes each, one after another dark and back without its memory.
 #[test]
+fn a_building_of_one_node_has_maps() {
+    let map = GroupId::map("doors", &Sha256Sortition);
+    let mut house = Building::new(6, 1, 1, 0, Link::default(), []);
+    house.run(Span::secs(3));
+    let key = String::from("front");
+    let command = StoreCommand::Get { ticket: 1, key };
+    house.net.command(0, Command::Map { map, command }).unwrap();
+    house.run(Span::secs(5));
+    let found = StoreEvent::Found {
+        ticket: 1,
+        entry: None,
+    };
+    let found = Event::Map { map, event: found };
+    assert!(house.events.iter().any(|it| it.2 == found));
+    assert_eq!(house.leader(map), [0]);
+}
+
+#[test]
 fn a_power_domain_that_goes_dark_stops_nothing() {
     let routines = [
         switching(&[1, 2, 3], "on"),
