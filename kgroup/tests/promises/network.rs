@@ -1,7 +1,7 @@
 //! What goes from node to node: messages, and news of members.
 
-use selvedge_core::{Choose, Delta, Member, wire};
-use selvedge_kgroup::Message;
+use selvedge_core::{Choose, Delta, Input, Member, wire};
+use selvedge_kgroup::{Message, Reject, groups};
 
 use crate::world::{Real, What, World};
 
@@ -22,7 +22,7 @@ impl World {
             );
             assert_eq!(postcard::from_bytes::<Message>(&bytes).unwrap(), message);
         }
-        if self.weather.echoes || self.weather.liars {
+        if self.weather.echoes || self.weather.liars || self.old.is_empty() || self.percent(2) {
             self.remember(from, to, &message);
         }
         if !self.nodes.contains_key(&to)
@@ -77,6 +77,27 @@ impl World {
             };
             self.at(self.now, what);
         }
+    }
+
+    /// A message of another site, of another generation, or of a node that the site does not name:
+    /// a node refuses it as a whole.
+    pub(crate) fn stray(&mut self) {
+        let Some((mut from, to, mut message)) = self.old.last().cloned() else {
+            return;
+        };
+        if self.percent(50) {
+            message.plan ^= 1 << self.below(32);
+        } else {
+            from = Member::new(1_000 + self.below(100), self.below(3) as u32);
+        }
+        let node = &self.nodes[&to];
+        if node.asleep || node.host.as_ref().is_none_or(|it| it.barrier.ready().is_err()) {
+            return;
+        }
+        let input = Input::Message { from, message };
+        let taken = self.step(to, Some(input));
+        let refused = matches!(&taken, Err(Reject::Groups(groups::Reject::Misbehaviour(_))));
+        assert!(refused, "of {from:?}: {taken:?}");
     }
 
     /// Cuts a node off, one way or both.

@@ -143,7 +143,7 @@ impl Maps {
             return;
         }
         let seen = self.seen(map);
-        let (mut done, by_op, idle) = self.done(map, &seen.1);
+        let (mut done, by_op, idle) = self.done(map, &seen.1, &seen.0);
         let seen = seen.0;
         for it in &idle {
             let last = done.range(..=it.version).rev().find(|of| of.1.key == it.key);
@@ -159,6 +159,7 @@ impl Maps {
         }
         self.in_the_order_asked(map, &by_op);
         self.as_expected(map, &done, &by_op);
+        stand_for_open(&mut done, &seen);
         bound(&mut done, &seen);
         let versions: Vec<u64> = done.keys().copied().collect();
         let mut first = 0;
@@ -253,6 +254,7 @@ impl Maps {
         &self,
         map: GroupId,
         written: &BTreeMap<u64, u64>,
+        seen: &[Seen],
     ) -> (BTreeMap<u64, Done>, BTreeMap<u64, u64>, Vec<Idle>) {
         let mut done: BTreeMap<u64, Done> = BTreeMap::new();
         let mut by_op = BTreeMap::new();
@@ -263,8 +265,18 @@ impl Maps {
             Some((_, Outcome::Changed(Stored::Done { version }))) => version,
             _ => u64::MAX,
         });
+        let mut removals = false;
         for (&op, it) in first.into_iter().chain(then) {
-            let What::Change { key, puts, .. } = &it.what else {
+            if !removals && !puts(it) {
+                removals = true;
+                stand_for_open(&mut done, seen);
+            }
+            let What::Change {
+                key,
+                puts,
+                expected,
+            } = &it.what
+            else {
                 continue;
             };
             let shown = written.get(&op).copied();
@@ -284,10 +296,17 @@ impl Maps {
             };
             let there = |it: Option<(&u64, &Done)>| it.is_some_and(|it| it.1.removes == Some(false));
             let before = done.range(..=version).rev().find(|it| it.1.key == *key);
-            // It was there where a change that nobody saw put it there.
+            // It was there where a change that nobody saw put it there, and not there where a
+            // removal that nobody heard of was done.
             let taken = version == 0 || done.contains_key(&version);
-            let by_open = !taken && self.is_open(map, key, true, written, u64::MAX);
-            if !puts && !there(before) && !by_open {
+            let by_open = !taken && self.is_open(map, key, true, written, last);
+            let gone = taken && self.is_open(map, key, false, written, last);
+            let is_idle = match expected {
+                Expected::Absent => true,
+                Expected::Version(_) => false,
+                Expected::Any => (!there(before) || gone) && !by_open,
+            };
+            if !puts && is_idle {
                 idle.push(Idle {
                     version,
                     key: key.clone(),
@@ -393,16 +412,24 @@ impl Maps {
     }
 }
 
+/// What was seen, and nobody says to have done: a change that is open put it there.
+fn stand_for_open(done: &mut BTreeMap<u64, Done>, seen: &[Seen]) {
+    for it in seen {
+        let Some(version) = it.entry else { continue };
+        done.entry(version).or_insert_with(|| Done {
+            key: it.key.clone(),
+            removes: Some(false),
+            first: 0,
+            last: u64::MAX,
+        });
+    }
+}
+
 /// What was seen says when changes were done at the latest, and the next ones at the earliest.
 fn bound(done: &mut BTreeMap<u64, Done>, seen: &[Seen]) {
     for it in seen {
         let Some(version) = it.entry else { continue };
-        let change = done.entry(version).or_insert_with(|| Done {
-            key: it.key.clone(),
-            removes: None,
-            first: 0,
-            last: u64::MAX,
-        });
+        let change = done.get_mut(&version).unwrap();
         assert_eq!(change.key, it.key, "version {version} is of two entries");
         change.last = change.last.min(it.to);
     }

@@ -251,7 +251,9 @@ impl World {
             let step = &self.site.routines()[number.unwrap() as usize].routine.steps
                 [usize::from(act.step)];
             assert_eq!((step.device, &step.value), (ticket.device, value));
-            assert_eq!(held.holder(ticket.device), Some(act.claim));
+            // It may have been released meanwhile, and nobody else has it before the command is over.
+            let holder = held.holder(ticket.device);
+            assert!(holder.is_none_or(|it| it == act.claim), "{holder:?} has it");
             self.runs.name(*ticket, named);
         }
     }

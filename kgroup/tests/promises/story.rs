@@ -43,7 +43,11 @@ fn weather(rng: &mut ChaCha8Rng, kind: Kind) -> Weather {
         delay: pick(rng, &[1_000, 20_000, 300_000]),
         far: if calm { 0 } else { pick(rng, &[0, 0, 2]) },
         latest: if late { 30_000_000 } else { 2_500_000 },
-        write: pick(rng, &[0, 5_000, 100_000]),
+        // A device counts as down at a host that is behind with its storage.
+        write: match kind {
+            Kind::Maps => pick(rng, &[0, 5_000, 100_000]),
+            _ => pick(rng, &[0, 1_000, 10_000]),
+        },
         clocks_stop: rng.below(2) == 0,
         burst_first: rng.below(2) == 0,
         deltas_lost: pick(rng, &[0, 10, 50]),
@@ -198,6 +202,7 @@ fn fault(world: &mut World) {
         }
         26 => world.start(id),
         27 if world.weather.echoes => world.echo(),
+        28 => world.stray(),
         _ => {
             let life = world.nodes[&other].life;
             let life = life.wrapping_sub(world.below(2) as u32);
