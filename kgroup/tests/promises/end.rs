@@ -117,7 +117,10 @@ impl World {
                 panic!("{group:?} is no cluster");
             };
             let status = held.status(device).unwrap();
-            assert!(status.is_up && status.value == it.value, "{device:?}: {status:?}");
+            assert!(
+                status.is_up && status.value == it.value,
+                "{device:?}: {status:?}"
+            );
             assert_eq!(held.holder(device), None, "{device:?} is not free");
             assert_eq!(held.queue(device).count(), 0, "{device:?} is waited for");
             assert!(held.act(device).is_none_or(|it| !it.is_under_way()));

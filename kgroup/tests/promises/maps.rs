@@ -40,9 +40,10 @@ impl World {
     /// Whether the host runs: what it asks it asks at once then.
     fn is_awake(&self, id: u64) -> bool {
         let node = &self.nodes[&id];
-        let ready = node.host.as_ref().is_some_and(|it| {
-            it.barrier.ready().is_ok() && it.inbox.is_empty()
-        });
+        let ready = node
+            .host
+            .as_ref()
+            .is_some_and(|it| it.barrier.ready().is_ok() && it.inbox.is_empty());
         ready && !node.asleep
     }
 

@@ -91,7 +91,12 @@ impl World {
             from = Member::new(1_000 + self.below(100), self.below(3) as u32);
         }
         let node = &self.nodes[&to];
-        if node.asleep || node.host.as_ref().is_none_or(|it| it.barrier.ready().is_err()) {
+        if node.asleep
+            || node
+                .host
+                .as_ref()
+                .is_none_or(|it| it.barrier.ready().is_err())
+        {
             return;
         }
         let input = Input::Message { from, message };

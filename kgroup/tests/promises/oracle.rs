@@ -101,7 +101,10 @@ impl Maps {
         }
         let asked = self.asked.get_mut(&op).expect("nobody asked this");
         assert_eq!((asked.by, asked.map), (me, map), "another one asked {op}");
-        assert!(asked.end.is_none(), "{op} is answered twice: {asked:?}, {outcome:?}");
+        assert!(
+            asked.end.is_none(),
+            "{op} is answered twice: {asked:?}, {outcome:?}"
+        );
         asked.end = Some((now, outcome));
         let (key, version) = match (&asked.what, outcome) {
             (What::Change { key, .. }, Outcome::Changed(stored)) => {
@@ -146,10 +149,17 @@ impl Maps {
         let (mut done, by_op, idle) = self.done(map, &seen.1, &seen.0);
         let seen = seen.0;
         for it in &idle {
-            let last = done.range(..=it.version).rev().find(|of| of.1.key == it.key);
+            let last = done
+                .range(..=it.version)
+                .rev()
+                .find(|of| of.1.key == it.key);
             let fits = last.is_none_or(|it| it.1.removes != Some(false))
                 || self.is_open(map, &it.key, false, &by_op, it.to);
-            assert!(fits, "{} is removed at {}, and is there", it.key, it.version);
+            assert!(
+                fits,
+                "{} is removed at {}, and is there",
+                it.key, it.version
+            );
             if let Some((_, at)) = done.range_mut(..=it.version).next_back() {
                 at.last = at.last.min(it.to);
             }
@@ -185,7 +195,8 @@ impl Maps {
         // Each change once, and none but these.
         let highest = versions.last().copied().unwrap_or(0);
         let open = self.changes(map).filter(|(op, it)| {
-            let over = !matches!(it.end, Some((_, Outcome::Changed(it))) if !matches!(it, Stored::Over));
+            let over =
+                !matches!(it.end, Some((_, Outcome::Changed(it))) if !matches!(it, Stored::Over));
             over && !by_op.contains_key(op)
         });
         let open = open.count() as u64;
@@ -259,73 +270,89 @@ impl Maps {
         let mut done: BTreeMap<u64, Done> = BTreeMap::new();
         let mut by_op = BTreeMap::new();
         let mut idle = Vec::new();
-        let puts = |it: &Asked| matches!(it.what, What::Change { puts: true, .. });
-        let (first, mut then): (Vec<_>, Vec<_>) = self.changes(map).partition(|it| puts(it.1));
-        then.sort_by_key(|it| match it.1.end {
-            Some((_, Outcome::Changed(Stored::Done { version }))) => version,
-            _ => u64::MAX,
-        });
-        let mut removals = false;
-        for (&op, it) in first.into_iter().chain(then) {
-            if !removals && !puts(it) {
-                removals = true;
-                stand_for_open(&mut done, seen);
-            }
-            let What::Change {
-                key,
-                puts,
-                expected,
-            } = &it.what
-            else {
+        let mut removals = Vec::new();
+        for (&op, it) in self.changes(map) {
+            let What::Change { key, puts, .. } = &it.what else {
                 continue;
             };
-            let shown = written.get(&op).copied();
-            let (version, last) = match it.end {
-                Some((end, Outcome::Changed(Stored::Done { version }))) => {
-                    assert!(shown.is_none_or(|it| it == version), "{op} is done twice");
-                    (version, end)
-                }
-                Some((_, Outcome::Changed(Stored::Over))) | None => match shown {
-                    Some(version) => (version, u64::MAX),
-                    None => continue,
-                },
-                Some((_, outcome)) => {
-                    assert!(shown.is_none(), "{op} is done, and said to be {outcome:?}");
-                    continue;
-                }
-            };
-            let there = |it: Option<(&u64, &Done)>| it.is_some_and(|it| it.1.removes == Some(false));
-            let before = done.range(..=version).rev().find(|it| it.1.key == *key);
-            // It was there where a change that nobody saw put it there, and not there where a
-            // removal that nobody heard of was done.
-            let taken = version == 0 || done.contains_key(&version);
-            let by_open = !taken && self.is_open(map, key, true, written, last);
-            let gone = taken && self.is_open(map, key, false, written, last);
-            let is_idle = match expected {
-                Expected::Absent => true,
-                Expected::Version(_) => false,
-                Expected::Any => (!there(before) || gone) && !by_open,
-            };
-            if !puts && is_idle {
-                idle.push(Idle {
-                    version,
-                    key: key.clone(),
-                    from: it.start,
-                    to: last,
-                });
+            let Some((version, last)) = landed(op, it, written.get(&op).copied()) else {
                 continue;
-            }
-            by_op.insert(op, version);
+            };
             let change = Done {
                 key: key.clone(),
                 removes: Some(!puts),
                 first: it.start,
                 last,
             };
-            let other = done.insert(version, change);
-            assert!(other.is_none(), "two changes made version {version} of {map:?}");
+            if *puts {
+                by_op.insert(op, version);
+                let other = done.insert(version, change);
+                assert!(
+                    other.is_none(),
+                    "two changes made version {version} of {map:?}"
+                );
+            } else {
+                removals.push((version, op, change));
+            }
+        }
+        stand_for_open(&mut done, seen);
+        removals.sort_by_key(|it| it.0);
+        while let Some(&(version, ..)) = removals.first() {
+            let end = removals.partition_point(|it| it.0 == version);
+            let mut here: Vec<_> = removals.drain(..end).collect();
+            // Of some at one version, one at most found an entry, and removed it.
+            here.sort_by_cached_key(|it| self.rank(map, it.1, &it.2, &done, version, written));
+            let taken = version == 0 || done.contains_key(&version);
+            for (nth, (_, op, change)) in here.into_iter().enumerate() {
+                let rank = self.rank(map, op, &change, &done, version, written);
+                assert!(
+                    rank > 0 || (nth == 0 && !taken),
+                    "two changes made {version} of {map:?}"
+                );
+                if nth == 0 && !taken && rank < 4 {
+                    by_op.insert(op, version);
+                    done.insert(version, change);
+                } else {
+                    idle.push(Idle {
+                        version,
+                        key: change.key,
+                        from: change.first,
+                        to: change.last,
+                    });
+                }
+            }
         }
         (done, by_op, idle)
+    }
+
+    /// How surely a removal found an entry: 0 if it did, 4 if it did not.
+    fn rank(
+        &self,
+        map: GroupId,
+        op: u64,
+        change: &Done,
+        done: &BTreeMap<u64, Done>,
+        version: u64,
+        written: &BTreeMap<u64, u64>,
+    ) -> u8 {
+        let What::Change { expected, .. } = self.asked[&op].what else {
+            return 4;
+        };
+        let before = done
+            .range(..version)
+            .rev()
+            .find(|it| it.1.key == change.key);
+        let there = before.is_some_and(|it| it.1.removes == Some(false));
+        let open = |puts| self.is_open(map, &change.key, puts, written, change.last);
+        match expected {
+            Expected::Version(_) => 0,
+            Expected::Absent => 4,
+            // A removal, or a change, of which nobody heard may have been done.
+            Expected::Any if there && !open(false) => 1,
+            Expected::Any if there => 2,
+            Expected::Any if open(true) => 3,
+            Expected::Any => 4,
+        }
     }
 
     fn in_the_order_asked(&self, map: GroupId, by_op: &BTreeMap<u64, u64>) {
@@ -367,7 +394,10 @@ impl Maps {
                         || !done.contains_key(it) && before.is_none_or(|before| before.0 < it)
                 }
             };
-            assert!(fits, "{op} at {version} of {map:?}: {expected:?}, after {before:?}");
+            assert!(
+                fits,
+                "{op} at {version} of {map:?}: {expected:?}, after {before:?}"
+            );
         }
     }
 
@@ -409,6 +439,21 @@ impl Maps {
             seen.from,
             seen.to
         );
+    }
+}
+
+/// Which version a change made, and when it was done at the latest.
+fn landed(op: u64, it: &Asked, shown: Option<u64>) -> Option<(u64, u64)> {
+    match it.end {
+        Some((end, Outcome::Changed(Stored::Done { version }))) => {
+            assert!(shown.is_none_or(|it| it == version), "{op} is done twice");
+            Some((version, end))
+        }
+        Some((_, Outcome::Changed(Stored::Over))) | None => Some((shown?, u64::MAX)),
+        Some((_, outcome)) => {
+            assert!(shown.is_none(), "{op} is done, and said to be {outcome:?}");
+            None
+        }
     }
 }
 

@@ -217,9 +217,15 @@ impl Runs {
             let count = |map: &BTreeMap<GroupId, u64>| map.get(&group).copied().unwrap_or(0);
             let runs = count(&self.instances);
             let least = count(&self.least);
-            assert!(runs >= least, "{group:?} ran {runs} times, and {least} were asked");
+            assert!(
+                runs >= least,
+                "{group:?} ran {runs} times, and {least} were asked"
+            );
             let most = count(&self.ids);
-            assert!(it.clause.is_some() || runs <= most, "{runs} runs of {most} wishes");
+            assert!(
+                it.clause.is_some() || runs <= most,
+                "{runs} runs of {most} wishes"
+            );
         }
     }
 }
@@ -301,7 +307,11 @@ impl World {
             return; // A group remembers so many.
         }
         let again = number > 0 && self.percent(20);
-        let number = if again { 1 + self.below(number) } else { number + 1 };
+        let number = if again {
+            1 + self.below(number)
+        } else {
+            number + 1
+        };
         self.trigger_as(id, group, TriggerId(number));
         if self.percent(20) {
             let other = self.a_node();
@@ -317,7 +327,9 @@ impl World {
         let me = host.me;
         let ready = host.barrier.ready().is_ok() && host.inbox.is_empty() && !node.asleep;
         let key = (id, routine, trigger);
-        if !ready || self.runs.asked.contains(&key) || self.runs.told.contains(&(me, routine, trigger))
+        if !ready
+            || self.runs.asked.contains(&key)
+            || self.runs.told.contains(&(me, routine, trigger))
         {
             return;
         }
@@ -328,7 +340,10 @@ impl World {
             routine,
             id: trigger,
         };
-        if self.step(id, Some(selvedge_core::Input::Command(command))).is_err() {
+        if self
+            .step(id, Some(selvedge_core::Input::Command(command)))
+            .is_err()
+        {
             self.runs.asked.remove(&key);
             return;
         }
@@ -341,7 +356,13 @@ impl World {
 
     /// A new life asks again for what the one before had asked.
     pub(crate) fn ask_again(&mut self, id: u64) {
-        let asked: Vec<_> = self.runs.asked.iter().filter(|it| it.0 == id).copied().collect();
+        let asked: Vec<_> = self
+            .runs
+            .asked
+            .iter()
+            .filter(|it| it.0 == id)
+            .copied()
+            .collect();
         for (_, routine, trigger) in asked {
             self.command(
                 id,
