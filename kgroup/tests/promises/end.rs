@@ -80,6 +80,7 @@ impl World {
             self.oracle.check(map, version);
         }
         self.forget_what_was_spent();
+        self.measure();
     }
 
     fn lives(&self) -> Vec<Member> {

@@ -1,7 +1,9 @@
 //! Messages that no correct peer sends.
 
-use selvedge_core::{Input, Member};
-use selvedge_kgroup::Message;
+use selvedge_core::{Input, Member, NodeId};
+use selvedge_kgroup::groups::Item;
+use selvedge_kgroup::store::StoreRequest;
+use selvedge_kgroup::{GroupId, Message, Parcel, Request, TriggerId, Update};
 
 use crate::world::World;
 
@@ -63,6 +65,9 @@ impl World {
 
     /// Peers lie to a node, some times.
     pub(crate) fn slander(&mut self, to: u64) {
+        if self.percent(5) {
+            self.flood(to);
+        }
         let many = if self.percent(5) { 300 } else { 30 };
         for _ in 0..1 + self.below(many) {
             if let Some((from, message)) = self.bent() {
@@ -71,4 +76,60 @@ impl World {
             }
         }
     }
+
+    /// A member of the site asks for very many groups, says where they are, and asks much of maps.
+    fn flood(&mut self, to: u64) {
+        let from = self.a_node();
+        let Some(from) = self.nodes[&from].host.as_ref().map(|it| it.me) else {
+            return;
+        };
+        let plan = self.site.plan().unwrap().digest();
+        for _ in 0..300 {
+            let group = GroupId(self.below(u64::MAX));
+            let group = if self.percent(30) {
+                self.a_map()
+            } else {
+                group
+            };
+            let number = self.below(1 << 40);
+            let item = match self.below(6) {
+                0 => Item::Inquire { group, number },
+                1 => Item::Where {
+                    group,
+                    number,
+                    leader: Some(NodeId(1 + self.below(8))),
+                    members: (0..self.below(70)).map(|it| NodeId(1 + it % 8)).collect(),
+                },
+                2 => Item::Here {
+                    group,
+                    life: 0,
+                    number,
+                },
+                3 => ask(group, Request::Trigger(TriggerId(number))),
+                4 => ask(
+                    group,
+                    Request::Store(StoreRequest::Watch {
+                        key: number.to_string(),
+                        known: 0,
+                    }),
+                ),
+                _ => ask(
+                    group,
+                    Request::Store(StoreRequest::Get {
+                        number,
+                        key: number.to_string(),
+                    }),
+                ),
+            };
+            let items = [item].into_iter().collect();
+            let message = Message { plan, items };
+            self.lies += 1;
+            self.input(to, Input::Message { from, message }, self.now);
+        }
+    }
+}
+
+fn ask(group: GroupId, request: Request) -> Item<Update, Parcel> {
+    let asked = Parcel::Request(request);
+    Item::Ask { group, asked }
 }

@@ -7,12 +7,15 @@ use selvedge_core::{Driver, Effect, Input, Member, Time};
 use selvedge_kgroup::groups::Fact;
 use selvedge_kgroup::{Config, GroupId, Held, Kgroup};
 
+use crate::runs::Named;
 use crate::world::Real;
 
 /// What a step asks of the host, and when it did.
 pub(crate) struct Item {
     pub(crate) effect: Effect<Kgroup>,
     pub(crate) said: Real,
+    /// For a command: for which claim it is.
+    pub(crate) named: Option<Named>,
 }
 
 pub(crate) enum Write {

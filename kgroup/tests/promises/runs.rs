@@ -15,7 +15,7 @@ use crate::world::World;
 type Run = (GroupId, u64);
 
 #[derive(Clone, Copy, Debug)]
-struct Named {
+pub(crate) struct Named {
     claim: Claim,
     step: u16,
     delivery: Delivery,
@@ -56,7 +56,7 @@ impl Runs {
         self.reports.len() as u64
     }
 
-    fn name(&mut self, ticket: Ticket, named: Named) {
+    pub(crate) fn name(&mut self, ticket: Ticket, named: Named) {
         let before = *self.named.entry(ticket).or_insert(named);
         let same = (before.claim, before.step) == (named.claim, named.step);
         assert!(same, "{ticket:?} is {before:?}, and {named:?}");
@@ -231,43 +231,43 @@ impl Runs {
 }
 
 impl World {
-    /// Writes down for which claim commands are given, before they go out.
-    pub(crate) fn claims(&mut self, id: u64, effects: &[Effect<Kgroup>]) {
+    /// For which claim a command is given, as its leader knows.
+    pub(crate) fn claim(&self, id: u64, effect: &Effect<Kgroup>) -> Option<Named> {
+        let Effect::Event(Event::Leader { group, event }) = effect else {
+            return None;
+        };
+        let LeaderEvent::Devices(devices::Event::Act { ticket, value }) = event else {
+            return None;
+        };
         if self.runs.is_off {
-            return;
+            return None;
         }
-        for effect in effects {
-            let Effect::Event(Event::Leader { group, event }) = effect else {
-                continue;
-            };
-            let LeaderEvent::Devices(devices::Event::Act { ticket, value }) = event else {
-                continue;
-            };
-            let Some(Held::Devices(held)) = self.machine(id).unwrap().held(*group) else {
-                panic!("{group:?} gives a command, and is no cluster");
-            };
-            let act = held.act(ticket.device).expect("a command");
-            assert_eq!(act.number, ticket.number);
-            let named = Named {
-                claim: act.claim,
-                step: act.step,
-                delivery: act.delivery,
-            };
-            let number = (0..).find(|it| GroupId::routine(*it) == named.claim.routine);
-            let step = &self.site.routines()[number.unwrap() as usize].routine.steps
-                [usize::from(act.step)];
-            assert_eq!((step.device, &step.value), (ticket.device, value));
-            // It may have been released meanwhile, and nobody else has it before the command is over.
-            let holder = held.holder(ticket.device);
-            assert!(holder.is_none_or(|it| it == act.claim), "{holder:?} has it");
-            self.runs.name(*ticket, named);
-        }
+        let Some(Held::Devices(held)) = self.machine(id).unwrap().held(*group) else {
+            panic!("{group:?} gives a command, and is no cluster");
+        };
+        let act = held.act(ticket.device).expect("a command");
+        assert_eq!(act.number, ticket.number);
+        let named = Named {
+            claim: act.claim,
+            step: act.step,
+            delivery: act.delivery,
+        };
+        let number = (0..).find(|it| GroupId::routine(*it) == named.claim.routine);
+        let step =
+            &self.site.routines()[number.unwrap() as usize].routine.steps[usize::from(act.step)];
+        assert_eq!((step.device, &step.value), (ticket.device, value));
+        // It may have been released meanwhile, and nobody else has it before the command is over.
+        let holder = held.holder(ticket.device);
+        assert!(holder.is_none_or(|it| it == act.claim), "{holder:?} has it");
+        Some(named)
     }
 
     /// Writes down what the node knows of routines.
     pub(crate) fn stages(&mut self, id: u64) {
         let groups: Vec<GroupId> = self.routines();
-        let Some(host) = self.nodes[&id].host.as_ref() else {
+        // What rests on facts that are not stored yet may not be so.
+        let host = self.nodes[&id].host.as_ref();
+        let Some(host) = host.filter(|it| it.barrier.unstored() == 0) else {
             return;
         };
         for group in groups {
@@ -285,7 +285,11 @@ impl World {
     /// The latest state of a routine that any node knows.
     pub(crate) fn routine(&self, group: GroupId) -> Option<&RoutineState> {
         let versions = self.nodes.values().filter_map(|node| {
-            let machine = node.host.as_ref()?.driver.machine();
+            let host = node.host.as_ref()?;
+            let machine = host.driver.machine();
+            if host.barrier.unstored() > 0 {
+                return None;
+            }
             let version = machine.groups().replica(group)?.version();
             match machine.held(group)? {
                 Held::Routine(state) => Some((version, &**state)),

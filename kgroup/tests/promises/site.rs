@@ -59,7 +59,7 @@ pub(crate) fn site(rng: &mut ChaCha8Rng, kind: Kind, nodes: u64) -> Site {
     }
     // What a map needs for an entry's name and value comes on top of the least.
     let frame = match kind {
-        Kind::Limits => 145,
+        Kind::Limits => pick(rng, &[145, 160]) as u16,
         _ => pick(rng, &[190, 190, 300, 1_400, 1_400]) as u16,
     };
     site = site.with_frame_budget(frame).unwrap();

@@ -103,16 +103,20 @@ impl World {
             assert!(effects.is_empty());
             self.refused += 1;
         }
-        self.claims(id, &effects);
-        self.stages(id);
+        let named: Vec<_> = effects.iter().map(|it| self.claim(id, it)).collect();
         let host = self.nodes.get_mut(&id).unwrap().host.as_mut().unwrap();
         let mut out = Vec::new();
-        for effect in effects {
+        for (effect, named) in effects.into_iter().zip(named) {
             let is_fact = match &effect {
                 Effect::Event(event) => Kgroup::fact(event).is_some(),
                 _ => false,
             };
-            let item = Item { effect, said: real };
+            let said = real;
+            let item = Item {
+                effect,
+                said,
+                named,
+            };
             if is_fact && stores {
                 host.barrier.push_fact(item);
             } else {
@@ -122,12 +126,19 @@ impl World {
         for item in out {
             self.carry_out(me, item);
         }
+        self.stages(id);
         self.write(id);
         self.schedule(id);
         outcome
     }
 
     pub(crate) fn carry_out(&mut self, me: Member, item: Item) {
+        if let (Some(named), Effect::Event(Event::Leader { event, .. })) =
+            (item.named, &item.effect)
+            && let LeaderEvent::Devices(devices::Event::Act { ticket, .. }) = event
+        {
+            self.runs.name(*ticket, named);
+        }
         match item.effect {
             Effect::Send { to, message } => self.send(me, to.id.0, message),
             Effect::Multicast { .. } => panic!("nothing is multicast"),

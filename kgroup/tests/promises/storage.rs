@@ -88,6 +88,7 @@ impl World {
             let took = self.rng.below(self.weather.write + 1);
             self.at(self.now + took, What::Written(who));
         }
+        self.stages(who.id.0);
         self.write(who.id.0);
         self.run(who.id.0);
     }

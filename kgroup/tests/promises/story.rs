@@ -3,7 +3,8 @@
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Choose, Delta, Member, NodeId, Sha256Sortition};
-use selvedge_kgroup::GroupId;
+use selvedge_kgroup::groups::Begin;
+use selvedge_kgroup::{GroupId, Kgroup, Reject};
 
 use crate::node::{Disk, Node};
 use crate::site::{config, pick, site};
@@ -87,6 +88,9 @@ fn begin(kind: Kind, seed: u64) -> World {
         .collect();
     let seed = rng.below(u64::MAX);
     let mut world = World::new(ChaCha8Rng::seed_from_u64(seed), site, maps, weather, nodes);
+    if kind == Kind::Limits {
+        least_room(&mut world);
+    }
     if kind == Kind::Liars {
         world.oracle.is_off = true;
         world.runs.is_off = true;
@@ -110,6 +114,30 @@ fn begin(kind: Kind, seed: u64) -> World {
     world.devices.twice = [0, 30][world.below(2) as usize];
     world.devices.silent = [0, 10][world.below(2) as usize];
     world
+}
+
+/// Some nodes have room for no group but those that they found.
+fn least_room(world: &mut World) {
+    for id in world.ids() {
+        if world.percent(50) {
+            continue;
+        }
+        let node = world.nodes.get_mut(&id).unwrap();
+        let mut config = node.config;
+        for groups in 1..=200 {
+            config.groups.groups = groups;
+            let site = std::sync::Arc::clone(&world.site);
+            let made = Kgroup::new(node.member(), config, site, Begin::First);
+            match made {
+                Ok(_) => break,
+                Err(Reject::Groups(selvedge_kgroup::groups::Reject::Room { needed, limit })) => {
+                    assert!(usize::from(limit) < needed);
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+        node.config = config;
+    }
 }
 
 fn a_device(world: &mut World) -> Option<NodeId> {
