@@ -1,0 +1,228 @@
+//! Faults end: what was asked is answered, each group has one leader, and then nodes are silent.
+
+use std::collections::BTreeSet;
+
+use selvedge_core::{Delta, Member, NodeId};
+use selvedge_kgroup::routines::{End, RoutineState, Stage};
+use selvedge_kgroup::{Command, GroupId, Held, TriggerId};
+
+use crate::world::World;
+
+const SECOND: u64 = 1_000_000;
+
+impl World {
+    /// All faults end: all are up that ever will be, and know it.
+    pub(crate) fn heal(&mut self) {
+        self.cuts.clear();
+        self.weather.lost = 0;
+        self.weather.doubled = 0;
+        self.weather.far = 0;
+        self.weather.deltas_lost = 0;
+        self.weather.delay = self.weather.delay.min(20_000);
+        self.devices.are_well();
+        for id in self.ids() {
+            self.wake(id);
+            self.start(id);
+        }
+        // What is late has come.
+        self.run_until(self.now + 30 * SECOND);
+        self.tell_all();
+        self.epoch += 1;
+        let epoch = self.epoch;
+        self.begin_epoch(epoch, SECOND);
+        self.run_until(self.now + 2 * SECOND);
+        self.tell_all();
+    }
+
+    /// Membership tells each node of all others.
+    fn tell_all(&mut self) {
+        for id in self.ids() {
+            for other in self.ids() {
+                if id == other {
+                    continue;
+                }
+                let node = &self.nodes[&other];
+                let deltas = match &node.host {
+                    Some(host) => vec![Delta::Joined(host.me), Delta::Refuted(host.me)],
+                    None => vec![Delta::Failed(node.member())],
+                };
+                for delta in deltas {
+                    let input = selvedge_core::Input::Membership(delta);
+                    self.input(id, input, self.now);
+                }
+            }
+        }
+    }
+
+    /// What comes when no fault happens any more.
+    pub(crate) fn ends_well(&mut self) {
+        self.run_until(self.now + 120 * SECOND);
+        for id in self.ids() {
+            self.read_all(id);
+        }
+        self.run_until(self.now + 40 * SECOND);
+        self.all_is_answered();
+        self.groups_have_one_leader();
+        self.watches_are_up_to_date();
+        self.devices_are_known();
+        self.routines_run();
+        self.groups_have_one_leader();
+        self.devices_are_known();
+        self.runs.check_counts(&self.site.clone());
+        self.unwatch_all();
+        self.run_until(self.now + 100 * SECOND);
+        let quiet = self.now - self.last_sent;
+        // A leader that lacks members looks for others.
+        let whole = self.never.is_empty();
+        assert!(!whole || quiet > 30 * SECOND, "it is not silent: {quiet}");
+        for map in self.maps.clone() {
+            let version = self.store(map).map(selvedge_kgroup::store::Store::version);
+            self.oracle.check(map, version);
+        }
+        self.forget_what_was_spent();
+        self.measure();
+    }
+
+    fn lives(&self) -> Vec<Member> {
+        let hosts = self.nodes.values().filter_map(|it| it.host.as_ref());
+        hosts.map(|it| it.me).collect()
+    }
+
+    fn all_is_answered(&self) {
+        for me in self.lives() {
+            let open = self.oracle.open(me);
+            assert!(open.is_empty(), "not answered: {open:?}");
+        }
+    }
+
+    fn groups_have_one_leader(&self) {
+        for group in self.groups() {
+            let leaders = self.leaders(group);
+            assert_eq!(leaders.len(), 1, "{group:?} is led by {leaders:?}");
+        }
+    }
+
+    pub(crate) fn is_settled(&self, group: GroupId) -> &RoutineState {
+        let leader = self.leaders(group)[0];
+        match self.machine(leader).unwrap().held(group) {
+            Some(Held::Routine(state)) => state,
+            other => panic!("{group:?} holds {other:?}"),
+        }
+    }
+
+    fn devices_are_known(&self) {
+        for (&device, it) in &self.devices.all {
+            let group = self.site.cluster_of(device).unwrap();
+            let leader = self.leaders(group)[0];
+            let Some(Held::Devices(held)) = self.machine(leader).unwrap().held(group) else {
+                panic!("{group:?} is no cluster");
+            };
+            let status = held.status(device).unwrap();
+            assert!(
+                status.is_up && status.value == it.value,
+                "{device:?}: {status:?}"
+            );
+            assert_eq!(held.holder(device), None, "{device:?} is not free");
+            assert_eq!(held.queue(device).count(), 0, "{device:?} is waited for");
+            assert!(held.act(device).is_none_or(|it| !it.is_under_way()));
+            for routine in self.routines() {
+                let state = self.is_settled(routine);
+                if state.definition().clause.is_some() && watched(state).contains(&device) {
+                    let observed = state.observed(device).map(|it| it.value.clone());
+                    assert_eq!(observed, Some(it.value.clone()), "{routine:?} {device:?}");
+                }
+            }
+        }
+        for routine in self.routines() {
+            let state = self.is_settled(routine);
+            let over = *state.stage() == Stage::NotTriggered && !state.is_queued();
+            assert!(over, "{routine:?} {:?}", state.stage());
+        }
+    }
+
+    /// Each routine runs by hand and by its clause, when nothing stands in its way.
+    fn routines_run(&mut self) {
+        for routine in self.routines() {
+            let before = self.is_settled(routine).instance();
+            let id = self.a_node();
+            let number = self.runs.ids.get(&routine).copied().unwrap_or(0) + 1;
+            let up = self.nodes[&id].host.is_some();
+            if up {
+                self.trigger_as(id, routine, TriggerId(number));
+            }
+            self.run_until(self.now + 20 * SECOND);
+            let state = self.is_settled(routine);
+            assert_eq!(state.instance(), before + u64::from(up), "{routine:?}");
+            if up {
+                let report = state.report().unwrap();
+                assert_eq!(report.instance, before + 1);
+                assert_eq!(report.end, End::Completed, "{report:?}");
+            }
+        }
+        let devices: Vec<NodeId> = self.devices.all.keys().copied().collect();
+        for device in devices {
+            let watching = |world: &Self| -> Vec<(GroupId, u64)> {
+                let routines = world.routines().into_iter();
+                let states = routines.map(|it| (it, world.is_settled(it)));
+                let by = states.filter(|it| watched(it.1).contains(&device));
+                by.map(|it| (it.0, it.1.instance())).collect()
+            };
+            self.turn(device, "0".into());
+            self.run_until(self.now + 20 * SECOND);
+            let before = watching(self);
+            self.turn(device, "9".into());
+            self.run_until(self.now + 40 * SECOND);
+            for (routine, runs) in before {
+                let now = self.is_settled(routine).instance();
+                assert!(now > runs, "{routine:?} is not triggered by {device:?}");
+            }
+        }
+        self.run_until(self.now + 20 * SECOND);
+    }
+
+    /// Nodes that forgot are named anew: others may forget now.
+    fn forget_what_was_spent(&mut self) {
+        let mut old: BTreeSet<u64> = self.never.clone();
+        for group in self.groups() {
+            let Some(machine) = self.leaders(group).first().and_then(|it| self.machine(*it)) else {
+                return;
+            };
+            let Some(replica) = machine.groups().replica(group) else {
+                return;
+            };
+            for voter in replica.configuration().members() {
+                let id = voter.member.id.0;
+                let node = &self.nodes[&id];
+                let is_new = node.host.as_ref().is_some_and(|it| {
+                    let replica = it.driver.machine().groups().replica(group);
+                    replica.is_some_and(selvedge_replica::Replica::votes)
+                });
+                if self.spent.contains(&id) && !is_new {
+                    old.insert(id);
+                }
+            }
+        }
+        self.spent.retain(|it| old.contains(it));
+    }
+
+    /// A clock that was wrong is set right.
+    pub(crate) fn jump(&mut self, id: u64) {
+        let by = 1 + self.below(4);
+        let epoch = self.epoch + by;
+        self.command(id, Command::Epoch(epoch));
+        if self.percent(50) {
+            let epoch = self.epoch;
+            self.command(id, Command::Epoch(epoch));
+        }
+        self.epoch = self.epoch.max(epoch);
+    }
+}
+
+/// The devices of a routine's clause.
+fn watched(state: &RoutineState) -> Vec<NodeId> {
+    use selvedge_routine::trigger::Clause;
+    match &state.definition().clause {
+        Some(Clause::Is(it)) => vec![it.device],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,380 @@
+//! What routines have to obey, by what devices saw and what groups say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use selvedge_core::{Effect, Member, NodeId};
+use selvedge_kgroup::devices::{self, Ticket};
+use selvedge_kgroup::routines::{Report, RoutineEvent, RoutineState, Stage, StepOutcome};
+use selvedge_kgroup::{
+    Claim, Command, Delivery, Event, GroupId, Held, Kgroup, LeaderEvent, Site, TriggerId,
+};
+
+use crate::world::World;
+
+/// A run: a routine, and its number.
+type Run = (GroupId, u64);
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named {
+    claim: Claim,
+    step: u16,
+    delivery: Delivery,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    ticket: Ticket,
+    named: Named,
+    did: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Runs {
+    named: BTreeMap<Ticket, Named>,
+    by_step: BTreeMap<(Run, u16), Ticket>,
+    given: BTreeMap<Ticket, Vec<Member>>,
+    /// In the order in which devices saw them.
+    arrivals: Vec<Arrival>,
+    outcomes: BTreeMap<(Run, u16), StepOutcome>,
+    reports: BTreeMap<Run, Report>,
+    /// What is asked of a node, in its present life or its next one.
+    pub(crate) asked: BTreeSet<(u64, GroupId, TriggerId)>,
+    told: BTreeSet<(Member, GroupId, TriggerId)>,
+    pub(crate) ids: BTreeMap<GroupId, u64>,
+    /// How many runs there are at least, for what was asked.
+    least: BTreeMap<GroupId, u64>,
+    pub(crate) instances: BTreeMap<GroupId, u64>,
+    pub(crate) is_off: bool,
+}
+
+impl Runs {
+    pub(crate) fn commands(&self) -> u64 {
+        self.arrivals.len() as u64
+    }
+
+    pub(crate) fn reports(&self) -> u64 {
+        self.reports.len() as u64
+    }
+
+    pub(crate) fn name(&mut self, ticket: Ticket, named: Named) {
+        let before = *self.named.entry(ticket).or_insert(named);
+        let same = (before.claim, before.step) == (named.claim, named.step);
+        assert!(same, "{ticket:?} is {before:?}, and {named:?}");
+        let run = (named.claim.routine, named.claim.instance);
+        let other = *self.by_step.entry((run, named.step)).or_insert(ticket);
+        assert_eq!(other, ticket, "two commands for one step: {named:?}");
+    }
+
+    /// A host is given a command.
+    pub(crate) fn given(&mut self, me: Member, ticket: Ticket) {
+        let hosts = self.given.entry(ticket).or_default();
+        hosts.push(me);
+        if self.is_off {
+            return;
+        }
+        let named = self.named[&ticket];
+        if named.delivery == Delivery::AtMostOnce {
+            assert_eq!(hosts.len(), 1, "{named:?} is given again: {hosts:?}");
+        }
+    }
+
+    /// A device gets a command: nothing of a claim from which it was passed on.
+    pub(crate) fn arrives(&mut self, ticket: Ticket, did: bool) {
+        if self.is_off {
+            return;
+        }
+        let named = self.named[&ticket];
+        let here = |it: &&Arrival| it.ticket.device == ticket.device;
+        let mut before = self.arrivals.iter().rev().filter(here);
+        let is_passed = |it: &Arrival| it.named.claim != named.claim;
+        if let Some(last) = before.next().filter(|it| is_passed(it)) {
+            let again = before.any(|it| !is_passed(it));
+            assert!(!again, "{named:?} after {last:?}, which had the device");
+        }
+        let arrival = Arrival { ticket, named, did };
+        self.arrivals.push(arrival);
+    }
+
+    pub(crate) fn triggered(&mut self, me: Member, routine: GroupId, id: TriggerId) {
+        if self.is_off {
+            return;
+        }
+        let was = self.asked.remove(&(me.id.0, routine, id));
+        assert!(was, "{me:?} {id:?}: nobody asked, or it is told twice");
+        assert!(self.told.insert((me, routine, id)), "it is told twice");
+    }
+
+    pub(crate) fn stopped(&mut self, _: Member) {}
+
+    pub(crate) fn said(&mut self, group: GroupId, event: RoutineEvent) {
+        match event {
+            RoutineEvent::Reports(report) => self.report(group, &report),
+            RoutineEvent::NoDevice { device } => {
+                assert!(self.is_off, "no group looks after {device:?}");
+            }
+            _ => {}
+        }
+    }
+
+    fn report(&mut self, group: GroupId, report: &Report) {
+        if self.is_off {
+            return;
+        }
+        let run = (group, report.instance);
+        let before = self.reports.entry(run).or_insert_with(|| report.clone());
+        assert_eq!(before, report, "two reports of {run:?}");
+        for (step, &outcome) in report.steps.iter().enumerate() {
+            self.outcome(run, step as u16, outcome);
+        }
+    }
+
+    fn outcome(&mut self, run: Run, step: u16, outcome: StepOutcome) {
+        let key = (run, step);
+        let before = *self.outcomes.entry(key).or_insert(outcome);
+        assert_eq!(before, outcome, "two outcomes of {run:?} {step}");
+        let ticket = self.by_step.get(&key);
+        match outcome {
+            StepOutcome::Done => {
+                let did = |it: &Arrival| Some(&it.ticket) == ticket && it.did;
+                let done = self.arrivals.iter().any(did);
+                assert!(done, "{run:?} {step} is said to be done");
+            }
+            StepOutcome::Skipped | StepOutcome::NotReached => {
+                assert_eq!(ticket, None, "{run:?} {step} is {outcome:?}");
+            }
+            _ => {}
+        }
+    }
+
+    fn state(&mut self, group: GroupId, state: &RoutineState) {
+        if self.is_off {
+            return;
+        }
+        if let Some(report) = state.report() {
+            self.report(group, &report.clone());
+        }
+        let run = (group, state.instance());
+        if let Stage::Executing { outcomes, .. } = state.stage() {
+            for (step, &outcome) in outcomes.iter().enumerate() {
+                self.outcome(run, step as u16, outcome);
+            }
+        }
+        let most = self.instances.entry(group).or_default();
+        *most = state.instance().max(*most);
+    }
+
+    /// A trigger is asked for while its routine stands here, as far as anybody knows.
+    fn expects(&mut self, group: GroupId, state: Option<&RoutineState>) {
+        use selvedge_kgroup::routines::Retrigger;
+        let Some(state) = state else { return };
+        let ignores = state.definition().retrigger == Retrigger::Ignore;
+        let goes_on = match state.stage() {
+            Stage::NotTriggered => false,
+            Stage::AcquiringLocks { .. } => true,
+            _ => ignores,
+        };
+        let runs = state.instance() + u64::from(!goes_on);
+        let least = self.least.entry(group).or_default();
+        *least = runs.max(*least);
+    }
+
+    /// When all is over: runs of routines that share a device come one after another.
+    pub(crate) fn check(&self, site: &Site) {
+        if self.is_off {
+            return;
+        }
+        let mut spans: BTreeMap<Run, (usize, usize)> = BTreeMap::new();
+        for (at, it) in self.arrivals.iter().enumerate() {
+            let run = (it.named.claim.routine, it.named.claim.instance);
+            // A command of which nothing was heard may be done later.
+            if self.outcomes.get(&(run, it.named.step)) == Some(&StepOutcome::Unknown) {
+                continue;
+            }
+            let span = spans.entry(run).or_insert((at, at));
+            span.1 = at;
+        }
+        let locks: BTreeMap<GroupId, Vec<NodeId>> = (0..)
+            .zip(site.routines())
+            .map(|(nth, it)| (GroupId::routine(nth), it.locks()))
+            .collect();
+        for (one, a) in &spans {
+            for (other, b) in spans.range(..one) {
+                let share = locks[&one.0].iter().any(|it| locks[&other.0].contains(it));
+                let apart = a.1 < b.0 || b.1 < a.0;
+                assert!(!share || apart, "{one:?} and {other:?} execute at once");
+            }
+        }
+    }
+
+    /// When faults are over: what was asked ran, each wish once at most.
+    pub(crate) fn check_counts(&self, site: &Site) {
+        if self.is_off {
+            return;
+        }
+        assert!(self.asked.is_empty(), "not decided: {:?}", self.asked);
+        for (nth, it) in (0..).zip(site.routines()) {
+            let group = GroupId::routine(nth);
+            let count = |map: &BTreeMap<GroupId, u64>| map.get(&group).copied().unwrap_or(0);
+            let runs = count(&self.instances);
+            let least = count(&self.least);
+            assert!(
+                runs >= least,
+                "{group:?} ran {runs} times, and {least} were asked"
+            );
+            let most = count(&self.ids);
+            assert!(
+                it.clause.is_some() || runs <= most,
+                "{runs} runs of {most} wishes"
+            );
+        }
+    }
+}
+
+impl World {
+    /// For which claim a command is given, as its leader knows.
+    pub(crate) fn claim(&self, id: u64, effect: &Effect<Kgroup>) -> Option<Named> {
+        let Effect::Event(Event::Leader { group, event }) = effect else {
+            return None;
+        };
+        let LeaderEvent::Devices(devices::Event::Act { ticket, value }) = event else {
+            return None;
+        };
+        if self.runs.is_off {
+            return None;
+        }
+        let Some(Held::Devices(held)) = self.machine(id).unwrap().held(*group) else {
+            panic!("{group:?} gives a command, and is no cluster");
+        };
+        let act = held.act(ticket.device).expect("a command");
+        assert_eq!(act.number, ticket.number);
+        let named = Named {
+            claim: act.claim,
+            step: act.step,
+            delivery: act.delivery,
+        };
+        let number = (0..).find(|it| GroupId::routine(*it) == named.claim.routine);
+        let step =
+            &self.site.routines()[number.unwrap() as usize].routine.steps[usize::from(act.step)];
+        assert_eq!((step.device, &step.value), (ticket.device, value));
+        // It may have been released meanwhile, and nobody else has it before the command is over.
+        let holder = held.holder(ticket.device);
+        assert!(holder.is_none_or(|it| it == act.claim), "{holder:?} has it");
+        Some(named)
+    }
+
+    /// Writes down what the node knows of routines.
+    pub(crate) fn stages(&mut self, id: u64) {
+        let groups: Vec<GroupId> = self.routines();
+        // What rests on facts that are not stored yet may not be so.
+        let host = self.nodes[&id].host.as_ref();
+        let Some(host) = host.filter(|it| it.barrier.unstored() == 0) else {
+            return;
+        };
+        for group in groups {
+            if let Some(Held::Routine(state)) = host.driver.machine().held(group) {
+                self.runs.state(group, state);
+            }
+        }
+    }
+
+    pub(crate) fn routines(&self) -> Vec<GroupId> {
+        let many = self.site.routines().len() as u32;
+        (0..many).map(GroupId::routine).collect()
+    }
+
+    /// The latest state of a routine that any node knows.
+    pub(crate) fn routine(&self, group: GroupId) -> Option<&RoutineState> {
+        let versions = self.nodes.values().filter_map(|node| {
+            let host = node.host.as_ref()?;
+            let machine = host.driver.machine();
+            if host.barrier.unstored() > 0 {
+                return None;
+            }
+            let version = machine.groups().replica(group)?.version();
+            match machine.held(group)? {
+                Held::Routine(state) => Some((version, &**state)),
+                _ => None,
+            }
+        });
+        versions.max_by_key(|it| it.0).map(|it| it.1)
+    }
+
+    /// A node, or some, ask for a run.
+    pub(crate) fn trigger(&mut self, id: u64) {
+        let groups = self.routines();
+        if groups.is_empty() {
+            return;
+        }
+        let group = groups[self.below(groups.len() as u64) as usize];
+        let number = self.runs.ids.get(&group).copied().unwrap_or(0);
+        if number >= 60 {
+            return; // A group remembers so many.
+        }
+        let again = number > 0 && self.percent(20);
+        let number = if again {
+            1 + self.below(number)
+        } else {
+            number + 1
+        };
+        self.trigger_as(id, group, TriggerId(number));
+        if self.percent(20) {
+            let other = self.a_node();
+            self.trigger_as(other, group, TriggerId(number));
+        }
+    }
+
+    pub(crate) fn trigger_as(&mut self, id: u64, routine: GroupId, trigger: TriggerId) {
+        let node = &self.nodes[&id];
+        let Some(host) = node.host.as_ref() else {
+            return;
+        };
+        let me = host.me;
+        let ready = host.barrier.ready().is_ok() && host.inbox.is_empty() && !node.asleep;
+        let key = (id, routine, trigger);
+        if !ready
+            || self.runs.asked.contains(&key)
+            || self.runs.told.contains(&(me, routine, trigger))
+        {
+            return;
+        }
+        let state = self.routine(routine).cloned();
+        let known = self.runs.ids.get(&routine).copied().unwrap_or(0);
+        self.runs.asked.insert(key);
+        let command = Command::Trigger {
+            routine,
+            id: trigger,
+        };
+        if self
+            .step(id, Some(selvedge_core::Input::Command(command)))
+            .is_err()
+        {
+            self.runs.asked.remove(&key);
+            return;
+        }
+        if trigger.0 > known {
+            self.runs.ids.insert(routine, trigger.0);
+            self.runs.expects(routine, state.as_ref());
+        }
+        self.run(id);
+    }
+
+    /// A new life asks again for what the one before had asked.
+    pub(crate) fn ask_again(&mut self, id: u64) {
+        let asked: Vec<_> = self
+            .runs
+            .asked
+            .iter()
+            .filter(|it| it.0 == id)
+            .copied()
+            .collect();
+        for (_, routine, trigger) in asked {
+            self.command(
+                id,
+                Command::Trigger {
+                    routine,
+                    id: trigger,
+                },
+            );
+        }
+    }
+}

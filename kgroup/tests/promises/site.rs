@@ -1,0 +1,162 @@
+//! Buildings: nodes, devices, routines, and the settings of each node.
+
+use chacha20::ChaCha8Rng;
+use selvedge_core::{Choose, NodeId, Span};
+use selvedge_kgroup::routines::{Definition, Locking, Retrigger};
+use selvedge_kgroup::{
+    Config, Delivery, Leader, Locality, Node, Place, Policy, Selection, Site, devices,
+};
+use selvedge_routine::{Comparison, Condition, Priority, Routine, Step, trigger::Clause};
+
+use crate::devices::ACT_TIMEOUT;
+use crate::story::Kind;
+
+pub(crate) fn pick(rng: &mut ChaCha8Rng, of: &[u64]) -> u64 {
+    of[rng.below(of.len() as u64) as usize]
+}
+
+fn place(rng: &mut ChaCha8Rng) -> Place {
+    Place([rng.below(20) as i32, rng.below(20) as i32, 0])
+}
+
+pub(crate) fn selection(rng: &mut ChaCha8Rng, nodes: u64) -> Selection {
+    let most = (nodes - 1) / 2;
+    let failures = rng.below(most.min(2) + 1).max(most.min(1) * rng.below(2)) as u8;
+    let mut it = Selection::new().with_failures(failures);
+    if rng.below(2) == 0 {
+        it = it.with_policy(Policy::Near(Locality::for_spacing(5)));
+    }
+    if rng.below(3) == 0 {
+        it.leader = Leader::Nearest;
+    }
+    it
+}
+
+pub(crate) fn site(rng: &mut ChaCha8Rng, kind: Kind, nodes: u64) -> Site {
+    let selection = selection(rng, nodes);
+    let devices = match kind {
+        Kind::Maps => 0,
+        _ => 1 + rng.below(5),
+    };
+    let places: Vec<(NodeId, Place)> = (1..=devices)
+        .map(|it| (NodeId(100 + it), place(rng)))
+        .collect();
+    let all: Vec<Node> = (1..=nodes)
+        .map(|it| {
+            let mut node = Node::new(it, place(rng));
+            if rng.below(10) == 0 && selection.policy == Policy::Uniform {
+                node.place = None;
+            }
+            node
+        })
+        .collect();
+    let cluster = 1 + rng.below(3) as usize;
+    let mut site = Site::new(selection, all, places, cluster).unwrap();
+    let many = if devices == 0 { 0 } else { 1 + rng.below(4) };
+    for _ in 0..many {
+        let definition = definition(rng, devices);
+        site = site.with_routine(definition).unwrap();
+    }
+    // What a map needs for an entry's name and value comes on top of the least.
+    let frame = match kind {
+        Kind::Limits => pick(rng, &[145, 160]) as u16,
+        _ => pick(rng, &[190, 190, 300, 1_400, 1_400]) as u16,
+    };
+    site = site.with_frame_budget(frame).unwrap();
+    if kind == Kind::Limits && devices > 0 {
+        let mut limits = devices::Limits::new();
+        limits.queue = rng.below(2) as u16;
+        limits.routines = 1 + rng.below(3) as u16;
+        limits.watchers = rng.below(2) as u16;
+        limits.word = 1 + rng.below(2) as u16;
+        site = site.with_limits(limits);
+    }
+    site
+}
+
+fn definition(rng: &mut ChaCha8Rng, devices: u64) -> Definition {
+    let mut a_device = || NodeId(101 + rng.below(devices));
+    let some: Vec<NodeId> = (0..5).map(|_| a_device()).collect();
+    let steps: Vec<Step<_>> = (0..1 + rng.below(4) as usize)
+        .map(|nth| {
+            let word = ["1", "2", "3"][rng.below(3) as usize];
+            let mut step = Step::new(some[nth], word.into());
+            if rng.below(3) == 0 {
+                step.priority = Priority::BestEffort;
+            }
+            if rng.below(4) == 0 {
+                step.hold = Span::millis(rng.below(1_500));
+            }
+            if rng.below(4) == 0 {
+                step.condition = Some(Condition {
+                    device: some[4],
+                    comparison: Comparison::NotEqual,
+                    value: "2".into(),
+                });
+            }
+            step
+        })
+        .collect();
+    let deliveries: Vec<Delivery> = steps
+        .iter()
+        .map(|_| match rng.below(2) {
+            0 => Delivery::AtLeastOnce,
+            _ => Delivery::AtMostOnce,
+        })
+        .collect();
+    let mut it = Definition::new(Routine { steps }).with_deliveries(deliveries);
+    if rng.below(3) == 0 {
+        it = it.with_locking(Locking::Optimistic);
+    }
+    it = it.with_retrigger(match rng.below(3) {
+        0 => Retrigger::Ignore,
+        1 => Retrigger::QueueOnce,
+        _ => Retrigger::Restart,
+    });
+    it = it.with_command_timeout(Span::millis(pick(rng, &[500, 10_000, 60_000])));
+    if rng.below(3) == 0 {
+        // Nothing commands this state: only a hand makes it.
+        it = it.with_clause(Clause::Is(Condition {
+            device: NodeId(101 + rng.below(devices)),
+            comparison: Comparison::Equal,
+            value: "9".into(),
+        }));
+    }
+    it
+}
+
+/// The settings of a node. A round trip takes so many microseconds.
+pub(crate) fn config(rng: &mut ChaCha8Rng, kind: Kind, round_trip: u64) -> Config {
+    let least = round_trip * 11 / 10_000;
+    let mut it = Config::new();
+    let resend = |rng: &mut ChaCha8Rng| Span::millis(pick(rng, &[20, 100, 400]).max(least));
+    it.groups.replica = selvedge_replica::Config::new()
+        .with_resend(resend(rng))
+        .with_commit_delay(Span::millis(pick(rng, &[1, 50, 300])))
+        .with_attempts(pick(rng, &[1, 2, 5]) as u8)
+        .with_window(pick(rng, &[1, 4, 256]) as u32);
+    it.groups.patience = Span::millis(pick(rng, &[500, 1_000, 3_000]).max(4 * least));
+    it.groups.stagger = Span::millis(pick(rng, &[0, 500, 10_000]));
+    it.groups.replace_after = pick(rng, &[1, 2, 2, 200]) as u8;
+    it.maps.resend = resend(rng);
+    it.routines.resend = resend(rng);
+    it.routines.backoff = Span::millis(pick(rng, &[50, 200]));
+    it.devices.ping = Span::millis(pick(rng, &[300, 1_000]));
+    it.devices.misses = pick(rng, &[1, 3]) as u8;
+    it.devices.resend = resend(rng);
+    it.devices.act_timeout = Span::micros(ACT_TIMEOUT);
+    if kind == Kind::Limits {
+        it.groups.replica = it
+            .groups
+            .replica
+            .with_pending(pick(rng, &[1, 2]) as u32)
+            .with_peers(64);
+        it.groups.hints = pick(rng, &[1, 2]) as u16;
+        it.maps.pending = pick(rng, &[1, 2]) as u16;
+        it.devices.resend_most = it.devices.resend;
+        it.routines.backoff_most = it.routines.backoff;
+        it.devices.misses = 1;
+    }
+    it.check().unwrap();
+    it
+}
