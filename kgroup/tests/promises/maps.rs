@@ -54,7 +54,7 @@ impl World {
             0..2 => Expected::Any,
             2 => Expected::Absent,
             _ => self.oracle.last(map, &key).map_or(Expected::Absent, |it| {
-                let behind = self.now % 7 == 0;
+                let behind = self.now.is_multiple_of(7);
                 Expected::Version(it.saturating_sub(u64::from(behind)))
             }),
         };

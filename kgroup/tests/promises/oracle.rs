@@ -60,13 +60,16 @@ struct Idle {
     to: u64,
 }
 
+/// The version of an entry, and the change that wrote it.
+type Shown = Option<(u64, u64)>;
+
 #[derive(Default)]
 pub(crate) struct Maps {
     time: u64,
     next: u64,
     pub(crate) asked: BTreeMap<u64, Asked>,
     /// What watches told: map, key, entry, when.
-    watched: Vec<(GroupId, String, Option<(u64, u64)>, u64)>,
+    watched: Vec<(GroupId, String, Shown, u64)>,
     last: BTreeMap<(GroupId, String), u64>,
     pub(crate) changed: u64,
     pub(crate) read: u64,

@@ -298,6 +298,9 @@ pub(crate) fn tell(kind: Kind, seed: u64, all: &mut Totals) {
         );
         let delay = world.weather.delay;
         phase(&mut world, kind);
+        if kind == Kind::Liars {
+            break; // Nothing is promised of what comes after.
+        }
         world.heal();
         match kind {
             Kind::Maps | Kind::Buildings => {

@@ -18,6 +18,7 @@ use crate::runs::Runs;
 /// Microseconds of real time.
 pub(crate) type Real = u64;
 
+#[allow(clippy::large_enum_variant, reason = "most are messages")]
 pub(crate) enum What {
     Deliver {
         to: u64,
