@@ -74,7 +74,8 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Stored {
-    /// It was done, by this version of the map.
+    /// It was done, by this version of the map. Where it removes an entry that is not there nothing
+    /// changes, and this is the present version.
     Done {
         /// The version.
         version: u64,
