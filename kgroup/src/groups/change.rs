@@ -114,15 +114,27 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let Some(part) = self.parts.get(&group) else {
             return; // It was left.
         };
+        let present = part.replica.configuration();
+        if !self.has_quorum(present) {
+            return self.look_again(group, cx);
+        }
         let next = Configuration {
             voters,
-            ..part.replica.configuration().clone()
+            ..present.clone()
         };
         match self.step(group, Input::Command(Command::Configure(next)), cx) {
             Ok(()) => self.counters.0.changes += 1,
             // Another change is under way.
             Err(_) => self.look_again(group, cx),
         }
+    }
+
+    /// Whether no more members are gone than may fail. One that is gone is sent nothing, so a link would
+    /// be on its way until one is back, and name the lives of today.
+    fn has_quorum(&self, configuration: &Configuration) -> bool {
+        let members = configuration.members();
+        let here = members.filter(|it| !self.is_gone(it.member.id)).count();
+        2 * here > configuration.voters.len()
     }
 
     /// What hinders a change takes a while, and so does the next try: a stagger may be none.

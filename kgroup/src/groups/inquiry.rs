@@ -4,8 +4,8 @@
 //! meanwhile, would be one of the f that may fail; a list that is late names several of them. So the
 //! leader asks first, and names the life that answers.
 //!
-//! Nor does a leader propose a link while no quorum answers: the link would be decided when one does,
-//! and name the lives of long ago.
+//! Nor does a leader propose a link while no quorum answers, or is held to be here: the link would be
+//! decided when one is, and name the lives of long ago.
 
 use alloc::vec::Vec;
 

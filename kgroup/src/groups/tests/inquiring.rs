@@ -152,6 +152,45 @@ fn a_leader_that_no_quorum_answers_names_nobody_until_one_does() {
     assert_eq!(node.machine().counters().changes, 1);
 }
 
+/// A quorum answered, and is said to have failed before the nodes that are chosen have answered. The link
+/// would reach no member until that is refuted, and name the others in their lives of today.
+#[test]
+fn a_leader_that_holds_a_quorum_for_gone_names_nobody_until_one_is_back() {
+    let (mut node, asked_first, first) = asking(false);
+    let me = node.machine().me();
+    let present = node.machine().replica(GROUP).unwrap().configuration();
+    let members: Vec<Member> = present.members().map(|it| it.member).collect();
+    let others: Vec<Member> = members.into_iter().filter(|it| *it != me).collect();
+    for other in &others {
+        node.learn(Delta::Failed(*other));
+    }
+    let answer = |node: &mut One, asked: Vec<(u64, u64)>| {
+        for (id, number) in asked {
+            node.hear(life(id, 0), [here(me.incarnation.0, number)]);
+        }
+    };
+    let is_here = |it: &u64| others.iter().all(|other| other.id.0 != *it);
+    let asked_first = asked_first.into_iter().filter(is_here);
+    answer(&mut node, asked_first.map(|it| (it, first)).collect());
+    for _ in 0..20 {
+        assert!(wait(&mut node), "it tries again");
+        let asked = inquiries(&mut node);
+        answer(&mut node, asked);
+    }
+    assert_eq!(node.machine().counters().changes, 0);
+    for other in others {
+        node.learn(Delta::Refuted(other));
+    }
+    for _ in 0..20 {
+        wait(&mut node);
+        let sent = node.sent();
+        let asked = asked(&sent);
+        answer(&mut node, asked);
+        answer_rounds(&mut node, sent);
+    }
+    assert_ne!(node.machine().counters().changes, 0);
+}
+
 #[test]
 fn a_node_that_has_room_for_a_group_says_that_it_is_here() {
     let id = founders(9, GROUP)[0];
