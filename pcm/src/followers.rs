@@ -1,0 +1,240 @@
+//! Which followers there are: the global topology table (PCM, section 4.3.1).
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use selvedge_core::{Member, NodeId};
+use serde::{Deserialize, Serialize};
+
+use crate::DutyCycle;
+use crate::clustering::{Seat, Slot, Standing};
+
+/// A follower at a gateway, as it says itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Follower {
+    /// The follower in its present life.
+    pub member: Member,
+    /// Counts in this life: each time the follower comes to a gateway, changes what it says here, or
+    /// hears that it was purged, it takes the next number. So of two entries the later one is known
+    /// (erratum Q3).
+    pub attachment: u32,
+    /// The gateway that has its mailbox.
+    pub gateway: NodeId,
+    /// How it spends its time.
+    pub duty: DutyCycle,
+}
+
+impl Follower {
+    /// Whether this was said later than `other`, of the same node.
+    #[must_use]
+    pub fn is_later(&self, other: &Self) -> bool {
+        let is_same_life = self.member == other.member;
+        self.member.supersedes(other.member) || is_same_life && self.attachment > other.attachment
+    }
+}
+
+/// A follower that is in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Entry {
+    follower: Follower,
+    seat: Option<Seat>,
+}
+
+/// A follower that left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Left {
+    follower: Follower,
+    /// Which one it was that left.
+    nth: u64,
+}
+
+/// All followers, and the last ones that left.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Followers {
+    limit: u32,
+    /// How many of those that left are remembered.
+    tombstones: u32,
+    slots: Vec<Option<Entry>>,
+    /// Slots without a follower; the last one is taken first.
+    free: Vec<Slot>,
+    by_id: BTreeMap<NodeId, Slot>,
+    /// How many followers each gateway has.
+    gateways: BTreeMap<NodeId, u32>,
+    /// As they left last, so that what is said late brings none back.
+    left: BTreeMap<NodeId, Left>,
+    /// The order in which they left.
+    order: BTreeMap<u64, NodeId>,
+    /// Counts those that left.
+    purged: u64,
+}
+
+/// What became of a follower that was announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Announced {
+    /// It is new, and sits in this slot.
+    Joined(Slot),
+    /// It was there, and what is known of it is later now.
+    Changed,
+    /// As much, or more, is known already.
+    Stale,
+    /// There is no room.
+    Full,
+}
+
+impl Followers {
+    pub(crate) const fn new(limit: u32, tombstones: u32) -> Self {
+        Self {
+            limit,
+            tombstones,
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_id: BTreeMap::new(),
+            gateways: BTreeMap::new(),
+            left: BTreeMap::new(),
+            order: BTreeMap::new(),
+            purged: 0,
+        }
+    }
+
+    /// Takes what a follower says, if it is later than what is known. O(log n).
+    pub(crate) fn announce(&mut self, follower: Follower) -> Announced {
+        let id = follower.member.id;
+        if let Some(left) = self.left.get(&id)
+            && !follower.is_later(&left.follower)
+        {
+            return Announced::Stale;
+        }
+        let known = self.by_id.get(&id).copied();
+        if let Some(entry) = known.and_then(|slot| self.entry_mut(slot)) {
+            if !follower.is_later(&entry.follower) {
+                return Announced::Stale;
+            }
+            let former = core::mem::replace(&mut entry.follower, follower);
+            self.count(former.gateway, false);
+            self.count(follower.gateway, true);
+            return Announced::Changed;
+        }
+        if self.len() >= self.limit as usize {
+            return Announced::Full;
+        }
+        let slot = self.free.pop().unwrap_or(self.slots.len() as Slot);
+        let entry = Entry {
+            follower,
+            seat: None,
+        };
+        match self.slots.get_mut(slot as usize) {
+            Some(place) => *place = Some(entry),
+            None => self.slots.push(Some(entry)),
+        }
+        self.by_id.insert(id, slot);
+        self.count(follower.gateway, true);
+        if let Some(left) = self.left.remove(&id) {
+            self.order.remove(&left.nth);
+        }
+        Announced::Joined(slot)
+    }
+
+    /// Takes a follower out, unless more than this is known of it. Its slot and its seat, if it was
+    /// there. What comes later is no later than `follower`, or it counts anew. O(log n).
+    pub(crate) fn purge(&mut self, follower: &Follower) -> Option<(Slot, Option<Seat>)> {
+        let id = follower.member.id;
+        let &slot = self.by_id.get(&id)?;
+        let entry = *self.entry(slot)?;
+        if entry.follower.is_later(follower) {
+            return None;
+        }
+        self.by_id.remove(&id);
+        if let Some(place) = self.slots.get_mut(slot as usize) {
+            *place = None;
+        }
+        self.free.push(slot);
+        self.count(entry.follower.gateway, false);
+        self.bury(entry.follower);
+        Some((slot, entry.seat))
+    }
+
+    /// Sets a follower's seat.
+    pub(crate) fn seat(&mut self, slot: Slot, seat: Option<Seat>) {
+        if let Some(entry) = self.entry_mut(slot) {
+            entry.seat = seat;
+        }
+    }
+
+    /// What is known of a follower. O(log n).
+    pub(crate) fn get(&self, id: NodeId) -> Option<&Follower> {
+        Some(&self.entry(*self.by_id.get(&id)?)?.follower)
+    }
+
+    /// The follower in a slot.
+    pub(crate) fn at(&self, slot: Slot) -> Option<&Follower> {
+        Some(&self.entry(slot)?.follower)
+    }
+
+    /// A follower's seat. O(log n).
+    pub(crate) fn seat_of(&self, id: NodeId) -> Option<Seat> {
+        self.entry(*self.by_id.get(&id)?)?.seat
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// How many followers each gateway has that has any, by id.
+    pub(crate) fn gateways(&self) -> impl Iterator<Item = (NodeId, u32)> + '_ {
+        self.gateways.iter().map(|(&id, &count)| (id, count))
+    }
+
+    /// All of them, by slot.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Follower> + Clone {
+        self.slots.iter().flatten().map(|it| &it.follower)
+    }
+
+    /// All of them, as clustering sees them.
+    pub(crate) fn standings(&self) -> impl Iterator<Item = Standing> + Clone {
+        let slots = self.slots.iter().enumerate();
+        slots.filter_map(|(slot, entry)| {
+            let Entry { follower, seat } = entry.as_ref()?;
+            Some(Standing {
+                slot: slot as Slot,
+                id: follower.member.id,
+                availability: follower.duty.availability(),
+                seat: *seat,
+            })
+        })
+    }
+
+    fn bury(&mut self, follower: Follower) {
+        let id = follower.member.id;
+        self.purged += 1;
+        let nth = self.purged;
+        debug_assert!(!self.left.contains_key(&id), "one that left is not there");
+        self.left.insert(id, Left { follower, nth });
+        self.order.insert(nth, id);
+        if self.order.len() > self.tombstones as usize
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.left.remove(&oldest);
+        }
+    }
+
+    fn count(&mut self, gateway: NodeId, more: bool) {
+        let count = self.gateways.entry(gateway).or_default();
+        *count = match more {
+            true => count.saturating_add(1),
+            false => count.saturating_sub(1),
+        };
+        if *count == 0 {
+            self.gateways.remove(&gateway);
+        }
+    }
+
+    fn entry(&self, slot: Slot) -> Option<&Entry> {
+        self.slots.get(slot as usize)?.as_ref()
+    }
+
+    fn entry_mut(&mut self, slot: Slot) -> Option<&mut Entry> {
+        self.slots.get_mut(slot as usize)?.as_mut()
+    }
+}

@@ -1,0 +1,28 @@
+//! Functions on nodes that mostly sleep, agreed on at two levels. "An Energy-efficient FaaS Edge
+//! Computing platform over IoT Nodes: Focus on Consensus Algorithm" (PCM), sans-IO and without std.
+//!
+//! So far this crate has what the gateways hold together: the [`Tables`]. The machines of gateways,
+//! followers and clients come next.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod clustering;
+mod duty;
+mod followers;
+mod limits;
+mod tables;
+mod task;
+mod tasks;
+mod units;
+
+pub use duty::DutyCycle;
+pub use followers::Follower;
+pub use limits::Limits;
+pub use tables::{Outcome, Tables, Update};
+pub use task::{Answer, Assignment, Bytes, Digest, Function, Library, TaskId};
+pub use tasks::Open;

@@ -1,0 +1,91 @@
+//! How much the tables hold.
+
+use selvedge_core::settings::{self, OutOfRange, Setting};
+use serde::{Deserialize, Serialize};
+
+/// How much the tables hold, and how units are formed. It is part of what is replicated, for all
+/// gateways must refuse and form the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Limits {
+    /// How many followers there are: from 1. Default 4,096.
+    pub followers: u32,
+    /// How many followers a unit should have: from 3 to 15. Default 5 (section 5a). A unit has up to two
+    /// more, where what is left makes no unit of its own.
+    pub unit: u16,
+    /// By how much more available a follower must be to take another one's class, in parts per million: up
+    /// to 1,000,000. Default 20,000.
+    pub margin: u32,
+    /// Of how many followers that left it is remembered: from 0. Default 1,024. A follower that is not
+    /// remembered may come back by what its former gateway says late, until that gateway purges it.
+    pub tombstones: u32,
+    /// How many tasks are open: from 1. Default 256.
+    pub open: u32,
+    /// Of how many tasks that are over the answer is kept: from 1. Default 1,024.
+    pub done: u32,
+    /// How many results are kept for functions that are asked for again: from 0. Default 256.
+    pub cache: u32,
+    /// Of how many clients it is remembered which of their tasks are forgotten: from 1. Default 1,024. Of
+    /// one that is not remembered, a task may run twice.
+    pub clients: u32,
+    /// How often a task is given to a unit before it counts as unanswered: from 1. Default 5.
+    pub attempts: u16,
+    /// How many bytes a result may have: from 1. Default 256. It must fit into a frame.
+    pub result: u16,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Limits {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            followers: 4_096,
+            unit: 5,
+            margin: 20_000,
+            tombstones: 1_024,
+            open: 256,
+            done: 1_024,
+            cache: 256,
+            clients: 1_024,
+            attempts: 5,
+            result: 256,
+        }
+    }
+
+    selvedge_core::with_settings! {
+        with_followers followers: u32,
+        with_unit unit: u16,
+        with_margin margin: u32,
+        with_tombstones tombstones: u32,
+        with_open open: u32,
+        with_done done: u32,
+        with_cache cache: u32,
+        with_clients clients: u32,
+        with_attempts attempts: u16,
+        with_result result: u16,
+    }
+
+    /// Whether these limits can work.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub const fn check(&self) -> Result<(), OutOfRange> {
+        let most = u32::MAX as u64;
+        settings::check(&[
+            Setting::number("followers", self.followers as u64, 1, most),
+            Setting::number("unit", self.unit as u64, 3, 15).counts("followers"),
+            Setting::number("margin", self.margin as u64, 0, 1_000_000).counts("ppm"),
+            Setting::number("open", self.open as u64, 1, most).counts("tasks"),
+            Setting::number("done", self.done as u64, 1, most).counts("tasks"),
+            Setting::number("clients", self.clients as u64, 1, most),
+            Setting::number("attempts", self.attempts as u64, 1, u16::MAX as u64),
+            Setting::number("result", self.result as u64, 1, u16::MAX as u64).counts("bytes"),
+        ])
+    }
+}

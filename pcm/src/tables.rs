@@ -1,0 +1,411 @@
+//! What the gateways hold together: the table of followers, with their units, and that of tasks.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Member, NodeId};
+use selvedge_replica::State;
+use serde::{Deserialize, Serialize};
+
+use crate::Limits;
+use crate::clustering::Slot;
+use crate::followers::{Announced, Follower, Followers};
+use crate::task::{Answer, Assignment, Function, TaskId};
+use crate::tasks::{Known, Open, Tasks};
+use crate::units::Units;
+
+/// What changes the tables. Each update is total, and changes nothing a second time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Update {
+    /// A follower came to a gateway, or says something else.
+    Announce(Follower),
+    /// A gateway has not heard a follower for too long. Later words of it count.
+    Purge(Follower),
+    /// Forms the units anew.
+    Cluster {
+        /// How often they were formed before: a second one that was asked for meanwhile does nothing.
+        after: u64,
+    },
+    /// A client wants a task done.
+    Submit {
+        /// Which one.
+        task: TaskId,
+        /// What to run.
+        function: Function,
+    },
+    /// No unit answers in time: the task goes to another unit.
+    Retry {
+        /// Which task.
+        task: TaskId,
+        /// How often it was given to a unit before.
+        after: u16,
+    },
+    /// What a unit answered.
+    Answer {
+        /// Which task.
+        task: TaskId,
+        /// In which attempt; only the present one counts (erratum Q4).
+        attempt: u16,
+        /// What it came to.
+        answer: Answer,
+    },
+    /// The client does not want it any more.
+    Cancel(TaskId),
+}
+
+/// What an update came to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Nothing changed: as much, or more, was known.
+    Stale,
+    /// Nothing changed: there is no room.
+    Full,
+    /// A follower is new, or is known by a later word.
+    Announced {
+        /// The follower.
+        follower: NodeId,
+        /// The tasks in which a former life of it took part; it does not any more.
+        tasks: Vec<TaskId>,
+    },
+    /// A follower is gone, and does not take part in these tasks any more.
+    Purged {
+        /// The follower.
+        follower: NodeId,
+        /// The tasks.
+        tasks: Vec<TaskId>,
+    },
+    /// The units were formed anew.
+    Clustered,
+    /// A task is given to a unit, or waits for one.
+    Open(TaskId),
+    /// A task is over.
+    Done(TaskId),
+    /// A task was over long ago: what it came to is forgotten.
+    Forgotten(TaskId),
+}
+
+/// The tables.
+///
+/// An update takes O(log n) for n followers and tasks, and O(m) for a unit of m;
+/// [`Cluster`](Update::Cluster) takes O(n), and O(c log c) for the c followers that get another seat.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Tables {
+    limits: Limits,
+    followers: Followers,
+    units: Units,
+    /// How often the units were formed.
+    clustered: u64,
+    tasks: Tasks,
+}
+
+impl Tables {
+    /// Tables without a follower and a task.
+    #[must_use]
+    pub const fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            followers: Followers::new(limits.followers, limits.tombstones),
+            units: Units::new(limits.unit),
+            clustered: 0,
+            tasks: Tasks::new(limits),
+        }
+    }
+
+    /// How much they hold.
+    #[must_use]
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// What is known of a follower. O(log n).
+    #[must_use]
+    pub fn follower(&self, id: NodeId) -> Option<&Follower> {
+        self.followers.get(id)
+    }
+
+    /// All followers, in no order that says anything.
+    pub fn followers(&self) -> impl Iterator<Item = &Follower> {
+        self.followers.iter()
+    }
+
+    /// How many followers each gateway has that has any, by id.
+    pub fn gateways(&self) -> impl Iterator<Item = (NodeId, u32)> + '_ {
+        self.followers.gateways()
+    }
+
+    /// How many units there are.
+    #[must_use]
+    pub const fn units(&self) -> usize {
+        self.units.len()
+    }
+
+    /// The unit of a follower; nothing while it waits for one. O(log n).
+    #[must_use]
+    pub fn unit_of(&self, id: NodeId) -> Option<u32> {
+        Some(self.followers.seat_of(id)?.unit)
+    }
+
+    /// The followers of a unit, its orchestrator first. O(m).
+    pub fn members(&self, unit: u32) -> impl Iterator<Item = Member> + '_ {
+        let slots = self.units.members(unit);
+        slots.filter_map(|slot| Some(self.followers.at(slot)?.member))
+    }
+
+    /// How often the units were formed.
+    #[must_use]
+    pub const fn clustered(&self) -> u64 {
+        self.clustered
+    }
+
+    /// Whether the units should be formed anew at once, and not only now and then.
+    #[must_use]
+    pub fn want_clustering(&self) -> bool {
+        self.units.want_clustering(self.followers.len())
+    }
+
+    /// What a task came to; nothing while it is open, or not known. O(log n).
+    #[must_use]
+    pub fn answer(&self, task: TaskId) -> Option<&Answer> {
+        match self.tasks.get(task) {
+            Known::Done(answer) => Some(answer),
+            Known::New | Known::Forgotten | Known::Open(_) => None,
+        }
+    }
+
+    /// Which followers run a task; nothing where none do. O(log n).
+    #[must_use]
+    pub fn assignment(&self, task: TaskId) -> Option<&Assignment> {
+        match self.tasks.get(task) {
+            Known::Open(open) => open.assignment.as_ref(),
+            Known::New | Known::Forgotten | Known::Done(_) => None,
+        }
+    }
+
+    /// All tasks that are not over, by id. O(n) for n tasks that are kept.
+    pub fn open(&self) -> impl Iterator<Item = (TaskId, &Open)> {
+        self.tasks.open()
+    }
+
+    /// What an update comes to, if it would change nothing: it need not be proposed. O(log n).
+    #[must_use]
+    pub fn known(&self, update: &Update) -> Option<Outcome> {
+        let stale = |is_stale: bool| is_stale.then_some(Outcome::Stale);
+        match *update {
+            Update::Announce(ref follower) => {
+                let known = self.followers.get(follower.member.id)?;
+                stale(!follower.is_later(known))
+            }
+            Update::Purge(ref follower) => {
+                let known = self.followers.get(follower.member.id);
+                stale(known.is_none_or(|it| it.is_later(follower)))
+            }
+            Update::Cluster { after } => stale(after != self.clustered),
+            Update::Submit { task, .. } => match self.tasks.get(task) {
+                Known::New => None,
+                Known::Open(_) => Some(Outcome::Open(task)),
+                Known::Done(_) => Some(Outcome::Done(task)),
+                Known::Forgotten => Some(Outcome::Forgotten(task)),
+            },
+            Update::Retry { task, after } => {
+                let is_next =
+                    matches!(self.tasks.get(task), Known::Open(it) if it.attempts == after);
+                stale(!is_next)
+            }
+            Update::Answer { task, attempt, .. } => {
+                let present = self.assignment(task).map(|it| it.attempt);
+                stale(present != Some(attempt))
+            }
+            Update::Cancel(task) => match self.tasks.get(task) {
+                Known::Open(_) | Known::New => None,
+                Known::Done(_) => Some(Outcome::Done(task)),
+                Known::Forgotten => Some(Outcome::Forgotten(task)),
+            },
+        }
+    }
+
+    fn announce(&mut self, follower: Follower) -> Outcome {
+        let id = follower.member.id;
+        let former = self.followers.get(id).map(|it| it.member);
+        match self.followers.announce(follower) {
+            Announced::Stale => return Outcome::Stale,
+            Announced::Full => return Outcome::Full,
+            Announced::Changed => {}
+            Announced::Joined(slot) => {
+                let seat = self.units.join(slot);
+                self.followers.seat(slot, seat);
+            }
+        }
+        // Another life knows nothing of what its former one ran.
+        let former = former.filter(|it| *it != follower.member);
+        let tasks = former.map(|it| self.withdraw(it)).unwrap_or_default();
+        Outcome::Announced {
+            follower: id,
+            tasks,
+        }
+    }
+
+    /// A follower takes part in no task any more: in which it did.
+    fn withdraw(&mut self, elector: Member) -> Vec<TaskId> {
+        let tasks: Vec<TaskId> = self.tasks.of(elector.id).collect();
+        for &task in &tasks {
+            if let Some(unit) = self.tasks.remove_elector(task, elector) {
+                self.units.count_task(unit, false);
+            }
+        }
+        tasks
+    }
+
+    fn purge(&mut self, follower: &Follower) -> Outcome {
+        let known = self.followers.get(follower.member.id).copied();
+        let (Some(known), Some((_, seat))) = (known, self.followers.purge(follower)) else {
+            return Outcome::Stale;
+        };
+        if let Some(seat) = seat {
+            let followers = &self.followers;
+            let availability =
+                |slot: Slot| followers.at(slot).map_or(0, |it| it.duty.availability());
+            if let Some((slot, seat)) = self.units.leave(seat, availability) {
+                self.followers.seat(slot, Some(seat));
+            }
+        }
+        Outcome::Purged {
+            follower: known.member.id,
+            tasks: self.withdraw(known.member),
+        }
+    }
+
+    fn cluster(&mut self, after: u64) -> Outcome {
+        if after != self.clustered {
+            return Outcome::Stale;
+        }
+        self.clustered += 1;
+        let margin = self.limits.margin;
+        self.units.recluster(self.followers.standings(), margin);
+        for (slot, seat) in self.units.seats() {
+            self.followers.seat(slot, Some(seat));
+        }
+        // Tasks stay with the followers that have them.
+        let open: Vec<(TaskId, Option<Member>)> = self
+            .tasks
+            .open()
+            .filter_map(|(task, open)| Some((task, open.assignment.as_ref()?.orchestrator())))
+            .collect();
+        for (task, orchestrator) in open {
+            let seat = orchestrator.and_then(|it| self.followers.seat_of(it.id));
+            let unit = seat.map(|it| it.unit);
+            self.tasks.count_for(task, unit);
+            if let Some(unit) = unit {
+                self.units.count_task(unit, true);
+            }
+        }
+        Outcome::Clustered
+    }
+
+    fn submit(&mut self, task: TaskId, function: &Function) -> Outcome {
+        match self.tasks.get(task) {
+            Known::New => {}
+            Known::Open(_) => return Outcome::Open(task),
+            Known::Done(_) => return Outcome::Done(task),
+            Known::Forgotten => return Outcome::Forgotten(task),
+        }
+        let cached = self.tasks.cached(&function.digest()).cloned();
+        if let Some(value) = cached {
+            self.tasks.begin_done(task, Answer::Value(value));
+            return Outcome::Done(task);
+        }
+        if self.tasks.is_full() {
+            return Outcome::Full;
+        }
+        self.tasks.begin(task, function.clone());
+        self.assign(task, None);
+        Outcome::Open(task)
+    }
+
+    /// Gives a task to the best unit; to another one than this, if there is one.
+    fn assign(&mut self, task: TaskId, except: Option<u32>) {
+        let unit = self.units.best(except);
+        let Known::Open(open) = self.tasks.get(task) else {
+            return;
+        };
+        let attempt = open.attempts.saturating_add(1);
+        let to = unit.map(|unit| {
+            let electors = self.members(unit).collect();
+            let assignment = Assignment {
+                attempt,
+                term: 0,
+                electors,
+            };
+            (unit, assignment)
+        });
+        let former = self.tasks.assign(task, to);
+        if let Some(former) = former {
+            self.units.count_task(former, false);
+        }
+        if let Some(unit) = unit {
+            self.units.count_task(unit, true);
+        }
+    }
+
+    fn retry(&mut self, task: TaskId, after: u16) -> Outcome {
+        let Known::Open(open) = self.tasks.get(task) else {
+            return Outcome::Stale;
+        };
+        if open.attempts != after {
+            return Outcome::Stale;
+        }
+        if after >= self.limits.attempts {
+            return self.end(task, Answer::Unanswered);
+        }
+        let except = open.unit;
+        self.assign(task, except);
+        Outcome::Open(task)
+    }
+
+    fn answer_of(&mut self, task: TaskId, attempt: u16, answer: &Answer) -> Outcome {
+        let present = self.assignment(task).map(|it| it.attempt);
+        let is_long = matches!(answer, Answer::Value(it) if it.len() > self.limits.result.into());
+        match present == Some(attempt) && !is_long {
+            true => self.end(task, answer.clone()),
+            false => Outcome::Stale,
+        }
+    }
+
+    fn cancel(&mut self, task: TaskId) -> Outcome {
+        match self.tasks.get(task) {
+            // What asked for it may come later: it is not run then.
+            Known::New => self.tasks.begin_done(task, Answer::Cancelled),
+            Known::Open(_) => return self.end(task, Answer::Cancelled),
+            Known::Done(_) => {}
+            Known::Forgotten => return Outcome::Forgotten(task),
+        }
+        Outcome::Done(task)
+    }
+
+    fn end(&mut self, task: TaskId, answer: Answer) -> Outcome {
+        if let Some(unit) = self.tasks.end(task, answer) {
+            self.units.count_task(unit, false);
+        }
+        Outcome::Done(task)
+    }
+}
+
+impl State for Tables {
+    type Update = Update;
+    type Outcome = Outcome;
+
+    fn apply(&mut self, update: &Update) -> Outcome {
+        match *update {
+            Update::Announce(follower) => self.announce(follower),
+            Update::Purge(ref follower) => self.purge(follower),
+            Update::Cluster { after } => self.cluster(after),
+            Update::Submit { task, ref function } => self.submit(task, function),
+            Update::Retry { task, after } => self.retry(task, after),
+            Update::Answer {
+                task,
+                attempt,
+                ref answer,
+            } => self.answer_of(task, attempt, answer),
+            Update::Cancel(task) => self.cancel(task),
+        }
+    }
+}

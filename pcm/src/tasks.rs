@@ -1,0 +1,265 @@
+//! Which tasks there are: the task tracking table (PCM, section 4.4).
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use selvedge_core::{Member, NodeId};
+use serde::{Deserialize, Serialize};
+
+use crate::Limits;
+use crate::task::{Answer, Assignment, Bytes, Digest, Function, TaskId};
+
+/// A task that is not over.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Open {
+    /// What is run.
+    pub function: Function,
+    /// How often it was given to a unit.
+    pub attempts: u16,
+    /// Which followers run it; nothing while no unit can.
+    pub assignment: Option<Assignment>,
+    /// For which unit it counts: that of its orchestrator.
+    pub(crate) unit: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+enum Task {
+    Open(Open),
+    Done(Answer),
+}
+
+/// The tasks of a client that the table has forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Forgotten {
+    client: Member,
+    /// The highest number of them.
+    number: u64,
+    /// Which task that was forgotten it was.
+    nth: u64,
+}
+
+/// All tasks that are not over, and the last ones that are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Tasks {
+    limits: Limits,
+    tasks: BTreeMap<TaskId, Task>,
+    /// Which followers take part in which.
+    electors: BTreeSet<(NodeId, TaskId)>,
+    open: u32,
+    /// In the order in which they ended.
+    done: VecDeque<TaskId>,
+    forgotten: BTreeMap<NodeId, Forgotten>,
+    /// How many tasks were forgotten.
+    count: u64,
+    results: BTreeMap<Digest, Bytes>,
+    /// In the order in which they came.
+    cached: VecDeque<Digest>,
+}
+
+/// What is known of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known<'a> {
+    New,
+    Open(&'a Open),
+    Done(&'a Answer),
+    /// It was over, and is forgotten.
+    Forgotten,
+}
+
+impl Tasks {
+    pub(crate) const fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            tasks: BTreeMap::new(),
+            electors: BTreeSet::new(),
+            open: 0,
+            done: VecDeque::new(),
+            forgotten: BTreeMap::new(),
+            count: 0,
+            results: BTreeMap::new(),
+            cached: VecDeque::new(),
+        }
+    }
+
+    /// What is known of a task. O(log n).
+    pub(crate) fn get(&self, id: TaskId) -> Known<'_> {
+        match self.tasks.get(&id) {
+            Some(Task::Done(answer)) => Known::Done(answer),
+            Some(Task::Open(open)) => Known::Open(open),
+            None => {
+                let forgotten = self.forgotten.get(&id.client.id);
+                let is_over = forgotten.is_some_and(|it| {
+                    let is_same_life = it.client == id.client;
+                    it.client.supersedes(id.client) || is_same_life && id.number <= it.number
+                });
+                match is_over {
+                    true => Known::Forgotten,
+                    false => Known::New,
+                }
+            }
+        }
+    }
+
+    /// What a function returned before. O(log n).
+    pub(crate) fn cached(&self, digest: &Digest) -> Option<&Bytes> {
+        self.results.get(digest)
+    }
+
+    /// Whether no task more can be open.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.open >= self.limits.open
+    }
+
+    /// A task that nothing was known of, and that no unit runs yet.
+    pub(crate) fn begin(&mut self, id: TaskId, function: Function) {
+        debug_assert_eq!(self.get(id), Known::New, "a task begins once");
+        let open = Open {
+            function,
+            attempts: 0,
+            assignment: None,
+            unit: None,
+        };
+        self.tasks.insert(id, Task::Open(open));
+        self.open += 1;
+    }
+
+    /// A task that nothing was known of, and that is over.
+    pub(crate) fn begin_done(&mut self, id: TaskId, answer: Answer) {
+        debug_assert_eq!(self.get(id), Known::New, "a task begins once");
+        self.tasks.insert(id, Task::Done(answer));
+        self.retire(id);
+    }
+
+    /// Gives an open task to the followers of a unit, or to none. The unit that it counted for.
+    pub(crate) fn assign(&mut self, id: TaskId, to: Option<(u32, Assignment)>) -> Option<u32> {
+        let Some(Task::Open(open)) = self.tasks.get_mut(&id) else {
+            return None;
+        };
+        let former = open.unit.take();
+        let electors = open.assignment.take().map(|it| it.electors);
+        for elector in electors.iter().flat_map(|it| it.iter()) {
+            self.electors.remove(&(elector.id, id));
+        }
+        if let Some((unit, assignment)) = to {
+            let electors = assignment.electors.iter();
+            self.electors.extend(electors.map(|it| (it.id, id)));
+            open.attempts = assignment.attempt;
+            open.unit = Some(unit);
+            open.assignment = Some(assignment);
+        }
+        former
+    }
+
+    /// A task that is open is over. The unit that it counted for.
+    pub(crate) fn end(&mut self, id: TaskId, answer: Answer) -> Option<u32> {
+        let unit = self.assign(id, None);
+        let Some(task) = self.tasks.get_mut(&id) else {
+            return unit;
+        };
+        if let Task::Open(open) = task {
+            let digest = open.function.digest();
+            self.open = self.open.saturating_sub(1);
+            let value = match &answer {
+                Answer::Value(value) => Some(value.clone()),
+                Answer::NoMajority | Answer::Unanswered | Answer::Cancelled => None,
+            };
+            *task = Task::Done(answer);
+            if let Some(value) = value {
+                self.cache(digest, value);
+            }
+            self.retire(id);
+        }
+        unit
+    }
+
+    /// The tasks in which a follower takes part, by id. O(log n) for each.
+    pub(crate) fn of(&self, elector: NodeId) -> impl Iterator<Item = TaskId> + '_ {
+        let from = self.electors.range((elector, FIRST)..);
+        from.take_while(move |it| it.0 == elector).map(|it| it.1)
+    }
+
+    /// A follower does not take part in a task any more; where it was the orchestrator, the next one
+    /// is. The unit for which the task counted, where no follower is left: no unit runs it.
+    pub(crate) fn remove_elector(&mut self, id: TaskId, elector: Member) -> Option<u32> {
+        let Some(Task::Open(open)) = self.tasks.get_mut(&id) else {
+            return None;
+        };
+        let assigned = open.assignment.as_mut()?;
+        if assigned.orchestrator() == Some(elector) {
+            assigned.term = assigned.term.saturating_add(1);
+        }
+        assigned.electors.retain(|it| *it != elector);
+        self.electors.remove(&(elector.id, id));
+        if !assigned.electors.is_empty() {
+            return None;
+        }
+        open.assignment = None;
+        open.unit.take()
+    }
+
+    /// For which unit an open task counts from now on.
+    pub(crate) fn count_for(&mut self, id: TaskId, unit: Option<u32>) {
+        if let Some(Task::Open(open)) = self.tasks.get_mut(&id) {
+            open.unit = unit;
+        }
+    }
+
+    /// All open tasks, by id. O(n) for n tasks that are kept.
+    pub(crate) fn open(&self) -> impl Iterator<Item = (TaskId, &Open)> {
+        self.tasks.iter().filter_map(|(&id, task)| match task {
+            Task::Open(open) => Some((id, open)),
+            Task::Done(_) => None,
+        })
+    }
+
+    fn cache(&mut self, digest: Digest, value: Bytes) {
+        if self.results.insert(digest, value).is_none() {
+            self.cached.push_back(digest);
+        }
+        if self.cached.len() > self.limits.cache as usize
+            && let Some(oldest) = self.cached.pop_front()
+        {
+            self.results.remove(&oldest);
+        }
+    }
+
+    /// A task that is over comes to the end of the queue in which it is forgotten.
+    fn retire(&mut self, id: TaskId) {
+        self.done.push_back(id);
+        if self.done.len() > self.limits.done as usize
+            && let Some(oldest) = self.done.pop_front()
+        {
+            self.tasks.remove(&oldest);
+            self.forget(oldest);
+        }
+    }
+
+    fn forget(&mut self, id: TaskId) {
+        self.count += 1;
+        let (node, nth) = (id.client.id, self.count);
+        let known = self.forgotten.get(&node).copied();
+        let number = match known {
+            Some(known) if known.client.supersedes(id.client) => return,
+            Some(known) if known.client == id.client => known.number.max(id.number),
+            _ => id.number,
+        };
+        let client = id.client;
+        let forgotten = Forgotten {
+            client,
+            number,
+            nth,
+        };
+        self.forgotten.insert(node, forgotten);
+        if self.forgotten.len() > self.limits.clients as usize {
+            let longest = self.forgotten.values().min_by_key(|it| it.nth);
+            let longest = longest.map(|it| it.client.id);
+            if let Some(client) = longest {
+                self.forgotten.remove(&client);
+            }
+        }
+    }
+}
+
+const FIRST: TaskId = TaskId {
+    client: Member::new(0, 0),
+    number: 0,
+};

@@ -1,0 +1,3 @@
+//! All tests as one program.
+
+mod tables;

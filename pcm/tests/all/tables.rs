@@ -1,0 +1,414 @@
+//! The tables, by hand and by chance, beside what is obvious.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use selvedge_core::{Member, NodeId};
+use selvedge_pcm::{
+    Answer, DutyCycle, Follower, Function, Limits, Outcome, Tables, TaskId, Update,
+};
+use selvedge_replica::State as _;
+
+fn follower(id: u64, active_ms: u32) -> Follower {
+    Follower {
+        member: Member::new(id, 0),
+        attachment: 1,
+        gateway: NodeId(id % 3),
+        duty: DutyCycle {
+            active_ms,
+            busy_ms: 0,
+            asleep_ms: 100_000 - active_ms,
+        },
+    }
+}
+
+/// A thousand followers at most, that are available between 0 and 100% of the time.
+fn tables(followers: impl IntoIterator<Item = (u64, u32)>) -> Tables {
+    let mut tables = Tables::new(Limits::new());
+    for (id, active) in followers {
+        tables.apply(&Update::Announce(follower(id, active)));
+    }
+    tables.apply(&Update::Cluster { after: 0 });
+    tables
+}
+
+fn units(tables: &Tables) -> Vec<Vec<Member>> {
+    let units = 0..tables.units() as u32;
+    units.map(|it| tables.members(it).collect()).collect()
+}
+
+fn task(number: u64) -> TaskId {
+    TaskId {
+        client: Member::new(900, 0),
+        number,
+    }
+}
+
+fn submit(number: u64, code: &[u8]) -> Update {
+    Update::Submit {
+        task: task(number),
+        function: Function::new(code),
+    }
+}
+
+fn announced(id: u64) -> Outcome {
+    Outcome::Announced {
+        follower: NodeId(id),
+        tasks: Vec::new(),
+    }
+}
+
+fn answer(number: u64, attempt: u16, value: &[u8]) -> Update {
+    Update::Answer {
+        task: task(number),
+        attempt,
+        answer: Answer::Value(value.iter().copied().collect()),
+    }
+}
+
+/// What holds whatever happens.
+fn check(tables: &Tables) {
+    let all: BTreeSet<NodeId> = tables.followers().map(|it| it.member.id).collect();
+    let mut seated = BTreeSet::new();
+    for (unit, members) in units(tables).into_iter().enumerate() {
+        for member in members {
+            assert!(seated.insert(member.id), "{member:?} sits twice");
+            assert_eq!(tables.unit_of(member.id), Some(unit as u32));
+            let follower = tables.follower(member.id);
+            assert_eq!(follower.map(|it| it.member.id), Some(member.id));
+        }
+    }
+    assert!(seated.is_subset(&all));
+    for id in all.difference(&seated) {
+        assert_eq!(tables.unit_of(*id), None);
+    }
+    for (task, open) in tables.open() {
+        let Some(assignment) = &open.assignment else {
+            continue;
+        };
+        assert_eq!(assignment.attempt, open.attempts);
+        assert!(!assignment.electors.is_empty(), "{task:?} is with nobody");
+        for elector in assignment.electors.iter() {
+            assert!(all.contains(&elector.id), "{elector:?} of {task:?} is gone");
+        }
+    }
+    let mut counts = BTreeMap::new();
+    for follower in tables.followers() {
+        *counts.entry(follower.gateway).or_insert(0) += 1;
+    }
+    assert_eq!(tables.gateways().collect::<BTreeMap<_, _>>(), counts);
+}
+
+#[test]
+fn the_most_available_followers_are_orchestrators_and_each_unit_has_two_performant_and_two_others()
+{
+    let tables = tables((0..20).map(|id| (id, 1_000 * id as u32)));
+    let units = units(&tables);
+    assert_eq!(units.len(), 4);
+    for unit in units {
+        let ids: Vec<u64> = unit.iter().map(|it| it.id.0).collect();
+        let [orchestrator, performant @ .., _, _] = &ids[..] else {
+            panic!("{ids:?}");
+        };
+        assert!((16..20).contains(orchestrator), "{ids:?}");
+        assert_eq!(performant.len(), 2);
+        assert!(performant.iter().all(|it| (8..16).contains(it)), "{ids:?}");
+        assert!(ids[3..].iter().all(|it| *it < 8), "{ids:?}");
+    }
+}
+
+#[test]
+fn a_follower_that_is_little_better_moves_nobody() {
+    let mut tables = tables((0..20).map(|id| (id, 1_000 * id as u32)));
+    let before = units(&tables);
+    // The best performant one would be an orchestrator by half a percent.
+    let better = Follower {
+        attachment: 2,
+        ..follower(15, 16_500)
+    };
+    assert_eq!(tables.apply(&Update::Announce(better)), announced(15));
+    tables.apply(&Update::Cluster { after: 1 });
+    assert_eq!(units(&tables), before);
+    let much_better = Follower {
+        attachment: 3,
+        ..follower(15, 30_000)
+    };
+    tables.apply(&Update::Announce(much_better));
+    tables.apply(&Update::Cluster { after: 2 });
+    let unit = tables.unit_of(NodeId(15)).unwrap();
+    assert_eq!(
+        tables.members(unit).next().map(|it| it.id),
+        Some(NodeId(15))
+    );
+    let moved = units(&tables)
+        .concat()
+        .iter()
+        .zip(before.concat())
+        .filter(|(a, b)| **a != *b)
+        .count();
+    assert_eq!(moved, 2, "the two change their seats");
+}
+
+#[test]
+fn an_orchestrator_that_goes_is_followed_by_the_most_available_one_of_its_unit() {
+    let mut tables = tables((0..10).map(|id| (id, 1_000 * id as u32)));
+    let unit = tables.unit_of(NodeId(9)).unwrap();
+    let best = tables.members(unit).skip(1).map(|it| it.id).max();
+    tables.apply(&Update::Purge(follower(9, 0)));
+    assert_eq!(tables.members(unit).next().map(|it| it.id), best);
+    check(&tables);
+}
+
+#[test]
+fn few_followers_want_no_clustering_for_ever() {
+    for count in 1..40 {
+        let mut tables = Tables::new(Limits::new());
+        for id in 0..count {
+            tables.apply(&Update::Announce(follower(id, 1_000)));
+        }
+        tables.apply(&Update::Cluster { after: 0 });
+        assert!(!tables.want_clustering(), "{count}");
+        for left in 0..count {
+            tables.apply(&Update::Purge(follower(left, 1_000)));
+            if tables.want_clustering() {
+                let after = tables.clustered();
+                tables.apply(&Update::Cluster { after });
+                assert!(!tables.want_clustering(), "{count} without {left}");
+            }
+            check(&tables);
+        }
+    }
+}
+
+#[test]
+fn what_is_said_late_brings_no_follower_back() {
+    let mut tables = tables([(1, 1_000)]);
+    let later = Follower {
+        attachment: 7,
+        ..follower(1, 2_000)
+    };
+    tables.apply(&Update::Announce(later));
+    assert_eq!(tables.apply(&Update::Purge(follower(1, 0))), Outcome::Stale);
+    assert!(tables.follower(NodeId(1)).is_some());
+    tables.apply(&Update::Purge(later));
+    assert_eq!(
+        tables.apply(&Update::Announce(follower(1, 1_000))),
+        Outcome::Stale
+    );
+    assert_eq!(tables.apply(&Update::Announce(later)), Outcome::Stale);
+    let back = Follower {
+        attachment: 8,
+        ..later
+    };
+    assert_eq!(tables.apply(&Update::Announce(back)), announced(1));
+}
+
+#[test]
+fn a_task_ends_once_and_only_by_its_present_attempt() {
+    let mut tables = tables((0..10).map(|id| (id, 1_000)));
+    assert_eq!(tables.apply(&submit(1, b"f")), Outcome::Open(task(1)));
+    let first: Vec<Member> = tables.assignment(task(1)).unwrap().electors.to_vec();
+    let retry = Update::Retry {
+        task: task(1),
+        after: 1,
+    };
+    assert_eq!(tables.apply(&retry), Outcome::Open(task(1)));
+    let second = tables.assignment(task(1)).unwrap();
+    assert_eq!(second.attempt, 2);
+    assert!(
+        second.electors.iter().all(|it| !first.contains(it)),
+        "another unit"
+    );
+    assert_eq!(tables.apply(&retry), Outcome::Stale);
+    assert_eq!(tables.apply(&answer(1, 1, b"late")), Outcome::Stale);
+    assert_eq!(
+        tables.apply(&answer(1, 2, b"in time")),
+        Outcome::Done(task(1))
+    );
+    assert_eq!(tables.apply(&answer(1, 2, b"again")), Outcome::Stale);
+    let value = b"in time".iter().copied().collect();
+    assert_eq!(tables.answer(task(1)), Some(&Answer::Value(value)));
+    assert_eq!(tables.apply(&submit(1, b"f")), Outcome::Done(task(1)));
+    // The same function for another client costs no run.
+    assert_eq!(tables.apply(&submit(2, b"f")), Outcome::Done(task(2)));
+    assert_eq!(tables.apply(&submit(3, b"g")), Outcome::Open(task(3)));
+}
+
+#[test]
+fn a_follower_that_goes_or_begins_again_takes_part_in_no_task_any_more() {
+    let mut tables = tables((0..5).map(|id| (id, 1_000 * id as u32)));
+    tables.apply(&submit(1, b"f"));
+    let again = Follower {
+        member: Member::new(4, 1),
+        attachment: 0,
+        ..follower(4, 4_000)
+    };
+    let tasks = vec![task(1)];
+    let outcome = Outcome::Announced {
+        follower: NodeId(4),
+        tasks: tasks.clone(),
+    };
+    assert_eq!(tables.apply(&Update::Announce(again)), outcome);
+    let assignment = tables.assignment(task(1)).unwrap();
+    assert_eq!((assignment.term, assignment.electors.len()), (1, 4));
+    for id in 0..4 {
+        let purged = Outcome::Purged {
+            follower: NodeId(id),
+            tasks: tasks.clone(),
+        };
+        assert_eq!(tables.apply(&Update::Purge(follower(id, 0))), purged);
+    }
+    assert_eq!(tables.assignment(task(1)), None);
+    // The orchestrator of the unit that is left is the follower in its new life.
+    let retry = Update::Retry {
+        task: task(1),
+        after: 1,
+    };
+    assert_eq!(tables.apply(&retry), Outcome::Open(task(1)));
+    let electors = &tables.assignment(task(1)).unwrap().electors;
+    assert_eq!(**electors, [Member::new(4, 1)]);
+}
+
+#[test]
+fn a_task_that_was_cancelled_before_it_came_does_not_run() {
+    let mut tables = tables((0..10).map(|id| (id, 1_000)));
+    assert_eq!(
+        tables.apply(&Update::Cancel(task(1))),
+        Outcome::Done(task(1))
+    );
+    assert_eq!(tables.apply(&submit(1, b"f")), Outcome::Done(task(1)));
+    assert_eq!(tables.answer(task(1)), Some(&Answer::Cancelled));
+}
+
+#[test]
+fn a_task_is_unanswered_after_as_many_attempts_as_are_allowed() {
+    let mut tables = tables((0..10).map(|id| (id, 1_000)));
+    tables.apply(&submit(1, b"f"));
+    for after in 1..Limits::new().attempts {
+        let retry = Update::Retry {
+            task: task(1),
+            after,
+        };
+        assert_eq!(tables.apply(&retry), Outcome::Open(task(1)));
+    }
+    let after = Limits::new().attempts;
+    let retry = Update::Retry {
+        task: task(1),
+        after,
+    };
+    assert_eq!(tables.apply(&retry), Outcome::Done(task(1)));
+    assert_eq!(tables.answer(task(1)), Some(&Answer::Unanswered));
+}
+
+#[test]
+fn tasks_that_are_forgotten_are_not_run_again_and_memory_is_bounded() {
+    let limits = Limits::new()
+        .with_done(2)
+        .with_cache(2)
+        .with_open(1)
+        .with_clients(1);
+    let mut tables = Tables::new(limits);
+    for id in 0..5 {
+        tables.apply(&Update::Announce(follower(id, 1_000)));
+    }
+    tables.apply(&Update::Cluster { after: 0 });
+    for number in 1..=4 {
+        assert_eq!(
+            tables.apply(&submit(number, &[number as u8])),
+            Outcome::Open(task(number))
+        );
+        assert_eq!(tables.apply(&submit(9, b"one more")), Outcome::Full);
+        assert_eq!(
+            tables.apply(&answer(number, 1, b"r")),
+            Outcome::Done(task(number))
+        );
+    }
+    for number in 1..=2 {
+        assert_eq!(
+            tables.apply(&submit(number, &[9])),
+            Outcome::Forgotten(task(number))
+        );
+    }
+    assert_eq!(tables.apply(&submit(3, &[9])), Outcome::Done(task(3)));
+    // The results of the last two are known by their functions; that of the second is forgotten.
+    assert_eq!(tables.apply(&submit(5, &[4])), Outcome::Done(task(5)));
+    assert_eq!(tables.apply(&submit(6, &[2])), Outcome::Open(task(6)));
+}
+
+fn updates() -> impl Strategy<Value = Update> {
+    let any_follower = (0..30_u64, 0..2_u32, 0..4_u32, 0..3_u64, 0..100_000_u32).prop_map(
+        |(id, life, attachment, gateway, active)| Follower {
+            member: Member::new(id, life),
+            attachment,
+            gateway: NodeId(gateway),
+            ..follower(id, active)
+        },
+    );
+    prop_oneof![
+        8 => any_follower.clone().prop_map(Update::Announce),
+        4 => any_follower.prop_map(Update::Purge),
+        1 => (0..8_u64).prop_map(|after| Update::Cluster { after }),
+        4 => (1..12_u64, 0..4_u8).prop_map(|(number, code)| submit(number, &[code])),
+        2 => (1..12_u64, 0..4_u16).prop_map(|(number, after)| Update::Retry { task: task(number), after }),
+        2 => (1..12_u64, 0..4_u16, any::<bool>()).prop_map(|(number, attempt, same)| {
+            match same {
+                true => answer(number, attempt, b"r"),
+                false => Update::Answer { task: task(number), attempt, answer: Answer::NoMajority },
+            }
+        }),
+        1 => (1..12_u64).prop_map(|number| Update::Cancel(task(number))),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn whatever_comes_each_follower_has_one_seat_and_each_task_one_answer(
+        updates in proptest::collection::vec(updates(), 0..120),
+        small in any::<bool>(),
+    ) {
+        let limits = match small {
+            true => Limits::new().with_followers(7).with_unit(3).with_tombstones(2).with_open(2)
+                .with_done(3).with_cache(1).with_clients(1).with_attempts(2),
+            false => Limits::new(),
+        };
+        let mut tables = Tables::new(limits);
+        let mut answers: BTreeMap<TaskId, Answer> = BTreeMap::new();
+        for update in updates {
+            let known = tables.known(&update);
+            let before = tables.clone();
+            let outcome = tables.apply(&update);
+            if let Some(known) = known {
+                prop_assert_eq!(&outcome, &known);
+                prop_assert_eq!(&tables, &before, "nothing changes");
+            }
+            check(&tables);
+            for number in 1..12 {
+                let task = task(number);
+                let Some(answer) = tables.answer(task) else { continue };
+                let first = answers.entry(task).or_insert_with(|| answer.clone());
+                prop_assert_eq!(first, answer, "a task that is over has one answer");
+            }
+            if small {
+                prop_assert!(tables.followers().count() <= 7 && tables.open().count() <= 2);
+            }
+        }
+    }
+
+    #[test]
+    fn units_are_alike_and_none_is_small(count in 0..200_u64, size in 3..16_u16) {
+        let limits = Limits::new().with_unit(size);
+        let mut tables = Tables::new(limits);
+        for id in 0..count {
+            tables.apply(&Update::Announce(follower(id, (id * 7_919 % 100_000) as u32)));
+        }
+        tables.apply(&Update::Cluster { after: 0 });
+        check(&tables);
+        let sizes: Vec<usize> = units(&tables).iter().map(Vec::len).collect();
+        prop_assert_eq!(sizes.iter().sum::<usize>() as u64, count);
+        let [least, most] = [sizes.iter().min(), sizes.iter().max()].map(|it| it.copied().unwrap_or(0));
+        prop_assert!(most - least <= 2, "{:?}", sizes);
+        prop_assert!(most <= usize::from(size) + 2, "{:?}", sizes);
+        prop_assert!(count < 3 || least >= 3, "{:?}", sizes);
+        prop_assert!(!tables.want_clustering());
+    }
+}
