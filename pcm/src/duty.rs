@@ -70,6 +70,8 @@ const MILLION: u64 = 1_000_000;
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString as _;
+
     use super::*;
 
     const fn cycle(active_ms: u32, busy_ms: u32, asleep_ms: u32) -> DutyCycle {

@@ -8,13 +8,14 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
-#[cfg(feature = "std")]
+#[cfg(any(feature = "std", test))]
 extern crate std;
 
 mod clustering;
 mod duty;
 mod followers;
 mod limits;
+mod poll;
 mod tables;
 mod task;
 mod tasks;

@@ -1,0 +1,198 @@
+//! How an orchestrator counts what the followers of its unit returned (PCM, section 4.4).
+
+use alloc::vec::Vec;
+
+use selvedge_core::Member;
+
+use crate::task::{Answer, Bytes};
+
+/// The votes on one attempt of a task.
+///
+/// A vote counts once, for the first value that its follower returned, and only from an elector
+/// (erratum Q7). Nothing is taken back (Figure 2, CO append-only). What is said late counts as what is
+/// said early: the value that more than half of the electors returned, or half of them and the
+/// orchestrator, is one value in whatever order votes come (erratum Q5).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Poll {
+    /// Who returned what, in the order in which it came. Of former electors as well: a follower that is
+    /// taken off the list may be put back on it.
+    votes: Vec<(Member, Bytes)>,
+}
+
+impl Poll {
+    /// A follower returned a value. Whether that is new.
+    pub(crate) fn cast(&mut self, electors: &[Member], by: Member, value: Bytes) -> bool {
+        let is_new = electors.contains(&by) && self.votes.iter().all(|it| it.0 != by);
+        if is_new {
+            self.votes.push((by, value));
+        }
+        is_new
+    }
+
+    /// What an elector returned.
+    pub(crate) fn vote(&self, of: Member) -> Option<&Bytes> {
+        self.votes.iter().find(|it| it.0 == of).map(|it| &it.1)
+    }
+
+    /// What the votes come to, if more votes cannot change it. O(m^2) comparisons for m electors.
+    pub(crate) fn verdict(&self, electors: &[Member], orchestrator: Member) -> Option<Answer> {
+        let cast: Vec<(Member, &Bytes)> = electors
+            .iter()
+            .filter_map(|&it| Some((it, self.vote(it)?)))
+            .collect();
+        let all = electors.len();
+        let open = all.saturating_sub(cast.len());
+        let own = cast.iter().find(|it| it.0 == orchestrator).map(|it| it.1);
+        let count = |value: &Bytes| cast.iter().filter(|it| it.1 == value).count();
+        let mut is_open = open == all && all > 0;
+        for &(_, value) in &cast {
+            let votes = count(value);
+            let wins = |votes: usize, is_own| 2 * votes > all || 2 * votes == all && is_own;
+            if wins(votes, own == Some(value)) {
+                return Some(Answer::Value(value.clone()));
+            }
+            // The votes that are missing, the orchestrator's perhaps among them, may all be for it.
+            let may_be_own = own.is_none_or(|it| it == value);
+            is_open |= wins(votes + open, may_be_own);
+        }
+        // Or all for one that nobody has returned yet.
+        is_open |= 2 * open > all || 2 * open == all && own.is_none() && all > 0;
+        (!is_open && all > 0).then_some(Answer::NoMajority)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn members(count: u64) -> Vec<Member> {
+        (1..=count).map(|id| Member::new(id, 0)).collect()
+    }
+
+    fn bytes(value: u8) -> Bytes {
+        core::iter::once(value).collect()
+    }
+
+    /// The verdict on these votes, of electors that have ids from 1; the first is the orchestrator.
+    fn verdict(count: u64, votes: &[(u64, u8)]) -> Option<Answer> {
+        let electors = members(count);
+        let mut poll = Poll::default();
+        for &(by, value) in votes {
+            poll.cast(&electors, Member::new(by, 0), bytes(value));
+        }
+        poll.verdict(&electors, electors.first().copied().unwrap_or_default())
+    }
+
+    fn value(value: u8) -> Option<Answer> {
+        Some(Answer::Value(bytes(value)))
+    }
+
+    #[test]
+    fn more_than_half_decide_or_half_with_the_orchestrator() {
+        assert_eq!(verdict(5, &[(1, 7), (2, 7)]), None);
+        assert_eq!(verdict(5, &[(1, 7), (2, 7), (3, 7)]), value(7));
+        assert_eq!(
+            verdict(4, &[(2, 7), (3, 7)]),
+            None,
+            "the orchestrator may differ"
+        );
+        assert_eq!(verdict(4, &[(1, 7), (3, 7)]), value(7));
+        assert_eq!(verdict(4, &[(1, 7), (2, 7), (3, 8), (4, 8)]), value(7));
+        assert_eq!(verdict(1, &[(1, 7)]), value(7));
+        assert_eq!(verdict(2, &[(1, 7)]), value(7));
+        assert_eq!(verdict(2, &[(2, 7)]), None);
+        assert_eq!(verdict(0, &[]), None);
+    }
+
+    #[test]
+    fn no_majority_is_said_as_soon_as_none_can_be() {
+        assert_eq!(
+            verdict(5, &[(1, 1), (2, 2), (3, 3)]),
+            None,
+            "two may join one"
+        );
+        assert_eq!(verdict(5, &[(1, 1), (2, 1), (3, 2), (4, 2)]), None);
+        assert_eq!(
+            verdict(5, &[(1, 1), (2, 1), (3, 2), (4, 2), (5, 3)]),
+            Some(Answer::NoMajority)
+        );
+        assert_eq!(
+            verdict(5, &[(1, 1), (2, 2), (3, 3), (4, 4)]),
+            Some(Answer::NoMajority)
+        );
+        assert_eq!(verdict(3, &[(1, 1), (2, 2)]), None);
+        assert_eq!(
+            verdict(3, &[(1, 1), (2, 2), (3, 3)]),
+            Some(Answer::NoMajority)
+        );
+    }
+
+    #[test]
+    fn a_follower_votes_once_and_others_do_not_vote() {
+        assert_eq!(verdict(3, &[(2, 7), (2, 7), (9, 7), (8, 7)]), None);
+        assert_eq!(verdict(3, &[(2, 7), (2, 8), (3, 7)]), value(7));
+        let electors = members(3);
+        let mut poll = Poll::default();
+        assert!(
+            !poll.cast(&electors, Member::new(2, 1), bytes(7)),
+            "another life"
+        );
+        assert!(poll.cast(&electors, Member::new(2, 0), bytes(7)));
+        assert!(!poll.cast(&electors, Member::new(2, 0), bytes(7)));
+        // Two are gone: one is left, and its vote decides.
+        assert_eq!(poll.verdict(&[electors[1]], electors[1]), value(7));
+    }
+
+    proptest! {
+        #[test]
+        fn a_verdict_stands_whatever_comes_in_whatever_order(
+            (votes, order) in (1..8_usize).prop_flat_map(|count| {
+                let votes = proptest::collection::vec(0..3_u8, count);
+                (votes, Just((0..count as u64).collect::<Vec<_>>()).prop_shuffle())
+            }),
+        ) {
+            let count = votes.len() as u64;
+            let cast: Vec<(u64, u8)> = order.iter().map(|&it| (it + 1, votes[it as usize])).collect();
+            let end = verdict(count, &cast);
+            prop_assert!(end.is_some(), "all have voted");
+            let mut said = None;
+            for so_far in 0..=cast.len() {
+                let now = verdict(count, &cast[..so_far]);
+                if said.is_some() {
+                    prop_assert_eq!(&now, &said);
+                }
+                said = now;
+            }
+            prop_assert_eq!(said, end);
+        }
+
+        /// What is said before all have voted is what is said of any votes that are missing.
+        #[test]
+        fn a_verdict_is_said_as_soon_as_it_is_certain(
+            votes in proptest::collection::vec(proptest::option::of(0..3_u8), 1..6),
+        ) {
+            let count = votes.len() as u64;
+            let cast: Vec<(u64, u8)> =
+                (1..).zip(&votes).filter_map(|(id, it)| Some((id, (*it)?))).collect();
+            let missing: Vec<u64> =
+                (1..).zip(&votes).filter_map(|(id, it)| it.is_none().then_some(id)).collect();
+            // Four values are enough: what was returned, and one that nobody returned.
+            let ends: std::collections::BTreeSet<_> = (0..4_u32.pow(missing.len() as u32))
+                .map(|fill| {
+                    let mut all = cast.clone();
+                    for (nth, &id) in missing.iter().enumerate() {
+                        all.push((id, (fill / 4_u32.pow(nth as u32) % 4) as u8));
+                    }
+                    verdict(count, &all)
+                })
+                .collect();
+            let certain = match ends.len() {
+                1 => ends.into_iter().next().flatten(),
+                _ => None,
+            };
+            prop_assert_eq!(verdict(count, &cast), certain);
+        }
+    }
+}
