@@ -12,39 +12,39 @@ use crate::clustering::{Seat, Slot, Standing};
 /// A follower at a gateway, as it says itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
-pub struct Follower {
+pub struct Attachment {
     /// The follower in its present life.
     pub member: Member,
     /// Counts in this life: each time the follower comes to a gateway, changes what it says here, or
     /// hears that it was purged, it takes the next number. So of two entries the later one is known
     /// (erratum Q3).
-    pub attachment: u32,
+    pub number: u32,
     /// The gateway that has its mailbox.
     pub gateway: NodeId,
     /// How it spends its time.
     pub duty: DutyCycle,
 }
 
-impl Follower {
+impl Attachment {
     /// Whether this was said later than `other`, of the same node.
     #[must_use]
     pub fn is_later(&self, other: &Self) -> bool {
         let is_same_life = self.member == other.member;
-        self.member.supersedes(other.member) || is_same_life && self.attachment > other.attachment
+        self.member.supersedes(other.member) || is_same_life && self.number > other.number
     }
 }
 
 /// A follower that is in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Entry {
-    follower: Follower,
+    follower: Attachment,
     seat: Option<Seat>,
 }
 
 /// A follower that left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Left {
-    follower: Follower,
+    follower: Attachment,
     /// Which one it was that left.
     nth: u64,
 }
@@ -69,9 +69,9 @@ pub(crate) struct Followers {
     purged: u64,
 }
 
-/// What became of a follower that was announced.
+/// What became of a follower that was attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Announced {
+pub(crate) enum Attached {
     /// It is new, and sits in this slot.
     Joined(Slot),
     /// It was there, and what is known of it is later now.
@@ -98,25 +98,25 @@ impl Followers {
     }
 
     /// Takes what a follower says, if it is later than what is known. O(log n).
-    pub(crate) fn announce(&mut self, follower: Follower) -> Announced {
+    pub(crate) fn attach(&mut self, follower: Attachment) -> Attached {
         let id = follower.member.id;
         if let Some(left) = self.left.get(&id)
             && !follower.is_later(&left.follower)
         {
-            return Announced::Stale;
+            return Attached::Stale;
         }
         let known = self.by_id.get(&id).copied();
         if let Some(entry) = known.and_then(|slot| self.entry_mut(slot)) {
             if !follower.is_later(&entry.follower) {
-                return Announced::Stale;
+                return Attached::Stale;
             }
             let former = core::mem::replace(&mut entry.follower, follower);
             self.count(former.gateway, false);
             self.count(follower.gateway, true);
-            return Announced::Changed;
+            return Attached::Changed;
         }
         if self.len() >= self.limit as usize {
-            return Announced::Full;
+            return Attached::Full;
         }
         let slot = self.free.pop().unwrap_or(self.slots.len() as Slot);
         let entry = Entry {
@@ -132,12 +132,12 @@ impl Followers {
         if let Some(left) = self.left.remove(&id) {
             self.order.remove(&left.nth);
         }
-        Announced::Joined(slot)
+        Attached::Joined(slot)
     }
 
     /// Takes a follower out, unless more than this is known of it. Its slot and its seat, if it was
     /// there. What comes later is no later than `follower`, or it counts anew. O(log n).
-    pub(crate) fn purge(&mut self, follower: &Follower) -> Option<(Slot, Option<Seat>)> {
+    pub(crate) fn purge(&mut self, follower: &Attachment) -> Option<(Slot, Option<Seat>)> {
         let id = follower.member.id;
         let &slot = self.by_id.get(&id)?;
         let entry = *self.entry(slot)?;
@@ -162,12 +162,12 @@ impl Followers {
     }
 
     /// What is known of a follower. O(log n).
-    pub(crate) fn get(&self, id: NodeId) -> Option<&Follower> {
+    pub(crate) fn get(&self, id: NodeId) -> Option<&Attachment> {
         Some(&self.entry(*self.by_id.get(&id)?)?.follower)
     }
 
     /// The follower in a slot.
-    pub(crate) fn at(&self, slot: Slot) -> Option<&Follower> {
+    pub(crate) fn at(&self, slot: Slot) -> Option<&Attachment> {
         Some(&self.entry(slot)?.follower)
     }
 
@@ -187,7 +187,7 @@ impl Followers {
     }
 
     /// All of them, by slot.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Follower> + Clone {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Attachment> + Clone {
         self.slots.iter().flatten().map(|it| &it.follower)
     }
 
@@ -205,7 +205,7 @@ impl Followers {
         })
     }
 
-    fn bury(&mut self, follower: Follower) {
+    fn bury(&mut self, follower: Attachment) {
         let id = follower.member.id;
         self.purged += 1;
         let nth = self.purged;

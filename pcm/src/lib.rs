@@ -13,8 +13,10 @@ extern crate std;
 
 mod clustering;
 mod duty;
+
 mod followers;
 mod limits;
+mod message;
 mod poll;
 mod tables;
 mod task;
@@ -22,8 +24,9 @@ mod tasks;
 mod units;
 
 pub use duty::DutyCycle;
-pub use followers::Follower;
+pub use followers::Attachment;
 pub use limits::Limits;
+pub use message::{KIND, Message, Run};
 pub use tables::{Outcome, Tables, Update};
-pub use task::{Answer, Assignment, Bytes, Digest, Function, Library, TaskId};
+pub use task::{Answer, Assignment, Bytes, Digest, Function, Library, Returned, TaskId};
 pub use tasks::Open;

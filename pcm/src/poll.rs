@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::Member;
 
-use crate::task::{Answer, Bytes};
+use crate::task::{Answer, Returned};
 
 /// The votes on one attempt of a task.
 ///
@@ -16,12 +16,12 @@ use crate::task::{Answer, Bytes};
 pub(crate) struct Poll {
     /// Who returned what, in the order in which it came. Of former electors as well: a follower that is
     /// taken off the list may be put back on it.
-    votes: Vec<(Member, Bytes)>,
+    votes: Vec<(Member, Returned)>,
 }
 
 impl Poll {
     /// A follower returned a value. Whether that is new.
-    pub(crate) fn cast(&mut self, electors: &[Member], by: Member, value: Bytes) -> bool {
+    pub(crate) fn cast(&mut self, electors: &[Member], by: Member, value: Returned) -> bool {
         let is_new = electors.contains(&by) && self.votes.iter().all(|it| it.0 != by);
         if is_new {
             self.votes.push((by, value));
@@ -30,26 +30,26 @@ impl Poll {
     }
 
     /// What an elector returned.
-    pub(crate) fn vote(&self, of: Member) -> Option<&Bytes> {
+    pub(crate) fn vote(&self, of: Member) -> Option<&Returned> {
         self.votes.iter().find(|it| it.0 == of).map(|it| &it.1)
     }
 
     /// What the votes come to, if more votes cannot change it. O(m^2) comparisons for m electors.
     pub(crate) fn verdict(&self, electors: &[Member], orchestrator: Member) -> Option<Answer> {
-        let cast: Vec<(Member, &Bytes)> = electors
+        let cast: Vec<(Member, &Returned)> = electors
             .iter()
             .filter_map(|&it| Some((it, self.vote(it)?)))
             .collect();
         let all = electors.len();
         let open = all.saturating_sub(cast.len());
         let own = cast.iter().find(|it| it.0 == orchestrator).map(|it| it.1);
-        let count = |value: &Bytes| cast.iter().filter(|it| it.1 == value).count();
+        let count = |value: &Returned| cast.iter().filter(|it| it.1 == value).count();
         let mut is_open = open == all && all > 0;
         for &(_, value) in &cast {
             let votes = count(value);
             let wins = |votes: usize, is_own| 2 * votes > all || 2 * votes == all && is_own;
             if wins(votes, own == Some(value)) {
-                return Some(Answer::Value(value.clone()));
+                return Some(value.clone().into());
             }
             // The votes that are missing, the orchestrator's perhaps among them, may all be for it.
             let may_be_own = own.is_none_or(|it| it == value);
@@ -71,8 +71,11 @@ mod tests {
         (1..=count).map(|id| Member::new(id, 0)).collect()
     }
 
-    fn bytes(value: u8) -> Bytes {
-        core::iter::once(value).collect()
+    fn returned(value: u8) -> Returned {
+        match value {
+            0 => Returned::Failed,
+            _ => Returned::Value(core::iter::once(value).collect()),
+        }
     }
 
     /// The verdict on these votes, of electors that have ids from 1; the first is the orchestrator.
@@ -80,13 +83,13 @@ mod tests {
         let electors = members(count);
         let mut poll = Poll::default();
         for &(by, value) in votes {
-            poll.cast(&electors, Member::new(by, 0), bytes(value));
+            poll.cast(&electors, Member::new(by, 0), returned(value));
         }
         poll.verdict(&electors, electors.first().copied().unwrap_or_default())
     }
 
     fn value(value: u8) -> Option<Answer> {
-        Some(Answer::Value(bytes(value)))
+        Some(returned(value).into())
     }
 
     #[test]
@@ -136,11 +139,11 @@ mod tests {
         let electors = members(3);
         let mut poll = Poll::default();
         assert!(
-            !poll.cast(&electors, Member::new(2, 1), bytes(7)),
+            !poll.cast(&electors, Member::new(2, 1), returned(7)),
             "another life"
         );
-        assert!(poll.cast(&electors, Member::new(2, 0), bytes(7)));
-        assert!(!poll.cast(&electors, Member::new(2, 0), bytes(7)));
+        assert!(poll.cast(&electors, Member::new(2, 0), returned(7)));
+        assert!(!poll.cast(&electors, Member::new(2, 0), returned(7)));
         // Two are gone: one is left, and its vote decides.
         assert_eq!(poll.verdict(&[electors[1]], electors[1]), value(7));
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Limits;
 use crate::clustering::Slot;
-use crate::followers::{Announced, Follower, Followers};
+use crate::followers::{Attached, Attachment, Followers};
 use crate::task::{Answer, Assignment, Function, TaskId};
 use crate::tasks::{Known, Open, Tasks};
 use crate::units::Units;
@@ -18,9 +18,9 @@ use crate::units::Units;
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Update {
     /// A follower came to a gateway, or says something else.
-    Announce(Follower),
+    Attach(Attachment),
     /// A gateway has not heard a follower for too long. Later words of it count.
-    Purge(Follower),
+    Purge(Attachment),
     /// Forms the units anew.
     Cluster {
         /// How often they were formed before: a second one that was asked for meanwhile does nothing.
@@ -61,7 +61,7 @@ pub enum Outcome {
     /// Nothing changed: there is no room.
     Full,
     /// A follower is new, or is known by a later word.
-    Announced {
+    Attached {
         /// The follower.
         follower: NodeId,
         /// The tasks in which a former life of it took part; it does not any more.
@@ -119,12 +119,12 @@ impl Tables {
 
     /// What is known of a follower. O(log n).
     #[must_use]
-    pub fn follower(&self, id: NodeId) -> Option<&Follower> {
+    pub fn follower(&self, id: NodeId) -> Option<&Attachment> {
         self.followers.get(id)
     }
 
     /// All followers, in no order that says anything.
-    pub fn followers(&self) -> impl Iterator<Item = &Follower> {
+    pub fn followers(&self) -> impl Iterator<Item = &Attachment> {
         self.followers.iter()
     }
 
@@ -191,7 +191,7 @@ impl Tables {
     pub fn known(&self, update: &Update) -> Option<Outcome> {
         let stale = |is_stale: bool| is_stale.then_some(Outcome::Stale);
         match *update {
-            Update::Announce(ref follower) => {
+            Update::Attach(ref follower) => {
                 let known = self.followers.get(follower.member.id)?;
                 stale(!follower.is_later(known))
             }
@@ -223,14 +223,14 @@ impl Tables {
         }
     }
 
-    fn announce(&mut self, follower: Follower) -> Outcome {
+    fn attach(&mut self, follower: Attachment) -> Outcome {
         let id = follower.member.id;
         let former = self.followers.get(id).map(|it| it.member);
-        match self.followers.announce(follower) {
-            Announced::Stale => return Outcome::Stale,
-            Announced::Full => return Outcome::Full,
-            Announced::Changed => {}
-            Announced::Joined(slot) => {
+        match self.followers.attach(follower) {
+            Attached::Stale => return Outcome::Stale,
+            Attached::Full => return Outcome::Full,
+            Attached::Changed => {}
+            Attached::Joined(slot) => {
                 let seat = self.units.join(slot);
                 self.followers.seat(slot, seat);
             }
@@ -238,7 +238,7 @@ impl Tables {
         // Another life knows nothing of what its former one ran.
         let former = former.filter(|it| *it != follower.member);
         let tasks = former.map(|it| self.withdraw(it)).unwrap_or_default();
-        Outcome::Announced {
+        Outcome::Attached {
             follower: id,
             tasks,
         }
@@ -255,7 +255,7 @@ impl Tables {
         tasks
     }
 
-    fn purge(&mut self, follower: &Follower) -> Outcome {
+    fn purge(&mut self, follower: &Attachment) -> Outcome {
         let known = self.followers.get(follower.member.id).copied();
         let (Some(known), Some((_, seat))) = (known, self.followers.purge(follower)) else {
             return Outcome::Stale;
@@ -395,7 +395,7 @@ impl State for Tables {
 
     fn apply(&mut self, update: &Update) -> Outcome {
         match *update {
-            Update::Announce(follower) => self.announce(follower),
+            Update::Attach(follower) => self.attach(follower),
             Update::Purge(ref follower) => self.purge(follower),
             Update::Cluster { after } => self.cluster(after),
             Update::Submit { task, ref function } => self.submit(task, function),

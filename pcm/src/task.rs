@@ -72,18 +72,39 @@ impl fmt::Debug for Digest {
     }
 }
 
+/// What a function returned at a follower.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Returned {
+    /// A value.
+    Value(Bytes),
+    /// Nothing: it failed, or went beyond a limit of the follower.
+    Failed,
+}
+
 /// What a task comes to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Answer {
     /// Enough followers of one unit returned this.
     Value(Bytes),
+    /// The function failed at enough followers of one unit.
+    Failed,
     /// All followers of its unit answered, and too few of them the same (erratum Q5).
     NoMajority,
     /// No unit answered in time, as often as it was given to one.
     Unanswered,
     /// The client did not want it any more.
     Cancelled,
+}
+
+impl From<Returned> for Answer {
+    fn from(returned: Returned) -> Self {
+        match returned {
+            Returned::Value(value) => Self::Value(value),
+            Returned::Failed => Self::Failed,
+        }
+    }
 }
 
 /// Which followers run a task.

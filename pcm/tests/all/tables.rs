@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use selvedge_core::{Member, NodeId};
 use selvedge_pcm::{
-    Answer, DutyCycle, Follower, Function, Limits, Outcome, Tables, TaskId, Update,
+    Answer, DutyCycle, Attachment, Function, Limits, Outcome, Tables, TaskId, Update,
 };
 use selvedge_replica::State as _;
 
-fn follower(id: u64, active_ms: u32) -> Follower {
-    Follower {
+fn follower(id: u64, active_ms: u32) -> Attachment {
+    Attachment {
         member: Member::new(id, 0),
-        attachment: 1,
+        number: 1,
         gateway: NodeId(id % 3),
         duty: DutyCycle {
             active_ms,
@@ -26,7 +26,7 @@ fn follower(id: u64, active_ms: u32) -> Follower {
 fn tables(followers: impl IntoIterator<Item = (u64, u32)>) -> Tables {
     let mut tables = Tables::new(Limits::new());
     for (id, active) in followers {
-        tables.apply(&Update::Announce(follower(id, active)));
+        tables.apply(&Update::Attach(follower(id, active)));
     }
     tables.apply(&Update::Cluster { after: 0 });
     tables
@@ -51,8 +51,8 @@ fn submit(number: u64, code: &[u8]) -> Update {
     }
 }
 
-fn announced(id: u64) -> Outcome {
-    Outcome::Announced {
+fn attached(id: u64) -> Outcome {
+    Outcome::Attached {
         follower: NodeId(id),
         tasks: Vec::new(),
     }
@@ -122,18 +122,18 @@ fn a_follower_that_is_little_better_moves_nobody() {
     let mut tables = tables((0..20).map(|id| (id, 1_000 * id as u32)));
     let before = units(&tables);
     // The best performant one would be an orchestrator by half a percent.
-    let better = Follower {
-        attachment: 2,
+    let better = Attachment {
+        number: 2,
         ..follower(15, 16_500)
     };
-    assert_eq!(tables.apply(&Update::Announce(better)), announced(15));
+    assert_eq!(tables.apply(&Update::Attach(better)), attached(15));
     tables.apply(&Update::Cluster { after: 1 });
     assert_eq!(units(&tables), before);
-    let much_better = Follower {
-        attachment: 3,
+    let much_better = Attachment {
+        number: 3,
         ..follower(15, 30_000)
     };
-    tables.apply(&Update::Announce(much_better));
+    tables.apply(&Update::Attach(much_better));
     tables.apply(&Update::Cluster { after: 2 });
     let unit = tables.unit_of(NodeId(15)).unwrap();
     assert_eq!(
@@ -164,7 +164,7 @@ fn few_followers_want_no_clustering_for_ever() {
     for count in 1..40 {
         let mut tables = Tables::new(Limits::new());
         for id in 0..count {
-            tables.apply(&Update::Announce(follower(id, 1_000)));
+            tables.apply(&Update::Attach(follower(id, 1_000)));
         }
         tables.apply(&Update::Cluster { after: 0 });
         assert!(!tables.want_clustering(), "{count}");
@@ -183,24 +183,24 @@ fn few_followers_want_no_clustering_for_ever() {
 #[test]
 fn what_is_said_late_brings_no_follower_back() {
     let mut tables = tables([(1, 1_000)]);
-    let later = Follower {
-        attachment: 7,
+    let later = Attachment {
+        number: 7,
         ..follower(1, 2_000)
     };
-    tables.apply(&Update::Announce(later));
+    tables.apply(&Update::Attach(later));
     assert_eq!(tables.apply(&Update::Purge(follower(1, 0))), Outcome::Stale);
     assert!(tables.follower(NodeId(1)).is_some());
     tables.apply(&Update::Purge(later));
     assert_eq!(
-        tables.apply(&Update::Announce(follower(1, 1_000))),
+        tables.apply(&Update::Attach(follower(1, 1_000))),
         Outcome::Stale
     );
-    assert_eq!(tables.apply(&Update::Announce(later)), Outcome::Stale);
-    let back = Follower {
-        attachment: 8,
+    assert_eq!(tables.apply(&Update::Attach(later)), Outcome::Stale);
+    let back = Attachment {
+        number: 8,
         ..later
     };
-    assert_eq!(tables.apply(&Update::Announce(back)), announced(1));
+    assert_eq!(tables.apply(&Update::Attach(back)), attached(1));
 }
 
 #[test]
@@ -238,17 +238,17 @@ fn a_task_ends_once_and_only_by_its_present_attempt() {
 fn a_follower_that_goes_or_begins_again_takes_part_in_no_task_any_more() {
     let mut tables = tables((0..5).map(|id| (id, 1_000 * id as u32)));
     tables.apply(&submit(1, b"f"));
-    let again = Follower {
+    let again = Attachment {
         member: Member::new(4, 1),
-        attachment: 0,
+        number: 0,
         ..follower(4, 4_000)
     };
     let tasks = vec![task(1)];
-    let outcome = Outcome::Announced {
+    let outcome = Outcome::Attached {
         follower: NodeId(4),
         tasks: tasks.clone(),
     };
-    assert_eq!(tables.apply(&Update::Announce(again)), outcome);
+    assert_eq!(tables.apply(&Update::Attach(again)), outcome);
     let assignment = tables.assignment(task(1)).unwrap();
     assert_eq!((assignment.term, assignment.electors.len()), (1, 4));
     for id in 0..4 {
@@ -309,7 +309,7 @@ fn tasks_that_are_forgotten_are_not_run_again_and_memory_is_bounded() {
         .with_clients(1);
     let mut tables = Tables::new(limits);
     for id in 0..5 {
-        tables.apply(&Update::Announce(follower(id, 1_000)));
+        tables.apply(&Update::Attach(follower(id, 1_000)));
     }
     tables.apply(&Update::Cluster { after: 0 });
     for number in 1..=4 {
@@ -337,15 +337,15 @@ fn tasks_that_are_forgotten_are_not_run_again_and_memory_is_bounded() {
 
 fn updates() -> impl Strategy<Value = Update> {
     let any_follower = (0..30_u64, 0..2_u32, 0..4_u32, 0..3_u64, 0..100_000_u32).prop_map(
-        |(id, life, attachment, gateway, active)| Follower {
+        |(id, life, number, gateway, active)| Attachment {
             member: Member::new(id, life),
-            attachment,
+            number,
             gateway: NodeId(gateway),
             ..follower(id, active)
         },
     );
     prop_oneof![
-        8 => any_follower.clone().prop_map(Update::Announce),
+        8 => any_follower.clone().prop_map(Update::Attach),
         4 => any_follower.prop_map(Update::Purge),
         1 => (0..8_u64).prop_map(|after| Update::Cluster { after }),
         4 => (1..12_u64, 0..4_u8).prop_map(|(number, code)| submit(number, &[code])),
@@ -399,7 +399,7 @@ proptest! {
         let limits = Limits::new().with_unit(size);
         let mut tables = Tables::new(limits);
         for id in 0..count {
-            tables.apply(&Update::Announce(follower(id, (id * 7_919 % 100_000) as u32)));
+            tables.apply(&Update::Attach(follower(id, (id * 7_919 % 100_000) as u32)));
         }
         tables.apply(&Update::Cluster { after: 0 });
         check(&tables);
