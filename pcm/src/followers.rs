@@ -166,6 +166,11 @@ impl Followers {
         Some(&self.entry(*self.by_id.get(&id)?)?.follower)
     }
 
+    /// What was known of a follower when it left last, while that is remembered. O(log n).
+    pub(crate) fn left(&self, id: NodeId) -> Option<&Attachment> {
+        self.left.get(&id).map(|it| &it.follower)
+    }
+
     /// The follower in a slot.
     pub(crate) fn at(&self, slot: Slot) -> Option<&Attachment> {
         Some(&self.entry(slot)?.follower)

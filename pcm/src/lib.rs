@@ -14,6 +14,7 @@ extern crate std;
 mod clustering;
 mod duty;
 
+pub mod follower;
 mod followers;
 mod limits;
 mod message;
@@ -21,12 +22,14 @@ mod poll;
 mod tables;
 mod task;
 mod tasks;
+mod topology;
 mod units;
 
 pub use duty::DutyCycle;
 pub use followers::Attachment;
 pub use limits::Limits;
-pub use message::{KIND, Message, Run};
+pub use message::{KIND, Message, Refusal, Run};
 pub use tables::{Outcome, Tables, Update};
 pub use task::{Answer, Assignment, Bytes, Digest, Function, Library, Returned, TaskId};
 pub use tasks::Open;
+pub use topology::Hops;

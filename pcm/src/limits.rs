@@ -16,6 +16,8 @@ pub struct Limits {
     /// By how much more available a follower must be to take another one's class, in parts per million: up
     /// to 1,000,000. Default 20,000.
     pub margin: u32,
+    /// Between how many gateways it is known how far they are from each other: from 1. Default 16.
+    pub gateways: u16,
     /// Of how many followers that left it is remembered: from 0. Default 1,024. A follower that is not
     /// remembered may come back by what its former gateway says late, until that gateway purges it.
     pub tombstones: u32,
@@ -48,6 +50,7 @@ impl Limits {
             followers: 4_096,
             unit: 5,
             margin: 20_000,
+            gateways: 16,
             tombstones: 1_024,
             open: 256,
             done: 1_024,
@@ -62,6 +65,7 @@ impl Limits {
         with_followers followers: u32,
         with_unit unit: u16,
         with_margin margin: u32,
+        with_gateways gateways: u16,
         with_tombstones tombstones: u32,
         with_open open: u32,
         with_done done: u32,
@@ -81,6 +85,7 @@ impl Limits {
             Setting::number("followers", self.followers as u64, 1, most),
             Setting::number("unit", self.unit as u64, 3, 15).counts("followers"),
             Setting::number("margin", self.margin as u64, 0, 1_000_000).counts("ppm"),
+            Setting::number("gateways", self.gateways as u64, 1, u16::MAX as u64),
             Setting::number("open", self.open as u64, 1, most).counts("tasks"),
             Setting::number("done", self.done as u64, 1, most).counts("tasks"),
             Setting::number("clients", self.clients as u64, 1, most),

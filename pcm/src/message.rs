@@ -2,9 +2,10 @@
 
 use alloc::boxed::Box;
 
-use selvedge_core::wire::List;
 use selvedge_core::Member;
+use selvedge_core::wire::List;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::task::{Answer, Assignment, Function, Returned, TaskId};
 use crate::{DutyCycle, Update};
@@ -29,10 +30,15 @@ pub enum Message {
         /// Of the attachment.
         number: u32,
     },
-    /// Resource manager to the followers of a unit.
+    /// Gateway to followers of a unit: what to run.
     Run(Box<Run>),
-    /// Resource manager to the followers of a unit: the task is over.
-    Stop(TaskId),
+    /// Gateway to followers of a unit: of this task these attempts are over.
+    Over {
+        /// Which task.
+        task: TaskId,
+        /// This attempt, and those before it.
+        attempt: u16,
+    },
     /// Follower to its orchestrator.
     Vote {
         /// Which task.
@@ -49,22 +55,62 @@ pub enum Message {
         /// In which attempt.
         attempt: u16,
     },
-    /// Orchestrator to the resource manager.
+    /// Orchestrator to its gateway.
     Verdict {
         /// Which task.
         task: TaskId,
         /// In which attempt.
         attempt: u16,
+        /// Under which orchestrator of the attempt.
+        term: u16,
         /// What the votes come to.
         answer: Answer,
     },
-    /// Resource manager to orchestrator: the task is over, or has another attempt.
-    Recorded {
-        /// Which task.
-        task: TaskId,
-        /// In which attempt.
-        attempt: u16,
+    /// Client to a gateway: run this.
+    Submit {
+        /// The client's number of the task.
+        number: u64,
+        /// What to run.
+        function: Function,
     },
+    /// Client to a gateway: do not.
+    Cancel {
+        /// The client's number of the task.
+        number: u64,
+    },
+    /// Gateway to client: what the task came to.
+    Answer {
+        /// The client's number of the task.
+        number: u64,
+        /// What it came to.
+        answer: Answer,
+    },
+    /// Gateway to client: the task is not run.
+    Refused {
+        /// The client's number of the task.
+        number: u64,
+        /// Why.
+        why: Refusal,
+    },
+    /// Gateway to follower or client: it reaches no quorum; another gateway may.
+    Elsewhere,
+}
+
+/// Why a gateway does not take a task.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Error,
+)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Refusal {
+    /// As many tasks are open as may be.
+    #[error("as many tasks are open as may be: ask again later, or raise `Limits::open`")]
+    Full,
+    /// It was over long ago.
+    #[error("the task was over long ago, and its answer is forgotten: raise `Limits::done`")]
+    Forgotten,
+    /// It does not fit into what gateways send each other.
+    #[error("the function is too long for a frame: shorten it, or put parts of it into libraries")]
+    TooLong,
 }
 
 /// A function execution request.

@@ -11,6 +11,7 @@ use crate::clustering::Slot;
 use crate::followers::{Attached, Attachment, Followers};
 use crate::task::{Answer, Assignment, Function, TaskId};
 use crate::tasks::{Known, Open, Tasks};
+use crate::topology::{Hops, Topology};
 use crate::units::Units;
 
 /// What changes the tables. Each update is total, and changes nothing a second time.
@@ -46,11 +47,15 @@ pub enum Update {
         task: TaskId,
         /// In which attempt; only the present one counts (erratum Q4).
         attempt: u16,
+        /// Under which orchestrator of the attempt; only the present one counts.
+        term: u16,
         /// What it came to.
         answer: Answer,
     },
     /// The client does not want it any more.
     Cancel(TaskId),
+    /// How far two gateways are from each other.
+    Hops(Hops),
 }
 
 /// What an update came to.
@@ -58,8 +63,10 @@ pub enum Update {
 pub enum Outcome {
     /// Nothing changed: as much, or more, was known.
     Stale,
-    /// Nothing changed: there is no room.
-    Full,
+    /// Nothing changed: there is no room for this follower.
+    NoRoom(NodeId),
+    /// Nothing changed: there is no room for this task.
+    Full(TaskId),
     /// A follower is new, or is known by a later word.
     Attached {
         /// The follower.
@@ -76,9 +83,25 @@ pub enum Outcome {
     },
     /// The units were formed anew.
     Clustered,
+    /// How far gateways are from each other is known.
+    Measured,
     /// A task is given to a unit, or waits for one.
+    Assigned {
+        /// Which one.
+        task: TaskId,
+        /// The followers that it was given to before.
+        former: Option<Assignment>,
+    },
+    /// Nothing changed: the task is open.
     Open(TaskId),
-    /// A task is over.
+    /// A task is over from now on.
+    Ended {
+        /// Which one.
+        task: TaskId,
+        /// The followers that it was given to.
+        former: Option<Assignment>,
+    },
+    /// Nothing changed: the task is over.
     Done(TaskId),
     /// A task was over long ago: what it came to is forgotten.
     Forgotten(TaskId),
@@ -96,6 +119,7 @@ pub struct Tables {
     /// How often the units were formed.
     clustered: u64,
     tasks: Tasks,
+    hops: Topology,
 }
 
 impl Tables {
@@ -108,6 +132,7 @@ impl Tables {
             units: Units::new(limits.unit),
             clustered: 0,
             tasks: Tasks::new(limits),
+            hops: Topology::new(limits.gateways),
         }
     }
 
@@ -126,6 +151,27 @@ impl Tables {
     /// All followers, in no order that says anything.
     pub fn followers(&self) -> impl Iterator<Item = &Attachment> {
         self.followers.iter()
+    }
+
+    /// The number up to which what a follower says is known, in the life that it is known in: its
+    /// attachment's, also where it left. O(log n).
+    #[must_use]
+    pub fn last_attachment(&self, id: NodeId) -> Option<(Member, u32)> {
+        let last = self.followers.get(id).or_else(|| self.followers.left(id));
+        last.map(|it| (it.member, it.number))
+    }
+
+    /// The tasks that a follower runs, by id. O(log n) for each.
+    pub fn tasks_of(&self, id: NodeId) -> impl Iterator<Item = TaskId> + '_ {
+        self.tasks.of(id)
+    }
+
+    /// Which of these gateways the resource manager should be at (PCM, section 4.2; see
+    /// [`Topology::best`]); the present one, where it is as good as another one. O(g^2) for g gateways.
+    #[must_use]
+    pub fn best_manager(&self, gateways: &[NodeId], present: NodeId) -> Option<NodeId> {
+        let followers: Vec<(NodeId, u32)> = self.followers.gateways().collect();
+        self.hops.best(gateways, &followers, present)
     }
 
     /// How many followers each gateway has that has any, by id.
@@ -192,7 +238,8 @@ impl Tables {
         let stale = |is_stale: bool| is_stale.then_some(Outcome::Stale);
         match *update {
             Update::Attach(ref follower) => {
-                let known = self.followers.get(follower.member.id)?;
+                let id = follower.member.id;
+                let known = self.followers.get(id).or_else(|| self.followers.left(id))?;
                 stale(!follower.is_later(known))
             }
             Update::Purge(ref follower) => {
@@ -211,15 +258,18 @@ impl Tables {
                     matches!(self.tasks.get(task), Known::Open(it) if it.attempts == after);
                 stale(!is_next)
             }
-            Update::Answer { task, attempt, .. } => {
-                let present = self.assignment(task).map(|it| it.attempt);
-                stale(present != Some(attempt))
-            }
+            Update::Answer {
+                task,
+                attempt,
+                term,
+                ..
+            } => stale(!self.is_present(task, attempt, term)),
             Update::Cancel(task) => match self.tasks.get(task) {
                 Known::Open(_) | Known::New => None,
                 Known::Done(_) => Some(Outcome::Done(task)),
                 Known::Forgotten => Some(Outcome::Forgotten(task)),
             },
+            Update::Hops(hops) => stale(self.hops.knows(hops)),
         }
     }
 
@@ -228,7 +278,7 @@ impl Tables {
         let former = self.followers.get(id).map(|it| it.member);
         match self.followers.attach(follower) {
             Attached::Stale => return Outcome::Stale,
-            Attached::Full => return Outcome::Full,
+            Attached::Full => return Outcome::NoRoom(id),
             Attached::Changed => {}
             Attached::Joined(slot) => {
                 let seat = self.units.join(slot);
@@ -311,22 +361,22 @@ impl Tables {
         let cached = self.tasks.cached(&function.digest()).cloned();
         if let Some(value) = cached {
             self.tasks.begin_done(task, Answer::Value(value));
-            return Outcome::Done(task);
+            return Outcome::Ended { task, former: None };
         }
         if self.tasks.is_full() {
-            return Outcome::Full;
+            return Outcome::Full(task);
         }
         self.tasks.begin(task, function.clone());
-        self.assign(task, None);
-        Outcome::Open(task)
+        self.assign(task, None)
     }
 
     /// Gives a task to the best unit; to another one than this, if there is one.
-    fn assign(&mut self, task: TaskId, except: Option<u32>) {
+    fn assign(&mut self, task: TaskId, except: Option<u32>) -> Outcome {
         let unit = self.units.best(except);
         let Known::Open(open) = self.tasks.get(task) else {
-            return;
+            return Outcome::Stale;
         };
+        let former_assignment = open.assignment.clone();
         let attempt = open.attempts.saturating_add(1);
         let to = unit.map(|unit| {
             let electors = self.members(unit).collect();
@@ -344,6 +394,10 @@ impl Tables {
         if let Some(unit) = unit {
             self.units.count_task(unit, true);
         }
+        Outcome::Assigned {
+            task,
+            former: former_assignment,
+        }
     }
 
     fn retry(&mut self, task: TaskId, after: u16) -> Outcome {
@@ -357,14 +411,18 @@ impl Tables {
             return self.end(task, Answer::Unanswered);
         }
         let except = open.unit;
-        self.assign(task, except);
-        Outcome::Open(task)
+        self.assign(task, except)
     }
 
-    fn answer_of(&mut self, task: TaskId, attempt: u16, answer: &Answer) -> Outcome {
-        let present = self.assignment(task).map(|it| it.attempt);
+    fn is_present(&self, task: TaskId, attempt: u16, term: u16) -> bool {
+        let present = self.assignment(task);
+        present.is_some_and(|it| (it.attempt, it.term) == (attempt, term))
+    }
+
+    fn answer_of(&mut self, task: TaskId, nth: (u16, u16), answer: &Answer) -> Outcome {
+        let (attempt, term) = nth;
         let is_long = matches!(answer, Answer::Value(it) if it.len() > self.limits.result.into());
-        match present == Some(attempt) && !is_long {
+        match self.is_present(task, attempt, term) && !is_long {
             true => self.end(task, answer.clone()),
             false => Outcome::Stale,
         }
@@ -375,17 +433,18 @@ impl Tables {
             // What asked for it may come later: it is not run then.
             Known::New => self.tasks.begin_done(task, Answer::Cancelled),
             Known::Open(_) => return self.end(task, Answer::Cancelled),
-            Known::Done(_) => {}
+            Known::Done(_) => return Outcome::Done(task),
             Known::Forgotten => return Outcome::Forgotten(task),
         }
-        Outcome::Done(task)
+        Outcome::Ended { task, former: None }
     }
 
     fn end(&mut self, task: TaskId, answer: Answer) -> Outcome {
+        let former = self.assignment(task).cloned();
         if let Some(unit) = self.tasks.end(task, answer) {
             self.units.count_task(unit, false);
         }
-        Outcome::Done(task)
+        Outcome::Ended { task, former }
     }
 }
 
@@ -403,9 +462,14 @@ impl State for Tables {
             Update::Answer {
                 task,
                 attempt,
+                term,
                 ref answer,
-            } => self.answer_of(task, attempt, answer),
+            } => self.answer_of(task, (attempt, term), answer),
             Update::Cancel(task) => self.cancel(task),
+            Update::Hops(hops) => match self.hops.learn(hops) {
+                true => Outcome::Measured,
+                false => Outcome::Stale,
+            },
         }
     }
 }

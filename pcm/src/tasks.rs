@@ -160,10 +160,9 @@ impl Tasks {
             self.open = self.open.saturating_sub(1);
             let value = match &answer {
                 Answer::Value(value) => Some(value.clone()),
-                Answer::Failed
-                | Answer::NoMajority
-                | Answer::Unanswered
-                | Answer::Cancelled => None,
+                Answer::Failed | Answer::NoMajority | Answer::Unanswered | Answer::Cancelled => {
+                    None
+                }
             };
             *task = Task::Done(answer);
             if let Some(value) = value {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use selvedge_core::{Member, NodeId};
 use selvedge_pcm::{
-    Answer, DutyCycle, Attachment, Function, Limits, Outcome, Tables, TaskId, Update,
+    Answer, Attachment, DutyCycle, Function, Limits, Outcome, Tables, TaskId, Update,
 };
 use selvedge_replica::State as _;
 
@@ -62,8 +62,25 @@ fn answer(number: u64, attempt: u16, value: &[u8]) -> Update {
     Update::Answer {
         task: task(number),
         attempt,
+        term: 0,
         answer: Answer::Value(value.iter().copied().collect()),
     }
+}
+
+/// The task that an update gives to a unit, or would if there were one.
+fn assigned(tables: &mut Tables, update: &Update) -> Option<TaskId> {
+    let Outcome::Assigned { task, .. } = tables.apply(update) else {
+        return None;
+    };
+    Some(task)
+}
+
+/// The task that an update ends.
+fn ended(tables: &mut Tables, update: &Update) -> Option<TaskId> {
+    let Outcome::Ended { task, .. } = tables.apply(update) else {
+        return None;
+    };
+    Some(task)
 }
 
 /// What holds whatever happens.
@@ -126,7 +143,7 @@ fn a_follower_that_is_little_better_moves_nobody() {
         number: 2,
         ..follower(15, 16_500)
     };
-    assert_eq!(tables.apply(&Update::Attach(better)), attached(15));
+    assert_eq!(assigned(&mut tables, &Update::Attach(better)), attached(15));
     tables.apply(&Update::Cluster { after: 1 });
     assert_eq!(units(&tables), before);
     let much_better = Attachment {
@@ -196,42 +213,36 @@ fn what_is_said_late_brings_no_follower_back() {
         Outcome::Stale
     );
     assert_eq!(tables.apply(&Update::Attach(later)), Outcome::Stale);
-    let back = Attachment {
-        number: 8,
-        ..later
-    };
+    let back = Attachment { number: 8, ..later };
     assert_eq!(tables.apply(&Update::Attach(back)), attached(1));
 }
 
 #[test]
 fn a_task_ends_once_and_only_by_its_present_attempt() {
     let mut tables = tables((0..10).map(|id| (id, 1_000)));
-    assert_eq!(tables.apply(&submit(1, b"f")), Outcome::Open(task(1)));
+    assert_eq!(tables.apply(&submit(1, b"f")), Some(task(1)));
     let first: Vec<Member> = tables.assignment(task(1)).unwrap().electors.to_vec();
     let retry = Update::Retry {
         task: task(1),
         after: 1,
     };
-    assert_eq!(tables.apply(&retry), Outcome::Open(task(1)));
+    assert_eq!(assigned(&mut tables, &retry), Some(task(1)));
     let second = tables.assignment(task(1)).unwrap();
     assert_eq!(second.attempt, 2);
     assert!(
         second.electors.iter().all(|it| !first.contains(it)),
         "another unit"
     );
-    assert_eq!(tables.apply(&retry), Outcome::Stale);
+    assert_eq!(assigned(&mut tables, &retry), Outcome::Stale);
     assert_eq!(tables.apply(&answer(1, 1, b"late")), Outcome::Stale);
-    assert_eq!(
-        tables.apply(&answer(1, 2, b"in time")),
-        Outcome::Done(task(1))
-    );
+    assert_eq!(ended(&mut tables, &answer(1, 2, b"in time")), Some(task(1)));
     assert_eq!(tables.apply(&answer(1, 2, b"again")), Outcome::Stale);
     let value = b"in time".iter().copied().collect();
     assert_eq!(tables.answer(task(1)), Some(&Answer::Value(value)));
     assert_eq!(tables.apply(&submit(1, b"f")), Outcome::Done(task(1)));
     // The same function for another client costs no run.
-    assert_eq!(tables.apply(&submit(2, b"f")), Outcome::Done(task(2)));
-    assert_eq!(tables.apply(&submit(3, b"g")), Outcome::Open(task(3)));
+    assert_eq!(ended(&mut tables, &submit(2, b"f")), Some(task(2)));
+    assert_eq!(tables.apply(&submit(3, b"g")), Some(task(3)));
 }
 
 #[test]
@@ -248,7 +259,7 @@ fn a_follower_that_goes_or_begins_again_takes_part_in_no_task_any_more() {
         follower: NodeId(4),
         tasks: tasks.clone(),
     };
-    assert_eq!(tables.apply(&Update::Attach(again)), outcome);
+    assert_eq!(assigned(&mut tables, &Update::Attach(again)), outcome);
     let assignment = tables.assignment(task(1)).unwrap();
     assert_eq!((assignment.term, assignment.electors.len()), (1, 4));
     for id in 0..4 {
@@ -264,7 +275,7 @@ fn a_follower_that_goes_or_begins_again_takes_part_in_no_task_any_more() {
         task: task(1),
         after: 1,
     };
-    assert_eq!(tables.apply(&retry), Outcome::Open(task(1)));
+    assert_eq!(tables.apply(&retry), Some(task(1)));
     let electors = &tables.assignment(task(1)).unwrap().electors;
     assert_eq!(**electors, [Member::new(4, 1)]);
 }
@@ -273,7 +284,7 @@ fn a_follower_that_goes_or_begins_again_takes_part_in_no_task_any_more() {
 fn a_task_that_was_cancelled_before_it_came_does_not_run() {
     let mut tables = tables((0..10).map(|id| (id, 1_000)));
     assert_eq!(
-        tables.apply(&Update::Cancel(task(1))),
+        assigned(&mut tables, &Update::Cancel(task(1))),
         Outcome::Done(task(1))
     );
     assert_eq!(tables.apply(&submit(1, b"f")), Outcome::Done(task(1)));
@@ -289,14 +300,14 @@ fn a_task_is_unanswered_after_as_many_attempts_as_are_allowed() {
             task: task(1),
             after,
         };
-        assert_eq!(tables.apply(&retry), Outcome::Open(task(1)));
+        assert_eq!(tables.apply(&retry), Some(task(1)));
     }
     let after = Limits::new().attempts;
     let retry = Update::Retry {
         task: task(1),
         after,
     };
-    assert_eq!(tables.apply(&retry), Outcome::Done(task(1)));
+    assert_eq!(assigned(&mut tables, &retry), Outcome::Done(task(1)));
     assert_eq!(tables.answer(task(1)), Some(&Answer::Unanswered));
 }
 
@@ -315,12 +326,15 @@ fn tasks_that_are_forgotten_are_not_run_again_and_memory_is_bounded() {
     for number in 1..=4 {
         assert_eq!(
             tables.apply(&submit(number, &[number as u8])),
-            Outcome::Open(task(number))
+            Some(task(number))
         );
-        assert_eq!(tables.apply(&submit(9, b"one more")), Outcome::Full);
         assert_eq!(
-            tables.apply(&answer(number, 1, b"r")),
-            Outcome::Done(task(number))
+            assigned(&mut tables, &submit(9, b"one more")),
+            Outcome::Full(task(9))
+        );
+        assert_eq!(
+            ended(&mut tables, &answer(number, 1, b"r")),
+            Some(task(number))
         );
     }
     for number in 1..=2 {
@@ -331,8 +345,8 @@ fn tasks_that_are_forgotten_are_not_run_again_and_memory_is_bounded() {
     }
     assert_eq!(tables.apply(&submit(3, &[9])), Outcome::Done(task(3)));
     // The results of the last two are known by their functions; that of the second is forgotten.
-    assert_eq!(tables.apply(&submit(5, &[4])), Outcome::Done(task(5)));
-    assert_eq!(tables.apply(&submit(6, &[2])), Outcome::Open(task(6)));
+    assert_eq!(ended(&mut tables, &submit(5, &[4])), Some(task(5)));
+    assert_eq!(tables.apply(&submit(6, &[2])), Some(task(6)));
 }
 
 fn updates() -> impl Strategy<Value = Update> {
@@ -353,7 +367,7 @@ fn updates() -> impl Strategy<Value = Update> {
         2 => (1..12_u64, 0..4_u16, any::<bool>()).prop_map(|(number, attempt, same)| {
             match same {
                 true => answer(number, attempt, b"r"),
-                false => Update::Answer { task: task(number), attempt, answer: Answer::NoMajority },
+                false => Update::Answer { task: task(number), attempt, term: 0, answer: Answer::NoMajority },
             }
         }),
         1 => (1..12_u64).prop_map(|number| Update::Cancel(task(number))),

@@ -1,0 +1,89 @@
+//! Active, busy, asleep, and again (PCM, Figure 2).
+
+use selvedge_core::{Context, Member, Span};
+
+use super::event::{Event, Phase, Timer};
+use super::job::Stage;
+use super::machine::Follower;
+use crate::Message;
+
+impl Follower {
+    /// A period begins: the follower says that it is here before anything else, and gets what it was
+    /// sent (PCM, section 4.1).
+    pub(super) fn begin_period(&mut self, cx: &mut Context<'_, Self>) {
+        if let Some(duty) = self.next_duty.take() {
+            self.duty = duty;
+            self.number = self.number.saturating_add(1);
+        }
+        self.enter(Phase::Active, cx);
+        self.keep_alive(cx);
+        self.repeat(cx);
+        self.run_next(cx);
+    }
+
+    /// Says that it is here, and has the host look into the mailbox.
+    pub(super) fn keep_alive(&self, cx: &mut Context<'_, Self>) {
+        let keep_alive = Message::KeepAlive {
+            number: self.number,
+            duty: self.duty,
+        };
+        cx.send(self.gateway(), keep_alive);
+        cx.event(Event::Fetch(self.gateway().id));
+    }
+
+    /// A phase has had its time.
+    pub(super) fn end_phase(&mut self, cx: &mut Context<'_, Self>) {
+        let is_running = self.jobs.iter().any(|it| matches!(it.stage, Stage::Runs));
+        // What has begun is run to its end; it has its own time.
+        self.is_late = is_running && self.phase == Some(Phase::Active);
+        if self.is_late {
+            return;
+        }
+        self.next_phase(cx);
+    }
+
+    /// The next phase that has any time begins.
+    pub(super) fn next_phase(&mut self, cx: &mut Context<'_, Self>) {
+        self.is_late = false;
+        let next = match self.phase {
+            Some(Phase::Active) if self.duty.busy_ms > 0 => Phase::Busy,
+            Some(Phase::Active | Phase::Busy) if self.duty.asleep_ms > 0 => Phase::Asleep,
+            _ => return self.begin_period(cx),
+        };
+        self.enter(next, cx);
+    }
+
+    fn enter(&mut self, phase: Phase, cx: &mut Context<'_, Self>) {
+        if self.phase != Some(phase) {
+            cx.event(Event::Phase(phase));
+        }
+        self.phase = Some(phase);
+        let lasts = match phase {
+            Phase::Active => self.duty.active_ms,
+            Phase::Busy => self.duty.busy_ms,
+            Phase::Asleep => self.duty.asleep_ms,
+        };
+        cx.arm(Timer::Phase, Span::millis(lasts.into()));
+    }
+
+    /// The gateway that the follower is at.
+    pub(super) fn gateway(&self) -> Member {
+        self.gateways.get(self.at).copied().unwrap_or_default()
+    }
+
+    /// Goes to the next gateway, with a later attachment.
+    pub(super) fn go_elsewhere(&mut self, cx: &mut Context<'_, Self>) {
+        let count = self.gateways.len().max(1);
+        self.at = (self.at + 1) % count;
+        self.number = self.number.saturating_add(1);
+        self.keep_alive(cx);
+    }
+
+    /// A gateway says that an attachment was purged.
+    pub(super) fn on_purged(&mut self, number: u32, cx: &mut Context<'_, Self>) {
+        if number >= self.number && number < u32::MAX {
+            self.number = number + 1;
+            self.keep_alive(cx);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What the host is told and may ask, timers, and the errors.
+
+use selvedge_core::settings::OutOfRange;
+use selvedge_core::{Member, NodeId};
+use thiserror::Error;
+
+use crate::{DutyCycle, Function, Library, Returned, TaskId};
+
+/// What the host may ask.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// It is there: the first phase begins.
+    Start,
+    /// The gateway's mailboxes cannot be reached. The follower goes to the next gateway of its list.
+    Unreachable,
+    /// It spends its time like this from the next period on.
+    Duty(DutyCycle),
+    /// A function has ended.
+    Returned {
+        /// Of which task.
+        task: TaskId,
+        /// What it returned.
+        returned: Returned,
+    },
+    /// A library is there.
+    Loaded(Library),
+    /// A library cannot be had: what needs it fails.
+    Missing(Library),
+}
+
+/// What the host is told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Event {
+    /// Another phase has begun.
+    Phase(Phase),
+    /// Get what lies in the mailbox at this gateway.
+    Fetch(NodeId),
+    /// Get a library.
+    Load(Library),
+    /// A library is not kept any more.
+    Unload(Library),
+    /// Run a function, its libraries are there, in at most so many bytes of memory.
+    Run {
+        /// Of which task.
+        task: TaskId,
+        /// What to run.
+        function: Function,
+        /// See [`Config::memory`](super::Config::memory).
+        memory: u32,
+    },
+    /// Stop the function of a task. What it returns does not matter.
+    Stop(TaskId),
+}
+
+/// What a follower does with its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// It can be used.
+    Active,
+    /// It does work of its own. It hears and says what it must, and begins no function.
+    Busy,
+    /// It sleeps. It is told nothing but its timers.
+    Asleep,
+}
+
+/// Tags of the timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer {
+    /// The phase ends.
+    Phase,
+    /// The function that runs has had its time.
+    Run,
+}
+
+/// Why an input is refused. Nothing changed then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Reject {
+    /// A setting is out of its range.
+    #[error(transparent)]
+    Config(#[from] OutOfRange),
+    /// No gateway is named.
+    #[error("the list of gateways is empty: name one at least")]
+    NoGateway,
+    /// It was started before.
+    #[error("it is started already: start a follower once in each life")]
+    Started,
+    /// It was not started.
+    #[error("it is not started: start it first")]
+    NotStarted,
+    /// No function of this task runs.
+    #[error("no function of task {} of {} runs here: it was stopped, or has returned", .0.number, .0.client)]
+    NotRunning(TaskId),
+    /// Nobody asked for this library.
+    #[error("library {:016x} was not asked for, or is there already", .0.0)]
+    NotAsked(Library),
+    /// A peer does what no peer that follows the rules does.
+    #[error(transparent)]
+    Misbehaviour(#[from] Misbehaviour),
+}
+
+/// What no peer that follows the rules does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Misbehaviour {
+    /// It uses this node's id.
+    #[error("{0} uses the id of this node: give each node its own")]
+    OwnId(Member),
+    /// It speaks as a gateway, and is none of those that this follower was given.
+    #[error("{0} speaks as a gateway, and is not on the list of gateways")]
+    NoGateway(Member),
+    /// It gives a task to followers that this one, in this life, is not among.
+    #[error("{0} gives a task to a unit that this follower is not in: its tables are behind")]
+    NotElected(Member),
+    /// It speaks to a gateway or a client.
+    #[error("{0} says what a follower is not told")]
+    Misdirected(Member),
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Tasks that found no room.
+    pub no_room: u64,
+    /// Functions that were too long, took too long, or returned too much.
+    pub beyond_limits: u64,
+    /// What was said so often that it is not said any more.
+    pub given_up: u64,
+}

@@ -1,0 +1,86 @@
+//! A task, as a follower knows it.
+
+use alloc::vec::Vec;
+
+use selvedge_core::Member;
+
+use crate::poll::Poll;
+use crate::{Answer, Function, Returned, Run, TaskId};
+
+/// How far a follower has come with a function.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Stage {
+    /// It is to be run.
+    Waits(Function),
+    /// The host gets a library for it.
+    Loads(Function),
+    /// The host runs it.
+    Runs,
+    /// It has returned.
+    Returned(Returned),
+    /// It was stopped.
+    Stopped,
+}
+
+/// A task, as a follower knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Job {
+    pub(super) task: TaskId,
+    pub(super) attempt: u16,
+    pub(super) term: u16,
+    /// The orchestrator first.
+    pub(super) electors: Vec<Member>,
+    pub(super) stage: Stage,
+    /// Whether nothing is left to say: the vote is counted, the verdict recorded, or the task over.
+    pub(super) is_over: bool,
+    /// How often the same was said.
+    pub(super) said: u8,
+    /// The votes, at the orchestrator.
+    pub(super) poll: Poll,
+    /// What they come to.
+    pub(super) verdict: Option<Answer>,
+}
+
+impl Job {
+    pub(super) fn new(run: Run) -> Self {
+        Self {
+            task: run.task,
+            attempt: run.attempt,
+            term: run.term,
+            electors: run.electors.into_iter().collect(),
+            stage: Stage::Waits(run.function),
+            is_over: false,
+            said: 0,
+            poll: Poll::default(),
+            verdict: None,
+        }
+    }
+
+    pub(super) fn orchestrator(&self) -> Option<Member> {
+        self.electors.first().copied()
+    }
+
+    /// Whether a request says more than is known: another attempt, another orchestrator, or that
+    /// followers are gone.
+    pub(super) fn is_renewed_by(&self, run: &Run) -> bool {
+        let (known, said) = ((self.attempt, self.term), (run.attempt, run.term));
+        let has_fewer = said == known && run.electors.len() < self.electors.len();
+        said > known || has_fewer
+    }
+
+    /// The same function for another attempt, orchestrator or unit. What it returned counts there, too.
+    pub(super) fn renew(&mut self, run: Run) {
+        if run.attempt != self.attempt {
+            self.poll = Poll::default();
+        }
+        if matches!(self.stage, Stage::Stopped) {
+            self.stage = Stage::Waits(run.function);
+        }
+        self.attempt = run.attempt;
+        self.term = run.term;
+        self.electors = run.electors.into_iter().collect();
+        self.verdict = None;
+        self.is_over = false;
+        self.said = 0;
+    }
+}

@@ -1,0 +1,202 @@
+//! Where each input goes.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Input, Machine, Member, NodeId, Untracked};
+
+use super::Config;
+use super::event::{Command, Counters, Event, Misbehaviour, Phase, Reject, Timer};
+use super::job::Job;
+use crate::{DutyCycle, Library, Message};
+
+/// A follower. See the [module](super).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Follower {
+    pub(super) config: Config,
+    pub(super) me: Member,
+    /// Where it can go, each in its latest life that is known.
+    pub(super) gateways: Vec<Member>,
+    /// At which of them it is.
+    pub(super) at: usize,
+    /// Of its attachment.
+    pub(super) number: u32,
+    pub(super) duty: DutyCycle,
+    /// How it spends its time from the next period on, if that changes.
+    pub(super) next_duty: Option<DutyCycle>,
+    /// None before it is started.
+    pub(super) phase: Option<Phase>,
+    /// Whether the active phase goes on only because a function runs.
+    pub(super) is_late: bool,
+    /// In the order in which they came.
+    pub(super) jobs: Vec<Job>,
+    /// In the order in which they came.
+    pub(super) libraries: VecDeque<Library>,
+    /// Which library the host gets.
+    pub(super) loads: Option<Library>,
+    pub(super) counters: Untracked<Counters>,
+}
+
+impl Follower {
+    /// A follower that can go to these gateways, the first one first.
+    ///
+    /// # Errors
+    /// [`Reject::Config`] and [`Reject::NoGateway`].
+    pub fn new(
+        me: Member,
+        config: Config,
+        gateways: impl IntoIterator<Item = NodeId>,
+    ) -> Result<Self, Reject> {
+        config.check()?;
+        let gateways: Vec<Member> = gateways
+            .into_iter()
+            .map(|id| Member::new(id.0, 0))
+            .collect();
+        if gateways.is_empty() {
+            return Err(Reject::NoGateway);
+        }
+        Ok(Self {
+            config,
+            me,
+            gateways,
+            at: 0,
+            number: 1,
+            duty: config.duty,
+            next_duty: None,
+            phase: None,
+            is_late: false,
+            jobs: Vec::new(),
+            libraries: VecDeque::new(),
+            loads: None,
+            counters: Untracked(Counters::default()),
+        })
+    }
+
+    /// This node in its present life.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// What it does with its time now; nothing before it is started.
+    #[must_use]
+    pub const fn phase(&self) -> Option<Phase> {
+        self.phase
+    }
+
+    /// The gateway that it is at.
+    #[must_use]
+    pub fn attached_to(&self) -> NodeId {
+        self.gateway().id
+    }
+
+    /// The libraries that it has, the one that goes first at first.
+    pub fn libraries(&self) -> impl Iterator<Item = Library> + '_ {
+        self.libraries.iter().copied()
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters.0
+    }
+
+    fn receive(
+        &mut self,
+        from: Member,
+        message: Message,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        if from.id == self.me.id {
+            return Err(Misbehaviour::OwnId(from).into());
+        }
+        match message {
+            Message::Vote {
+                task,
+                attempt,
+                returned,
+            } => self.on_vote(from, (task, attempt), returned, cx),
+            Message::Counted { task, attempt } => self.on_counted(from, task, attempt),
+            Message::Run(run) => {
+                self.meet_gateway(from)?;
+                return self.on_run(from, *run, cx);
+            }
+            Message::Over { task, attempt } => {
+                self.meet_gateway(from)?;
+                self.on_over(task, attempt, cx);
+            }
+            Message::Purged { number } => {
+                self.meet_gateway(from)?;
+                self.on_purged(number, cx);
+            }
+            Message::Elsewhere => {
+                self.meet_gateway(from)?;
+                if from.id == self.gateway().id {
+                    self.go_elsewhere(cx);
+                }
+            }
+            Message::Tables(_)
+            | Message::KeepAlive { .. }
+            | Message::Verdict { .. }
+            | Message::Submit { .. }
+            | Message::Cancel { .. }
+            | Message::Answer { .. }
+            | Message::Refused { .. } => return Err(Misbehaviour::Misdirected(from).into()),
+        }
+        Ok(())
+    }
+
+    /// A gateway of the list speaks, in this life.
+    fn meet_gateway(&mut self, from: Member) -> Result<(), Misbehaviour> {
+        let known = self.gateways.iter_mut().find(|it| it.id == from.id);
+        let known = known.ok_or(Misbehaviour::NoGateway(from))?;
+        if from.supersedes(*known) {
+            *known = from;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: Command, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        if self.phase.is_none() && !matches!(command, Command::Start) {
+            return Err(Reject::NotStarted);
+        }
+        match command {
+            Command::Start if self.phase.is_some() => return Err(Reject::Started),
+            Command::Start => self.begin_period(cx),
+            Command::Unreachable => self.go_elsewhere(cx),
+            Command::Duty(duty) => {
+                duty.check()?;
+                self.next_duty = (duty != self.duty).then_some(duty);
+            }
+            Command::Returned { task, returned } => return self.on_returned(task, returned, cx),
+            Command::Loaded(library) => return self.on_loaded(library, cx),
+            Command::Missing(library) => return self.on_missing(library, cx),
+        }
+        Ok(())
+    }
+}
+
+impl Machine for Follower {
+    type Message = Message;
+    type Timer = Timer;
+    type Command = Command;
+    type Event = Event;
+    type Reject = Reject;
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match input {
+            Input::Message { from, message } => self.receive(from, message, cx),
+            Input::Tick(Timer::Phase) => {
+                self.end_phase(cx);
+                Ok(())
+            }
+            Input::Tick(Timer::Run) => {
+                self.on_run_tick(cx);
+                Ok(())
+            }
+            // Who is here it learns from its gateway.
+            Input::Membership(_) => Ok(()),
+            Input::Command(command) => self.command(command, cx),
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Functions that run, votes, and what they come to (PCM, section 4.4).
+
+use selvedge_core::{Context, Member};
+
+use super::event::{Event, Misbehaviour, Phase, Reject, Timer};
+use super::job::{Job, Stage};
+use super::machine::Follower;
+use crate::{Function, Library, Message, Returned, Run, TaskId};
+
+impl Follower {
+    /// A gateway gives the unit a task.
+    pub(super) fn on_run(
+        &mut self,
+        from: Member,
+        run: Run,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        if !run.electors.contains(&self.me) {
+            return Err(Misbehaviour::NotElected(from).into());
+        }
+        let task = run.task;
+        match self.job_mut(task) {
+            Some(job) if job.is_renewed_by(&run) => job.renew(run),
+            Some(_) => return Ok(()), // It came twice, or late.
+            None => {
+                if !self.make_room() {
+                    self.counters.0.no_room += 1;
+                    return Ok(());
+                }
+                self.jobs.push(Job::new(run));
+            }
+        }
+        self.look_at(task, cx);
+        self.run_next(cx);
+        Ok(())
+    }
+
+    /// Forgets the first task that is over, if it must.
+    fn make_room(&mut self) -> bool {
+        if self.jobs.len() < self.config.jobs.into() {
+            return true;
+        }
+        let over = self.jobs.iter().position(|it| it.is_over);
+        over.map(|at| self.jobs.remove(at)).is_some()
+    }
+
+    pub(super) fn job_mut(&mut self, task: TaskId) -> Option<&mut Job> {
+        self.jobs.iter_mut().find(|it| it.task == task)
+    }
+
+    /// Begins the first function that waits, while the follower can be used and runs no other one.
+    pub(super) fn run_next(&mut self, cx: &mut Context<'_, Self>) {
+        let is_at_work = |it: &Job| matches!(it.stage, Stage::Loads(_) | Stage::Runs);
+        if self.phase != Some(Phase::Active) || self.is_late || self.jobs.iter().any(is_at_work) {
+            return;
+        }
+        while let Some((task, function)) = self.jobs.iter().find_map(waits) {
+            let libraries = function.libraries.len();
+            let is_too_much = function.code.len() > self.config.code.into()
+                || libraries > self.config.libraries.into();
+            if !is_too_much {
+                return self.begin(task, function, cx);
+            }
+            self.counters.0.beyond_limits += 1;
+            self.set_returned(task, Returned::Failed, cx);
+        }
+    }
+
+    /// Gets the first library that a function lacks, or has the host run it.
+    fn begin(&mut self, task: TaskId, function: Function, cx: &mut Context<'_, Self>) {
+        let lacks = function
+            .libraries
+            .iter()
+            .find(|it| !self.libraries.contains(it));
+        if let Some(&library) = lacks {
+            self.loads = Some(library);
+            cx.event(Event::Load(library));
+            return self.set_stage(task, Stage::Loads(function));
+        }
+        self.set_stage(task, Stage::Runs);
+        cx.arm(Timer::Run, self.config.time);
+        let memory = self.config.memory;
+        cx.event(Event::Run {
+            task,
+            function,
+            memory,
+        });
+    }
+
+    fn set_stage(&mut self, task: TaskId, stage: Stage) {
+        if let Some(job) = self.job_mut(task) {
+            job.stage = stage;
+        }
+    }
+
+    /// The function for which a library was asked, and that library.
+    fn take_loading(&mut self, library: Library) -> Result<Option<(TaskId, Function)>, Reject> {
+        self.loads
+            .take_if(|it| *it == library)
+            .ok_or(Reject::NotAsked(library))?;
+        Ok(self.jobs.iter().find_map(|it| match &it.stage {
+            Stage::Loads(function) => Some((it.task, function.clone())),
+            Stage::Waits(_) | Stage::Runs | Stage::Returned(_) | Stage::Stopped => None,
+        }))
+    }
+
+    pub(super) fn on_loaded(
+        &mut self,
+        library: Library,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let loading = self.take_loading(library)?;
+        if self.libraries.len() >= self.config.libraries.into() {
+            let is_needed = |it: &Library| {
+                let needs = loading.as_ref().map(|it| &it.1.libraries);
+                needs.is_some_and(|needs| needs.contains(it))
+            };
+            // There is one: a function that needs more than are kept has failed before.
+            let oldest = self.libraries.iter().position(|it| !is_needed(it));
+            if let Some(oldest) = oldest.and_then(|at| self.libraries.remove(at)) {
+                cx.event(Event::Unload(oldest));
+            }
+        }
+        self.libraries.push_back(library);
+        // Where it was stopped none is; where the follower cannot be used any more it waits again.
+        if let Some((task, function)) = loading {
+            self.set_stage(task, Stage::Waits(function));
+        }
+        self.run_next(cx);
+        Ok(())
+    }
+
+    pub(super) fn on_missing(
+        &mut self,
+        library: Library,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        if let Some((task, _)) = self.take_loading(library)? {
+            self.set_returned(task, Returned::Failed, cx);
+        }
+        self.run_next(cx);
+        Ok(())
+    }
+
+    pub(super) fn on_returned(
+        &mut self,
+        task: TaskId,
+        returned: Returned,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let job = self.job_mut(task);
+        if !job.is_some_and(|it| matches!(it.stage, Stage::Runs)) {
+            return Err(Reject::NotRunning(task));
+        }
+        let is_long =
+            matches!(&returned, Returned::Value(it) if it.len() > self.config.result.into());
+        self.counters.0.beyond_limits += u64::from(is_long);
+        let returned = match is_long {
+            true => Returned::Failed,
+            false => returned,
+        };
+        cx.disarm(Timer::Run);
+        self.end_run(task, returned, cx);
+        Ok(())
+    }
+
+    /// The function that runs has had its time.
+    pub(super) fn on_run_tick(&mut self, cx: &mut Context<'_, Self>) {
+        let running = self.jobs.iter().find(|it| matches!(it.stage, Stage::Runs));
+        if let Some(task) = running.map(|it| it.task) {
+            self.counters.0.beyond_limits += 1;
+            cx.event(Event::Stop(task));
+            self.end_run(task, Returned::Failed, cx);
+        }
+    }
+
+    fn end_run(&mut self, task: TaskId, returned: Returned, cx: &mut Context<'_, Self>) {
+        self.set_returned(task, returned, cx);
+        self.go_on(cx);
+    }
+
+    /// No function runs: the next one does, or the phase that waited for this ends.
+    fn go_on(&mut self, cx: &mut Context<'_, Self>) {
+        if self.is_late {
+            self.next_phase(cx);
+        } else {
+            self.run_next(cx);
+        }
+    }
+
+    fn set_returned(&mut self, task: TaskId, returned: Returned, cx: &mut Context<'_, Self>) {
+        self.set_stage(task, Stage::Returned(returned));
+        self.look_at(task, cx);
+    }
+
+    /// A follower of the unit votes.
+    pub(super) fn on_vote(
+        &mut self,
+        from: Member,
+        (task, attempt): (TaskId, u16),
+        returned: Returned,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let me = self.me;
+        let Some(job) = self.job_mut(task) else {
+            return; // The request has not come yet, perhaps. It votes again.
+        };
+        if attempt > job.attempt {
+            return; // The same.
+        }
+        if attempt == job.attempt && !job.is_over && job.orchestrator() == Some(me) {
+            job.poll.cast(&job.electors, from, returned);
+        }
+        // What is not needed any more is not said again, either.
+        cx.send(from, Message::Counted { task, attempt });
+        self.look_at(task, cx);
+    }
+
+    /// The vote is there.
+    pub(super) fn on_counted(&mut self, from: Member, task: TaskId, attempt: u16) {
+        let me = self.me;
+        if let Some(job) = self.job_mut(task) {
+            let is_told = job.attempt == attempt && job.orchestrator() == Some(from);
+            let has_voted = matches!(job.stage, Stage::Returned(_));
+            job.is_over |= is_told && has_voted && from != me;
+        }
+    }
+
+    /// The task is over, or another unit has it.
+    pub(super) fn on_over(&mut self, task: TaskId, attempt: u16, cx: &mut Context<'_, Self>) {
+        let Some(job) = self.job_mut(task).filter(|it| it.attempt <= attempt) else {
+            return;
+        };
+        job.is_over = true;
+        match job.stage {
+            Stage::Waits(_) | Stage::Loads(_) => job.stage = Stage::Stopped,
+            Stage::Runs => {
+                job.stage = Stage::Stopped;
+                cx.disarm(Timer::Run);
+                cx.event(Event::Stop(task));
+            }
+            Stage::Returned(_) | Stage::Stopped => return,
+        }
+        self.go_on(cx);
+    }
+
+    /// Says what follows from where a task stands: the vote, or the verdict.
+    fn look_at(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
+        let me = self.me;
+        let Some(job) = self.job_mut(task).filter(|it| !it.is_over) else {
+            return;
+        };
+        let is_orchestrator = job.orchestrator() == Some(me);
+        if is_orchestrator {
+            if let Stage::Returned(returned) = &job.stage {
+                let returned = returned.clone();
+                job.poll.cast(&job.electors, me, returned);
+            }
+            let verdict = job.poll.verdict(&job.electors, me);
+            if verdict.is_none() || verdict == job.verdict {
+                return;
+            }
+            job.verdict = verdict;
+            job.said = 0;
+        }
+        self.say(task, cx);
+    }
+
+    /// Says the vote, or the verdict, if there is one.
+    fn say(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
+        let (me, gateway) = (self.me, self.gateway());
+        let Some(job) = self.job_mut(task).filter(|it| !it.is_over) else {
+            return;
+        };
+        let attempt = job.attempt;
+        match (job.orchestrator(), &job.stage) {
+            (Some(orchestrator), _) if orchestrator == me => {
+                let Some(answer) = job.verdict.clone() else {
+                    return;
+                };
+                let term = job.term;
+                let verdict = Message::Verdict {
+                    task,
+                    attempt,
+                    term,
+                    answer,
+                };
+                cx.send(gateway, verdict);
+            }
+            (Some(orchestrator), Stage::Returned(returned)) => {
+                let vote = Message::Vote {
+                    task,
+                    attempt,
+                    returned: returned.clone(),
+                };
+                cx.send(orchestrator, vote);
+            }
+            _ => return,
+        }
+        job.said = job.said.saturating_add(1);
+    }
+
+    /// Says again what nobody has acknowledged (erratum Q6).
+    pub(super) fn repeat(&mut self, cx: &mut Context<'_, Self>) {
+        let repeats = self.config.repeats;
+        let tasks: alloc::vec::Vec<TaskId> = self.jobs.iter().map(|it| it.task).collect();
+        for task in tasks {
+            let Some(job) = self.job_mut(task).filter(|it| !it.is_over) else {
+                continue;
+            };
+            if job.said > repeats {
+                job.is_over = true;
+                self.counters.0.given_up += 1;
+            } else if job.said > 0 {
+                self.say(task, cx);
+            }
+        }
+    }
+}
+
+fn waits(job: &Job) -> Option<(TaskId, Function)> {
+    match &job.stage {
+        Stage::Waits(function) => Some((job.task, function.clone())),
+        Stage::Loads(_) | Stage::Runs | Stage::Returned(_) | Stage::Stopped => None,
+    }
+}
