@@ -11,11 +11,13 @@ extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+pub mod client;
 mod clustering;
 mod duty;
 
 pub mod follower;
 mod followers;
+pub mod gateway;
 mod limits;
 mod message;
 mod poll;

@@ -78,6 +78,11 @@ pub enum Message {
         /// The client's number of the task.
         number: u64,
     },
+    /// Gateway to client: the task is open.
+    Taken {
+        /// The client's number of the task.
+        number: u64,
+    },
     /// Gateway to client: what the task came to.
     Answer {
         /// The client's number of the task.

@@ -227,6 +227,25 @@ impl Tables {
         }
     }
 
+    /// A task that is not over. O(log n).
+    #[must_use]
+    pub fn open_task(&self, task: TaskId) -> Option<&Open> {
+        match self.tasks.get(task) {
+            Known::Open(open) => Some(open),
+            Known::New | Known::Forgotten | Known::Done(_) => None,
+        }
+    }
+
+    /// Whether an attempt of a task is over. O(log n).
+    #[must_use]
+    pub fn is_past(&self, task: TaskId, attempt: u16) -> bool {
+        match self.tasks.get(task) {
+            Known::New => false,
+            Known::Open(open) => attempt < open.attempts,
+            Known::Done(_) | Known::Forgotten => true,
+        }
+    }
+
     /// All tasks that are not over, by id. O(n) for n tasks that are kept.
     pub fn open(&self) -> impl Iterator<Item = (TaskId, &Open)> {
         self.tasks.open()

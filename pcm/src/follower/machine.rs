@@ -140,6 +140,7 @@ impl Follower {
             | Message::Verdict { .. }
             | Message::Submit { .. }
             | Message::Cancel { .. }
+            | Message::Taken { .. }
             | Message::Answer { .. }
             | Message::Refused { .. } => return Err(Misbehaviour::Misdirected(from).into()),
         }

@@ -1,0 +1,325 @@
+//! A node that wants functions run, and runs none.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use selvedge_core::settings::{self, OutOfRange, Setting};
+use selvedge_core::{Context, Input, Machine, Member, NodeId, Span};
+use thiserror::Error;
+
+use crate::{Answer, Function, Message, Refusal};
+
+/// The settings of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Config {
+    /// How long to wait for an answer before a request is sent again: above zero. Default 2 s.
+    pub resend: Span,
+    /// After how many requests in a row that nobody answered the client goes to the next gateway: from
+    /// 1. Default 2.
+    pub repeats: u8,
+    /// How many tasks wait at once: from 1. Default 64. No more than
+    /// [`Limits::done`](crate::Limits::done), or answers may be forgotten before they are heard.
+    pub tasks: u16,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Config {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            resend: Span::secs(2),
+            repeats: 2,
+            tasks: 64,
+        }
+    }
+
+    selvedge_core::with_settings! {
+        with_resend resend: Span,
+        with_repeats repeats: u8,
+        with_tasks tasks: u16,
+    }
+
+    /// Whether these settings can work.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub const fn check(&self) -> Result<(), OutOfRange> {
+        settings::check(&[
+            Setting::time("resend", self.resend, Span(1), Span(u64::MAX)),
+            Setting::number("repeats", self.repeats as u64, 1, u8::MAX as u64),
+            Setting::number("tasks", self.tasks as u64, 1, u16::MAX as u64),
+        ])
+    }
+}
+
+/// What the application may ask.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// Have a function run. It is the task with [`Client::next_number`].
+    Submit(Function),
+    /// Do not want a task any more. [`Event::Answered`] follows all the same; the task may have been
+    /// answered before.
+    Cancel(u64),
+}
+
+/// What the application is told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Event {
+    /// What a task came to. Once for each task, unless it is refused.
+    Answered {
+        /// The task.
+        number: u64,
+        /// What it came to.
+        answer: Answer,
+    },
+    /// A task is not run, or its answer is forgotten: [`Refusal`] says which.
+    Refused {
+        /// The task.
+        number: u64,
+        /// Why.
+        why: Refusal,
+    },
+}
+
+/// Tags of the timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer {
+    /// Answers are overdue.
+    Resend,
+}
+
+/// Why an input is refused. Nothing changed then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Reject {
+    /// A setting is out of its range.
+    #[error(transparent)]
+    Config(#[from] OutOfRange),
+    /// No gateway is named.
+    #[error("the list of gateways is empty: name one at least")]
+    NoGateway,
+    /// As many tasks wait as may.
+    #[error("{0} tasks wait: wait for an answer, or raise `tasks`")]
+    Full(u16),
+    /// No such task waits.
+    #[error("no task {0} waits: it is answered, or was not submitted")]
+    NoTask(u64),
+    /// A node that is no gateway of the list says what gateways say, or a gateway what no client is told.
+    #[error("{0} says what no gateway of the list says to a client")]
+    Misdirected(Member),
+}
+
+/// A task that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Wait {
+    Submitted(Function),
+    Cancelled,
+}
+
+/// A client. A request is sent again, and to other gateways, until it is answered; its function runs as
+/// one task all the same.
+///
+/// A client counts its tasks anew in each of its lives. What a former life asked for is not answered
+/// here.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Client {
+    config: Config,
+    me: Member,
+    gateways: Vec<Member>,
+    /// To which of them it speaks.
+    at: usize,
+    /// The number of the last task.
+    last: u64,
+    waits: BTreeMap<u64, Wait>,
+    /// How often in a row it asked, and heard nothing.
+    unheard: u8,
+}
+
+impl Client {
+    /// A client that can go to these gateways, the first one first.
+    ///
+    /// # Errors
+    /// [`Reject::Config`] and [`Reject::NoGateway`].
+    pub fn new(
+        me: Member,
+        config: Config,
+        gateways: impl IntoIterator<Item = NodeId>,
+    ) -> Result<Self, Reject> {
+        config.check()?;
+        let gateways = gateways.into_iter().map(|id| Member::new(id.0, 0));
+        let gateways: Vec<Member> = gateways.collect();
+        if gateways.is_empty() {
+            return Err(Reject::NoGateway);
+        }
+        Ok(Self {
+            config,
+            me,
+            gateways,
+            at: 0,
+            last: 0,
+            waits: BTreeMap::new(),
+            unheard: 0,
+        })
+    }
+
+    /// This node in its present life.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// The number that the next task gets.
+    #[must_use]
+    pub const fn next_number(&self) -> u64 {
+        self.last + 1
+    }
+
+    /// The tasks that wait for an answer.
+    pub fn waiting(&self) -> impl Iterator<Item = u64> + '_ {
+        self.waits.keys().copied()
+    }
+
+    fn gateway(&self) -> Member {
+        self.gateways.get(self.at).copied().unwrap_or_default()
+    }
+
+    fn send(&self, number: u64, wait: &Wait, cx: &mut Context<'_, Self>) {
+        let message = match wait {
+            Wait::Submitted(function) => Message::Submit {
+                number,
+                function: function.clone(),
+            },
+            Wait::Cancelled => Message::Cancel { number },
+        };
+        cx.send(self.gateway(), message);
+    }
+
+    fn send_all(&self, cx: &mut Context<'_, Self>) {
+        for (&number, wait) in &self.waits {
+            self.send(number, wait, cx);
+        }
+        cx.arm(Timer::Resend, self.config.resend);
+    }
+
+    fn go_elsewhere(&mut self) {
+        self.at = (self.at + 1) % self.gateways.len().max(1);
+        self.unheard = 0;
+    }
+
+    fn on_resend_tick(&mut self, cx: &mut Context<'_, Self>) {
+        if self.waits.is_empty() {
+            return;
+        }
+        self.unheard = self.unheard.saturating_add(1);
+        if self.unheard >= self.config.repeats {
+            self.go_elsewhere();
+        }
+        self.send_all(cx);
+    }
+
+    fn receive(
+        &mut self,
+        from: Member,
+        message: Message,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let known = self.gateways.iter_mut().find(|it| it.id == from.id);
+        let known = known.ok_or(Reject::Misdirected(from))?;
+        if from.supersedes(*known) {
+            *known = from;
+        }
+        match message {
+            Message::Taken { .. } => self.unheard = 0,
+            Message::Answer { number, answer } => {
+                self.unheard = 0;
+                if self.end(number, cx) {
+                    cx.event(Event::Answered { number, answer });
+                }
+            }
+            Message::Refused { number, why } => {
+                self.unheard = 0;
+                if self.end(number, cx) {
+                    cx.event(Event::Refused { number, why });
+                }
+            }
+            Message::Elsewhere => {
+                // Not at once: all gateways may say so.
+                if from.id == self.gateway().id {
+                    self.go_elsewhere();
+                }
+            }
+            Message::Tables(_)
+            | Message::KeepAlive { .. }
+            | Message::Purged { .. }
+            | Message::Run(_)
+            | Message::Over { .. }
+            | Message::Vote { .. }
+            | Message::Counted { .. }
+            | Message::Verdict { .. }
+            | Message::Submit { .. }
+            | Message::Cancel { .. } => return Err(Reject::Misdirected(from)),
+        }
+        Ok(())
+    }
+
+    /// A task waits no longer. Whether it did.
+    fn end(&mut self, number: u64, cx: &mut Context<'_, Self>) -> bool {
+        let has_ended = self.waits.remove(&number).is_some();
+        if has_ended && self.waits.is_empty() {
+            cx.disarm(Timer::Resend);
+        }
+        has_ended
+    }
+
+    fn command(&mut self, command: Command, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let (number, wait) = match command {
+            Command::Submit(function) => {
+                if self.waits.len() >= self.config.tasks.into() {
+                    return Err(Reject::Full(self.config.tasks));
+                }
+                self.last += 1;
+                (self.last, Wait::Submitted(function))
+            }
+            Command::Cancel(number) => {
+                if !self.waits.contains_key(&number) {
+                    return Err(Reject::NoTask(number));
+                }
+                (number, Wait::Cancelled)
+            }
+        };
+        if self.waits.is_empty() {
+            cx.arm(Timer::Resend, self.config.resend);
+        }
+        self.send(number, &wait, cx);
+        self.waits.insert(number, wait);
+        Ok(())
+    }
+}
+
+impl Machine for Client {
+    type Message = Message;
+    type Timer = Timer;
+    type Command = Command;
+    type Event = Event;
+    type Reject = Reject;
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match input {
+            Input::Message { from, message } => self.receive(from, message, cx),
+            Input::Tick(Timer::Resend) => {
+                self.on_resend_tick(cx);
+                Ok(())
+            }
+            Input::Membership(_) => Ok(()),
+            Input::Command(command) => self.command(command, cx),
+        }
+    }
+}

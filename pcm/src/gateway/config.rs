@@ -1,0 +1,107 @@
+//! The settings of a gateway.
+
+use selvedge_core::Span;
+use selvedge_core::settings::{self, OutOfRange, Setting};
+
+use crate::DutyCycle;
+
+/// Which gateways decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Voting {
+    /// More than half of all gateways (erratum Q1).
+    Static,
+    /// More than half of those that are connected. They change by a decision of more than half of the
+    /// former ones, and act when more than half of the next ones have the tables (erratum Q2).
+    Dynamic,
+}
+
+/// The settings of a gateway. Gateways may differ in all of them; what they have to agree in stands in
+/// [`Limits`](crate::Limits).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Config {
+    /// Those of the replica of the tables.
+    pub replica: selvedge_replica::Config,
+    /// Which gateways decide. Default [`Voting::Static`].
+    pub voting: Voting,
+    /// After how many tenths of its period a follower that says nothing is purged: from 11. Default 35;
+    /// the paper's is 15, which takes one keep-alive that is lost for the end of its follower (erratum
+    /// Q8). No follower is purged within a second.
+    pub purge_after: u16,
+    /// After how many tenths of the longest period among its followers a unit is taken not to answer:
+    /// from 10. Default 40.
+    pub offload_after: u16,
+    /// For how long followers come and go before units are formed anew because some are broken: above
+    /// zero. Default 1 s.
+    pub settle: Span,
+    /// How often units are formed anew where followers have changed, the place of the resource manager is
+    /// looked at, and what was not done is tried again: above zero. Default 10 s.
+    pub review: Span,
+    /// How many tasks there are at most whose clients wait at this gateway: from 1. Default 256.
+    pub clients: u16,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Config {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            replica: selvedge_replica::Config::new(),
+            voting: Voting::Static,
+            purge_after: 35,
+            offload_after: 40,
+            settle: Span::secs(1),
+            review: Span::secs(10),
+            clients: 256,
+        }
+    }
+
+    selvedge_core::with_settings! {
+        with_replica replica: selvedge_replica::Config,
+        with_voting voting: Voting,
+        with_purge_after purge_after: u16,
+        with_offload_after offload_after: u16,
+        with_settle settle: Span,
+        with_review review: Span,
+        with_clients clients: u16,
+    }
+
+    /// Whether these settings can work.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub const fn check(&self) -> Result<(), OutOfRange> {
+        if let Err(error) = self.replica.check() {
+            return Err(error);
+        }
+        let most = u16::MAX as u64;
+        settings::check(&[
+            Setting::number("purge_after", self.purge_after as u64, 11, most).counts("tenths"),
+            Setting::number("offload_after", self.offload_after as u64, 10, most).counts("tenths"),
+            Setting::time("settle", self.settle, Span(1), Span(u64::MAX)),
+            Setting::time("review", self.review, Span(1), Span(u64::MAX)),
+            Setting::number("clients", self.clients as u64, 1, most).counts("tasks"),
+        ])
+    }
+
+    /// After how long a follower that says nothing is purged.
+    pub(super) fn patience(&self, duty: DutyCycle) -> Span {
+        tenths(duty.period(), self.purge_after).max(Span::secs(1))
+    }
+
+    /// After how long a unit whose longest period this is does not answer.
+    pub(super) fn offload(&self, period: Span) -> Span {
+        tenths(period, self.offload_after).max(self.replica.resend)
+    }
+}
+
+/// A period is no more than two minutes, and there are no more than 2^16 tenths.
+const fn tenths(period: Span, tenths: u16) -> Span {
+    Span(period.0.saturating_mul(tenths as u64) / 10)
+}

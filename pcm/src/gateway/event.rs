@@ -1,0 +1,110 @@
+//! What the host is told and may ask, timers, and the errors.
+
+use selvedge_core::settings::OutOfRange;
+use selvedge_core::{Member, NodeId};
+use selvedge_replica::Configuration;
+use thiserror::Error;
+
+use crate::{Tables, TaskId};
+
+/// What the host may ask.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// It is there: it looks after its followers from now on.
+    Start,
+    /// Another gateway is so many links away. Without it, one.
+    Hops {
+        /// The other gateway.
+        to: NodeId,
+        /// How many links.
+        hops: u8,
+    },
+    /// Asks this resource manager to have the tables go over to these gateways.
+    Configure(Configuration),
+}
+
+/// What the host is told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Event {
+    /// To be stored before any later effect is carried out.
+    Fact(selvedge_replica::Fact<Tables>),
+    /// This gateway leads the others now.
+    Manages,
+    /// It does so no longer.
+    Deposed,
+    /// A follower of this gateway is in the tables.
+    Attached(Member),
+    /// A follower is not in the tables any more.
+    Purged(NodeId),
+    /// Units were formed anew: so many.
+    Clustered(usize),
+    /// A task is over.
+    Ended(TaskId),
+    /// This gateway reaches no quorum: it sends followers and clients to others.
+    Unavailable,
+    /// It reaches one again.
+    Available,
+}
+
+/// Tags of the timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer {
+    /// Of the replica.
+    Tables(selvedge_replica::Timer),
+    /// A follower has said nothing for too long.
+    Purge(NodeId),
+    /// A unit has not answered in time.
+    Offload(TaskId),
+    /// Units are to be formed anew.
+    Cluster,
+    /// What is done now and then is due.
+    Review,
+}
+
+/// Why an input is refused. Nothing changed then.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Reject {
+    /// A setting is out of its range.
+    #[error(transparent)]
+    Config(#[from] OutOfRange),
+    /// It was started before.
+    #[error("it is started already: start a gateway once in each life")]
+    Started,
+    /// What the replica refuses.
+    #[error(transparent)]
+    Replica(#[from] selvedge_replica::Reject),
+    /// A peer does what no peer that follows the rules does.
+    #[error(transparent)]
+    Misbehaviour(#[from] Misbehaviour),
+}
+
+/// What no peer that follows the rules does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Misbehaviour {
+    /// It uses this node's id.
+    #[error("{0} uses the id of this node: give each node its own")]
+    OwnId(Member),
+    /// It spends its time as no follower can.
+    #[error("{0} says how it spends its time: {1}")]
+    Duty(Member, OutOfRange),
+    /// It speaks to a follower or a client.
+    #[error("{0} says what a gateway is not told")]
+    Misdirected(Member),
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Followers and tasks that found no room.
+    pub no_room: u64,
+    /// Proposals that the replica did not take; they are made again when there is reason.
+    pub not_proposed: u64,
+    /// Tasks that were given to another unit.
+    pub retries: u64,
+    /// How often the resource manager had another gateway lead.
+    pub handed_over: u64,
+}

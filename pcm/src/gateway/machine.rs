@@ -1,0 +1,335 @@
+//! Where each input goes.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+
+use selvedge_core::durable::Durable;
+use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, NodeId, Untracked};
+use selvedge_replica::{Configuration, Replica, Stored};
+
+use super::event::{Command, Counters, Event, Misbehaviour, Reject, Timer};
+use super::{Config, Voting};
+use crate::{Attachment, Hops, Limits, Message, Tables, TaskId, Update};
+
+/// A gateway. See the [module](super).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Gateway {
+    pub(super) config: Config,
+    pub(super) me: Member,
+    pub(super) replica: Nested<Replica<Tables>>,
+    /// What the replica told in this step, and was not looked at.
+    told: Untracked<VecDeque<selvedge_replica::Event<Tables>>>,
+    /// Of all gateways the latest life that is known.
+    pub(super) gateways: BTreeMap<NodeId, Member>,
+    /// Those that failed or left.
+    pub(super) gone: BTreeSet<NodeId>,
+    /// What the followers of this gateway said last.
+    pub(super) own: BTreeMap<NodeId, Attachment>,
+    /// The clients that wait for a task.
+    pub(super) asked: BTreeMap<TaskId, Member>,
+    is_started: bool,
+    /// Whether this gateway acts as resource manager.
+    pub(super) manages: bool,
+    /// Whether no quorum answers.
+    pub(super) is_unavailable: bool,
+    /// Whether followers came or went since units were formed.
+    pub(super) has_changed: bool,
+    /// Whether units are about to be formed anew.
+    pub(super) settles: bool,
+    pub(super) counters: Untracked<Counters>,
+}
+
+impl Gateway {
+    /// A gateway in its first life, of those that `first` names. All of them begin with equal `first`
+    /// and `limits`.
+    ///
+    /// # Errors
+    /// [`Reject::Config`] and [`Reject::Replica`], if these cannot work.
+    pub fn new(
+        me: Member,
+        config: Config,
+        first: Configuration,
+        limits: Limits,
+    ) -> Result<Self, Reject> {
+        limits.check()?;
+        let gateways: Vec<Member> = first.members().map(|it| it.member).collect();
+        let replica = Replica::new(me, config.replica, first, Tables::new(limits))?;
+        Self::make(me, config, replica, gateways)
+    }
+
+    /// A gateway that lost its memory, or never had one: it takes part when the others name it. These
+    /// are the others.
+    ///
+    /// # Errors
+    /// [`Reject::Config`].
+    pub fn newcomer(
+        me: Member,
+        config: Config,
+        others: impl IntoIterator<Item = NodeId>,
+    ) -> Result<Self, Reject> {
+        let replica = Replica::newcomer(me, config.replica)?;
+        let others = others.into_iter().map(|id| Member::new(id.0, 0));
+        Self::make(me, config, replica, others.collect())
+    }
+
+    /// A gateway in a later life `me`, with what its former life stored. Facts that came after `stored` are
+    /// [folded](Durable::fold) before its first input.
+    ///
+    /// # Errors
+    /// [`Reject::Config`], and [`Reject::Replica`] where `stored` was damaged.
+    pub fn restore(me: Member, config: Config, stored: Stored<Tables>) -> Result<Self, Reject> {
+        let replica = Replica::restore(me, config.replica, stored)?;
+        let named = replica.configuration().members();
+        let gateways = named.map(|it| it.member).collect();
+        Self::make(me, config, replica, gateways)
+    }
+
+    fn make(
+        me: Member,
+        config: Config,
+        replica: Replica<Tables>,
+        gateways: Vec<Member>,
+    ) -> Result<Self, Reject> {
+        config.check()?;
+        let mut gateways: BTreeMap<NodeId, Member> =
+            gateways.into_iter().map(|it| (it.id, it)).collect();
+        gateways.insert(me.id, me);
+        Ok(Self {
+            config,
+            me,
+            replica: Nested::new(replica),
+            told: Untracked::default(),
+            gateways,
+            gone: BTreeSet::new(),
+            own: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            is_started: false,
+            manages: false,
+            is_unavailable: false,
+            has_changed: false,
+            settles: false,
+            counters: Untracked(Counters::default()),
+        })
+    }
+
+    /// This node in its present life.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// The tables, as far as this gateway knows them; nothing where it holds none.
+    #[must_use]
+    pub fn tables(&self) -> Option<&Tables> {
+        self.replica.machine().state()
+    }
+
+    /// The replica of the tables, to read from.
+    #[must_use]
+    pub const fn replica(&self) -> &Replica<Tables> {
+        self.replica.machine()
+    }
+
+    /// Whether this gateway acts as resource manager.
+    #[must_use]
+    pub const fn manages(&self) -> bool {
+        self.manages
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters.0
+    }
+
+    /// One step of the replica. What it tells is looked at when this step's input is dealt with.
+    pub(super) fn step(
+        &mut self,
+        input: Input<Replica<Tables>>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), selvedge_replica::Reject> {
+        let told = &mut self.told.0;
+        self.replica.step(
+            cx,
+            input,
+            |message| Message::Tables(Box::new(message)),
+            Timer::Tables,
+            |event, cx| {
+                if let selvedge_replica::Event::Fact(fact) = event {
+                    cx.event(Event::Fact(fact));
+                } else {
+                    told.push_back(event);
+                }
+            },
+        )
+    }
+
+    /// Proposes an update, unless it would change nothing. What is lost is proposed again when there is
+    /// reason: a follower or client says it again, or a timer does.
+    pub(super) fn propose(
+        &mut self,
+        update: Update,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), selvedge_replica::Reject> {
+        let is_known = self.tables().is_some_and(|it| it.known(&update).is_some());
+        if is_known {
+            return Ok(());
+        }
+        let command = selvedge_replica::Command::Propose(update);
+        let proposed = self.step(Input::Command(command), cx);
+        self.counters.0.not_proposed += u64::from(proposed.is_err());
+        proposed
+    }
+
+    /// Proposes what a timer proposes again.
+    pub(super) fn try_to_propose(&mut self, update: Update, cx: &mut Context<'_, Self>) {
+        let _counted = self.propose(update, cx);
+    }
+
+    /// Looks at what the replica told, and at what it told about that.
+    fn settle(&mut self, cx: &mut Context<'_, Self>) {
+        while let Some(event) = self.told.0.pop_front() {
+            self.on_told(event, cx);
+        }
+    }
+
+    fn receive(
+        &mut self,
+        from: Member,
+        message: Message,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        if from.id == self.me.id {
+            return Err(Misbehaviour::OwnId(from).into());
+        }
+        match message {
+            Message::Tables(message) => {
+                let message = *message;
+                self.step(Input::Message { from, message }, cx)?;
+            }
+            Message::KeepAlive { number, duty } => {
+                duty.check().map_err(|why| Misbehaviour::Duty(from, why))?;
+                self.on_keep_alive(from, number, duty, cx);
+            }
+            Message::Verdict {
+                task,
+                attempt,
+                term,
+                answer,
+            } => self.on_verdict(from, task, (attempt, term), answer, cx),
+            Message::Submit { number, function } => self.on_submit(from, number, function, cx),
+            Message::Cancel { number } => self.on_cancel(from, number, cx),
+            Message::Purged { .. }
+            | Message::Run(_)
+            | Message::Over { .. }
+            | Message::Vote { .. }
+            | Message::Counted { .. }
+            | Message::Taken { .. }
+            | Message::Answer { .. }
+            | Message::Refused { .. }
+            | Message::Elsewhere => return Err(Misbehaviour::Misdirected(from).into()),
+        }
+        Ok(())
+    }
+
+    fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        self.step(Input::Membership(delta), cx)?;
+        let member = delta.member();
+        let Some(known) = self.gateways.get_mut(&member.id) else {
+            return Ok(()); // It is no gateway.
+        };
+        if known.supersedes(member) {
+            return Ok(());
+        }
+        *known = member;
+        match delta {
+            Delta::Suspected(_) => {}
+            Delta::Joined(_) | Delta::Refuted(_) => {
+                self.gone.remove(&member.id);
+            }
+            Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_) => {
+                if member.id != self.me.id && self.gone.insert(member.id) {
+                    self.on_gateway_gone(member.id, cx);
+                }
+            }
+        }
+        self.look_at_voters(cx);
+        Ok(())
+    }
+
+    fn command(&mut self, command: Command, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match command {
+            Command::Start if self.is_started => Err(Reject::Started),
+            Command::Start => {
+                self.is_started = true;
+                cx.arm(Timer::Review, self.config.review);
+                self.watch_own(cx);
+                Ok(())
+            }
+            Command::Hops { to, hops } => {
+                let hops = Hops {
+                    one: self.me.id,
+                    other: to,
+                    hops,
+                };
+                Ok(self.propose(Update::Hops(hops), cx)?)
+            }
+            Command::Configure(next) => {
+                let command = selvedge_replica::Command::Configure(next);
+                Ok(self.step(Input::Command(command), cx)?)
+            }
+        }
+    }
+
+    fn tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match timer {
+            Timer::Tables(timer) => self.step(Input::Tick(timer), cx)?,
+            Timer::Purge(follower) => self.on_purge_tick(follower, cx),
+            Timer::Offload(task) => self.on_offload_tick(task, cx),
+            Timer::Cluster => self.on_cluster_tick(cx),
+            Timer::Review => self.on_review_tick(cx),
+        }
+        Ok(())
+    }
+
+    /// Whether the voters follow the gateways that are connected.
+    pub(super) fn is_dynamic(&self) -> bool {
+        self.config.voting == Voting::Dynamic
+    }
+}
+
+impl Machine for Gateway {
+    type Message = Message;
+    type Timer = Timer;
+    type Command = Command;
+    type Event = Event;
+    type Reject = Reject;
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let taken = match input {
+            Input::Message { from, message } => self.receive(from, message, cx),
+            Input::Tick(timer) => self.tick(timer, cx),
+            Input::Membership(delta) => self.learn(delta, cx),
+            Input::Command(command) => self.command(command, cx),
+        };
+        self.settle(cx);
+        taken
+    }
+}
+
+impl Durable for Gateway {
+    type Fact = selvedge_replica::Fact<Tables>;
+    type Damage = selvedge_replica::Damage;
+
+    fn fact(event: &Event) -> Option<&Self::Fact> {
+        if let Event::Fact(fact) = event {
+            return Some(fact);
+        }
+        None
+    }
+
+    fn fold(&mut self, fact: &Self::Fact) -> Result<(), Self::Damage> {
+        self.replica.fold(fact)
+    }
+}

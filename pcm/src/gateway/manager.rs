@@ -1,0 +1,180 @@
+//! What the resource manager sees to, and which gateway it is.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Input, Member, NodeId, Span};
+use selvedge_replica::{Command, Configuration, Voter};
+
+use super::event::{Event, Timer};
+use super::machine::Gateway;
+use crate::{Tables, TaskId, Update};
+
+impl Gateway {
+    /// Takes up what a resource manager does, or lays it down.
+    pub(super) fn look_whether_it_manages(&mut self, cx: &mut Context<'_, Self>) {
+        let manages = self.replica.machine().leads() && self.tables().is_some();
+        if manages == self.manages {
+            return;
+        }
+        self.manages = manages;
+        let open = self.tables().into_iter().flat_map(Tables::open);
+        let open: Vec<TaskId> = open.map(|it| it.0).collect();
+        if !manages {
+            cx.event(Event::Deposed);
+            for task in open {
+                cx.disarm(Timer::Offload(task));
+            }
+            return;
+        }
+        cx.event(Event::Manages);
+        for task in open {
+            self.expect_answer(task, cx);
+        }
+        let gone: Vec<NodeId> = self.gone.iter().copied().collect();
+        for gateway in gone {
+            self.on_gateway_gone(gateway, cx);
+        }
+        self.on_followers_changed(cx);
+        self.look_at_voters(cx);
+    }
+
+    /// The manager gives a task to another unit, unless the present one answers in time.
+    pub(super) fn expect_answer(&self, task: TaskId, cx: &mut Context<'_, Self>) {
+        let Some(tables) = self.tables().filter(|_| self.manages) else {
+            return;
+        };
+        let electors = tables.assignment(task).into_iter();
+        let electors = electors.flat_map(|it| it.electors.iter());
+        let periods = electors.filter_map(|it| tables.follower(it.id));
+        let longest = periods.map(|it| it.duty.period()).max();
+        let after = longest.map_or(self.config.settle, |it| self.config.offload(it));
+        cx.arm(Timer::Offload(task), after);
+    }
+
+    pub(super) fn on_offload_tick(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
+        let tables = self.tables().filter(|_| self.manages);
+        let Some(after) = tables
+            .and_then(|it| it.open_task(task))
+            .map(|it| it.attempts)
+        else {
+            return;
+        };
+        self.counters.0.retries += 1;
+        self.expect_answer(task, cx); // Once more, if this is lost.
+        self.try_to_propose(Update::Retry { task, after }, cx);
+    }
+
+    /// Tasks that waited for a unit go to one.
+    pub(super) fn retry_waiting(&mut self, cx: &mut Context<'_, Self>) {
+        let tables = self.tables().filter(|it| self.manages && it.units() > 0);
+        let open = tables.into_iter().flat_map(Tables::open);
+        let waiting = open.filter(|it| it.1.assignment.is_none());
+        let waiting: Vec<(TaskId, u16)> = waiting.map(|it| (it.0, it.1.attempts)).collect();
+        for (task, after) in waiting {
+            self.try_to_propose(Update::Retry { task, after }, cx);
+        }
+    }
+
+    /// Followers came or went: units may be broken.
+    pub(super) fn on_followers_changed(&mut self, cx: &mut Context<'_, Self>) {
+        self.has_changed = true;
+        let tables = self.tables().filter(|_| self.manages);
+        if !self.settles && tables.is_some_and(Tables::want_clustering) {
+            self.settles = true;
+            cx.arm(Timer::Cluster, self.config.settle);
+        }
+    }
+
+    pub(super) fn on_cluster_tick(&mut self, cx: &mut Context<'_, Self>) {
+        self.settles = false;
+        if self.tables().is_some_and(Tables::want_clustering) {
+            self.cluster(cx);
+        }
+    }
+
+    fn cluster(&mut self, cx: &mut Context<'_, Self>) {
+        if let Some(tables) = self.tables().filter(|_| self.manages) {
+            let after = tables.clustered();
+            self.try_to_propose(Update::Cluster { after }, cx);
+        }
+    }
+
+    /// What is done now and then.
+    pub(super) fn on_review_tick(&mut self, cx: &mut Context<'_, Self>) {
+        cx.arm(Timer::Review, self.config.review);
+        if !self.manages {
+            return self.look_for_manager(cx);
+        }
+        if self.has_changed {
+            self.cluster(cx);
+        }
+        self.retry_waiting(cx);
+        self.look_at_voters(cx);
+        self.look_for_better_manager(cx);
+    }
+
+    /// A replica that is asked nothing elects nobody; tasks that are open need a manager.
+    fn look_for_manager(&mut self, cx: &mut Context<'_, Self>) {
+        let replica = self.replica.machine();
+        let is_led = replica
+            .leader()
+            .is_some_and(|it| !self.gone.contains(&it.0));
+        if !is_led && replica.votes() {
+            let stand = Input::Command(Command::Stand);
+            // One that stands already, or holds no tables, tries again at the next review.
+            let _refused = self.step(stand, cx);
+        }
+    }
+
+    /// Has the gateway lead from which followers are reached over the fewest links (PCM, section 4.2).
+    fn look_for_better_manager(&mut self, cx: &mut Context<'_, Self>) {
+        let voters = self.replica.machine().configuration().members();
+        let here = voters.filter(|it| !it.is_witness && !self.gone.contains(&it.member.id));
+        let here: Vec<NodeId> = here.map(|it| it.member.id).collect();
+        let me = self.me.id;
+        let best = self.tables().and_then(|it| it.best_manager(&here, me));
+        if let Some(best) = best.filter(|it| *it != me) {
+            let hand_over = Input::Command(Command::HandOver(best));
+            if self.step(hand_over, cx).is_ok() {
+                self.counters.0.handed_over += 1;
+            }
+        }
+    }
+
+    /// A gateway is gone: its followers go, too, unless they come to another one in time. O(n) for n
+    /// followers.
+    pub(super) fn on_gateway_gone(&mut self, gateway: NodeId, cx: &mut Context<'_, Self>) {
+        let tables = self.tables().filter(|_| self.manages);
+        let all = tables.into_iter().flat_map(Tables::followers);
+        let orphans = all.filter(|it| it.gateway == gateway);
+        let orphans: Vec<(NodeId, Span)> = orphans
+            .map(|it| (it.member.id, self.config.patience(it.duty)))
+            .collect();
+        for (id, after) in orphans {
+            cx.arm(Timer::Purge(id), after);
+        }
+    }
+
+    /// With [`Voting::Dynamic`](super::Voting::Dynamic) the gateways that are connected are the voters.
+    pub(super) fn look_at_voters(&mut self, cx: &mut Context<'_, Self>) {
+        if !self.is_dynamic() || !self.manages {
+            return;
+        }
+        let present = self.replica.machine().configuration();
+        let is_here = |id: NodeId| !self.gone.contains(&id);
+        let here = self.gateways.values().copied().filter(|it| is_here(it.id));
+        let here: Vec<Member> = here.collect();
+        let named: Vec<Member> = present.members().map(|it| it.member).collect();
+        let remain = named.iter().filter(|it| is_here(it.id)).count();
+        // Those that are gone could not agree to it.
+        if here == named || 2 * remain <= named.len() {
+            return;
+        }
+        let next = Configuration {
+            voters: here.into_iter().map(Voter::new).collect(),
+            ..present.clone()
+        };
+        // Refused while another change is under way; it is looked at again.
+        let _refused = self.step(Input::Command(Command::Configure(next)), cx);
+    }
+}

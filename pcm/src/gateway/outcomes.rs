@@ -1,0 +1,175 @@
+//! What follows from what the gateways have decided.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, NodeId};
+use selvedge_replica::Event as Told;
+
+use super::event::{Event, Timer};
+use super::machine::Gateway;
+use crate::{Assignment, Message, Outcome, Refusal, Tables, TaskId};
+
+impl Gateway {
+    /// What the replica told.
+    pub(super) fn on_told(&mut self, event: Told<Tables>, cx: &mut Context<'_, Self>) {
+        match event {
+            Told::Applied { outcome, .. } => self.on_outcome(outcome, cx),
+            Told::Installed(_) => self.on_installed(cx),
+            Told::Leads { .. } | Told::Deposed(_) | Told::Configured { .. } => {
+                self.look_whether_it_manages(cx);
+            }
+            Told::Unavailable { .. } => {
+                self.is_unavailable = true;
+                cx.event(Event::Unavailable);
+            }
+            Told::Available => {
+                self.is_unavailable = false;
+                cx.event(Event::Available);
+            }
+            // What was proposed is seen in the tables, or is proposed again.
+            Told::Fact(_)
+            | Told::Overtaken { .. }
+            | Told::Forgotten { .. }
+            | Told::Abandoned { .. }
+            | Told::Unreadable(_)
+            | Told::Readable { .. }
+            | _ => {}
+        }
+    }
+
+    fn on_outcome(&mut self, outcome: Outcome, cx: &mut Context<'_, Self>) {
+        match outcome {
+            Outcome::Attached { follower, tasks } => self.on_attached(follower, &tasks, cx),
+            Outcome::Purged { follower, tasks } => self.on_purged(follower, &tasks, cx),
+            Outcome::NoRoom(follower) => {
+                self.counters.0.no_room += 1;
+                self.unwatch(follower, cx);
+            }
+            Outcome::Assigned { task, former } => self.on_assigned(task, former.as_ref(), cx),
+            Outcome::Ended { task, former } => self.on_ended(task, former.as_ref(), cx),
+            Outcome::Full(task) => self.refuse(task, Refusal::Full, cx),
+            Outcome::Forgotten(task) => self.refuse(task, Refusal::Forgotten, cx),
+            Outcome::Done(task) => self.answer(task, cx),
+            Outcome::Clustered => self.on_clustered(cx),
+            Outcome::Open(_) | Outcome::Measured | Outcome::Stale => {}
+        }
+    }
+
+    fn on_attached(&mut self, id: NodeId, tasks: &[TaskId], cx: &mut Context<'_, Self>) {
+        let known = self.tables().and_then(|it| it.follower(id)).copied();
+        let Some(known) = known else {
+            return;
+        };
+        if known.gateway == self.me.id {
+            cx.event(Event::Attached(known.member));
+            // What lay in its mailbox elsewhere is lost, perhaps.
+            let own: Vec<TaskId> = self.tasks_of(id);
+            for task in own {
+                self.send_runs(task, Some(known.member), cx);
+            }
+        } else if self.own.get(&id).is_some_and(|it| known.is_later(it)) {
+            self.unwatch(id, cx);
+        }
+        self.on_withdrawn(tasks, cx);
+        self.on_followers_changed(cx);
+    }
+
+    fn on_purged(&mut self, id: NodeId, tasks: &[TaskId], cx: &mut Context<'_, Self>) {
+        self.unwatch(id, cx);
+        cx.event(Event::Purged(id));
+        self.on_withdrawn(tasks, cx);
+        self.on_followers_changed(cx);
+    }
+
+    fn tasks_of(&self, id: NodeId) -> Vec<TaskId> {
+        let tables = self.tables().into_iter();
+        tables.flat_map(|it| it.tasks_of(id)).collect()
+    }
+
+    /// A follower does not take part in these tasks any more. The others hear of it: their vote may be
+    /// for another orchestrator, and fewer are counted.
+    fn on_withdrawn(&mut self, tasks: &[TaskId], cx: &mut Context<'_, Self>) {
+        for &task in tasks {
+            self.send_runs(task, None, cx);
+            self.expect_answer(task, cx);
+        }
+    }
+
+    fn on_assigned(
+        &mut self,
+        task: TaskId,
+        former: Option<&Assignment>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if let Some(former) = former {
+            self.send_over(task, former.attempt, &former.electors, cx);
+        }
+        self.send_runs(task, None, cx);
+        self.expect_answer(task, cx);
+    }
+
+    fn on_ended(&mut self, task: TaskId, former: Option<&Assignment>, cx: &mut Context<'_, Self>) {
+        if let Some(former) = former {
+            self.send_over(task, former.attempt, &former.electors, cx);
+        }
+        if self.manages {
+            cx.disarm(Timer::Offload(task));
+        }
+        cx.event(Event::Ended(task));
+        self.answer(task, cx);
+    }
+
+    fn on_clustered(&mut self, cx: &mut Context<'_, Self>) {
+        self.has_changed = false;
+        let units = self.tables().map_or(0, Tables::units);
+        cx.event(Event::Clustered(units));
+        self.retry_waiting(cx);
+    }
+
+    /// The tables came whole: what led to them was not told one by one.
+    fn on_installed(&mut self, cx: &mut Context<'_, Self>) {
+        self.watch_own(cx);
+        let Some(tables) = self.tables() else {
+            return;
+        };
+        let me = self.me.id;
+        let is_elsewhere = |id: &NodeId| {
+            let known = tables.follower(*id);
+            known.is_some_and(|it| {
+                it.gateway != me && self.own.get(id).is_some_and(|own| it.is_later(own))
+            })
+        };
+        let elsewhere: Vec<NodeId> = self.own.keys().copied().filter(is_elsewhere).collect();
+        let open: Vec<TaskId> = tables.open().map(|it| it.0).collect();
+        for id in elsewhere {
+            self.unwatch(id, cx);
+        }
+        for task in open {
+            self.send_runs(task, None, cx);
+            self.expect_answer(task, cx);
+        }
+        let asked: Vec<TaskId> = self.asked.keys().copied().collect();
+        for task in asked {
+            self.answer(task, cx);
+        }
+        self.look_whether_it_manages(cx);
+    }
+
+    /// Answers the client of a task that is over, if it waits here.
+    pub(super) fn answer(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
+        let answer = self.tables().and_then(|it| it.answer(task)).cloned();
+        if let Some(answer) = answer
+            && let Some(client) = self.asked.remove(&task)
+        {
+            let number = task.number;
+            cx.send(client, Message::Answer { number, answer });
+        }
+    }
+
+    pub(super) fn refuse(&mut self, task: TaskId, why: Refusal, cx: &mut Context<'_, Self>) {
+        if let Some(client) = self.asked.remove(&task) {
+            let number = task.number;
+            cx.send(client, Message::Refused { number, why });
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The followers of this gateway (PCM, section 4.3.1).
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Member, NodeId};
+
+use super::event::Timer;
+use super::machine::Gateway;
+use crate::{Answer, Attachment, DutyCycle, Message, Run, TaskId, Update};
+
+impl Gateway {
+    /// A follower says that it is here.
+    pub(super) fn on_keep_alive(
+        &mut self,
+        from: Member,
+        number: u32,
+        duty: DutyCycle,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let said = Attachment {
+            member: from,
+            number,
+            gateway: self.me.id,
+            duty,
+        };
+        let Some(tables) = self.tables().filter(|_| !self.is_unavailable) else {
+            return cx.send(from, Message::Elsewhere);
+        };
+        if tables.follower(from.id) == Some(&said) {
+            return self.watch(said, cx);
+        }
+        let update = Update::Attach(said);
+        if tables.known(&update).is_some() {
+            // It was purged, or was elsewhere meanwhile. A later attachment is new.
+            if let Some((member, number)) = tables.last_attachment(from.id)
+                && member == from
+            {
+                cx.send(from, Message::Purged { number });
+            }
+            return;
+        }
+        let is_full = self.own.len() >= tables.limits().followers as usize;
+        if is_full && !self.own.contains_key(&from.id) {
+            self.counters.0.no_room += 1;
+            return;
+        }
+        self.watch(said, cx);
+        self.try_to_propose(update, cx);
+    }
+
+    /// Expects the follower to say that it is here, in time.
+    fn watch(&mut self, said: Attachment, cx: &mut Context<'_, Self>) {
+        let id = said.member.id;
+        self.own.insert(id, said);
+        cx.arm(Timer::Purge(id), self.config.patience(said.duty));
+    }
+
+    /// Another gateway has the follower, or none.
+    pub(super) fn unwatch(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        if self.own.remove(&id).is_some() {
+            cx.disarm(Timer::Purge(id));
+        }
+    }
+
+    /// Looks after the followers that the tables have at this gateway. O(n) for n followers.
+    pub(super) fn watch_own(&mut self, cx: &mut Context<'_, Self>) {
+        let me = self.me.id;
+        let all = self.tables().into_iter().flat_map(|it| it.followers());
+        let own: Vec<Attachment> = all.filter(|it| it.gateway == me).copied().collect();
+        for follower in own {
+            let known = self.own.get(&follower.member.id);
+            if known.is_none_or(|it| follower.is_later(it)) {
+                self.watch(follower, cx);
+            }
+        }
+    }
+
+    /// A follower has said nothing for too long.
+    pub(super) fn on_purge_tick(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let known = self.tables().and_then(|it| it.follower(id)).copied();
+        let Some(known) = known else {
+            self.own.remove(&id);
+            return;
+        };
+        let is_own = known.gateway == self.me.id;
+        let is_orphan = self.manages && self.gone.contains(&known.gateway);
+        if !is_own && !is_orphan {
+            self.own.remove(&id);
+            return;
+        }
+        // Once more, if this is lost.
+        cx.arm(Timer::Purge(id), self.config.patience(known.duty));
+        self.try_to_propose(Update::Purge(known), cx);
+    }
+
+    /// Sends a task to those of its followers that are at this gateway.
+    pub(super) fn send_runs(&self, task: TaskId, only: Option<Member>, cx: &mut Context<'_, Self>) {
+        let Some(tables) = self.tables() else {
+            return;
+        };
+        let (Some(assignment), Some(open)) = (tables.assignment(task), tables.open_task(task))
+        else {
+            return; // It is over, or waits for a unit.
+        };
+        let here = assignment.electors.iter().filter(|&&elector| {
+            let known = tables.follower(elector.id);
+            let is_here = known.is_some_and(|it| it.member == elector && it.gateway == self.me.id);
+            is_here && only.is_none_or(|it| it == elector)
+        });
+        for &elector in here {
+            let run = Run::new(task, assignment, &open.function);
+            cx.send(elector, Message::Run(Box::new(run)));
+        }
+    }
+
+    /// Tells those followers that are at this gateway that an attempt is over.
+    pub(super) fn send_over(
+        &self,
+        task: TaskId,
+        attempt: u16,
+        electors: &[Member],
+        cx: &mut Context<'_, Self>,
+    ) {
+        let here = electors.iter().filter(|it| {
+            let known = self.own.get(&it.id);
+            known.is_some_and(|known| known.member == **it)
+        });
+        for &elector in here {
+            cx.send(elector, Message::Over { task, attempt });
+        }
+    }
+
+    /// An orchestrator says what the votes come to.
+    pub(super) fn on_verdict(
+        &mut self,
+        from: Member,
+        task: TaskId,
+        (attempt, term): (u16, u16),
+        answer: Answer,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let Some(tables) = self.tables().filter(|_| !self.is_unavailable) else {
+            return cx.send(from, Message::Elsewhere);
+        };
+        let present = tables.assignment(task);
+        let present = present.filter(|it| it.attempt == attempt);
+        let orchestrator = present.and_then(|it| it.orchestrator());
+        let is_elector = present.is_some_and(|it| it.electors.contains(&from));
+        if orchestrator == Some(from) {
+            let update = Update::Answer {
+                task,
+                attempt,
+                term,
+                answer,
+            };
+            self.try_to_propose(update, cx);
+        } else if is_elector {
+            self.send_runs(task, Some(from), cx); // It does not know the present orchestrator.
+        } else if tables.is_past(task, attempt) {
+            cx.send(from, Message::Over { task, attempt });
+        }
+    }
+}
