@@ -231,11 +231,8 @@ impl Client {
         message: Message,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
-        let known = self.gateways.iter_mut().find(|it| it.id == from.id);
-        let known = known.ok_or(Reject::Misdirected(from))?;
-        if from.supersedes(*known) {
-            *known = from;
-        }
+        let at = self.gateways.iter().position(|it| it.id == from.id);
+        let at = at.ok_or(Reject::Misdirected(from))?;
         match message {
             Message::Taken { .. } => self.unheard = 0,
             Message::Answer { number, answer } => {
@@ -266,6 +263,11 @@ impl Client {
             | Message::Verdict { .. }
             | Message::Submit { .. }
             | Message::Cancel { .. } => return Err(Reject::Misdirected(from)),
+        }
+        if let Some(known) = self.gateways.get_mut(at)
+            && from.supersedes(*known)
+        {
+            *known = from;
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ impl Follower {
             self.duty = duty;
             self.number = self.number.saturating_add(1);
         }
+        self.tried = 0;
         self.enter(Phase::Active, cx);
         self.keep_alive(cx);
         self.repeat(cx);
@@ -71,12 +72,15 @@ impl Follower {
         self.gateways.get(self.at).copied().unwrap_or_default()
     }
 
-    /// Goes to the next gateway, with a later attachment.
+    /// Goes to the next gateway, with a later attachment. In one period it tries each gateway once.
     pub(super) fn go_elsewhere(&mut self, cx: &mut Context<'_, Self>) {
         let count = self.gateways.len().max(1);
         self.at = (self.at + 1) % count;
         self.number = self.number.saturating_add(1);
-        self.keep_alive(cx);
+        self.tried = self.tried.saturating_add(1);
+        if usize::from(self.tried) < count {
+            self.keep_alive(cx);
+        }
     }
 
     /// A gateway says that an attachment was purged.

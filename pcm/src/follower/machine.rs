@@ -19,6 +19,8 @@ pub struct Follower {
     pub(super) gateways: Vec<Member>,
     /// At which of them it is.
     pub(super) at: usize,
+    /// How many gateways turned it away in this period.
+    pub(super) tried: u8,
     /// Of its attachment.
     pub(super) number: u32,
     pub(super) duty: DutyCycle,
@@ -60,6 +62,7 @@ impl Follower {
             me,
             gateways,
             at: 0,
+            tried: 0,
             number: 1,
             duty: config.duty,
             next_duty: None,
@@ -118,8 +121,11 @@ impl Follower {
             } => self.on_vote(from, (task, attempt), returned, cx),
             Message::Counted { task, attempt } => self.on_counted(from, task, attempt),
             Message::Run(run) => {
+                if !run.electors.contains(&self.me) {
+                    return Err(Misbehaviour::NotElected(from).into());
+                }
                 self.meet_gateway(from)?;
-                return self.on_run(from, *run, cx);
+                self.on_run(*run, cx);
             }
             Message::Over { task, attempt } => {
                 self.meet_gateway(from)?;

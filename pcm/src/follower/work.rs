@@ -2,37 +2,28 @@
 
 use selvedge_core::{Context, Member};
 
-use super::event::{Event, Misbehaviour, Phase, Reject, Timer};
+use super::event::{Event, Phase, Reject, Timer};
 use super::job::{Job, Stage};
 use super::machine::Follower;
 use crate::{Function, Library, Message, Returned, Run, TaskId};
 
 impl Follower {
     /// A gateway gives the unit a task.
-    pub(super) fn on_run(
-        &mut self,
-        from: Member,
-        run: Run,
-        cx: &mut Context<'_, Self>,
-    ) -> Result<(), Reject> {
-        if !run.electors.contains(&self.me) {
-            return Err(Misbehaviour::NotElected(from).into());
-        }
+    pub(super) fn on_run(&mut self, run: Run, cx: &mut Context<'_, Self>) {
         let task = run.task;
         match self.job_mut(task) {
             Some(job) if job.is_renewed_by(&run) => job.renew(run),
-            Some(_) => return Ok(()), // It came twice, or late.
+            Some(_) => return, // It came twice, or late.
             None => {
                 if !self.make_room() {
                     self.counters.0.no_room += 1;
-                    return Ok(());
+                    return;
                 }
                 self.jobs.push(Job::new(run));
             }
         }
         self.look_at(task, cx);
         self.run_next(cx);
-        Ok(())
     }
 
     /// Forgets the first task that is over, if it must.

@@ -1,0 +1,112 @@
+//! Gateways, followers and clients together.
+
+use selvedge_core::{Delta, Span};
+use selvedge_pcm::{Answer, DutyCycle, Function, Limits, TaskId, gateway};
+
+use super::world::{World, value};
+
+fn duty(active_ms: u32, asleep_ms: u32) -> DutyCycle {
+    DutyCycle {
+        active_ms,
+        busy_ms: 100,
+        asleep_ms,
+    }
+}
+
+/// Three gateways, and so many followers that mostly sleep.
+fn world(seed: u64, followers: usize) -> World {
+    let mut world = World::new(seed, 3, gateway::Config::new(), Limits::new());
+    for at in 0..followers {
+        world.add_follower(duty(400 + 10 * at as u32, 1_500), at);
+    }
+    world.run(Span::secs(20));
+    world
+}
+
+fn right(code: &[u8]) -> Answer {
+    Answer::Value(value(&Function::new(code)))
+}
+
+fn answer(world: &World, task: TaskId) -> Option<&Answer> {
+    let client = world.clients.iter().find(|it| it.me == task.client)?;
+    client.answered.get(&task.number)
+}
+
+#[test]
+fn a_function_is_run_by_one_unit_and_answered() {
+    let mut world = world(1, 10);
+    let manager = world.manager().expect("a gateway manages");
+    let tables = world.machine(manager).unwrap().tables().unwrap();
+    assert_eq!((tables.followers().count(), tables.units()), (10, 2));
+    let client = world.add_client(0);
+    let task = world.submit(client, b"1");
+    world.run(Span::secs(10));
+    assert_eq!(answer(&world, task), Some(&right(b"1")));
+    let begun: u64 = world.followers.iter().map(|it| it.begun).sum();
+    assert!((3..=5).contains(&begun), "one unit runs it: {begun}");
+    // The same function again: nobody runs it.
+    let again = world.submit(client, b"1");
+    world.run(Span::secs(2));
+    assert_eq!(answer(&world, again), Some(&right(b"1")));
+    assert_eq!(
+        world.followers.iter().map(|it| it.begun).sum::<u64>(),
+        begun
+    );
+}
+
+#[test]
+fn two_of_five_followers_that_lie_are_outvoted() {
+    let mut world = world(2, 5);
+    for at in [1, 3] {
+        world.followers[at].lies = true;
+    }
+    let client = world.add_client(1);
+    let tasks: Vec<TaskId> = (0..5_u8).map(|it| world.submit(client, &[it])).collect();
+    world.run(Span::secs(30));
+    for (task, code) in tasks.into_iter().zip(0_u8..) {
+        assert_eq!(answer(&world, task), Some(&right(&[code])));
+    }
+}
+
+#[test]
+fn a_task_goes_on_when_the_gateway_of_its_client_and_manager_fails() {
+    let mut world = world(3, 10);
+    let manager = world.manager().unwrap();
+    let client = world.add_client(manager);
+    let task = world.submit(client, b"1");
+    world.run(Span::millis(300));
+    let gone = world.gateways[manager].me;
+    world.stop_gateway(manager);
+    world.spread(Delta::Failed(gone), Span::secs(1));
+    world.run(Span::secs(40));
+    assert_eq!(answer(&world, task), Some(&right(b"1")));
+    let next = world.manager().expect("another one manages");
+    assert_ne!(next, manager);
+    let tables = world.machine(next).unwrap().tables().unwrap();
+    assert_eq!(tables.followers().count(), 10, "they are at other gateways");
+}
+
+#[test]
+fn a_task_goes_to_another_unit_when_its_followers_are_gone() {
+    let mut world = world(4, 10);
+    let client = world.add_client(0);
+    let task = world.submit(client, b"1");
+    world.run(Span::millis(30));
+    let manager = world.manager().unwrap();
+    let tables = world.machine(manager).unwrap().tables().unwrap();
+    let electors = tables
+        .assignment(task)
+        .expect("it is assigned")
+        .electors
+        .to_vec();
+    for at in 0..world.followers.len() {
+        if electors.contains(&world.followers[at].me) {
+            world.stop_follower(at);
+        }
+    }
+    world.run(Span::secs(60));
+    assert_eq!(answer(&world, task), Some(&right(b"1")));
+    let manager = world.manager().unwrap();
+    let tables = world.machine(manager).unwrap().tables().unwrap();
+    assert_eq!(tables.followers().count(), 5, "the others are purged");
+}
