@@ -50,7 +50,10 @@ impl Gateway {
             None => match self.propose(update, cx) {
                 Ok(()) => {}
                 Err(Refused::TooLong { .. }) => self.refuse(task, Refusal::TooLong, cx),
-                Err(_) => self.refuse(task, Refusal::Full, cx),
+                Err(_) => {
+                    self.asked.remove(&task);
+                    cx.send(client, Message::Elsewhere);
+                }
             },
         }
     }
