@@ -1,8 +1,142 @@
 //! Functions on nodes that mostly sleep, agreed on at two levels. "An Energy-efficient FaaS Edge
 //! Computing platform over IoT Nodes: Focus on Consensus Algorithm" (PCM), sans-IO and without std.
 //!
-//! So far this crate has what the gateways hold together: the [`Tables`]. The machines of gateways,
-//! followers and clients come next.
+//! [Gateways](gateway) are always on. They hold [`Tables`] together: which followers there are, which of
+//! them form a unit, which tasks are open and what they came to. [Followers](follower) sleep most of the
+//! time. A unit of about five runs a function; its orchestrator counts the votes on what it returned. A
+//! [client](client) hears what the gateways have decided.
+//!
+//! # What is promised
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | each task has one answer, whichever gateway says it, and whoever leads | those of [`selvedge_replica`]: ids are unique, a node that restarts has a new incarnation, of the gateways a quorum keeps its memory |
+//! | a client hears an answer only when it is decided | the same |
+//! | a task runs once, however often and wherever its client asks for it | the tables remember the client ([`Limits::clients`]) and its answer, or that it is over |
+//! | a unit's answer is what more than half of its followers returned, or half with the orchestrator; or it says that there is no such value | fewer than half of the followers that the unit has left lie, and its orchestrator does not (erratum Q5) |
+//! | only the present attempt, under its present orchestrator, ends a task (errata Q4, Q7) | |
+//! | each task ends | a quorum of gateways is up, messages get through now and then, and followers wake |
+//! | all gateways form the same units; a follower has one seat | |
+//! | what is said late of a follower does not bring it back (erratum Q3) | it left not longer ago than [`Limits::tombstones`] others |
+//! | a follower's result is said until its orchestrator has it (erratum Q6) | [`follower::Config::repeats`] |
+//! | the resource manager is where followers are reached over the fewest links, but for a review | gateways say how far they are from each other |
+//! | memory is bounded, nothing panics | |
+//!
+//! What is *not* promised:
+//!
+//! - That a function runs in one unit at a time (erratum Q4): a unit that does not answer in time may run
+//!   it still, while another one has it. Functions have no state. One answer counts.
+//! - A right answer of an orchestrator that lies.
+//! - That a task with [`Answer::Unanswered`] was not run.
+//!
+//! # Why it is safe
+//!
+//! The tables are one [replicated state](selvedge_replica): its ballot is the paper's era, its version
+//! the paper's index, so no two gateways have different tables with one label. An answer is an update
+//! that names the attempt and the orchestrator; the first one that is applied ends the task, and all
+//! that come later change nothing. A gateway answers a client when it has applied that update. A vote is
+//! counted for the attempt that it names, of followers that the request named, each once; a verdict is said
+//! when the votes that are missing cannot change it, so it does not depend on the order in which they came.
+//!
+//! # A gateway, three followers, a client
+//!
+//! ```
+//! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
+//! use selvedge_core::{Driver, Effect, Input, Member, NodeId, Time};
+//! use selvedge_pcm::client::{self, Client};
+//! use selvedge_pcm::follower::{self, Follower};
+//! use selvedge_pcm::gateway::{self, Gateway};
+//! use selvedge_pcm::{Answer, DutyCycle, Function, Limits, Returned};
+//! use selvedge_replica::Configuration;
+//!
+//! let mut rng = ChaCha8Rng::seed_from_u64(1);
+//! let gateways = [NodeId(1)];
+//! let hub = Member::new(1, 0);
+//! let first = Configuration::of([hub]);
+//! let gateway = Gateway::new(hub, gateway::Config::new(), first, Limits::new())?;
+//! let mut gateway = Driver::new(gateway);
+//! let sensors = [11, 12, 13].map(|id| Member::new(id, 0));
+//! let mut followers = sensors.map(|me| {
+//!     let config = follower::Config::new(DutyCycle::always());
+//!     Driver::new(Follower::new(me, config, gateways).unwrap())
+//! });
+//! let app = Member::new(21, 0);
+//! let mut client = Driver::new(Client::new(app, client::Config::new(), gateways)?);
+//!
+//! // What is on its way, and what hosts of followers are told.
+//! let (mut wire, mut told, mut answers) = (Vec::new(), Vec::new(), Vec::new());
+//! gateway.step(Time::ZERO, &mut rng, Input::Command(gateway::Command::Start), drop)?;
+//! for (at, follower) in followers.iter_mut().enumerate() {
+//!     let start = Input::Command(follower::Command::Start);
+//!     follower.step(Time::ZERO, &mut rng, start, |it| told.push((at, it)))?;
+//! }
+//! for second in 0..9 {
+//!     let now = Time(second * 1_000_000);
+//!     gateway.expire(now, &mut rng, |it| wire.push((hub, it)));
+//!     for (at, follower) in followers.iter_mut().enumerate() {
+//!         follower.expire(now, &mut rng, |it| told.push((at, it)));
+//!     }
+//!     if second == 5 {
+//!         let square = Input::Command(client::Command::Submit(Function::new(b"7 * 7")));
+//!         client.step(now, &mut rng, square, |it| {
+//!             if let Effect::Send { message, .. } = it {
+//!                 wire.push((app, Effect::Send { to: hub, message }));
+//!             }
+//!         })?;
+//!     }
+//!     while !wire.is_empty() || !told.is_empty() {
+//!         for (at, effect) in core::mem::take(&mut told) {
+//!             match effect {
+//!                 Effect::Send { to, message } => wire.push((sensors[at], Effect::Send { to, message })),
+//!                 // The host has run the function at once.
+//!                 Effect::Event(follower::Event::Run { task, .. }) => {
+//!                     let returned = Returned::Value(b"49".iter().copied().collect());
+//!                     let returned = follower::Command::Returned { task, returned };
+//!                     followers[at].step(now, &mut rng, Input::Command(returned), |it| told.push((at, it)))?;
+//!                 }
+//!                 _ => {}
+//!             }
+//!         }
+//!         for (from, effect) in core::mem::take(&mut wire) {
+//!             let Effect::Send { to, message } = effect else { continue };
+//!             let at = sensors.iter().position(|it| it.id == to.id);
+//!             if to.id == hub.id {
+//!                 let input = Input::Message { from, message };
+//!                 gateway.step(now, &mut rng, input, |it| wire.push((hub, it)))?;
+//!             } else if let Some(at) = at {
+//!                 let input = Input::Message { from, message };
+//!                 followers[at].step(now, &mut rng, input, |it| told.push((at, it)))?;
+//!             } else {
+//!                 let input = Input::Message { from, message };
+//!                 client.step(now, &mut rng, input, |it| {
+//!                     if let Effect::Event(client::Event::Answered { answer, .. }) = it {
+//!                         answers.push(answer);
+//!                     }
+//!                 })?;
+//!             }
+//!         }
+//!     }
+//! }
+//! assert_eq!(answers, [Answer::Value(b"49".iter().copied().collect())]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Cost
+//!
+//! | what | costs |
+//! |---|---|
+//! | a task | two updates of the replica; at the followers' gateways two messages for each follower of the unit, a vote and its acknowledgement for each but one, and a verdict |
+//! | a follower that comes or goes | an update, O(log n) for n followers, and bytes that do not grow with n |
+//! | units formed anew | an update of a few bytes; O(n) at each gateway |
+//! | a keep-alive that says nothing new | O(log n), and nothing between gateways |
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `arbitrary` | arbitrary values for fuzzing |
+//! | `check` | nothing yet |
+//! | `std` | std in `selvedge-core` |
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -182,7 +182,7 @@ mod tests {
             let missing: Vec<u64> =
                 (1..).zip(&votes).filter_map(|(id, it)| it.is_none().then_some(id)).collect();
             // Four values are enough: what was returned, and one that nobody returned.
-            let ends: std::collections::BTreeSet<_> = (0..4_u32.pow(missing.len() as u32))
+            let ends: alloc::collections::BTreeSet<_> = (0..4_u32.pow(missing.len() as u32))
                 .map(|fill| {
                     let mut all = cast.clone();
                     for (nth, &id) in missing.iter().enumerate() {
