@@ -135,7 +135,7 @@
 //! | feature | what it adds |
 //! |---|---|
 //! | `arbitrary` | arbitrary values for fuzzing |
-//! | `check` | nothing yet |
+//! | `check` | the promises as properties of the model checker, and the published rules that break them |
 //! | `std` | std in `selvedge-core` |
 
 #![no_std]
@@ -145,6 +145,8 @@ extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+#[cfg(feature = "check")]
+pub mod check;
 pub mod client;
 mod clustering;
 mod duty;
@@ -155,6 +157,7 @@ pub mod gateway;
 mod limits;
 mod message;
 mod poll;
+mod published;
 mod tables;
 mod task;
 mod tasks;
@@ -165,6 +168,8 @@ pub use duty::DutyCycle;
 pub use followers::Attachment;
 pub use limits::Limits;
 pub use message::{KIND, Message, Refusal, Run};
+#[cfg(feature = "check")]
+pub use published::Published;
 pub use tables::{Outcome, Tables, Update};
 pub use task::{Answer, Assignment, Bytes, Digest, Function, Library, Returned, TaskId};
 pub use tasks::Open;

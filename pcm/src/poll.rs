@@ -29,6 +29,20 @@ impl Poll {
         is_new
     }
 
+    /// A follower returned a value, whoever it is. Under a published rule only.
+    pub(crate) fn cast_by_any(&mut self, by: Member, value: Returned) {
+        if self.votes.iter().all(|it| it.0 != by) {
+            self.votes.push((by, value));
+        }
+    }
+
+    /// All that voted, the electors first. Under a published rule only.
+    pub(crate) fn with_all(&self, electors: &[Member]) -> Vec<Member> {
+        let others = self.votes.iter().map(|it| it.0);
+        let others = others.filter(|it| !electors.contains(it));
+        electors.iter().copied().chain(others).collect()
+    }
+
     /// What an elector returned.
     pub(crate) fn vote(&self, of: Member) -> Option<&Returned> {
         self.votes.iter().find(|it| it.0 == of).map(|it| &it.1)

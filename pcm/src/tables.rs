@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::Limits;
 use crate::clustering::Slot;
 use crate::followers::{Attached, Attachment, Followers};
+use crate::published::Rules;
 use crate::task::{Answer, Assignment, Function, TaskId};
 use crate::tasks::{Known, Open, Tasks};
 use crate::topology::{Hops, Topology};
@@ -120,12 +121,14 @@ pub struct Tables {
     clustered: u64,
     tasks: Tasks,
     hops: Topology,
+    #[serde(skip)]
+    rules: Rules,
 }
 
 impl Tables {
     /// Tables without a follower and a task.
     #[must_use]
-    pub const fn new(limits: Limits) -> Self {
+    pub fn new(limits: Limits) -> Self {
         Self {
             limits,
             followers: Followers::new(limits.followers, limits.tombstones),
@@ -133,7 +136,16 @@ impl Tables {
             clustered: 0,
             tasks: Tasks::new(limits),
             hops: Topology::new(limits.gateways),
+            rules: Rules::default(),
         }
+    }
+
+    /// The same under rules that break promises.
+    #[cfg(feature = "check")]
+    #[must_use]
+    pub fn published(mut self, rules: &[crate::Published]) -> Self {
+        self.rules = Rules::published(rules);
+        self
     }
 
     /// How much they hold.
@@ -206,7 +218,9 @@ impl Tables {
     /// Whether the units should be formed anew at once, and not only now and then.
     #[must_use]
     pub fn want_clustering(&self) -> bool {
-        self.units.want_clustering(self.followers.len())
+        let followers = self.followers.len();
+        let are_few = self.rules.always_few() && followers < self.units.len() * 3;
+        are_few || self.units.want_clustering(followers)
     }
 
     /// What a task came to; nothing while it is open, or not known. O(log n).
@@ -434,6 +448,9 @@ impl Tables {
     }
 
     fn is_present(&self, task: TaskId, attempt: u16, term: u16) -> bool {
+        if self.rules.any_attempt() {
+            return !matches!(self.tasks.get(task), Known::New | Known::Forgotten);
+        }
         let present = self.assignment(task);
         present.is_some_and(|it| (it.attempt, it.term) == (attempt, term))
     }
@@ -441,6 +458,10 @@ impl Tables {
     fn answer_of(&mut self, task: TaskId, nth: (u16, u16), answer: &Answer) -> Outcome {
         let (attempt, term) = nth;
         let is_long = matches!(answer, Answer::Value(it) if it.len() > self.limits.result.into());
+        if self.rules.any_attempt() && self.answer(task).is_some() {
+            self.tasks.replace(task, answer.clone());
+            return Outcome::Ended { task, former: None };
+        }
         match self.is_present(task, attempt, term) && !is_long {
             true => self.end(task, answer.clone()),
             false => Outcome::Stale,

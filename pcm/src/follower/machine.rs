@@ -8,6 +8,7 @@ use selvedge_core::{Context, Input, Machine, Member, NodeId, Untracked};
 use super::Config;
 use super::event::{Command, Counters, Event, Misbehaviour, Phase, Reject, Timer};
 use super::job::Job;
+use crate::published::Rules;
 use crate::{DutyCycle, Library, Message};
 
 /// A follower. See the [module](super).
@@ -37,6 +38,7 @@ pub struct Follower {
     /// Which library the host gets.
     pub(super) loads: Option<Library>,
     pub(super) counters: Untracked<Counters>,
+    pub(super) rules: Rules,
 }
 
 impl Follower {
@@ -72,7 +74,30 @@ impl Follower {
             libraries: VecDeque::new(),
             loads: None,
             counters: Untracked(Counters::default()),
+            rules: Rules::default(),
         })
+    }
+
+    /// The same follower under rules that break a promise.
+    #[cfg(feature = "check")]
+    #[must_use]
+    pub fn published(mut self, rules: &[crate::Published]) -> Self {
+        self.rules = Rules::published(rules);
+        self
+    }
+
+    /// What a task has come to here: what it returned, and what an orchestrator says.
+    #[cfg(feature = "check")]
+    pub(crate) fn work_on(
+        &self,
+        task: crate::TaskId,
+    ) -> Option<(Option<&crate::Returned>, Option<&crate::Answer>, &[Member])> {
+        let job = self.jobs.iter().find(|it| it.task == task)?;
+        let returned = match &job.stage {
+            super::job::Stage::Returned(it) => Some(it),
+            _ => None,
+        };
+        Some((returned, job.verdict.as_ref(), &job.electors))
     }
 
     /// This node in its present life.

@@ -11,8 +11,15 @@ impl Follower {
     /// A gateway gives the unit a task.
     pub(super) fn on_run(&mut self, run: Run, cx: &mut Context<'_, Self>) {
         let task = run.task;
+        let says_once = self.rules.votes_once();
         match self.job_mut(task) {
-            Some(job) if job.is_renewed_by(&run) => job.renew(run),
+            Some(job) if job.is_renewed_by(&run) => {
+                let said = job.said;
+                job.renew(run);
+                if says_once {
+                    job.said = said;
+                }
+            }
             Some(_) => return, // It came twice, or late.
             None => {
                 if !self.make_room() {
@@ -192,10 +199,13 @@ impl Follower {
         returned: Returned,
         cx: &mut Context<'_, Self>,
     ) {
-        let me = self.me;
+        let (me, takes_any) = (self.me, self.rules.any_vote());
         let Some(job) = self.job_mut(task) else {
             return; // The request has not come yet, perhaps. It votes again.
         };
+        if takes_any {
+            job.poll.cast_by_any(from, returned.clone());
+        }
         if attempt > job.attempt {
             return; // The same.
         }
@@ -237,7 +247,7 @@ impl Follower {
 
     /// Says what follows from where a task stands: the vote, or the verdict.
     fn look_at(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
-        let me = self.me;
+        let (me, takes_any) = (self.me, self.rules.any_vote());
         let Some(job) = self.job_mut(task).filter(|it| !it.is_over) else {
             return;
         };
@@ -247,7 +257,10 @@ impl Follower {
                 let returned = returned.clone();
                 job.poll.cast(&job.electors, me, returned);
             }
-            let verdict = job.poll.verdict(&job.electors, me);
+            let verdict = match takes_any {
+                true => job.poll.verdict(&job.poll.with_all(&job.electors), me),
+                false => job.poll.verdict(&job.electors, me),
+            };
             if verdict.is_none() || verdict == job.verdict {
                 return;
             }
@@ -260,7 +273,9 @@ impl Follower {
     /// Says the vote, or the verdict, if there is one.
     fn say(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
         let (me, gateway) = (self.me, self.gateway());
-        let Some(job) = self.job_mut(task).filter(|it| !it.is_over) else {
+        let says_once = self.rules.votes_once();
+        let may_say = |it: &Job| !it.is_over && !(says_once && it.said > 0);
+        let Some(job) = self.job_mut(task).filter(|it| may_say(it)) else {
             return;
         };
         let attempt = job.attempt;
@@ -293,6 +308,9 @@ impl Follower {
 
     /// Says again what nobody has acknowledged (erratum Q6).
     pub(super) fn repeat(&mut self, cx: &mut Context<'_, Self>) {
+        if self.rules.votes_once() {
+            return;
+        }
         let repeats = self.config.repeats;
         let tasks: alloc::vec::Vec<TaskId> = self.jobs.iter().map(|it| it.task).collect();
         for task in tasks {

@@ -58,6 +58,19 @@ impl Gateway {
         Self::make(me, config, replica, gateways)
     }
 
+    /// As [`new`](Self::new), with these tables.
+    #[cfg(feature = "check")]
+    pub(crate) fn with_tables(
+        me: Member,
+        config: Config,
+        first: Configuration,
+        tables: Tables,
+    ) -> Result<Self, Reject> {
+        let gateways: Vec<Member> = first.members().map(|it| it.member).collect();
+        let replica = Replica::new(me, config.replica, first, tables)?;
+        Self::make(me, config, replica, gateways)
+    }
+
     /// A gateway that lost its memory, or never had one: it takes part when the others name it. These
     /// are the others.
     ///

@@ -1,0 +1,41 @@
+//! The promises as properties, and the scenarios that check them.
+//!
+//! This crate's tests, `selvedge check`, and programs that compose these machines run one list,
+//! [`scenarios`]. Real gateways, followers and clients explore every order of messages; a mailbox that
+//! is emptied, or a follower that sleeps, is a message that is lost or late. Where the paper's rule
+//! breaks a promise, the scenario comes twice under one name: with the published rule, which must break,
+//! and with ours, which must hold.
+
+mod errata;
+mod party;
+mod property;
+mod setup;
+mod sound;
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use selvedge_sim::check::Scenario;
+
+pub use party::{Ask, Party, Tick};
+pub use setup::{Offload, Promise, Setup, Sight};
+
+/// What is checked: first ours, which must hold, then what must break.
+#[must_use]
+pub fn scenarios() -> Vec<Scenario> {
+    let mut all = sound::quick();
+    all.extend(sound::deep().into_iter().map(Scenario::deep));
+    all.extend(errata::pairs());
+    all
+}
+
+/// A scenario under our rules.
+fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
+    Scenario::holds(full(name), states, move || setup.model())
+}
+
+/// The name in a list with scenarios of other crates.
+fn full(name: &str) -> String {
+    format!("pcm/{name}")
+}

@@ -1,0 +1,240 @@
+//! A gateway, a follower or a client as a node of one mesh.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Effect, Input, Machine, Member, Outbox};
+
+use crate::client::{self, Client};
+use crate::follower::{self, Follower};
+use crate::gateway::{self, Gateway};
+use crate::{Answer, Bytes, Function, Message, Returned, TaskId};
+
+/// What may happen next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tick {
+    /// A gateway's timer.
+    Gateway(gateway::Timer),
+    /// A follower's timer.
+    Follower(follower::Timer),
+    /// A client's timer.
+    Client(client::Timer),
+}
+
+/// What hosts and applications do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Ask {
+    /// A client wants a function run.
+    Submit,
+    /// A client does not want its first task any more.
+    Cancel,
+    /// A follower goes to its next gateway.
+    Move,
+}
+
+/// The task of which all is about: the client's first.
+pub(super) const TASK: TaskId = TaskId {
+    client: Member::new(CLIENT, 0),
+    number: 1,
+};
+
+/// The id of the client.
+pub(super) const CLIENT: u64 = 90;
+
+/// A gateway, a follower or a client.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Party {
+    /// A gateway, and the first answer that it knew.
+    #[doc(hidden)]
+    Gateway(Box<Gateway>, Option<Answer>),
+    /// A follower whose host runs a function at once; and what it returns.
+    #[doc(hidden)]
+    Follower(Box<Follower>, u8),
+    /// A client, and what it was told.
+    #[doc(hidden)]
+    Client(Client, Vec<Answer>),
+}
+
+impl Party {
+    /// Which node it is.
+    #[must_use]
+    pub fn me(&self) -> Member {
+        match self {
+            Self::Gateway(it, _) => it.me(),
+            Self::Follower(it, _) => it.me(),
+            Self::Client(it, _) => it.me(),
+        }
+    }
+
+    pub(super) fn gateway(&self) -> Option<&Gateway> {
+        match self {
+            Self::Gateway(it, _) => Some(it),
+            Self::Follower(..) | Self::Client(..) => None,
+        }
+    }
+
+    pub(super) fn follower(&self) -> Option<&Follower> {
+        match self {
+            Self::Follower(it, _) => Some(it),
+            Self::Gateway(..) | Self::Client(..) => None,
+        }
+    }
+
+    /// A node in a line.
+    pub(super) fn show(&self) -> String {
+        match self {
+            Self::Gateway(it, _) => {
+                let tables = it.tables();
+                let open = tables.and_then(|it| it.open_task(TASK));
+                let followers: Vec<_> = tables.into_iter().flat_map(|it| it.followers()).collect();
+                let answer = tables.and_then(|it| it.answer(TASK));
+                format!("{open:?}; {answer:?}; {followers:?}")
+            }
+            Self::Follower(it, _) => format!("{:?}", it.work_on(TASK)),
+            Self::Client(_, heard) => format!("heard {heard:?}"),
+        }
+    }
+
+    /// The first step of a node.
+    pub(super) fn begin(&mut self, cx: &mut Context<'_, Self>) -> Result<(), String> {
+        match self {
+            Self::Gateway(it, _) => {
+                let start = Input::Command(gateway::Command::Start);
+                step(&mut **it, start, Tick::Gateway, cx, |_| {})
+            }
+            Self::Follower(it, _) => {
+                let start = Input::Command(follower::Command::Start);
+                step(&mut **it, start, Tick::Follower, cx, |_| {})
+            }
+            Self::Client(..) => Ok(()),
+        }
+    }
+
+    fn step_gateway(
+        &mut self,
+        input: Input<Gateway>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), String> {
+        let Self::Gateway(it, first) = self else {
+            return Err(String::from("no gateway"));
+        };
+        step(&mut **it, input, Tick::Gateway, cx, |_| {})?;
+        let answer = it.tables().and_then(|it| it.answer(TASK));
+        if first.is_none() {
+            *first = answer.cloned();
+        }
+        Ok(())
+    }
+
+    fn step_follower(
+        &mut self,
+        input: Input<Follower>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), String> {
+        let Self::Follower(it, value) = self else {
+            return Err(String::from("no follower"));
+        };
+        let mut run = None;
+        step(&mut **it, input, Tick::Follower, cx, |event| {
+            if let follower::Event::Run { task, .. } = event {
+                run = Some(task);
+            }
+        })?;
+        // The host runs it at once.
+        if let Some(task) = run {
+            let returned = Returned::Value(one(*value));
+            let returned = follower::Command::Returned { task, returned };
+            step(
+                &mut **it,
+                Input::Command(returned),
+                Tick::Follower,
+                cx,
+                |_| {},
+            )?;
+        }
+        Ok(())
+    }
+
+    fn step_client(
+        &mut self,
+        input: Input<Client>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), String> {
+        let Self::Client(it, heard) = self else {
+            return Err(String::from("no client"));
+        };
+        step(it, input, Tick::Client, cx, |event| {
+            if let client::Event::Answered { answer, .. } = event {
+                heard.push(answer);
+            }
+        })
+    }
+}
+
+/// A value of one byte.
+pub(super) fn one(value: u8) -> Bytes {
+    core::iter::once(value).collect()
+}
+
+/// A step of one machine, as one of a node. What is not an event is passed on.
+fn step<M: Machine<Message = Message>>(
+    machine: &mut M,
+    input: Input<M>,
+    tick: impl Fn(M::Timer) -> Tick,
+    cx: &mut Context<'_, Party>,
+    mut event: impl FnMut(M::Event),
+) -> Result<(), String> {
+    let mut outbox = Outbox::new();
+    let taken = machine.handle(input, &mut cx.inner(&mut outbox));
+    taken.map_err(|why| format!("{why:?}"))?;
+    for (timer, after) in outbox.drain_timers() {
+        match after {
+            Some(after) => cx.arm(tick(timer), after),
+            None => cx.disarm(tick(timer)),
+        }
+    }
+    for effect in outbox.drain_effects() {
+        match effect {
+            Effect::Send { to, message } => cx.send(to, message),
+            Effect::Multicast { message } => cx.multicast(message),
+            Effect::Event(it) => event(it),
+        }
+    }
+    Ok(())
+}
+
+impl Machine for Party {
+    type Message = Message;
+    type Timer = Tick;
+    type Command = Ask;
+    type Event = ();
+    type Reject = String;
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), String> {
+        match input {
+            Input::Message { from, message } => match self {
+                Self::Gateway(..) => self.step_gateway(Input::Message { from, message }, cx),
+                Self::Follower(..) => self.step_follower(Input::Message { from, message }, cx),
+                Self::Client(..) => self.step_client(Input::Message { from, message }, cx),
+            },
+            Input::Tick(Tick::Gateway(timer)) => self.step_gateway(Input::Tick(timer), cx),
+            Input::Tick(Tick::Follower(timer)) => self.step_follower(Input::Tick(timer), cx),
+            Input::Tick(Tick::Client(timer)) => self.step_client(Input::Tick(timer), cx),
+            Input::Membership(delta) => self.step_gateway(Input::Membership(delta), cx),
+            Input::Command(Ask::Submit) => {
+                let submit = client::Command::Submit(Function::new(b"f"));
+                self.step_client(Input::Command(submit), cx)
+            }
+            Input::Command(Ask::Cancel) => {
+                let cancel = client::Command::Cancel(TASK.number);
+                self.step_client(Input::Command(cancel), cx)
+            }
+            Input::Command(Ask::Move) => {
+                let elsewhere = follower::Command::Unreachable;
+                self.step_follower(Input::Command(elsewhere), cx)
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What is there, and what may go wrong.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_core::{Delta, Member, NodeId};
+use selvedge_replica::{Configuration, State as _};
+use selvedge_sim::check::{Bounds, Model, State};
+
+use super::party::{Ask, CLIENT, Party, Tick};
+use super::property;
+use crate::client::{self, Client};
+use crate::follower::{self, Follower};
+use crate::gateway::{self, Gateway};
+use crate::{Attachment, DutyCycle, Limits, Published, Tables, Update};
+
+/// All nodes.
+pub(super) type Mesh = State<Party>;
+
+/// The id of the first follower.
+const FIRST: u64 = 11;
+
+/// Gateways 1 to n, followers from 11, a client; and what may go wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// How many gateways.
+    pub gateways: u64,
+    /// What each follower returns.
+    pub followers: &'static [u8],
+    /// What the client does.
+    pub asks: &'static [Ask],
+    /// How often followers go to another gateway.
+    pub moves: usize,
+    /// How many attempts a task has.
+    pub attempts: u16,
+    /// When a unit is taken not to answer.
+    pub offload: Offload,
+    /// The followers that a gateway may take for gone, by place.
+    pub suspects: &'static [usize],
+    /// Which gateways may be said to have failed, by place.
+    pub fails: &'static [usize],
+    /// What else may go wrong.
+    pub bounds: Bounds,
+    /// Which rules of the paper are followed.
+    pub rules: &'static [Published],
+    /// What is checked.
+    pub promises: &'static [Promise],
+    /// What must happen in some run, so that a scenario in which nothing happens does not pass.
+    pub sees: &'static [Sight],
+}
+
+/// When a unit is taken not to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offload {
+    /// Never.
+    Never,
+    /// When nothing is on its way.
+    InVain,
+    /// At any time.
+    Early,
+}
+
+/// What is checked: the paper's properties (Figure 2), as they can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// Election safety: no two gateways manage under one ballot.
+    ElectionSafety,
+    /// Table matching: gateways with tables of one version have the same ones.
+    TableMatching,
+    /// A task has one answer, whichever gateway says it and whenever.
+    OneAnswer,
+    /// A client hears what is decided, once.
+    Heard,
+    /// What an orchestrator says is what enough of its present electors returned.
+    Backed,
+    /// What is decided is what honest followers return: 1.
+    Right,
+    /// The client hears at last.
+    Progress,
+    /// The client hears a value at last, and not that nobody answered.
+    Value,
+}
+
+/// What must happen in some run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// The client hears a value.
+    Value,
+    /// The client hears that the task is cancelled.
+    Cancelled,
+    /// No value has a majority.
+    NoMajority,
+    /// A second unit, or the same again, answers.
+    SecondAttempt,
+    /// Another orchestrator answers.
+    SecondTerm,
+    /// Another gateway than the first manages.
+    SecondManager,
+}
+
+impl Setup {
+    /// One gateway, three honest followers, one task, no faults.
+    pub(super) const PLAIN: Self = Self {
+        gateways: 1,
+        followers: &[1, 1, 1],
+        asks: &[Ask::Submit],
+        moves: 0,
+        attempts: 2,
+        offload: Offload::InVain,
+        suspects: &[],
+        fails: &[],
+        bounds: Bounds {
+            drops: 0,
+            duplicates: 0,
+            crashes: 0,
+            restarts: 0,
+            deltas: None,
+            ticks: None,
+            early_ticks: None,
+        },
+        rules: &[],
+        promises: &[
+            Promise::OneAnswer,
+            Promise::Heard,
+            Promise::Backed,
+            Promise::Right,
+            Promise::Progress,
+        ],
+        sees: &[Sight::Value],
+    };
+
+    /// So many losses and copies.
+    pub(super) const fn faults(drops: u32, duplicates: u32) -> Bounds {
+        Bounds {
+            drops,
+            duplicates,
+            ..Self::PLAIN.bounds
+        }
+    }
+
+    fn members(self) -> impl Iterator<Item = Member> {
+        (FIRST..)
+            .take(self.followers.len())
+            .map(|id| Member::new(id, 0))
+    }
+
+    fn gateways(self) -> impl Iterator<Item = NodeId> + Clone {
+        (1..=self.gateways).map(NodeId)
+    }
+
+    /// All followers are attached, in turn, and units are formed.
+    fn tables(self) -> Tables {
+        let limits = Limits::new()
+            .with_unit(3)
+            .with_attempts(self.attempts)
+            .with_cache(0);
+        let mut tables = Tables::new(limits).published(self.rules);
+        for (member, gateway) in self.members().zip(self.gateways().cycle()) {
+            tables.apply(&Update::Attach(Attachment {
+                member,
+                number: 1,
+                gateway,
+                duty: DutyCycle::always(),
+            }));
+        }
+        tables.apply(&Update::Cluster { after: 0 });
+        tables
+    }
+
+    fn parties(self) -> Vec<Party> {
+        let first = Configuration::of(self.gateways().map(|id| Member::new(id.0, 0)));
+        let config = gateway::Config::new();
+        let gateways = self.gateways().filter_map(|id| {
+            let me = Member::new(id.0, 0);
+            let made = Gateway::with_tables(me, config, first.clone(), self.tables());
+            debug_assert!(made.is_ok(), "the settings can work");
+            Some(Party::Gateway(Box::new(made.ok()?), None))
+        });
+        let mut all: Vec<Party> = gateways.collect();
+        for (nth, (me, &value)) in self.members().zip(self.followers).enumerate() {
+            let made = self.follower(me, nth);
+            all.extend(made.map(|it| Party::Follower(Box::new(it), value)));
+        }
+        let client = Client::new(
+            Member::new(CLIENT, 0),
+            client::Config::new(),
+            self.gateways(),
+        );
+        all.extend(client.ok().map(|it| Party::Client(it, Vec::new())));
+        all
+    }
+
+    /// A follower whose first gateway is that of its place.
+    fn follower(self, me: Member, nth: usize) -> Option<Follower> {
+        let config = follower::Config::new(DutyCycle::always()).with_repeats(2);
+        let count = usize::try_from(self.gateways).unwrap_or(1);
+        let list = self.gateways().cycle().skip(nth % count).take(count);
+        let made = Follower::new(me, config, list);
+        debug_assert!(made.is_ok(), "the settings can work");
+        Some(made.ok()?.published(self.rules))
+    }
+
+    /// The scenario.
+    #[must_use]
+    pub fn model(self) -> Model<Party> {
+        let parties = self.parties();
+        let client = parties.len() - 1;
+        let gateways = usize::try_from(self.gateways).unwrap_or(1);
+        let followers = self.followers.len();
+        let mut model = Model::new(parties, Party::me)
+            .bounds(self.bounds)
+            .start(|_, _, party, cx| party.begin(cx))
+            .restart(move |node, life, remains| self.again(node - gateways, life, remains))
+            .crash_when(move |mesh, node| {
+                // Followers alone, and none that is down.
+                (gateways..gateways + followers).contains(&node) && mesh.node(node).is_some()
+            })
+            .commands(client, self.asks)
+            .show(Party::show)
+            .tick_when(move |mesh, node, tick| self.may_tick(mesh, node, tick));
+        if self.moves > 0 {
+            model = model.commands(gateways, vec![Ask::Move; self.moves]);
+        }
+        for &gone in self.fails {
+            let gone = Member::new(gone as u64 + 1, 0);
+            for node in 0..gateways {
+                model = model.deltas(node, vec![Delta::Failed(gone), Delta::Refuted(gone)]);
+            }
+        }
+        for &promise in self.promises {
+            model = property::promise(model, promise);
+        }
+        for &sight in self.sees {
+            model = property::sight(model, sight);
+        }
+        model
+    }
+
+    /// A follower begins again, without its memory.
+    fn again(self, nth: usize, life: u32, remains: &Party) -> Party {
+        let Party::Follower(former, value) = remains else {
+            return remains.clone();
+        };
+        let me = Member::new(former.me().id.0, life);
+        match self.follower(me, nth) {
+            Some(follower) => Party::Follower(Box::new(follower), *value),
+            None => remains.clone(),
+        }
+    }
+
+    /// The promises of clocks: what is said again was lost.
+    fn may_tick(self, mesh: &Mesh, _: usize, tick: Tick) -> bool {
+        let is_quiet = || !mesh.is_busy();
+        match tick {
+            Tick::Gateway(gateway::Timer::Offload(_)) => match self.offload {
+                Offload::Never => false,
+                Offload::InVain => is_quiet(),
+                Offload::Early => true,
+            },
+            Tick::Gateway(gateway::Timer::Purge(id)) => {
+                let nth =
+                    id.0.checked_sub(FIRST)
+                        .and_then(|it| usize::try_from(it).ok());
+                let is_suspect = nth.is_some_and(|it| self.suspects.contains(&it));
+                let is_known = property::knows(mesh, id);
+                is_known && (is_suspect || is_quiet() && property::is_gone(mesh, id))
+            }
+            Tick::Gateway(gateway::Timer::Tables(_)) | Tick::Client(_) => is_quiet(),
+            Tick::Gateway(gateway::Timer::Cluster) => is_quiet(),
+            Tick::Gateway(gateway::Timer::Review) => is_quiet() && self.gateways > 1,
+            Tick::Follower(follower::Timer::Phase) => {
+                is_quiet() && property::has_something_to_say(mesh)
+            }
+            Tick::Follower(follower::Timer::Run) => false, // Functions end at once.
+        }
+    }
+}

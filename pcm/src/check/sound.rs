@@ -1,0 +1,127 @@
+//! Where our rules hold.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_sim::check::{Bounds, Scenario};
+
+use super::holds;
+use super::party::Ask;
+use super::setup::{Offload, Promise, Setup, Sight};
+
+const PLAIN: Setup = Setup::PLAIN;
+
+pub(super) fn quick() -> Vec<Scenario> {
+    vec![
+        holds("a task", 8093, PLAIN),
+        holds(
+            "a task, a loss",
+            0,
+            Setup {
+                bounds: Setup::faults(1, 0),
+                ..PLAIN
+            },
+        ),
+        holds(
+            "a task, a copy",
+            0,
+            Setup {
+                bounds: Setup::faults(0, 1),
+                ..PLAIN
+            },
+        ),
+        holds(
+            "a follower that lies",
+            19975,
+            Setup {
+                followers: &[2, 1, 1],
+                bounds: Setup::faults(1, 0),
+                ..PLAIN
+            },
+        ),
+        holds(
+            "three followers, three values",
+            3677,
+            Setup {
+                followers: &[1, 2, 3],
+                sees: &[Sight::NoMajority],
+                ..PLAIN
+            },
+        ),
+        holds(
+            "a task that is cancelled",
+            74146,
+            Setup {
+                asks: &[Ask::Submit, Ask::Cancel],
+                sees: &[Sight::Value, Sight::Cancelled],
+                ..PLAIN
+            },
+        ),
+        holds(
+            "a follower that is gone",
+            0,
+            Setup {
+                offload: Offload::Never,
+                bounds: Bounds {
+                    crashes: 1,
+                    ..PLAIN.bounds
+                },
+                sees: &[Sight::Value, Sight::SecondTerm],
+                ..PLAIN
+            },
+        ),
+    ]
+}
+
+pub(super) fn deep() -> Vec<Scenario> {
+    vec![
+        holds(
+            "a task, a loss, a copy",
+            376_310,
+            Setup {
+                bounds: Setup::faults(1, 1),
+                ..PLAIN
+            },
+        ),
+        holds(
+            "a follower that begins again",
+            424_822,
+            Setup {
+                bounds: AGAIN,
+                sees: &[Sight::Value, Sight::SecondTerm],
+                ..PLAIN
+            },
+        ),
+        holds(
+            "a follower that begins again, a loss",
+            0,
+            Setup {
+                offload: Offload::Never,
+                bounds: Bounds { drops: 1, ..AGAIN },
+                promises: &[Promise::OneAnswer, Promise::Heard, Promise::Right],
+                ..PLAIN
+            },
+        ),
+        holds(
+            "three gateways",
+            0,
+            Setup {
+                gateways: 3,
+                offload: Offload::Never,
+                promises: &[
+                    Promise::ElectionSafety,
+                    Promise::TableMatching,
+                    Promise::OneAnswer,
+                    Promise::Heard,
+                ],
+                ..PLAIN
+            },
+        ),
+    ]
+}
+
+const AGAIN: Bounds = Bounds {
+    crashes: 1,
+    restarts: 1,
+    ..PLAIN.bounds
+};

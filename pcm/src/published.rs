@@ -1,0 +1,27 @@
+//! Rules that do not hold up: those of the paper to the letter. For tests and comparison only.
+//!
+//! `docs/errata.md` says where each stands and what breaks.
+
+/// A rule that breaks a promise. Exists with the feature `check` only.
+#[cfg(feature = "check")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Published {
+    /// An answer ends a task in whichever attempt it was given (PCM, section 4.4; erratum Q4).
+    AnyAttempt,
+    /// A follower says its result once (PCM, section 4.1: it is useless to retry; erratum Q6).
+    VotesOnce,
+    /// An orchestrator counts the vote of any follower, for any attempt (PCM, section 4.4; erratum
+    /// Q7).
+    AnyVote,
+    /// Fewer followers than three for each unit want units formed anew, however few there are (PCM,
+    /// section 4.3.2; erratum Q9).
+    AlwaysFew,
+}
+
+selvedge_core::published_rules! {
+    any_attempt AnyAttempt
+    votes_once VotesOnce
+    any_vote AnyVote
+    always_few AlwaysFew
+}
