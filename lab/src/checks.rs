@@ -48,6 +48,10 @@ pub const LISTS: &[List] = &[
         name: "kgroup",
         scenarios: selvedge_kgroup::check::scenarios,
     },
+    List {
+        name: "pcm",
+        scenarios: selvedge_pcm::check::scenarios,
+    },
 ];
 
 /// The result of one property of one scenario.

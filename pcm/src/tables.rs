@@ -286,11 +286,7 @@ impl Tables {
                 Known::Done(_) => Some(Outcome::Done(task)),
                 Known::Forgotten => Some(Outcome::Forgotten(task)),
             },
-            Update::Retry { task, after } => {
-                let is_next =
-                    matches!(self.tasks.get(task), Known::Open(it) if it.attempts == after);
-                stale(!is_next)
-            }
+            Update::Retry { task, after } => stale(!self.can_retry(task, after)),
             Update::Answer {
                 task,
                 attempt,
@@ -433,17 +429,22 @@ impl Tables {
         }
     }
 
+    /// Whether this is the last attempt of an open task, and one that waits for a unit can get one.
+    fn can_retry(&self, task: TaskId, after: u16) -> bool {
+        self.open_task(task).is_some_and(|open| {
+            let has_unit = open.assignment.is_some() || self.units.best(None).is_some();
+            open.attempts == after && has_unit
+        })
+    }
+
     fn retry(&mut self, task: TaskId, after: u16) -> Outcome {
-        let Known::Open(open) = self.tasks.get(task) else {
-            return Outcome::Stale;
-        };
-        if open.attempts != after {
+        if !self.can_retry(task, after) {
             return Outcome::Stale;
         }
         if after >= self.limits.attempts {
             return self.end(task, Answer::Unanswered);
         }
-        let except = open.unit;
+        let except = self.open_task(task).and_then(|it| it.unit);
         self.assign(task, except)
     }
 
