@@ -8,7 +8,7 @@
 //! # What the host does
 //!
 //! It stores facts, as [`durable`](selvedge_core::durable) says, and delivers messages. A message for a
-//! follower goes into its mailbox, at the gateway that [`Tables::follower`] names; gateways send only
+//! follower goes into its mailbox, at the gateway that [`Tables::follower`](crate::Tables::follower) names; gateways send only
 //! to followers of their own, and followers send votes to each other.
 
 mod clients;

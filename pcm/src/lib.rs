@@ -4,7 +4,7 @@
 //! [Gateways](gateway) are always on. They hold [`Tables`] together: which followers there are, which of
 //! them form a unit, which tasks are open and what they came to. [Followers](follower) sleep most of the
 //! time. A unit of about five runs a function; its orchestrator counts the votes on what it returned. A
-//! [client](client) hears what the gateways have decided.
+//! [client] hears what the gateways have decided.
 //!
 //! # What is promised
 //!

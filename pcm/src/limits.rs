@@ -32,6 +32,9 @@ pub struct Limits {
     pub clients: u32,
     /// How often a task is given to a unit before it counts as unanswered: from 1. Default 5.
     pub attempts: u16,
+    /// Whether gateways count the votes themselves, so that no orchestrator has to be believed (erratum Q5).
+    /// It costs an update for each vote. Default no.
+    pub counts_votes: bool,
     /// How many bytes a result may have: from 1. Default 256. It must fit into a frame.
     pub result: u16,
 }
@@ -57,6 +60,7 @@ impl Limits {
             cache: 256,
             clients: 1_024,
             attempts: 5,
+            counts_votes: false,
             result: 256,
         }
     }
@@ -72,6 +76,7 @@ impl Limits {
         with_cache cache: u32,
         with_clients clients: u32,
         with_attempts attempts: u16,
+        with_counts_votes counts_votes: bool,
         with_result result: u16,
     }
 

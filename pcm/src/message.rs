@@ -39,7 +39,7 @@ pub enum Message {
         /// This attempt, and those before it.
         attempt: u16,
     },
-    /// Follower to its orchestrator.
+    /// Follower to its orchestrator; to its gateway where gateways count.
     Vote {
         /// Which task.
         task: TaskId,
@@ -48,7 +48,7 @@ pub enum Message {
         /// What it returned.
         returned: Returned,
     },
-    /// Orchestrator to follower: its vote is there, or is not needed any more.
+    /// To follower, from where its vote went: its vote is there, or is not needed any more.
     Counted {
         /// Which task.
         task: TaskId,
@@ -129,6 +129,8 @@ pub struct Run {
     pub term: u16,
     /// See [`Assignment::electors`].
     pub electors: List<Member, 5>,
+    /// Whether votes go to the gateway, and not to the orchestrator.
+    pub to_gateway: bool,
     /// What to run.
     pub function: Function,
 }
@@ -136,7 +138,12 @@ pub struct Run {
 impl Run {
     /// What the followers of a unit are sent.
     #[must_use]
-    pub fn new(task: TaskId, assignment: &Assignment, function: &Function) -> Self {
+    pub fn new(
+        task: TaskId,
+        assignment: &Assignment,
+        function: &Function,
+        to_gateway: bool,
+    ) -> Self {
         let Assignment {
             attempt,
             term,
@@ -147,6 +154,7 @@ impl Run {
             attempt,
             term,
             electors: electors.clone(),
+            to_gateway,
             function: function.clone(),
         }
     }

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use selvedge_core::Member;
+use serde::{Deserialize, Serialize};
 
 use crate::task::{Answer, Returned};
 
@@ -12,7 +13,7 @@ use crate::task::{Answer, Returned};
 /// (erratum Q7). Nothing is taken back (Figure 2, CO append-only). What is said late counts as what is
 /// said early: the value that more than half of the electors returned, or half of them and the
 /// orchestrator, is one value in whatever order votes come (erratum Q5).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Poll {
     /// Who returned what, in the order in which it came. Of former electors as well: a follower that is
     /// taken off the list may be put back on it.

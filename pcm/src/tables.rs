@@ -10,7 +10,7 @@ use crate::Limits;
 use crate::clustering::Slot;
 use crate::followers::{Attached, Attachment, Followers};
 use crate::published::Rules;
-use crate::task::{Answer, Assignment, Function, TaskId};
+use crate::task::{Answer, Assignment, Function, Returned, TaskId};
 use crate::tasks::{Known, Open, Tasks};
 use crate::topology::{Hops, Topology};
 use crate::units::Units;
@@ -53,6 +53,17 @@ pub enum Update {
         /// What it came to.
         answer: Answer,
     },
+    /// What a follower returned, where gateways count the votes ([`Limits::counts_votes`]).
+    Vote {
+        /// Of which task.
+        task: TaskId,
+        /// In which attempt; only the present one counts.
+        attempt: u16,
+        /// The follower.
+        by: Member,
+        /// What it returned.
+        returned: Returned,
+    },
     /// The client does not want it any more.
     Cancel(TaskId),
     /// How far two gateways are from each other.
@@ -92,6 +103,15 @@ pub enum Outcome {
         task: TaskId,
         /// The followers that it was given to before.
         former: Option<Assignment>,
+    },
+    /// A vote is counted.
+    Voted {
+        /// Of which task.
+        task: TaskId,
+        /// In which attempt.
+        attempt: u16,
+        /// Whose vote.
+        by: Member,
     },
     /// Nothing changed: the task is open.
     Open(TaskId),
@@ -178,8 +198,9 @@ impl Tables {
         self.tasks.of(id)
     }
 
-    /// Which of these gateways the resource manager should be at (PCM, section 4.2; see
-    /// [`Topology::best`]); the present one, where it is as good as another one. O(g^2) for g gateways.
+    /// Which of these gateways should be the resource manager (PCM, section 4.2): the one from which all
+    /// followers are reached over the fewest links. Of those that are alike the one from which all
+    /// gateways are, then the present one, then that with the lowest id. O(g^2) for g gateways.
     #[must_use]
     pub fn best_manager(&self, gateways: &[NodeId], present: NodeId) -> Option<NodeId> {
         let followers: Vec<(NodeId, u32)> = self.followers.gateways().collect();
@@ -293,6 +314,15 @@ impl Tables {
                 term,
                 ..
             } => stale(!self.is_present(task, attempt, term)),
+            Update::Vote {
+                task, attempt, by, ..
+            } => match self.open_task(task) {
+                Some(open) if self.takes_vote(task, attempt, by) => {
+                    let is_counted = open.poll.vote(by).is_some() && open.verdict().is_none();
+                    is_counted.then_some(Outcome::Voted { task, attempt, by })
+                }
+                Some(_) | None => Some(Outcome::Stale),
+            },
             Update::Cancel(task) => match self.tasks.get(task) {
                 Known::Open(_) | Known::New => None,
                 Known::Done(_) => Some(Outcome::Done(task)),
@@ -456,6 +486,11 @@ impl Tables {
         present.is_some_and(|it| (it.attempt, it.term) == (attempt, term))
     }
 
+    /// Whether an answer of any attempt ends a task, again and again: a published rule.
+    pub(crate) const fn takes_any_attempt(&self) -> bool {
+        self.rules.any_attempt()
+    }
+
     fn answer_of(&mut self, task: TaskId, nth: (u16, u16), answer: &Answer) -> Outcome {
         let (attempt, term) = nth;
         let is_long = matches!(answer, Answer::Value(it) if it.len() > self.limits.result.into());
@@ -463,9 +498,29 @@ impl Tables {
             self.tasks.replace(task, answer.clone());
             return Outcome::Ended { task, former: None };
         }
-        match self.is_present(task, attempt, term) && !is_long {
+        let is_believed = !self.limits.counts_votes;
+        match self.is_present(task, attempt, term) && is_believed && !is_long {
             true => self.end(task, answer.clone()),
             false => Outcome::Stale,
+        }
+    }
+
+    /// Whether a vote counts: gateways count, and the follower takes part in the present attempt.
+    fn takes_vote(&self, task: TaskId, attempt: u16, by: Member) -> bool {
+        let assignment = self.assignment(task);
+        let takes_part = |it: &Assignment| it.attempt == attempt && it.electors.contains(&by);
+        self.limits.counts_votes && assignment.is_some_and(takes_part)
+    }
+
+    fn vote(&mut self, (task, attempt): (TaskId, u16), by: Member, returned: &Returned) -> Outcome {
+        let is_long =
+            matches!(returned, Returned::Value(it) if it.len() > self.limits.result.into());
+        if is_long || !self.takes_vote(task, attempt, by) {
+            return Outcome::Stale;
+        }
+        match self.tasks.vote(task, by, returned.clone()) {
+            Some(answer) => self.end(task, answer),
+            None => Outcome::Voted { task, attempt, by },
         }
     }
 
@@ -506,6 +561,12 @@ impl State for Tables {
                 term,
                 ref answer,
             } => self.answer_of(task, (attempt, term), answer),
+            Update::Vote {
+                task,
+                attempt,
+                by,
+                ref returned,
+            } => self.vote((task, attempt), by, returned),
             Update::Cancel(task) => self.cancel(task),
             Update::Hops(hops) => match self.hops.learn(hops) {
                 true => Outcome::Measured,

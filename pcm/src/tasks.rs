@@ -6,7 +6,8 @@ use selvedge_core::{Member, NodeId};
 use serde::{Deserialize, Serialize};
 
 use crate::Limits;
-use crate::task::{Answer, Assignment, Bytes, Digest, Function, TaskId};
+use crate::poll::Poll;
+use crate::task::{Answer, Assignment, Bytes, Digest, Function, Returned, TaskId};
 
 /// A task that is not over.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -17,8 +18,19 @@ pub struct Open {
     pub attempts: u16,
     /// Which followers run it; nothing while no unit can.
     pub assignment: Option<Assignment>,
+    /// The votes of the present attempt, where gateways count them.
+    pub(crate) poll: Poll,
     /// For which unit it counts: that of its orchestrator.
     pub(crate) unit: Option<u32>,
+}
+
+impl Open {
+    /// What the votes come to that gateways have counted, if more cannot change it.
+    pub(crate) fn verdict(&self) -> Option<Answer> {
+        let assignment = self.assignment.as_ref()?;
+        let orchestrator = assignment.orchestrator()?;
+        self.poll.verdict(&assignment.electors, orchestrator)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -116,6 +128,7 @@ impl Tasks {
             function,
             attempts: 0,
             assignment: None,
+            poll: Poll::default(),
             unit: None,
         };
         self.tasks.insert(id, Task::Open(open));
@@ -135,6 +148,7 @@ impl Tasks {
             return None;
         };
         let former = open.unit.take();
+        open.poll = Poll::default();
         let electors = open.assignment.take().map(|it| it.electors);
         for elector in electors.iter().flat_map(|it| it.iter()) {
             self.electors.remove(&(elector.id, id));
@@ -171,6 +185,16 @@ impl Tasks {
             self.retire(id);
         }
         unit
+    }
+
+    /// A follower of the present attempt votes. What the votes come to, if more cannot change it.
+    pub(crate) fn vote(&mut self, id: TaskId, by: Member, returned: Returned) -> Option<Answer> {
+        let Some(Task::Open(open)) = self.tasks.get_mut(&id) else {
+            return None;
+        };
+        let assignment = open.assignment.as_ref()?;
+        open.poll.cast(&assignment.electors, by, returned);
+        open.verdict()
     }
 
     /// Another answer of a task that is over. Under a published rule only.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use selvedge_sim::check::{Bounds, Scenario};
 
-use super::setup::{Offload, Promise, Setup, Sight};
+use super::setup::{Offload, Promise, Setup};
 use super::{full, holds};
 use crate::Published;
 
@@ -44,34 +44,34 @@ impl Case {
 fn cases() -> Vec<Case> {
     vec![
         Case {
-            name: "Q6: an orchestrator begins again, and votes went to its former life",
+            name: "Q6: an orchestrator is gone that had votes",
             setup: Setup {
                 offload: Offload::Never,
                 bounds: Bounds {
                     crashes: 1,
-                    restarts: 1,
                     ..Setup::PLAIN.bounds
                 },
                 promises: &[Promise::Value],
                 ..Setup::PLAIN
             },
-            states: 0,
+            states: 13_238,
             rules: &[Published::VotesOnce],
             breaks: &[Promise::Value],
-            steps: 0,
+            steps: 6,
         },
         Case {
             name: "Q7: a follower is not in the unit any more",
             setup: Setup {
-                followers: &[1, 1, 2],
+                followers: &[1, 2, 2],
+                offload: Offload::Never,
                 suspects: &[2],
-                sees: &[Sight::Value],
+                promises: &[Promise::Backed],
                 ..Setup::PLAIN
             },
-            states: 0,
+            states: 152_795,
             rules: &[Published::AnyVote],
             breaks: &[Promise::Backed],
-            steps: 0,
+            steps: 8,
         },
         Case {
             name: "Q4: an orchestrator says another answer when a follower is gone",
@@ -82,10 +82,10 @@ fn cases() -> Vec<Case> {
                 promises: &[Promise::OneAnswer, Promise::Heard],
                 ..Setup::PLAIN
             },
-            states: 0,
+            states: 152_795,
             rules: &[Published::AnyAttempt],
             breaks: &[Promise::OneAnswer],
-            steps: 0,
+            steps: 11,
         },
     ]
 }

@@ -34,6 +34,12 @@ pub(super) fn knows(mesh: &Mesh, id: NodeId) -> bool {
     gateways(mesh).any(|it| it.tables().is_some_and(|it| it.follower(id).is_some()))
 }
 
+/// Whether a follower was never purged.
+pub(super) fn is_at_first(mesh: &Mesh, id: NodeId) -> bool {
+    let mut known = gateways(mesh).filter_map(|it| it.tables()?.last_attachment(id));
+    known.all(|(_, number)| number == 1)
+}
+
 /// Whether a follower is down, or in another life than the tables have it.
 pub(super) fn is_gone(mesh: &Mesh, id: NodeId) -> bool {
     let known = gateways(mesh).find_map(|it| it.tables()?.follower(id));

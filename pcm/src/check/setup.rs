@@ -264,6 +264,8 @@ impl Setup {
                         .and_then(|it| usize::try_from(it).ok());
                 let is_suspect = nth.is_some_and(|it| self.suspects.contains(&it));
                 let is_known = property::knows(mesh, id);
+                // It comes back, and stays.
+                let is_suspect = is_suspect && property::is_at_first(mesh, id);
                 is_known && (is_suspect || is_quiet() && property::is_gone(mesh, id))
             }
             Tick::Gateway(gateway::Timer::Tables(_)) | Tick::Client(_) => is_quiet(),

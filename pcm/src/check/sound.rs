@@ -13,10 +13,10 @@ const PLAIN: Setup = Setup::PLAIN;
 
 pub(super) fn quick() -> Vec<Scenario> {
     vec![
-        holds("a task", 8093, PLAIN),
+        holds("a task", 8_093, PLAIN),
         holds(
             "a task, a loss",
-            0,
+            38_621,
             Setup {
                 bounds: Setup::faults(1, 0),
                 ..PLAIN
@@ -24,7 +24,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a task, a copy",
-            0,
+            87_700,
             Setup {
                 bounds: Setup::faults(0, 1),
                 ..PLAIN
@@ -32,7 +32,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a follower that lies",
-            19975,
+            19_975,
             Setup {
                 followers: &[2, 1, 1],
                 bounds: Setup::faults(1, 0),
@@ -41,7 +41,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "three followers, three values",
-            3677,
+            3_677,
             Setup {
                 followers: &[1, 2, 3],
                 sees: &[Sight::NoMajority],
@@ -50,7 +50,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a task that is cancelled",
-            74146,
+            74_146,
             Setup {
                 asks: &[Ask::Submit, Ask::Cancel],
                 sees: &[Sight::Value, Sight::Cancelled],
@@ -59,7 +59,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a follower that is gone",
-            0,
+            13_238,
             Setup {
                 offload: Offload::Never,
                 bounds: Bounds {
@@ -94,26 +94,11 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a follower that begins again, a loss",
-            0,
+            733_252,
             Setup {
                 offload: Offload::Never,
                 bounds: Bounds { drops: 1, ..AGAIN },
                 promises: &[Promise::OneAnswer, Promise::Heard, Promise::Right],
-                ..PLAIN
-            },
-        ),
-        holds(
-            "three gateways",
-            0,
-            Setup {
-                gateways: 3,
-                offload: Offload::Never,
-                promises: &[
-                    Promise::ElectionSafety,
-                    Promise::TableMatching,
-                    Promise::OneAnswer,
-                    Promise::Heard,
-                ],
                 ..PLAIN
             },
         ),

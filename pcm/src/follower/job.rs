@@ -30,6 +30,8 @@ pub(super) struct Job {
     pub(super) term: u16,
     /// The orchestrator first.
     pub(super) electors: Vec<Member>,
+    /// Whether the gateway counts the votes.
+    pub(super) to_gateway: bool,
     pub(super) stage: Stage,
     /// Whether nothing is left to say: the vote is counted, the verdict recorded, or the task over.
     pub(super) is_over: bool,
@@ -48,6 +50,7 @@ impl Job {
             attempt: run.attempt,
             term: run.term,
             electors: run.electors.into_iter().collect(),
+            to_gateway: run.to_gateway,
             stage: Stage::Waits(run.function),
             is_over: false,
             said: 0,
@@ -56,8 +59,18 @@ impl Job {
         }
     }
 
+    /// The follower that counts the votes.
     pub(super) fn orchestrator(&self) -> Option<Member> {
         self.electors.first().copied()
+    }
+
+    /// What the function returned here.
+    #[cfg(feature = "check")]
+    pub(super) const fn returned(&self) -> Option<&Returned> {
+        match &self.stage {
+            Stage::Returned(it) => Some(it),
+            Stage::Waits(_) | Stage::Loads(_) | Stage::Runs | Stage::Stopped => None,
+        }
     }
 
     /// Whether a request says more than is known: another attempt, another orchestrator, or that
@@ -79,6 +92,7 @@ impl Job {
         self.attempt = run.attempt;
         self.term = run.term;
         self.electors = run.electors.into_iter().collect();
+        self.to_gateway = run.to_gateway;
         self.verdict = None;
         self.is_over = false;
         self.said = 0;

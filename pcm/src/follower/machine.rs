@@ -93,11 +93,7 @@ impl Follower {
         task: crate::TaskId,
     ) -> Option<(Option<&crate::Returned>, Option<&crate::Answer>, &[Member])> {
         let job = self.jobs.iter().find(|it| it.task == task)?;
-        let returned = match &job.stage {
-            super::job::Stage::Returned(it) => Some(it),
-            _ => None,
-        };
-        Some((returned, job.verdict.as_ref(), &job.electors))
+        Some((job.returned(), job.verdict.as_ref(), &job.electors))
     }
 
     /// This node in its present life.

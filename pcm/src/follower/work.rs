@@ -219,9 +219,13 @@ impl Follower {
 
     /// The vote is there.
     pub(super) fn on_counted(&mut self, from: Member, task: TaskId, attempt: u16) {
-        let me = self.me;
+        let (me, gateway) = (self.me, self.gateway());
         if let Some(job) = self.job_mut(task) {
-            let is_told = job.attempt == attempt && job.orchestrator() == Some(from);
+            let counts = match job.to_gateway {
+                true => gateway.id == from.id,
+                false => job.orchestrator() == Some(from),
+            };
+            let is_told = job.attempt == attempt && counts;
             let has_voted = matches!(job.stage, Stage::Returned(_));
             job.is_over |= is_told && has_voted && from != me;
         }
@@ -251,8 +255,8 @@ impl Follower {
         let Some(job) = self.job_mut(task).filter(|it| !it.is_over) else {
             return;
         };
-        let is_orchestrator = job.orchestrator() == Some(me);
-        if is_orchestrator {
+        let counts = job.orchestrator() == Some(me) && !job.to_gateway;
+        if counts {
             if let Stage::Returned(returned) = &job.stage {
                 let returned = returned.clone();
                 job.poll.cast(&job.electors, me, returned);
@@ -274,13 +278,17 @@ impl Follower {
     fn say(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
         let (me, gateway) = (self.me, self.gateway());
         let says_once = self.rules.votes_once();
-        let may_say = |it: &Job| !it.is_over && !(says_once && it.said > 0);
+        let may_say = |it: &Job| !(it.is_over || says_once && it.said > 0);
         let Some(job) = self.job_mut(task).filter(|it| may_say(it)) else {
             return;
         };
         let attempt = job.attempt;
-        match (job.orchestrator(), &job.stage) {
-            (Some(orchestrator), _) if orchestrator == me => {
+        let to = match job.to_gateway {
+            true => Some(gateway),
+            false => job.orchestrator(),
+        };
+        match (to, &job.stage) {
+            (Some(to), _) if to == me => {
                 let Some(answer) = job.verdict.clone() else {
                     return;
                 };
@@ -293,13 +301,13 @@ impl Follower {
                 };
                 cx.send(gateway, verdict);
             }
-            (Some(orchestrator), Stage::Returned(returned)) => {
+            (Some(to), Stage::Returned(returned)) => {
                 let vote = Message::Vote {
                     task,
                     attempt,
                     returned: returned.clone(),
                 };
-                cx.send(orchestrator, vote);
+                cx.send(to, vote);
             }
             _ => return,
         }

@@ -231,12 +231,16 @@ impl Gateway {
                 term,
                 answer,
             } => self.on_verdict(from, task, (attempt, term), answer, cx),
+            Message::Vote {
+                task,
+                attempt,
+                returned,
+            } => self.on_vote(from, (task, attempt), returned, cx),
             Message::Submit { number, function } => self.on_submit(from, number, function, cx),
             Message::Cancel { number } => self.on_cancel(from, number, cx),
             Message::Purged { .. }
             | Message::Run(_)
             | Message::Over { .. }
-            | Message::Vote { .. }
             | Message::Counted { .. }
             | Message::Taken { .. }
             | Message::Answer { .. }

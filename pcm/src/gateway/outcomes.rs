@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Context, NodeId};
+use selvedge_core::{Context, Member, NodeId};
 use selvedge_replica::Event as Told;
 
 use super::event::{Event, Timer};
@@ -51,6 +51,9 @@ impl Gateway {
             Outcome::Forgotten(task) => self.refuse(task, Refusal::Forgotten, cx),
             Outcome::Done(task) => self.answer(task, cx),
             Outcome::Clustered => self.on_clustered(cx),
+            Outcome::Voted { task, attempt, by } => {
+                self.send_counted(task, attempt, by, cx);
+            }
             Outcome::Open(_) | Outcome::Measured | Outcome::Stale => {}
         }
     }
@@ -117,6 +120,13 @@ impl Gateway {
         }
         cx.event(Event::Ended(task));
         self.answer(task, cx);
+    }
+
+    fn send_counted(&self, task: TaskId, attempt: u16, by: Member, cx: &mut Context<'_, Self>) {
+        let is_own = self.own.get(&by.id).is_some_and(|it| it.member == by);
+        if is_own {
+            cx.send(by, Message::Counted { task, attempt });
+        }
     }
 
     fn on_clustered(&mut self, cx: &mut Context<'_, Self>) {

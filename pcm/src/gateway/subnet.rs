@@ -7,7 +7,7 @@ use selvedge_core::{Context, Member, NodeId};
 
 use super::event::Timer;
 use super::machine::Gateway;
-use crate::{Answer, Attachment, DutyCycle, Message, Run, TaskId, Update};
+use crate::{Answer, Attachment, DutyCycle, Message, Outcome, Returned, Run, TaskId, Update};
 
 impl Gateway {
     /// A follower says that it is here.
@@ -109,7 +109,8 @@ impl Gateway {
             is_here && only.is_none_or(|it| it == elector)
         });
         for &elector in here {
-            let run = Run::new(task, assignment, &open.function);
+            let to_gateway = tables.limits().counts_votes;
+            let run = Run::new(task, assignment, &open.function, to_gateway);
             cx.send(elector, Message::Run(Box::new(run)));
         }
     }
@@ -131,6 +132,33 @@ impl Gateway {
         }
     }
 
+    /// A follower votes, where gateways count.
+    pub(super) fn on_vote(
+        &mut self,
+        from: Member,
+        (task, attempt): (TaskId, u16),
+        returned: Returned,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let Some(tables) = self.tables().filter(|_| !self.is_unavailable) else {
+            return cx.send(from, Message::Elsewhere);
+        };
+        let update = Update::Vote {
+            task,
+            attempt,
+            by: from,
+            returned,
+        };
+        match tables.known(&update) {
+            None => self.try_to_propose(update, cx),
+            Some(Outcome::Voted { .. }) => cx.send(from, Message::Counted { task, attempt }),
+            Some(_) if tables.is_past(task, attempt) => {
+                cx.send(from, Message::Over { task, attempt });
+            }
+            Some(_) => {} // It is not known here yet that the follower takes part, perhaps.
+        }
+    }
+
     /// An orchestrator says what the votes come to.
     pub(super) fn on_verdict(
         &mut self,
@@ -147,7 +175,7 @@ impl Gateway {
         let present = present.filter(|it| it.attempt == attempt);
         let orchestrator = present.and_then(|it| it.orchestrator());
         let is_elector = present.is_some_and(|it| it.electors.contains(&from));
-        if orchestrator == Some(from) {
+        if orchestrator == Some(from) || tables.takes_any_attempt() {
             let update = Update::Answer {
                 task,
                 attempt,

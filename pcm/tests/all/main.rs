@@ -1,5 +1,17 @@
 //! All tests as one program.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    clippy::std_instead_of_alloc,
+    clippy::std_instead_of_core,
+    clippy::cast_possible_truncation,
+    reason = "a test that cannot go on fails"
+)]
+
 mod histories;
 #[cfg(feature = "check")]
 mod model;
