@@ -7,6 +7,7 @@
 //! and with ours, which must hold.
 
 mod errata;
+pub mod paper;
 mod party;
 mod property;
 mod setup;
@@ -26,7 +27,9 @@ pub use setup::{Offload, Promise, Setup, Sight};
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound::quick();
     all.extend(sound::deep().into_iter().map(Scenario::deep));
+    all.extend(paper::deep().into_iter().map(Scenario::deep));
     all.extend(errata::pairs());
+    all.extend(paper::pairs());
     all
 }
 
