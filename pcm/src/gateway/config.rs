@@ -24,6 +24,12 @@ pub struct Config {
     pub replica: selvedge_replica::Config,
     /// Which gateways decide. Default [`Voting::Static`].
     pub voting: Voting,
+    /// How often the resource manager says that it is here, and the others answer. Default 1 s. Zero:
+    /// never; then a membership service tells which gateways are here.
+    pub heartbeat: Span,
+    /// After how long a gateway that says nothing counts as failed (the paper's RM timeout): above twice
+    /// `heartbeat`. Default 5 s.
+    pub timeout: Span,
     /// After how many tenths of its period a follower that says nothing is purged: from 11. Default 35;
     /// the paper's is 15, which takes one keep-alive that is lost for the end of its follower (erratum
     /// Q8). No follower is purged within a second.
@@ -52,8 +58,11 @@ impl Config {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            replica: selvedge_replica::Config::new(),
+            // What the default limits allow fits.
+            replica: selvedge_replica::Config::new().with_state_limit(8 << 20),
             voting: Voting::Static,
+            heartbeat: Span::secs(1),
+            timeout: Span::secs(5),
             purge_after: 35,
             offload_after: 40,
             settle: Span::secs(1),
@@ -65,6 +74,8 @@ impl Config {
     selvedge_core::with_settings! {
         with_replica replica: selvedge_replica::Config,
         with_voting voting: Voting,
+        with_heartbeat heartbeat: Span,
+        with_timeout timeout: Span,
         with_purge_after purge_after: u16,
         with_offload_after offload_after: u16,
         with_settle settle: Span,
@@ -81,7 +92,9 @@ impl Config {
             return Err(error);
         }
         let most = u16::MAX as u64;
+        let least = Span(self.heartbeat.0.saturating_mul(2).saturating_add(1));
         settings::check(&[
+            Setting::time("timeout", self.timeout, least, Span(u64::MAX)),
             Setting::number("purge_after", self.purge_after as u64, 11, most).counts("tenths"),
             Setting::number("offload_after", self.offload_after as u64, 10, most).counts("tenths"),
             Setting::time("settle", self.settle, Span(1), Span(u64::MAX)),

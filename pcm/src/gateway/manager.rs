@@ -17,6 +17,7 @@ impl Gateway {
             return;
         }
         self.manages = manages;
+        self.watch_gateways(cx);
         let open = self.tables().into_iter().flat_map(Tables::open);
         let open: Vec<TaskId> = open.map(|it| it.0).collect();
         if !manages {
@@ -114,7 +115,7 @@ impl Gateway {
     }
 
     /// A replica that is asked nothing elects nobody; tasks that are open need a manager.
-    fn look_for_manager(&mut self, cx: &mut Context<'_, Self>) {
+    pub(super) fn look_for_manager(&mut self, cx: &mut Context<'_, Self>) {
         let replica = self.replica.machine();
         let is_led = replica
             .leader()

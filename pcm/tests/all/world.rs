@@ -200,7 +200,10 @@ impl World {
     }
 
     pub(crate) fn submit(&mut self, at: usize, code: &[u8]) -> TaskId {
-        let function = Function::new(code);
+        self.submit_function(at, Function::new(code))
+    }
+
+    pub(crate) fn submit_function(&mut self, at: usize, function: Function) -> TaskId {
         let host = &mut self.clients[at];
         let number = host.driver.machine().next_number();
         host.asked.insert(number, function.clone());
@@ -223,12 +226,13 @@ impl World {
         let limits = self.limits;
         let host = &mut self.gateways[at];
         let begun = Member::new(host.me.id.0, 0);
+        let others = self.first.members().map(|it| it.member.id);
         let mut machine = match host.base.clone() {
-            Some(stored) => Gateway::restore(host.me, host.config, stored).unwrap(),
+            Some(stored) => Gateway::restore(host.me, host.config, stored, others).unwrap(),
             None => {
                 let replica = Gateway::new(begun, host.config, first, limits).unwrap();
                 let stored = replica.replica().stored();
-                Gateway::restore(host.me, host.config, stored).unwrap()
+                Gateway::restore(host.me, host.config, stored, others).unwrap()
             }
         };
         for fact in &host.stored {
