@@ -264,6 +264,13 @@ impl Tables {
         }
     }
 
+    /// How many tasks the unit has that runs this one; 0 where none does. O(log n).
+    #[must_use]
+    pub fn load_of(&self, task: TaskId) -> u32 {
+        let unit = self.open_task(task).and_then(|it| it.unit);
+        unit.map_or(0, |it| self.units.tasks(it))
+    }
+
     /// A task that is not over. O(log n).
     #[must_use]
     pub fn open_task(&self, task: TaskId) -> Option<&Open> {

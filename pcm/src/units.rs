@@ -172,6 +172,11 @@ impl Units {
             .filter(move |it| except != Some(*it) || is_best(*it))
     }
 
+    /// How many tasks a unit has.
+    pub(crate) fn tasks(&self, unit: u32) -> u32 {
+        self.units.get(unit as usize).map_or(0, |it| it.tasks)
+    }
+
     /// The followers of a unit, the orchestrator first.
     pub(crate) fn members(&self, unit: u32) -> impl Iterator<Item = Slot> + '_ {
         self.places(unit).iter().copied().flatten()

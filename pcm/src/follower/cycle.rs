@@ -38,9 +38,11 @@ impl Follower {
     /// A phase has had its time.
     pub(super) fn end_phase(&mut self, cx: &mut Context<'_, Self>) {
         let is_running = self.jobs.iter().any(|it| matches!(it.stage, Stage::Runs));
-        // What has begun is run to its end; it has its own time.
+        // What has begun is run to its end; it has its own time. Meanwhile the follower is not purged.
         self.is_late = is_running && self.phase == Some(Phase::Active);
         if self.is_late {
+            self.keep_alive(cx);
+            cx.arm(Timer::Phase, self.duty.period());
             return;
         }
         self.next_phase(cx);

@@ -34,9 +34,12 @@ pub struct Config {
     /// the paper's is 15, which takes one keep-alive that is lost for the end of its follower (erratum
     /// Q8). No follower is purged within a second.
     pub purge_after: u16,
-    /// After how many tenths of the longest period among its followers a unit is taken not to answer:
-    /// from 10. Default 40.
+    /// After how many tenths of the longest period among its followers a unit is taken not to answer, on
+    /// top of the time that its functions may run: from 10. Default 40.
     pub offload_after: u16,
+    /// For how long a function may run at any follower: above zero. Default 5 s, as that of
+    /// [followers](crate::follower::Config::time). A unit has so long for each task that it was given.
+    pub function_time: Span,
     /// For how long followers come and go before units are formed anew because some are broken: above
     /// zero. Default 1 s.
     pub settle: Span,
@@ -65,6 +68,7 @@ impl Config {
             timeout: Span::secs(5),
             purge_after: 35,
             offload_after: 40,
+            function_time: Span::secs(5),
             settle: Span::secs(1),
             review: Span::secs(10),
             clients: 256,
@@ -78,6 +82,7 @@ impl Config {
         with_timeout timeout: Span,
         with_purge_after purge_after: u16,
         with_offload_after offload_after: u16,
+        with_function_time function_time: Span,
         with_settle settle: Span,
         with_review review: Span,
         with_clients clients: u16,
@@ -97,6 +102,7 @@ impl Config {
             Setting::time("timeout", self.timeout, least, Span(u64::MAX)),
             Setting::number("purge_after", self.purge_after as u64, 11, most).counts("tenths"),
             Setting::number("offload_after", self.offload_after as u64, 10, most).counts("tenths"),
+            Setting::time("function_time", self.function_time, Span(1), Span(u64::MAX)),
             Setting::time("settle", self.settle, Span(1), Span(u64::MAX)),
             Setting::time("review", self.review, Span(1), Span(u64::MAX)),
             Setting::number("clients", self.clients as u64, 1, most).counts("tasks"),
@@ -108,9 +114,11 @@ impl Config {
         tenths(duty.period(), self.purge_after).max(Span::secs(1))
     }
 
-    /// After how long a unit whose longest period this is does not answer.
-    pub(super) fn offload(&self, period: Span) -> Span {
-        tenths(period, self.offload_after).max(self.replica.resend)
+    /// After how long a unit whose longest period this is, and that has so many tasks, does not answer.
+    pub(super) fn offload(&self, period: Span, tasks: u32) -> Span {
+        let runs = self.function_time.0.saturating_mul(tasks.max(1).into());
+        let periods = tenths(period, self.offload_after);
+        Span(periods.0.saturating_add(runs))
     }
 }
 

@@ -117,7 +117,7 @@ pub struct Counters {
     pub no_room: u64,
     /// Proposals that the replica did not take; they are made again when there is reason.
     pub not_proposed: u64,
-    /// Tasks that were given to another unit.
+    /// How often a unit did not answer in time.
     pub retries: u64,
     /// How often the resource manager had another gateway lead.
     pub handed_over: u64,

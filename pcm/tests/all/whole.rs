@@ -236,3 +236,23 @@ fn the_tables_say_which_libraries_a_follower_keeps() {
         .unwrap();
     assert_eq!(tables.clustered(), clustered, "units stay as they are");
 }
+
+#[test]
+fn a_function_that_runs_longer_than_periods_is_answered_by_the_first_unit() {
+    let mut world = World::new(10, 3, gateway::Config::new(), Limits::new());
+    world.run_time = Span::millis(4_900);
+    for at in 0..5 {
+        world.add_follower(DutyCycle::always(), at);
+    }
+    world.run(Span::secs(15));
+    let client = world.add_client(0);
+    let tasks: Vec<TaskId> = (0..4_u8).map(|it| world.submit(client, &[it])).collect();
+    world.run(Span::secs(40));
+    for (task, code) in tasks.into_iter().zip(0_u8..) {
+        assert_eq!(answer(&world, task), Some(&right(&[code])));
+    }
+    let purged: usize = (0..3).map(|at| world.gateways[at].purged).sum();
+    assert_eq!(purged, 0, "who runs something is here");
+    let retries = (0..3).map(|at| world.machine(at).unwrap().counters().retries);
+    assert_eq!(retries.sum::<u64>(), 0);
+}
