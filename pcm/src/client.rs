@@ -254,6 +254,8 @@ impl Client {
                 }
             }
             Message::Tables(_)
+            | Message::Heartbeat { .. }
+            | Message::Here
             | Message::KeepAlive { .. }
             | Message::Purged { .. }
             | Message::Run(_)

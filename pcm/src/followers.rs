@@ -6,11 +6,12 @@ use alloc::vec::Vec;
 use selvedge_core::{Member, NodeId};
 use serde::{Deserialize, Serialize};
 
-use crate::DutyCycle;
 use crate::clustering::{Seat, Slot, Standing};
+use crate::task::Library;
+use crate::{DutyCycle, Libraries};
 
 /// A follower at a gateway, as it says itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Attachment {
     /// The follower in its present life.
@@ -23,6 +24,8 @@ pub struct Attachment {
     pub gateway: NodeId,
     /// How it spends its time.
     pub duty: DutyCycle,
+    /// Which libraries it keeps: functions that need them go to its unit rather than to another one.
+    pub libraries: Libraries,
 }
 
 impl Attachment {
@@ -32,17 +35,23 @@ impl Attachment {
         let is_same_life = self.member == other.member;
         self.member.supersedes(other.member) || is_same_life && self.number > other.number
     }
+
+    /// How many of these libraries it keeps.
+    pub(crate) fn keeps(&self, libraries: &[Library]) -> usize {
+        let kept = libraries.iter().filter(|it| self.libraries.contains(it));
+        kept.count()
+    }
 }
 
 /// A follower that is in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Entry {
     follower: Attachment,
     seat: Option<Seat>,
 }
 
 /// A follower that left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Left {
     follower: Attachment,
     /// Which one it was that left.
@@ -74,8 +83,13 @@ pub(crate) struct Followers {
 pub(crate) enum Attached {
     /// It is new, and sits in this slot.
     Joined(Slot),
-    /// It was there, and what is known of it is later now.
-    Changed,
+    /// It was there, in this life, and what is known of it is later now.
+    Changed {
+        /// As it was known before.
+        former: Member,
+        /// Whether it is more available or less than it was.
+        is_other: bool,
+    },
     /// As much, or more, is known already.
     Stale,
     /// There is no room.
@@ -110,15 +124,21 @@ impl Followers {
             if !follower.is_later(&entry.follower) {
                 return Attached::Stale;
             }
+            let gateway = follower.gateway;
+            let availability = follower.duty.availability();
             let former = core::mem::replace(&mut entry.follower, follower);
             self.count(former.gateway, false);
-            self.count(follower.gateway, true);
-            return Attached::Changed;
+            self.count(gateway, true);
+            return Attached::Changed {
+                former: former.member,
+                is_other: former.duty.availability() != availability,
+            };
         }
         if self.len() >= self.limit as usize {
             return Attached::Full;
         }
         let slot = self.free.pop().unwrap_or(self.slots.len() as Slot);
+        let gateway = follower.gateway;
         let entry = Entry {
             follower,
             seat: None,
@@ -128,30 +148,28 @@ impl Followers {
             None => self.slots.push(Some(entry)),
         }
         self.by_id.insert(id, slot);
-        self.count(follower.gateway, true);
+        self.count(gateway, true);
         if let Some(left) = self.left.remove(&id) {
             self.order.remove(&left.nth);
         }
         Attached::Joined(slot)
     }
 
-    /// Takes a follower out, unless more than this is known of it. Its slot and its seat, if it was
-    /// there. What comes later is no later than `follower`, or it counts anew. O(log n).
-    pub(crate) fn purge(&mut self, follower: &Attachment) -> Option<(Slot, Option<Seat>)> {
+    /// Takes a follower out, unless more than this is known of it. Which life it was, and its seat, if it
+    /// was there. What comes later is no later than `follower`, or it counts anew. O(log n).
+    pub(crate) fn purge(&mut self, follower: &Attachment) -> Option<(Member, Option<Seat>)> {
         let id = follower.member.id;
         let &slot = self.by_id.get(&id)?;
-        let entry = *self.entry(slot)?;
-        if entry.follower.is_later(follower) {
+        if self.entry(slot)?.follower.is_later(follower) {
             return None;
         }
+        let entry = self.slots.get_mut(slot as usize)?.take()?;
         self.by_id.remove(&id);
-        if let Some(place) = self.slots.get_mut(slot as usize) {
-            *place = None;
-        }
         self.free.push(slot);
         self.count(entry.follower.gateway, false);
+        let member = entry.follower.member;
         self.bury(entry.follower);
-        Some((slot, entry.seat))
+        Some((member, entry.seat))
     }
 
     /// Sets a follower's seat.

@@ -5,6 +5,9 @@
 //! the resource manager. It has units formed, gives a task to another unit when one does not answer in
 //! time, and takes out the followers of gateways that failed.
 //!
+//! Gateways hear of each other ([`Config::heartbeat`]). Where a membership service tells which of them
+//! are here, its deltas are handed over, and `heartbeat` is zero.
+//!
 //! # What the host does
 //!
 //! It stores facts, as [`durable`](selvedge_core::durable) says, and delivers messages. A message for a
@@ -14,6 +17,7 @@
 mod clients;
 mod config;
 mod event;
+mod heartbeat;
 mod machine;
 mod manager;
 mod outcomes;

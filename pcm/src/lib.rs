@@ -171,6 +171,6 @@ pub use message::{KIND, Message, Refusal, Run};
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use tables::{Outcome, Tables, Update};
-pub use task::{Answer, Assignment, Bytes, Digest, Function, Library, Returned, TaskId};
+pub use task::{Answer, Assignment, Bytes, Digest, Function, Libraries, Library, Returned, TaskId};
 pub use tasks::Open;
 pub use topology::Hops;

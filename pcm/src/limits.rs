@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct Limits {
     /// How many followers there are: from 1. Default 4,096.
     pub followers: u32,
+    /// Of how many of a follower's libraries it is known that it keeps them: from 0. Default 4. The ones
+    /// that it got last count.
+    pub libraries: u16,
     /// How many followers a unit should have: from 3 to 15. Default 5 (section 5a). A unit has up to two
     /// more, where what is left makes no unit of its own.
     pub unit: u16,
@@ -51,6 +54,7 @@ impl Limits {
     pub const fn new() -> Self {
         Self {
             followers: 4_096,
+            libraries: 4,
             unit: 5,
             margin: 20_000,
             gateways: 16,
@@ -67,6 +71,7 @@ impl Limits {
 
     selvedge_core::with_settings! {
         with_followers followers: u32,
+        with_libraries libraries: u16,
         with_unit unit: u16,
         with_margin margin: u32,
         with_gateways gateways: u16,
@@ -78,6 +83,36 @@ impl Limits {
         with_attempts attempts: u16,
         with_counts_votes counts_votes: bool,
         with_result result: u16,
+    }
+
+    /// How many bytes the tables take at most when they are sent whole, with functions of `code` bytes.
+    #[must_use]
+    pub const fn largest_state(&self, code: u32) -> u64 {
+        // Numbers in a varying length: of 32 bits up to 5 bytes, of 64 bits up to 10.
+        let member = 20;
+        let follower = member + 5 + 10 + 15 + 5 + 10 * self.libraries as u64;
+        let seat = 1 + 5 + 3;
+        let attached = 1 + follower + seat + (10 + 5) + (1 + 5) + 1;
+        let left = 10 + follower + 10 + 20;
+        let task = member + 10;
+        let value = 1 + 3 + self.result as u64;
+        let electors = self.unit as u64 + 2;
+        let vote = member + value;
+        let elector = 10 + task;
+        let open = task + 10 + code as u64 + 20 + electors * (member + vote + elector);
+        let done = 2 * task + value;
+        let cached = 2 * 32 + value;
+        let client = 10 + member + 20;
+        let unit = 15 + 2 * 15;
+        let hops = self.gateways as u64 * self.gateways as u64 * 21;
+        let mut sum = 1_024 + hops;
+        // One more of each while the oldest makes room.
+        sum += (self.followers as u64 + 1) * (attached + unit);
+        sum += (self.tombstones as u64 + 1) * left;
+        sum += (self.open as u64 + 1) * open;
+        sum += (self.done as u64 + 1) * done;
+        sum += (self.cache as u64 + 1) * cached;
+        sum + (self.clients as u64 + 1) * client
     }
 
     /// Whether these limits can work.

@@ -2,12 +2,12 @@
 
 use alloc::boxed::Box;
 
-use selvedge_core::Member;
 use selvedge_core::wire::List;
+use selvedge_core::{Member, NodeId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::task::{Answer, Assignment, Function, Returned, TaskId};
+use crate::task::{Answer, Assignment, Function, Libraries, Returned, TaskId};
 use crate::{DutyCycle, Update};
 
 /// The kind of a frame with a [`Message`].
@@ -18,12 +18,21 @@ pub const KIND: u8 = 9;
 pub enum Message {
     /// Gateway to gateway: the tables.
     Tables(Box<selvedge_replica::Message<Update>>),
+    /// Resource manager to gateways, now and then: it is here.
+    Heartbeat {
+        /// The gateways that count as failed.
+        gone: List<NodeId, 4>,
+    },
+    /// Gateway to resource manager: it is here, too.
+    Here,
     /// Follower to its gateway: it is here (PCM, Figure 3, kind 1).
     KeepAlive {
         /// [`Attachment::number`](crate::Attachment::number).
         number: u32,
         /// How it spends its time.
         duty: DutyCycle,
+        /// [`Attachment::libraries`](crate::Attachment::libraries).
+        libraries: Libraries,
     },
     /// Gateway to follower: with this attachment it was purged, and needs a later one.
     Purged {

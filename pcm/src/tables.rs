@@ -85,6 +85,8 @@ pub enum Outcome {
         follower: NodeId,
         /// The tasks in which a former life of it took part; it does not any more.
         tasks: Vec<TaskId>,
+        /// Whether units may be formed better than before.
+        is_other: bool,
     },
     /// A follower is gone, and does not take part in these tasks any more.
     Purged {
@@ -262,6 +264,13 @@ impl Tables {
         }
     }
 
+    /// How many tasks the unit has that runs this one; 0 where none does. O(log n).
+    #[must_use]
+    pub fn load_of(&self, task: TaskId) -> u32 {
+        let unit = self.open_task(task).and_then(|it| it.unit);
+        unit.map_or(0, |it| self.units.tasks(it))
+    }
+
     /// A task that is not over. O(log n).
     #[must_use]
     pub fn open_task(&self, task: TaskId) -> Option<&Open> {
@@ -334,22 +343,24 @@ impl Tables {
 
     fn attach(&mut self, follower: Attachment) -> Outcome {
         let id = follower.member.id;
-        let former = self.followers.get(id).map(|it| it.member);
-        match self.followers.attach(follower) {
+        let member = follower.member;
+        let (former, is_other) = match self.followers.attach(follower) {
             Attached::Stale => return Outcome::Stale,
             Attached::Full => return Outcome::NoRoom(id),
-            Attached::Changed => {}
+            Attached::Changed { former, is_other } => (Some(former), is_other),
             Attached::Joined(slot) => {
                 let seat = self.units.join(slot);
                 self.followers.seat(slot, seat);
+                (None, true)
             }
-        }
+        };
         // Another life knows nothing of what its former one ran.
-        let former = former.filter(|it| *it != follower.member);
+        let former = former.filter(|it| *it != member);
         let tasks = former.map(|it| self.withdraw(it)).unwrap_or_default();
         Outcome::Attached {
             follower: id,
             tasks,
+            is_other,
         }
     }
 
@@ -365,8 +376,7 @@ impl Tables {
     }
 
     fn purge(&mut self, follower: &Attachment) -> Outcome {
-        let known = self.followers.get(follower.member.id).copied();
-        let (Some(known), Some((_, seat))) = (known, self.followers.purge(follower)) else {
+        let Some((member, seat)) = self.followers.purge(follower) else {
             return Outcome::Stale;
         };
         if let Some(seat) = seat {
@@ -378,8 +388,8 @@ impl Tables {
             }
         }
         Outcome::Purged {
-            follower: known.member.id,
-            tasks: self.withdraw(known.member),
+            follower: member.id,
+            tasks: self.withdraw(member),
         }
     }
 
@@ -429,12 +439,27 @@ impl Tables {
         self.assign(task, None)
     }
 
+    /// The unit that should run a function: of those that are alike the one whose followers keep most of
+    /// the libraries that it needs.
+    fn best_unit(&self, function: &Function, except: Option<u32>) -> Option<u32> {
+        if function.libraries.is_empty() {
+            return self.units.best(except);
+        }
+        let keeps = |unit: u32| -> usize {
+            let members = self.units.members(unit);
+            let members = members.filter_map(|it| self.followers.at(it));
+            members.map(|it| it.keeps(&function.libraries)).sum()
+        };
+        let alike = self.units.alike(except).take(ALIKE);
+        alike.min_by_key(|&it| core::cmp::Reverse(keeps(it)))
+    }
+
     /// Gives a task to the best unit; to another one than this, if there is one.
     fn assign(&mut self, task: TaskId, except: Option<u32>) -> Outcome {
-        let unit = self.units.best(except);
         let Known::Open(open) = self.tasks.get(task) else {
             return Outcome::Stale;
         };
+        let unit = self.best_unit(&open.function, except);
         let former_assignment = open.assignment.clone();
         let attempt = open.attempts.saturating_add(1);
         let to = unit.map(|unit| {
@@ -544,13 +569,16 @@ impl Tables {
     }
 }
 
+/// Among how many units that are alike the libraries of followers decide.
+const ALIKE: usize = 8;
+
 impl State for Tables {
     type Update = Update;
     type Outcome = Outcome;
 
     fn apply(&mut self, update: &Update) -> Outcome {
         match *update {
-            Update::Attach(follower) => self.attach(follower),
+            Update::Attach(ref follower) => self.attach(follower.clone()),
             Update::Purge(ref follower) => self.purge(follower),
             Update::Cluster { after } => self.cluster(after),
             Update::Submit { task, ref function } => self.submit(task, function),

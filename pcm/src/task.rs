@@ -25,6 +25,9 @@ pub struct TaskId {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Library(pub u64);
 
+/// The libraries that a follower keeps.
+pub type Libraries = List<Library, 2>;
+
 /// A function with what it is called with. Without state: it returns the same wherever it runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -32,7 +35,7 @@ pub struct Function {
     /// Its script and its arguments, as the hosts of followers read them.
     pub code: Bytes,
     /// What it needs besides, in order.
-    pub libraries: List<Library, 2>,
+    pub libraries: Libraries,
 }
 
 impl Function {

@@ -157,6 +157,26 @@ impl Units {
         }
     }
 
+    /// The units that should run a task as much as the best one; other ones than this, if there are any.
+    pub(crate) fn alike(&self, except: Option<u32>) -> impl Iterator<Item = u32> + '_ {
+        let best = self.best(except);
+        let best = best.and_then(|it| self.preference(it, *self.units.get(it as usize)?));
+        let from = best.into_iter().flat_map(|best| {
+            let alike = self.ready.range(best..);
+            alike.take_while(move |it| {
+                (it.lacks_quorum, it.tasks) == (best.lacks_quorum, best.tasks)
+            })
+        });
+        let is_best = move |it: u32| best.is_some_and(|best| best.unit == it);
+        from.map(|it| it.unit)
+            .filter(move |it| except != Some(*it) || is_best(*it))
+    }
+
+    /// How many tasks a unit has.
+    pub(crate) fn tasks(&self, unit: u32) -> u32 {
+        self.units.get(unit as usize).map_or(0, |it| it.tasks)
+    }
+
     /// The followers of a unit, the orchestrator first.
     pub(crate) fn members(&self, unit: u32) -> impl Iterator<Item = Slot> + '_ {
         self.places(unit).iter().copied().flatten()

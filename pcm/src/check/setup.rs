@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use selvedge_core::{Delta, Member, NodeId};
+use selvedge_core::{Delta, Member, NodeId, Span};
 use selvedge_replica::{Configuration, State as _};
 use selvedge_sim::check::{Bounds, Model, State};
 
@@ -13,7 +13,7 @@ use super::property;
 use crate::client::{self, Client};
 use crate::follower::{self, Follower};
 use crate::gateway::{self, Gateway};
-use crate::{Attachment, DutyCycle, Limits, Published, Tables, Update};
+use crate::{Attachment, DutyCycle, Libraries, Limits, Published, Tables, Update};
 
 /// All nodes.
 pub(super) type Mesh = State<Party>;
@@ -162,6 +162,7 @@ impl Setup {
                 number: 1,
                 gateway,
                 duty: DutyCycle::always(),
+                libraries: Libraries::new(),
             }));
         }
         tables.apply(&Update::Cluster { after: 0 });
@@ -170,7 +171,8 @@ impl Setup {
 
     fn parties(self) -> Vec<Party> {
         let first = Configuration::of(self.gateways().map(|id| Member::new(id.0, 0)));
-        let config = gateway::Config::new();
+        // Deltas say which gateways are here.
+        let config = gateway::Config::new().with_heartbeat(Span::ZERO);
         let gateways = self.gateways().filter_map(|id| {
             let me = Member::new(id.0, 0);
             let made = Gateway::with_tables(me, config, first.clone(), self.tables());
@@ -270,6 +272,9 @@ impl Setup {
             }
             Tick::Gateway(gateway::Timer::Tables(_)) | Tick::Client(_) => is_quiet(),
             Tick::Gateway(gateway::Timer::Cluster) => is_quiet(),
+            Tick::Gateway(
+                gateway::Timer::Heartbeat | gateway::Timer::Manager | gateway::Timer::Timeout(_),
+            ) => false,
             Tick::Gateway(gateway::Timer::Review) => is_quiet() && self.gateways > 1,
             Tick::Follower(follower::Timer::Phase) => {
                 is_quiet() && property::has_something_to_say(mesh)

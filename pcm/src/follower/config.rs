@@ -22,7 +22,7 @@ pub struct Config {
     pub memory: u32,
     /// For how long a function may run: above zero. Default 5 s.
     pub time: Span,
-    /// How many libraries it keeps: from 0. Default 4. The one that came first goes first.
+    /// How many libraries it keeps: from 0 to 16. Default 4. The one that came first goes first.
     pub libraries: u16,
     /// In how many periods it says the same again, where nobody acknowledges it: from 1. Default 16.
     pub repeats: u8,
@@ -69,6 +69,7 @@ impl Config {
             Setting::number("code", self.code as u64, 1, most).counts("bytes"),
             Setting::number("result", self.result as u64, 1, most).counts("bytes"),
             Setting::time("time", self.time, Span(1), Span(u64::MAX)),
+            Setting::number("libraries", self.libraries as u64, 0, 16),
             Setting::number("repeats", self.repeats as u64, 1, u8::MAX as u64),
         ])
     }

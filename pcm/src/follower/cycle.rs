@@ -11,9 +11,11 @@ impl Follower {
     /// A period begins: the follower says that it is here before anything else, and gets what it was
     /// sent (PCM, section 4.1).
     pub(super) fn begin_period(&mut self, cx: &mut Context<'_, Self>) {
-        if let Some(duty) = self.next_duty.take() {
-            self.duty = duty;
-            self.number = self.number.saturating_add(1);
+        let has_others = !self.libraries.iter().eq(self.told.iter());
+        let next_duty = self.next_duty.take();
+        if next_duty.is_some() || has_others {
+            self.duty = next_duty.unwrap_or(self.duty);
+            self.attach_anew();
         }
         self.tried = 0;
         self.enter(Phase::Active, cx);
@@ -27,6 +29,7 @@ impl Follower {
         let keep_alive = Message::KeepAlive {
             number: self.number,
             duty: self.duty,
+            libraries: self.told.clone(),
         };
         cx.send(self.gateway(), keep_alive);
         cx.event(Event::Fetch(self.gateway().id));
@@ -35,9 +38,11 @@ impl Follower {
     /// A phase has had its time.
     pub(super) fn end_phase(&mut self, cx: &mut Context<'_, Self>) {
         let is_running = self.jobs.iter().any(|it| matches!(it.stage, Stage::Runs));
-        // What has begun is run to its end; it has its own time.
+        // What has begun is run to its end; it has its own time. Meanwhile the follower is not purged.
         self.is_late = is_running && self.phase == Some(Phase::Active);
         if self.is_late {
+            self.keep_alive(cx);
+            cx.arm(Timer::Phase, self.duty.period());
             return;
         }
         self.next_phase(cx);
@@ -72,11 +77,17 @@ impl Follower {
         self.gateways.get(self.at).copied().unwrap_or_default()
     }
 
+    /// What it says from now on is later than what it said.
+    fn attach_anew(&mut self) {
+        self.number = self.number.saturating_add(1);
+        self.told = self.libraries.iter().copied().collect();
+    }
+
     /// Goes to the next gateway, with a later attachment. In one period it tries each gateway once.
     pub(super) fn go_elsewhere(&mut self, cx: &mut Context<'_, Self>) {
         let count = self.gateways.len().max(1);
         self.at = (self.at + 1) % count;
-        self.number = self.number.saturating_add(1);
+        self.attach_anew();
         self.tried = self.tried.saturating_add(1);
         if usize::from(self.tried) < count {
             self.keep_alive(cx);
@@ -86,7 +97,8 @@ impl Follower {
     /// A gateway says that an attachment was purged.
     pub(super) fn on_purged(&mut self, number: u32, cx: &mut Context<'_, Self>) {
         if number >= self.number && number < u32::MAX {
-            self.number = number + 1;
+            self.number = number;
+            self.attach_anew();
             self.keep_alive(cx);
         }
     }

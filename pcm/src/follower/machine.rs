@@ -9,7 +9,7 @@ use super::Config;
 use super::event::{Command, Counters, Event, Misbehaviour, Phase, Reject, Timer};
 use super::job::Job;
 use crate::published::Rules;
-use crate::{DutyCycle, Library, Message};
+use crate::{DutyCycle, Libraries, Library, Message};
 
 /// A follower. See the [module](super).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +35,8 @@ pub struct Follower {
     pub(super) jobs: Vec<Job>,
     /// In the order in which they came.
     pub(super) libraries: VecDeque<Library>,
+    /// As they were when its attachment got its number.
+    pub(super) told: Libraries,
     /// Which library the host gets.
     pub(super) loads: Option<Library>,
     pub(super) counters: Untracked<Counters>,
@@ -72,6 +74,7 @@ impl Follower {
             is_late: false,
             jobs: Vec::new(),
             libraries: VecDeque::new(),
+            told: Libraries::new(),
             loads: None,
             counters: Untracked(Counters::default()),
             rules: Rules::default(),
@@ -163,6 +166,8 @@ impl Follower {
                 }
             }
             Message::Tables(_)
+            | Message::Heartbeat { .. }
+            | Message::Here
             | Message::KeepAlive { .. }
             | Message::Verdict { .. }
             | Message::Submit { .. }

@@ -24,13 +24,22 @@ pub struct Config {
     pub replica: selvedge_replica::Config,
     /// Which gateways decide. Default [`Voting::Static`].
     pub voting: Voting,
+    /// How often the resource manager says that it is here, and the others answer. Default 1 s. Zero:
+    /// never; then a membership service tells which gateways are here.
+    pub heartbeat: Span,
+    /// After how long a gateway that says nothing counts as failed (the paper's RM timeout): above twice
+    /// `heartbeat`. Default 5 s.
+    pub timeout: Span,
     /// After how many tenths of its period a follower that says nothing is purged: from 11. Default 35;
     /// the paper's is 15, which takes one keep-alive that is lost for the end of its follower (erratum
     /// Q8). No follower is purged within a second.
     pub purge_after: u16,
-    /// After how many tenths of the longest period among its followers a unit is taken not to answer:
-    /// from 10. Default 40.
+    /// After how many tenths of the longest period among its followers a unit is taken not to answer, on
+    /// top of the time that its functions may run: from 10. Default 40.
     pub offload_after: u16,
+    /// For how long a function may run at any follower: above zero. Default 5 s, as that of
+    /// [followers](crate::follower::Config::time). A unit has so long for each task that it was given.
+    pub function_time: Span,
     /// For how long followers come and go before units are formed anew because some are broken: above
     /// zero. Default 1 s.
     pub settle: Span,
@@ -52,10 +61,14 @@ impl Config {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            replica: selvedge_replica::Config::new(),
+            // What the default limits allow fits.
+            replica: selvedge_replica::Config::new().with_state_limit(8 << 20),
             voting: Voting::Static,
+            heartbeat: Span::secs(1),
+            timeout: Span::secs(5),
             purge_after: 35,
             offload_after: 40,
+            function_time: Span::secs(5),
             settle: Span::secs(1),
             review: Span::secs(10),
             clients: 256,
@@ -65,8 +78,11 @@ impl Config {
     selvedge_core::with_settings! {
         with_replica replica: selvedge_replica::Config,
         with_voting voting: Voting,
+        with_heartbeat heartbeat: Span,
+        with_timeout timeout: Span,
         with_purge_after purge_after: u16,
         with_offload_after offload_after: u16,
+        with_function_time function_time: Span,
         with_settle settle: Span,
         with_review review: Span,
         with_clients clients: u16,
@@ -81,9 +97,12 @@ impl Config {
             return Err(error);
         }
         let most = u16::MAX as u64;
+        let least = Span(self.heartbeat.0.saturating_mul(2).saturating_add(1));
         settings::check(&[
+            Setting::time("timeout", self.timeout, least, Span(u64::MAX)),
             Setting::number("purge_after", self.purge_after as u64, 11, most).counts("tenths"),
             Setting::number("offload_after", self.offload_after as u64, 10, most).counts("tenths"),
+            Setting::time("function_time", self.function_time, Span(1), Span(u64::MAX)),
             Setting::time("settle", self.settle, Span(1), Span(u64::MAX)),
             Setting::time("review", self.review, Span(1), Span(u64::MAX)),
             Setting::number("clients", self.clients as u64, 1, most).counts("tasks"),
@@ -95,9 +114,11 @@ impl Config {
         tenths(duty.period(), self.purge_after).max(Span::secs(1))
     }
 
-    /// After how long a unit whose longest period this is does not answer.
-    pub(super) fn offload(&self, period: Span) -> Span {
-        tenths(period, self.offload_after).max(self.replica.resend)
+    /// After how long a unit whose longest period this is, and that has so many tasks, does not answer.
+    pub(super) fn offload(&self, period: Span, tasks: u32) -> Span {
+        let runs = self.function_time.0.saturating_mul(tasks.max(1).into());
+        let periods = tenths(period, self.offload_after);
+        Span(periods.0.saturating_add(runs))
     }
 }
 

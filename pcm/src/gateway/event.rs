@@ -45,6 +45,11 @@ pub enum Event {
     Unavailable,
     /// It reaches one again.
     Available,
+    /// Another gateway counts as failed: it said nothing for [`Config::timeout`](super::Config::timeout),
+    /// or membership says so.
+    Gone(Member),
+    /// A gateway that counted as failed is here.
+    Returned(Member),
 }
 
 /// Tags of the timers.
@@ -58,6 +63,12 @@ pub enum Timer {
     Offload(TaskId),
     /// Units are to be formed anew.
     Cluster,
+    /// The resource manager is to say that it is here.
+    Heartbeat,
+    /// The resource manager has said nothing for too long.
+    Manager,
+    /// Another gateway has said nothing for too long; the resource manager watches it.
+    Timeout(NodeId),
     /// What is done now and then is due.
     Review,
 }
@@ -90,6 +101,9 @@ pub enum Misbehaviour {
     /// It spends its time as no follower can.
     #[error("{0} says how it spends its time: {1}")]
     Duty(Member, OutOfRange),
+    /// It speaks as a gateway, and is none.
+    #[error("{0} speaks as a gateway, and is not on the list of gateways")]
+    NoGateway(Member),
     /// It speaks to a follower or a client.
     #[error("{0} says what a gateway is not told")]
     Misdirected(Member),
@@ -103,7 +117,7 @@ pub struct Counters {
     pub no_room: u64,
     /// Proposals that the replica did not take; they are made again when there is reason.
     pub not_proposed: u64,
-    /// Tasks that were given to another unit.
+    /// How often a unit did not answer in time.
     pub retries: u64,
     /// How often the resource manager had another gateway lead.
     pub handed_over: u64,

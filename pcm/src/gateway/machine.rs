@@ -5,6 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use selvedge_core::durable::Durable;
+use selvedge_core::settings::{self, Setting};
 use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, NodeId, Untracked};
 use selvedge_replica::{Configuration, Replica, Stored};
 
@@ -28,7 +29,7 @@ pub struct Gateway {
     pub(super) own: BTreeMap<NodeId, Attachment>,
     /// The clients that wait for a task.
     pub(super) asked: BTreeMap<TaskId, Member>,
-    is_started: bool,
+    pub(super) is_started: bool,
     /// Whether this gateway acts as resource manager.
     pub(super) manages: bool,
     /// Whether no quorum answers.
@@ -45,7 +46,8 @@ impl Gateway {
     /// and `limits`.
     ///
     /// # Errors
-    /// [`Reject::Config`] and [`Reject::Replica`], if these cannot work.
+    /// [`Reject::Config`] and [`Reject::Replica`], if these cannot work; `replica.state_limit` has to let
+    /// all in that `limits` do.
     pub fn new(
         me: Member,
         config: Config,
@@ -53,6 +55,11 @@ impl Gateway {
         limits: Limits,
     ) -> Result<Self, Reject> {
         limits.check()?;
+        let least = limits.largest_state(first.frame_budget.into());
+        let size = u64::from(config.replica.state_limit);
+        settings::check(&[
+            Setting::number("replica.state_limit", size, least, u32::MAX.into()).counts("bytes"),
+        ])?;
         let gateways: Vec<Member> = first.members().map(|it| it.member).collect();
         let replica = Replica::new(me, config.replica, first, Tables::new(limits))?;
         Self::make(me, config, replica, gateways)
@@ -87,15 +94,30 @@ impl Gateway {
     }
 
     /// A gateway in a later life `me`, with what its former life stored. Facts that came after `stored` are
-    /// [folded](Durable::fold) before its first input.
+    /// [folded](Durable::fold) before its first input. `others` are all other gateways that there may
+    /// be; those that no longer decide count as gone until they are heard.
     ///
     /// # Errors
     /// [`Reject::Config`], and [`Reject::Replica`] where `stored` was damaged.
-    pub fn restore(me: Member, config: Config, stored: Stored<Tables>) -> Result<Self, Reject> {
+    pub fn restore(
+        me: Member,
+        config: Config,
+        stored: Stored<Tables>,
+        others: impl IntoIterator<Item = NodeId>,
+    ) -> Result<Self, Reject> {
         let replica = Replica::restore(me, config.replica, stored)?;
-        let named = replica.configuration().members();
-        let gateways = named.map(|it| it.member).collect();
-        Self::make(me, config, replica, gateways)
+        let named: Vec<Member> = replica
+            .configuration()
+            .members()
+            .map(|it| it.member)
+            .collect();
+        let is_unnamed = |id: &NodeId| named.iter().all(|it| it.id != *id) && *id != me.id;
+        let others: Vec<NodeId> = others.into_iter().filter(is_unnamed).collect();
+        let unnamed = others.iter().map(|id| Member::new(id.0, 0));
+        let gateways = named.iter().copied().chain(unnamed).collect();
+        let mut gateway = Self::make(me, config, replica, gateways)?;
+        gateway.gone.extend(others);
+        Ok(gateway)
     }
 
     fn make(
@@ -130,6 +152,12 @@ impl Gateway {
     #[must_use]
     pub const fn me(&self) -> Member {
         self.me
+    }
+
+    /// All gateways that this one knows, each in its latest life, and whether it counts as here.
+    pub fn gateways(&self) -> impl Iterator<Item = (Member, bool)> + '_ {
+        let all = self.gateways.values();
+        all.map(|it| (*it, !self.gone.contains(&it.id)))
     }
 
     /// The tables, as far as this gateway knows them; nothing where it holds none.
@@ -220,10 +248,17 @@ impl Gateway {
             Message::Tables(message) => {
                 let message = *message;
                 self.step(Input::Message { from, message }, cx)?;
+                self.note_here(from, cx);
             }
-            Message::KeepAlive { number, duty } => {
+            Message::Heartbeat { gone } => self.on_heartbeat(from, &gone, cx)?,
+            Message::Here => self.on_here(from, cx)?,
+            Message::KeepAlive {
+                number,
+                duty,
+                libraries,
+            } => {
                 duty.check().map_err(|why| Misbehaviour::Duty(from, why))?;
-                self.on_keep_alive(from, number, duty, cx);
+                self.on_keep_alive(from, number, duty, &libraries, cx);
             }
             Message::Verdict {
                 task,
@@ -250,29 +285,54 @@ impl Gateway {
         Ok(())
     }
 
-    fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        self.step(Input::Membership(delta), cx)?;
+    fn on_delta(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let is_gateway = self.gateways.contains_key(&delta.member().id);
+        match is_gateway && delta.member().id != self.me.id {
+            true => self.learn(delta, cx),
+            // The replica may remember the node, and refuses the end of this one.
+            false => self.step(Input::Membership(delta), cx)?,
+        }
+        Ok(())
+    }
+
+    /// A gateway is here, or is gone, as membership or its silence says.
+    pub(super) fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) {
         let member = delta.member();
         let Some(known) = self.gateways.get_mut(&member.id) else {
-            return Ok(()); // It is no gateway.
+            return; // It is no gateway.
         };
-        if known.supersedes(member) {
-            return Ok(());
+        if known.supersedes(member) || member.id == self.me.id {
+            return;
         }
         *known = member;
+        let learned = self.step(Input::Membership(delta), cx);
+        debug_assert_eq!(learned, Ok(()), "a replica refuses its own end alone");
         match delta {
             Delta::Suspected(_) => {}
             Delta::Joined(_) | Delta::Refuted(_) => {
-                self.gone.remove(&member.id);
+                if self.gone.remove(&member.id) {
+                    cx.event(Event::Returned(member));
+                }
             }
             Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_) => {
-                if member.id != self.me.id && self.gone.insert(member.id) {
+                if self.gone.insert(member.id) {
+                    cx.event(Event::Gone(member));
                     self.on_gateway_gone(member.id, cx);
                 }
             }
         }
         self.look_at_voters(cx);
-        Ok(())
+    }
+
+    /// The gateways that decide are others: all of them are known.
+    pub(super) fn on_configured(&mut self) {
+        let named = self.replica.machine().configuration().members();
+        for member in named.map(|it| it.member) {
+            let known = self.gateways.entry(member.id).or_insert(member);
+            if member.supersedes(*known) {
+                *known = member;
+            }
+        }
     }
 
     fn command(&mut self, command: Command, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
@@ -282,6 +342,7 @@ impl Gateway {
                 self.is_started = true;
                 cx.arm(Timer::Review, self.config.review);
                 self.watch_own(cx);
+                self.watch_gateways(cx);
                 Ok(())
             }
             Command::Hops { to, hops } => {
@@ -305,6 +366,9 @@ impl Gateway {
             Timer::Purge(follower) => self.on_purge_tick(follower, cx),
             Timer::Offload(task) => self.on_offload_tick(task, cx),
             Timer::Cluster => self.on_cluster_tick(cx),
+            Timer::Heartbeat => self.on_heartbeat_tick(cx),
+            Timer::Manager => self.on_manager_tick(cx),
+            Timer::Timeout(gateway) => self.on_timeout_tick(gateway, cx),
             Timer::Review => self.on_review_tick(cx),
         }
         Ok(())
@@ -327,7 +391,7 @@ impl Machine for Gateway {
         let taken = match input {
             Input::Message { from, message } => self.receive(from, message, cx),
             Input::Tick(timer) => self.tick(timer, cx),
-            Input::Membership(delta) => self.learn(delta, cx),
+            Input::Membership(delta) => self.on_delta(delta, cx),
             Input::Command(command) => self.command(command, cx),
         };
         self.settle(cx);

@@ -17,6 +17,7 @@ impl Gateway {
             return;
         }
         self.manages = manages;
+        self.watch_gateways(cx);
         let open = self.tables().into_iter().flat_map(Tables::open);
         let open: Vec<TaskId> = open.map(|it| it.0).collect();
         if !manages {
@@ -47,7 +48,8 @@ impl Gateway {
         let electors = electors.flat_map(|it| it.electors.iter());
         let periods = electors.filter_map(|it| tables.follower(it.id));
         let longest = periods.map(|it| it.duty.period()).max();
-        let after = longest.map_or(self.config.settle, |it| self.config.offload(it));
+        let load = tables.load_of(task);
+        let after = longest.map_or(self.config.settle, |it| self.config.offload(it, load));
         cx.arm(Timer::Offload(task), after);
     }
 
@@ -59,9 +61,11 @@ impl Gateway {
         else {
             return;
         };
-        self.counters.0.retries += 1;
         self.expect_answer(task, cx); // Once more, if this is lost.
-        self.try_to_propose(Update::Retry { task, after }, cx);
+        let retry = Update::Retry { task, after };
+        let can_retry = self.tables().is_some_and(|it| it.known(&retry).is_none());
+        self.counters.0.retries += u64::from(can_retry);
+        self.try_to_propose(retry, cx);
     }
 
     /// Tasks that waited for a unit go to one.
@@ -114,7 +118,7 @@ impl Gateway {
     }
 
     /// A replica that is asked nothing elects nobody; tasks that are open need a manager.
-    fn look_for_manager(&mut self, cx: &mut Context<'_, Self>) {
+    pub(super) fn look_for_manager(&mut self, cx: &mut Context<'_, Self>) {
         let replica = self.replica.machine();
         let is_led = replica
             .leader()

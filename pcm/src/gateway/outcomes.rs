@@ -15,7 +15,9 @@ impl Gateway {
         match event {
             Told::Applied { outcome, .. } => self.on_outcome(outcome, cx),
             Told::Installed(_) => self.on_installed(cx),
-            Told::Leads { .. } | Told::Deposed(_) | Told::Configured { .. } => {
+            Told::Leads { .. } | Told::Deposed(_) => self.look_whether_it_manages(cx),
+            Told::Configured { .. } => {
+                self.on_configured();
                 self.look_whether_it_manages(cx);
             }
             Told::Unavailable { .. } => {
@@ -39,7 +41,16 @@ impl Gateway {
 
     fn on_outcome(&mut self, outcome: Outcome, cx: &mut Context<'_, Self>) {
         match outcome {
-            Outcome::Attached { follower, tasks } => self.on_attached(follower, &tasks, cx),
+            Outcome::Attached {
+                follower,
+                tasks,
+                is_other,
+            } => {
+                self.on_attached(follower, &tasks, cx);
+                if is_other {
+                    self.on_followers_changed(cx);
+                }
+            }
             Outcome::Purged { follower, tasks } => self.on_purged(follower, &tasks, cx),
             Outcome::NoRoom(follower) => {
                 self.counters.0.no_room += 1;
@@ -59,7 +70,7 @@ impl Gateway {
     }
 
     fn on_attached(&mut self, id: NodeId, tasks: &[TaskId], cx: &mut Context<'_, Self>) {
-        let known = self.tables().and_then(|it| it.follower(id)).copied();
+        let known = self.tables().and_then(|it| it.follower(id)).cloned();
         let Some(known) = known else {
             return;
         };
@@ -74,7 +85,6 @@ impl Gateway {
             self.unwatch(id, cx);
         }
         self.on_withdrawn(tasks, cx);
-        self.on_followers_changed(cx);
     }
 
     fn on_purged(&mut self, id: NodeId, tasks: &[TaskId], cx: &mut Context<'_, Self>) {

@@ -7,7 +7,9 @@ use selvedge_core::{Context, Member, NodeId};
 
 use super::event::Timer;
 use super::machine::Gateway;
-use crate::{Answer, Attachment, DutyCycle, Message, Outcome, Returned, Run, TaskId, Update};
+use crate::{
+    Answer, Attachment, DutyCycle, Library, Message, Outcome, Returned, Run, TaskId, Update,
+};
 
 impl Gateway {
     /// A follower says that it is here.
@@ -16,21 +18,25 @@ impl Gateway {
         from: Member,
         number: u32,
         duty: DutyCycle,
+        libraries: &[Library],
         cx: &mut Context<'_, Self>,
     ) {
+        let Some(tables) = self.tables().filter(|_| !self.is_unavailable) else {
+            return cx.send(from, Message::Elsewhere);
+        };
+        let last = tables.limits().libraries.into();
+        let forgotten = libraries.len().saturating_sub(last);
         let said = Attachment {
             member: from,
             number,
             gateway: self.me.id,
             duty,
-        };
-        let Some(tables) = self.tables().filter(|_| !self.is_unavailable) else {
-            return cx.send(from, Message::Elsewhere);
+            libraries: libraries.iter().skip(forgotten).copied().collect(),
         };
         if tables.follower(from.id) == Some(&said) {
             return self.watch(said, cx);
         }
-        let update = Update::Attach(said);
+        let update = Update::Attach(said.clone());
         if tables.known(&update).is_some() {
             // It was purged, or was elsewhere meanwhile. A later attachment is new.
             if let Some((member, number)) = tables.last_attachment(from.id)
@@ -51,9 +57,9 @@ impl Gateway {
 
     /// Expects the follower to say that it is here, in time.
     fn watch(&mut self, said: Attachment, cx: &mut Context<'_, Self>) {
-        let id = said.member.id;
+        let (id, patience) = (said.member.id, self.config.patience(said.duty));
         self.own.insert(id, said);
-        cx.arm(Timer::Purge(id), self.config.patience(said.duty));
+        cx.arm(Timer::Purge(id), patience);
     }
 
     /// Another gateway has the follower, or none.
@@ -67,7 +73,7 @@ impl Gateway {
     pub(super) fn watch_own(&mut self, cx: &mut Context<'_, Self>) {
         let me = self.me.id;
         let all = self.tables().into_iter().flat_map(|it| it.followers());
-        let own: Vec<Attachment> = all.filter(|it| it.gateway == me).copied().collect();
+        let own: Vec<Attachment> = all.filter(|it| it.gateway == me).cloned().collect();
         for follower in own {
             let known = self.own.get(&follower.member.id);
             if known.is_none_or(|it| follower.is_later(it)) {
@@ -78,7 +84,7 @@ impl Gateway {
 
     /// A follower has said nothing for too long.
     pub(super) fn on_purge_tick(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
-        let known = self.tables().and_then(|it| it.follower(id)).copied();
+        let known = self.tables().and_then(|it| it.follower(id)).cloned();
         let Some(known) = known else {
             self.own.remove(&id);
             return;

@@ -7,7 +7,7 @@ use std::env;
 
 use selvedge_core::{Choose as _, Delta, Span};
 use selvedge_pcm::gateway::Voting;
-use selvedge_pcm::{Answer, DutyCycle, Limits, TaskId, client, gateway};
+use selvedge_pcm::{Answer, DutyCycle, Function, Library, Limits, TaskId, client, gateway};
 use selvedge_sim::histories;
 
 use super::world::{Link, World, value};
@@ -27,6 +27,8 @@ struct Story {
     /// How many functions there are: some are asked for again.
     codes: usize,
     has_liars: bool,
+    /// Whether gateways hear of each other by themselves, or are told.
+    has_heartbeats: bool,
     restarts: u64,
 }
 
@@ -51,8 +53,12 @@ fn tell(seed: u64, all: &mut Totals) {
     let mut world = World::new(seed, 3, gateway::Config::new(), Limits::new());
     let gateways = [1, 2, 3, 3, 3, 5][world.pick(6)];
     let voting = [Voting::Static, Voting::Static, Voting::Dynamic][world.pick(3)];
+    let has_heartbeats = world.chance(60);
+    let heartbeat = Span::millis(if has_heartbeats { 500 } else { 0 });
     let config = gateway::Config::new()
         .with_voting(voting)
+        .with_heartbeat(heartbeat)
+        .with_timeout(Span::millis([1_500, 4_000][world.pick(2)]))
         .with_purge_after([15, 25, 35][world.pick(3)])
         .with_offload_after([20, 40][world.pick(2)])
         .with_settle(Span::millis([1, 200, 1_000][world.pick(3)]))
@@ -68,6 +74,7 @@ fn tell(seed: u64, all: &mut Totals) {
         codes: 1 + world.pick(20),
         world,
         has_liars,
+        has_heartbeats,
         restarts: 0,
     };
     story.begin();
@@ -133,6 +140,7 @@ impl Story {
                 let me = self.world.gateways[gateway].me;
                 self.world.spread(Delta::Failed(me), Span::secs(2));
             }
+            14 if self.has_heartbeats => self.library(),
             14 | 15 => {
                 let me = self.world.gateways[gateway].me;
                 self.world.spread(Delta::Refuted(me), Span::secs(2));
@@ -149,6 +157,17 @@ impl Story {
             18 => self.world.move_follower(follower),
             _ => {}
         }
+    }
+
+    /// A client wants a function that needs libraries.
+    fn library(&mut self) {
+        let client = self.world.pick(self.world.clients.len());
+        let libraries = (0..1 + self.world.pick(6) as u64).map(Library);
+        let function = Function {
+            code: Function::new(&[self.world.pick(self.codes) as u8]).code,
+            libraries: libraries.collect(),
+        };
+        self.world.submit_function(client, function);
     }
 
     fn cancel(&mut self) {
@@ -172,7 +191,7 @@ impl Story {
         }
         let gone = self.world.gateways[at].me;
         self.world.stop_gateway(at);
-        if self.world.chance(70) {
+        if !self.has_heartbeats && self.world.chance(70) {
             self.world.spread(Delta::Failed(gone), Span::secs(2));
         }
     }
@@ -181,7 +200,9 @@ impl Story {
         self.restarts += 1;
         self.world.start_gateway(at);
         let me = self.world.gateways[at].me;
-        self.world.spread(Delta::Joined(me), Span::secs(1));
+        if !self.has_heartbeats {
+            self.world.spread(Delta::Joined(me), Span::secs(1));
+        }
     }
 
     fn stop_or_start_follower(&mut self, at: usize) {
@@ -210,8 +231,10 @@ impl Story {
         self.world.run(Span::secs(4)); // What was said before comes late.
         for at in 0..self.world.gateways.len() {
             let me = self.world.gateways[at].me;
-            self.world.spread(Delta::Joined(me), Span::secs(1));
-            self.world.spread(Delta::Refuted(me), Span::secs(1));
+            if !self.has_heartbeats {
+                self.world.spread(Delta::Joined(me), Span::secs(1));
+                self.world.spread(Delta::Refuted(me), Span::secs(1));
+            }
         }
         let mut why = String::new();
         for _ in 0..80 {
@@ -270,6 +293,9 @@ impl Story {
                     all.values += 1;
                     assert!(self.has_liars || *found == value(function), "{task:?}");
                 } else {
+                    // A follower keeps four libraries: what needs more fails everywhere.
+                    let is_alone = *answer == Answer::Failed && function.libraries.len() <= 4;
+                    assert!(!is_alone || self.has_liars, "{task:?}");
                     all.other += 1;
                 }
             }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use selvedge_core::{Member, NodeId};
 use selvedge_pcm::{
-    Answer, Attachment, DutyCycle, Function, Limits, Outcome, Tables, TaskId, Update,
+    Answer, Attachment, DutyCycle, Function, Libraries, Library, Limits, Outcome, Returned, Tables,
+    TaskId, Update,
 };
 use selvedge_replica::State as _;
 
@@ -19,6 +20,7 @@ fn follower(id: u64, active_ms: u32) -> Attachment {
             busy_ms: 0,
             asleep_ms: 100_000 - active_ms,
         },
+        libraries: Libraries::new(),
     }
 }
 
@@ -55,6 +57,7 @@ fn attached(id: u64) -> Outcome {
     Outcome::Attached {
         follower: NodeId(id),
         tasks: Vec::new(),
+        is_other: true,
     }
 }
 
@@ -204,15 +207,16 @@ fn what_is_said_late_brings_no_follower_back() {
         number: 7,
         ..follower(1, 2_000)
     };
-    tables.apply(&Update::Attach(later));
+    tables.apply(&Update::Attach(later.clone()));
     assert_eq!(tables.apply(&Update::Purge(follower(1, 0))), Outcome::Stale);
     assert!(tables.follower(NodeId(1)).is_some());
-    tables.apply(&Update::Purge(later));
+    tables.apply(&Update::Purge(later.clone()));
     assert_eq!(
         tables.apply(&Update::Attach(follower(1, 1_000))),
         Outcome::Stale
     );
-    assert_eq!(tables.apply(&Update::Attach(later)), Outcome::Stale);
+    let again = Update::Attach(later.clone());
+    assert_eq!(tables.apply(&again), Outcome::Stale);
     let back = Attachment { number: 8, ..later };
     assert_eq!(tables.apply(&Update::Attach(back)), attached(1));
 }
@@ -258,6 +262,7 @@ fn a_follower_that_goes_or_begins_again_takes_part_in_no_task_any_more() {
     let outcome = Outcome::Attached {
         follower: NodeId(4),
         tasks: tasks.clone(),
+        is_other: false,
     };
     assert_eq!(tables.apply(&Update::Attach(again)), outcome);
     let assignment = tables.assignment(task(1)).unwrap();
@@ -278,6 +283,50 @@ fn a_follower_that_goes_or_begins_again_takes_part_in_no_task_any_more() {
     assert_eq!(assigned(&mut tables, &retry), Some(task(1)));
     let electors = &tables.assignment(task(1)).unwrap().electors;
     assert_eq!(**electors, [Member::new(4, 1)]);
+}
+
+#[test]
+fn a_function_goes_to_the_unit_that_keeps_its_libraries_where_others_are_as_free() {
+    let mut tables = tables((0..15).map(|id| (id, 1_000)));
+    let keeper = tables.members(2).last().unwrap();
+    let library = Library(7);
+    let keeps = Attachment {
+        number: 2,
+        libraries: [library].into_iter().collect(),
+        ..tables.follower(keeper.id).unwrap().clone()
+    };
+    let outcome = Outcome::Attached {
+        follower: keeper.id,
+        tasks: Vec::new(),
+        is_other: false,
+    };
+    assert_eq!(tables.apply(&Update::Attach(keeps)), outcome);
+    let needs = |number: u64| Update::Submit {
+        task: task(number),
+        function: Function {
+            code: number.to_be_bytes().into_iter().collect(),
+            libraries: [library].into_iter().collect(),
+        },
+    };
+    let unit = |tables: &Tables, number| {
+        let assignment = tables.assignment(task(number)).unwrap();
+        tables.unit_of(assignment.electors[0].id)
+    };
+    tables.apply(&submit(1, b"f"));
+    assert_eq!(unit(&tables, 1), Some(0), "the first of equals");
+    tables.apply(&needs(2));
+    assert_eq!(unit(&tables, 2), Some(2), "it keeps the library");
+    tables.apply(&needs(3));
+    assert_eq!(unit(&tables, 3), Some(1), "it has less to do");
+    // A unit that did not answer is not asked again at once.
+    tables.apply(&needs(4));
+    assert_eq!(unit(&tables, 4), Some(2));
+    let retry = Update::Retry {
+        task: task(4),
+        after: 1,
+    };
+    tables.apply(&retry);
+    assert_ne!(unit(&tables, 4), Some(2));
 }
 
 #[test]
@@ -422,4 +471,72 @@ proptest! {
         prop_assert!(count < 3 || least >= 3, "{:?}", sizes);
         prop_assert!(!tables.want_clustering());
     }
+}
+
+#[test]
+fn no_state_is_longer_than_the_limits_say() {
+    let limits = Limits::new()
+        .with_followers(200)
+        .with_tombstones(100)
+        .with_open(40)
+        .with_done(60)
+        .with_cache(30)
+        .with_clients(50)
+        .with_result(100)
+        .with_counts_votes(true);
+    let far = u64::MAX - 1_000;
+    let code = [7; 300];
+    let mut tables = Tables::new(limits);
+    let says = |id: u64, number: u32| Attachment {
+        member: Member::new(far + id, u32::MAX.into()),
+        number: u32::MAX - 9 + number,
+        gateway: NodeId(far),
+        duty: DutyCycle {
+            active_ms: 40_000,
+            busy_ms: 40_000,
+            asleep_ms: 40_000,
+        },
+        libraries: (0..4).map(|it| Library(u64::MAX - it)).collect(),
+    };
+    for id in 0..300 {
+        tables.apply(&Update::Attach(says(id, 1)));
+        if id >= 150 {
+            tables.apply(&Update::Purge(says(id - 150, 1)));
+        }
+        tables.apply(&Update::Attach(says(id, 1)));
+    }
+    for after in 0..2 {
+        tables.apply(&Update::Cluster { after });
+    }
+    for number in 0..200 {
+        let task = TaskId {
+            client: Member::new(far + number % 100, u32::MAX.into()),
+            number: far + number,
+        };
+        let mut code = code;
+        code[0] = number as u8;
+        let function = Function {
+            code: code.into_iter().collect(),
+            libraries: Libraries::new(),
+        };
+        tables.apply(&Update::Submit { task, function });
+        let electors = tables.assignment(task).map(|it| it.electors.clone());
+        for (nth, &by) in electors.iter().flat_map(|it| it.iter()).enumerate() {
+            let ends = number < 160;
+            let value: Vec<u8> = if ends {
+                vec![1; 100]
+            } else {
+                vec![nth as u8; 100]
+            };
+            tables.apply(&Update::Vote {
+                task,
+                attempt: 1,
+                by,
+                returned: Returned::Value(value.into_iter().collect()),
+            });
+        }
+    }
+    let size = postcard::to_allocvec(&tables).unwrap().len() as u64;
+    let most = limits.largest_state(301);
+    assert!(size <= most && size * 4 > most, "{size} of {most}");
 }

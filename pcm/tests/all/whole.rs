@@ -1,7 +1,7 @@
 //! Gateways, followers and clients together.
 
 use selvedge_core::{Delta, Span};
-use selvedge_pcm::{Answer, DutyCycle, Function, Limits, TaskId, gateway};
+use selvedge_pcm::{Answer, DutyCycle, Function, Library, Limits, TaskId, gateway};
 
 use super::world::{World, value};
 
@@ -109,4 +109,150 @@ fn a_task_goes_to_another_unit_when_its_followers_are_gone() {
     let manager = world.manager().unwrap();
     let tables = world.machine(manager).unwrap().tables().unwrap();
     assert_eq!(tables.followers().count(), 5, "the others are purged");
+}
+
+/// The tables of all gateways that are up are the same.
+fn assert_alike(world: &World) {
+    let all = (0..world.gateways.len()).filter_map(|at| world.machine(at));
+    let all: Vec<_> = all
+        .map(|it| (it.replica().version(), it.tables()))
+        .collect();
+    assert!(all.windows(2).all(|it| it[0] == it[1]), "{all:?}");
+}
+
+fn voters(world: &World, at: usize) -> usize {
+    let replica = world.machine(at).unwrap().replica();
+    replica.configuration().members().count()
+}
+
+#[test]
+fn gateways_notice_by_themselves_that_the_manager_is_gone() {
+    let mut world = world(5, 10);
+    let manager = world.manager().unwrap();
+    let client = world.add_client((manager + 1) % 3);
+    world.stop_gateway(manager);
+    let task = world.submit(client, b"1");
+    world.run(Span::secs(40));
+    assert_eq!(answer(&world, task), Some(&right(b"1")));
+    let next = world.manager().expect("another one manages");
+    assert_ne!(next, manager);
+    let tables = world.machine(next).unwrap().tables().unwrap();
+    assert_eq!(tables.followers().count(), 10, "they are at other gateways");
+    assert_alike(&world);
+}
+
+#[test]
+fn with_nothing_to_do_a_manager_that_is_gone_is_replaced_within_two_timeouts() {
+    let mut world = world(6, 0);
+    let manager = world.manager().unwrap();
+    world.stop_gateway(manager);
+    let config = gateway::Config::new();
+    world.run(config.timeout * 2);
+    let next = world.manager().expect("another one manages");
+    let gone: Vec<_> = world
+        .machine(next)
+        .unwrap()
+        .gateways()
+        .filter(|it| !it.1)
+        .collect();
+    assert_eq!(gone.len(), 1, "{gone:?}");
+    assert_eq!(gone[0].0.id, world.gateways[manager].me.id);
+}
+
+#[test]
+fn a_gateway_that_comes_back_gets_what_it_lacks() {
+    let mut world = world(7, 10);
+    let manager = world.manager().unwrap();
+    let other = (manager + 1) % 3;
+    world.stop_gateway(other);
+    let client = world.add_client(manager);
+    for code in 0..5_u8 {
+        world.submit(client, &[code]);
+    }
+    world.run(Span::secs(30));
+    assert!(world.unanswered().is_empty());
+    world.start_gateway(other);
+    world.run(Span::secs(10));
+    assert_alike(&world);
+    for at in 0..3 {
+        let all: Vec<_> = world.machine(at).unwrap().gateways().collect();
+        assert!(all.iter().all(|it| it.1), "{all:?}");
+    }
+}
+
+#[test]
+fn voters_follow_the_gateways_that_are_connected_also_over_restarts() {
+    let config = gateway::Config::new().with_voting(gateway::Voting::Dynamic);
+    let mut world = World::new(8, 3, config, Limits::new());
+    world.run(Span::secs(15));
+    let manager = world.manager().unwrap();
+    let (second, third) = ((manager + 1) % 3, (manager + 2) % 3);
+    world.stop_gateway(third);
+    world.run(Span::secs(20));
+    assert_eq!(voters(&world, manager), 2);
+    // The two that are left begin again, and know the third one still.
+    for at in [manager, second] {
+        world.stop_gateway(at);
+    }
+    for at in [manager, second] {
+        world.start_gateway(at);
+    }
+    world.run(Span::secs(20));
+    assert!(world.manager().is_some());
+    world.start_gateway(third);
+    world.run(Span::secs(20));
+    assert_eq!(voters(&world, world.manager().unwrap()), 3);
+    assert_alike(&world);
+}
+
+#[test]
+fn the_tables_say_which_libraries_a_follower_keeps() {
+    let mut world = world(9, 5);
+    let client = world.add_client(0);
+    let function = Function {
+        code: value(&Function::new(b"1")),
+        libraries: [Library(3), Library(4)].into_iter().collect(),
+    };
+    world.submit_function(client, function);
+    world.run(Span::secs(30));
+    let tables = world
+        .machine(world.manager().unwrap())
+        .unwrap()
+        .tables()
+        .unwrap();
+    for follower in tables.followers() {
+        assert_eq!(
+            *follower.libraries,
+            [Library(3), Library(4)],
+            "{follower:?}"
+        );
+    }
+    let clustered = tables.clustered();
+    world.run(Span::secs(30));
+    let tables = world
+        .machine(world.manager().unwrap())
+        .unwrap()
+        .tables()
+        .unwrap();
+    assert_eq!(tables.clustered(), clustered, "units stay as they are");
+}
+
+#[test]
+fn a_function_that_runs_longer_than_periods_is_answered_by_the_first_unit() {
+    let mut world = World::new(10, 3, gateway::Config::new(), Limits::new());
+    world.run_time = Span::millis(4_900);
+    for at in 0..5 {
+        world.add_follower(DutyCycle::always(), at);
+    }
+    world.run(Span::secs(15));
+    let client = world.add_client(0);
+    let tasks: Vec<TaskId> = (0..4_u8).map(|it| world.submit(client, &[it])).collect();
+    world.run(Span::secs(40));
+    for (task, code) in tasks.into_iter().zip(0_u8..) {
+        assert_eq!(answer(&world, task), Some(&right(&[code])));
+    }
+    let purged: usize = (0..3).map(|at| world.gateways[at].purged).sum();
+    assert_eq!(purged, 0, "who runs something is here");
+    let retries = (0..3).map(|at| world.machine(at).unwrap().counters().retries);
+    assert_eq!(retries.sum::<u64>(), 0);
 }

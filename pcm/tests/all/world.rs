@@ -73,6 +73,8 @@ pub(crate) struct GatewayHost {
     mailboxes: BTreeMap<NodeId, VecDeque<(Member, Message)>>,
     stored: Vec<selvedge_replica::Fact<selvedge_pcm::Tables>>,
     base: Option<selvedge_replica::Stored<selvedge_pcm::Tables>>,
+    /// How many followers it saw purged.
+    pub(crate) purged: usize,
 }
 
 #[derive(Debug)]
@@ -97,6 +99,8 @@ pub(crate) struct World {
     /// What each task came to, as the first gateway that knew it says.
     pub(crate) ended: BTreeMap<TaskId, Answer>,
     pub(crate) sent: u64,
+    /// For how long a function runs at most.
+    pub(crate) run_time: Span,
     queue: BTreeMap<(Time, u64), What>,
     entered: u64,
 }
@@ -119,6 +123,7 @@ impl World {
             clients: Vec::new(),
             ended: BTreeMap::new(),
             sent: 0,
+            run_time: Span::millis(55),
             queue: BTreeMap::new(),
             entered: 0,
         };
@@ -132,6 +137,7 @@ impl World {
                 mailboxes: BTreeMap::new(),
                 stored: Vec::new(),
                 base: None,
+                purged: 0,
             });
         }
         for at in 0..world.gateways.len() {
@@ -154,7 +160,7 @@ impl World {
     pub(crate) fn add_follower(&mut self, duty: DutyCycle, gateway: usize) -> usize {
         let at = self.followers.len();
         let me = Member::new(FOLLOWERS + at as u64, 0);
-        let config = follower::Config::new(duty).with_time(Span::secs(2));
+        let config = follower::Config::new(duty);
         self.followers.push(FollowerHost {
             me,
             config,
@@ -200,7 +206,10 @@ impl World {
     }
 
     pub(crate) fn submit(&mut self, at: usize, code: &[u8]) -> TaskId {
-        let function = Function::new(code);
+        self.submit_function(at, Function::new(code))
+    }
+
+    pub(crate) fn submit_function(&mut self, at: usize, function: Function) -> TaskId {
         let host = &mut self.clients[at];
         let number = host.driver.machine().next_number();
         host.asked.insert(number, function.clone());
@@ -223,12 +232,13 @@ impl World {
         let limits = self.limits;
         let host = &mut self.gateways[at];
         let begun = Member::new(host.me.id.0, 0);
+        let others = self.first.members().map(|it| it.member.id);
         let mut machine = match host.base.clone() {
-            Some(stored) => Gateway::restore(host.me, host.config, stored).unwrap(),
+            Some(stored) => Gateway::restore(host.me, host.config, stored, others).unwrap(),
             None => {
                 let replica = Gateway::new(begun, host.config, first, limits).unwrap();
                 let stored = replica.replica().stored();
-                Gateway::restore(host.me, host.config, stored).unwrap()
+                Gateway::restore(host.me, host.config, stored, others).unwrap()
             }
         };
         for fact in &host.stored {
@@ -395,6 +405,7 @@ impl World {
                 Effect::Send { to, message } => self.post(me, to.id, message),
                 Effect::Multicast { .. } => panic!("gateways multicast nothing"),
                 Effect::Event(gateway::Event::Fact(fact)) => self.gateways[at].stored.push(fact),
+                Effect::Event(gateway::Event::Purged(_)) => self.gateways[at].purged += 1,
                 Effect::Event(_) => {}
             }
         }
@@ -453,7 +464,7 @@ impl World {
         match event {
             follower::Event::Fetch(gateway) => self.fetch(at, gateway.0 as usize - 1),
             follower::Event::Run { task, function, .. } => {
-                let takes = Span::millis(5 + self.rng.below(50));
+                let takes = Span(self.rng.below(self.run_time.0 + 1));
                 self.followers[at].begun += 1;
                 self.followers[at].runs.insert(task, function);
                 self.enter(takes, What::Ends(me, task));

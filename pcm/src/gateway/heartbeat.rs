@@ -1,0 +1,133 @@
+//! Which gateways are here, where no membership service tells it (PCM, section 4.2).
+//!
+//! The resource manager says now and then that it is here, and which other gateways are gone; the
+//! others answer. So it watches all of them, and each of them watches it. A gateway that says nothing
+//! for too long counts as failed until it is heard again; the replica takes that as it takes a word of
+//! a membership service, which may be wrong.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Delta, Member, NodeId, Span};
+
+use super::event::{Misbehaviour, Timer};
+use super::machine::Gateway;
+use crate::Message;
+
+impl Gateway {
+    /// This gateway is there, or another one manages: others are watched than before.
+    pub(super) fn watch_gateways(&mut self, cx: &mut Context<'_, Self>) {
+        if !self.hears_others() {
+            return;
+        }
+        let others: Vec<NodeId> = self.others().map(|it| it.id).collect();
+        if self.manages {
+            cx.disarm(Timer::Manager);
+            for id in others {
+                cx.arm(Timer::Timeout(id), self.config.timeout);
+            }
+            self.on_heartbeat_tick(cx);
+        } else {
+            cx.disarm(Timer::Heartbeat);
+            for id in others {
+                cx.disarm(Timer::Timeout(id));
+            }
+            cx.arm(Timer::Manager, self.config.timeout);
+        }
+    }
+
+    /// The resource manager says that it is here, also to those that are gone: they may have come back.
+    pub(super) fn on_heartbeat_tick(&self, cx: &mut Context<'_, Self>) {
+        if !self.manages {
+            return;
+        }
+        for other in self.others() {
+            let gone = self.gone.iter().copied().collect();
+            cx.send(other, Message::Heartbeat { gone });
+        }
+        cx.arm(Timer::Heartbeat, self.config.heartbeat);
+    }
+
+    /// The resource manager says that it is here, and which gateways are gone.
+    pub(super) fn on_heartbeat(
+        &mut self,
+        from: Member,
+        gone: &[NodeId],
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Misbehaviour> {
+        self.on_here(from, cx)?;
+        cx.send(from, Message::Here);
+        // One that does not know that it was deposed keeps nobody from missing its successor.
+        let leader = self.replica.machine().leader();
+        let is_led = leader.is_none_or(|it| it.0 == from.id);
+        if !is_led || self.manages || !self.hears_others() {
+            return Ok(());
+        }
+        cx.arm(Timer::Manager, self.config.timeout);
+        let others: Vec<Member> = self.others().filter(|it| it.id != from.id).collect();
+        for other in others {
+            match (gone.contains(&other.id), self.gone.contains(&other.id)) {
+                (true, false) => self.learn(Delta::Failed(other), cx),
+                (false, true) => self.learn(Delta::Refuted(other), cx),
+                (true, true) | (false, false) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A gateway says that it is here.
+    pub(super) fn on_here(
+        &mut self,
+        from: Member,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Misbehaviour> {
+        if !self.gateways.contains_key(&from.id) {
+            return Err(Misbehaviour::NoGateway(from));
+        }
+        self.note_here(from, cx);
+        Ok(())
+    }
+
+    /// A message came from a gateway: it is here.
+    pub(super) fn note_here(&mut self, from: Member, cx: &mut Context<'_, Self>) {
+        let known = self.gateways.get(&from.id).copied();
+        let Some(known) = known.filter(|it| self.hears_others() && !it.supersedes(from)) else {
+            return;
+        };
+        if from.supersedes(known) {
+            self.learn(Delta::Joined(from), cx);
+        } else if self.gone.contains(&from.id) {
+            self.learn(Delta::Refuted(from), cx);
+        }
+        if self.manages {
+            cx.arm(Timer::Timeout(from.id), self.config.timeout);
+        }
+    }
+
+    /// A gateway that this manager watches has said nothing for too long.
+    pub(super) fn on_timeout_tick(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let known = self.gateways.get(&id).copied();
+        if let Some(known) = known.filter(|_| self.manages) {
+            self.learn(Delta::Failed(known), cx);
+        }
+    }
+
+    /// The resource manager has said nothing for too long.
+    pub(super) fn on_manager_tick(&mut self, cx: &mut Context<'_, Self>) {
+        cx.arm(Timer::Manager, self.config.timeout);
+        let leader = self.replica.machine().leader().map(|it| it.0);
+        let known = leader.and_then(|it| self.gateways.get(&it).copied());
+        match known.filter(|it| it.id != self.me.id && !self.gone.contains(&it.id)) {
+            Some(known) => self.learn(Delta::Failed(known), cx),
+            None => self.look_for_manager(cx),
+        }
+    }
+
+    fn hears_others(&self) -> bool {
+        self.is_started && self.config.heartbeat > Span::ZERO
+    }
+
+    fn others(&self) -> impl Iterator<Item = Member> + '_ {
+        let all = self.gateways.values().copied();
+        all.filter(|it| it.id != self.me.id)
+    }
+}
