@@ -12,6 +12,8 @@
     reason = "a test that cannot go on fails"
 )]
 
+#[cfg(feature = "check")]
+mod errata;
 mod histories;
 #[cfg(feature = "check")]
 mod model;
