@@ -70,11 +70,12 @@ fn cases() -> Vec<Case> {
                 followers: &[1, 2, 2],
                 offload: Offload::Never,
                 suspects: &[2],
+                suspects_late: true,
                 bounds: TICKS,
                 promises: &[Promise::Backed],
                 ..Setup::PLAIN
             },
-            states: 0,
+            states: 126_998,
             rules: &[Published::AnyVote],
             believes: false,
             breaks: &[Promise::Backed],
@@ -86,11 +87,12 @@ fn cases() -> Vec<Case> {
                 followers: &[1, 2, 2],
                 offload: Offload::Never,
                 suspects: &[2],
+                suspects_late: true,
                 bounds: TICKS,
                 promises: &[Promise::OneAnswer, Promise::Heard],
                 ..Setup::PLAIN
             },
-            states: 0,
+            states: 126_998,
             rules: &[Published::AnyAttempt],
             believes: false,
             breaks: &[Promise::OneAnswer],
@@ -140,6 +142,6 @@ fn cases() -> Vec<Case> {
 
 /// One follower is taken for gone, and one more timer expires.
 const TICKS: Bounds = Bounds {
-    ticks: Some(2),
+    ticks: Some(1),
     ..Setup::PLAIN.bounds
 };

@@ -148,7 +148,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "two gateways, three followers, a loss",
-            0,
+            87_098,
             Setup {
                 bounds: lossy(1, 0, 1),
                 ..FOLLOWED
@@ -156,9 +156,9 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "two gateways, a follower that lies, votes counted",
-            0,
+            4_044,
             Setup {
-                followers: &[LIAR, 1, 1],
+                followers: &[1, LIAR],
                 counts_votes: true,
                 ..FOLLOWED
             },
@@ -184,7 +184,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "three gateways, one forgets",
-            0,
+            30_159,
             Setup {
                 gateways: 3,
                 bounds: crash(0),
@@ -203,12 +203,17 @@ pub(super) fn deep() -> Vec<Scenario> {
             },
         ),
         holds(
-            "three gateways, one misses another",
+            "three gateways, the one that manages is gone",
             0,
             Setup {
                 gateways: 3,
                 misses: &[(1, 0)],
-                bounds: ticks(0),
+                misses_rightly: true,
+                crashes: &[0],
+                bounds: Bounds {
+                    crashes: 1,
+                    ..ticks(0)
+                },
                 sees: &[Sight::Decided, Sight::SecondManager],
                 ..TWO
             },

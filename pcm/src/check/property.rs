@@ -35,6 +35,12 @@ pub(super) fn knows(mesh: &Mesh, id: NodeId) -> bool {
     gateways(mesh).any(|it| it.tables().is_some_and(|it| it.follower(id).is_some()))
 }
 
+/// Whether a follower has returned something.
+pub(super) fn has_returned(mesh: &Mesh, id: NodeId) -> bool {
+    let mut all = followers(mesh).filter(|it| it.me().id == id);
+    all.any(|it| it.work_on(TASK).is_some_and(|it| it.0.is_some()))
+}
+
 /// Whether a follower was never purged.
 pub(super) fn is_at_first(mesh: &Mesh, id: NodeId) -> bool {
     let mut known = gateways(mesh).filter_map(|it| it.tables()?.last_attachment(id));
@@ -217,9 +223,9 @@ pub(super) fn sight(model: Model<Party, Watch>, sight: Sight) -> Model<Party, Wa
         Sight::SecondTerm => model.sometimes("another orchestrator counts", |mesh: &Mesh| {
             attempts(mesh).any(|it| it.1 > 0)
         }),
-        Sight::Decided => model.sometimes("all gateways have the task", |mesh: &Mesh| {
-            let mut all = gateways(mesh).map(Gateway::tables);
-            all.all(|it| it.is_some_and(|it| it.open_task(TASK).is_some()))
+        Sight::Decided => model.sometimes("it is decided that the task is open", |mesh: &Mesh| {
+            let mut all = gateways(mesh).filter_map(Gateway::tables);
+            all.any(|it| it.open_task(TASK).is_some())
         }),
         Sight::ManagesAgain => model.sometimes("a gateway manages again", |mesh: &Mesh| {
             gateways(mesh).any(|it| it.manages() && it.me().incarnation.0 > 0)

@@ -39,8 +39,12 @@ pub struct Setup {
     pub offload: Offload,
     /// The followers that a gateway may take for gone, by place.
     pub suspects: &'static [usize],
+    /// Whether it does so only when they have returned something.
+    pub suspects_late: bool,
     /// A gateway, by place, may be told that another one, by place, has failed; and then that it has not.
     pub misses: &'static [(usize, usize)],
+    /// Whether only one that is down is said to have failed.
+    pub misses_rightly: bool,
     /// The gateways, by place, whose timers tick; all, where none is named.
     pub ticks_at: &'static [usize],
     /// Which gateways may crash, by place, and begin again; followers crash otherwise.
@@ -129,7 +133,7 @@ pub enum Sight {
     SecondTerm,
     /// Another gateway than the first manages.
     SecondManager,
-    /// All gateways have the task.
+    /// It is decided that the task is open.
     Decided,
     /// A gateway in a later life manages.
     ManagesAgain,
@@ -147,7 +151,9 @@ impl Setup {
         attempts: 2,
         offload: Offload::InVain,
         suspects: &[],
+        suspects_late: false,
         misses: &[],
+        misses_rightly: false,
         ticks_at: &[],
         crashes: &[],
         memory: Memory::Facts,
@@ -296,6 +302,11 @@ impl Setup {
                 .collect();
             model = model.deltas(node, deltas);
         }
+        if self.misses_rightly {
+            model = model.delta_when(|mesh, _, delta| {
+                matches!(delta, Delta::Failed(gone) if mesh.machines().all(|it| it.me() != gone))
+            });
+        }
         for &promise in self.promises {
             model = property::promise(model, promise);
         }
@@ -353,7 +364,9 @@ impl Setup {
                 let is_suspect = nth.is_some_and(|it| self.suspects.contains(&it));
                 let is_known = property::knows(mesh, id);
                 // It comes back, and stays.
-                let is_suspect = is_suspect && property::is_at_first(mesh, id);
+                let is_suspect = is_suspect
+                    && property::is_at_first(mesh, id)
+                    && (!self.suspects_late || property::has_returned(mesh, id));
                 is_known && (is_suspect || is_quiet() && property::is_gone(mesh, id))
             }
             Tick::Gateway(gateway::Timer::Tables(_)) | Tick::Client(_) => is_quiet(),
