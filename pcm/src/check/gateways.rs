@@ -12,6 +12,7 @@ use selvedge_sim::check::{Bounds, Scenario};
 use super::holds;
 use super::party::{Ask, LIAR};
 use super::setup::{Memory, Offload, Promise, Setup, Sight};
+use crate::gateway::Voting;
 
 const ALL: &[Promise] = &[
     Promise::ElectionSafety,
@@ -75,6 +76,20 @@ const FOLLOWED: Setup = Setup {
     ..TWO
 };
 
+/// Gateway 1, which manages, crashes, and 2 is told.
+const GONE: Setup = Setup {
+    gateways: 3,
+    misses: &[(1, 0)],
+    misses_rightly: true,
+    crashes: &[0],
+    bounds: Bounds {
+        crashes: 1,
+        ..ticks(0)
+    },
+    sees: &[Sight::Decided, Sight::SecondManager],
+    ..TWO
+};
+
 pub(super) fn quick() -> Vec<Scenario> {
     vec![
         holds(
@@ -114,6 +129,7 @@ pub(super) fn quick() -> Vec<Scenario> {
             },
         ),
         holds("two gateways, three followers", 3_928, FOLLOWED),
+        holds("three gateways, the one that manages is gone", 6_186, GONE),
     ]
 }
 
@@ -203,22 +219,6 @@ pub(super) fn deep() -> Vec<Scenario> {
             },
         ),
         holds(
-            "three gateways, the one that manages is gone",
-            0,
-            Setup {
-                gateways: 3,
-                misses: &[(1, 0)],
-                misses_rightly: true,
-                crashes: &[0],
-                bounds: Bounds {
-                    crashes: 1,
-                    ..ticks(0)
-                },
-                sees: &[Sight::Decided, Sight::SecondManager],
-                ..TWO
-            },
-        ),
-        holds(
             "a follower that lies, votes counted, a loss",
             325_053,
             Setup {
@@ -226,6 +226,28 @@ pub(super) fn deep() -> Vec<Scenario> {
                 counts_votes: true,
                 bounds: Setup::faults(1, 0),
                 ..Setup::PLAIN
+            },
+        ),
+        holds(
+            "three gateways, the one that manages is gone, a loss",
+            19_017,
+            Setup {
+                bounds: Bounds {
+                    crashes: 1,
+                    ..lossy(1, 0, 0)
+                },
+                ..GONE
+            },
+        ),
+        holds(
+            "three gateways, those that count follow one that is gone",
+            170_323,
+            Setup {
+                voting: Voting::Dynamic,
+                misses: &[(0, 2)],
+                crashes: &[2],
+                sees: &[Sight::Decided, Sight::Configured],
+                ..GONE
             },
         ),
     ]

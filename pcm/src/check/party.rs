@@ -227,20 +227,27 @@ pub(super) fn one(value: u8) -> Bytes {
     core::iter::once(value).collect()
 }
 
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "a lie is about what a unit returned, and nothing else"
+)]
 /// A follower that lies has its unit return what it says, also where it does not count the votes.
 fn send_lie(to: Member, message: Message, cx: &mut Context<'_, Party>) {
-    let (task, attempt, term) = match message {
+    let lie = match message {
         Message::Verdict {
             task,
             attempt,
             term,
             ..
-        } => (task, attempt, term),
-        Message::Vote { task, attempt, .. } => {
-            cx.send(to, message);
-            (task, attempt, 0)
-        }
-        other => return cx.send(to, other),
+        } => Some((task, attempt, term)),
+        Message::Vote { task, attempt, .. } => Some((task, attempt, 0)),
+        _ => None,
+    };
+    if !matches!(message, Message::Verdict { .. }) {
+        cx.send(to, message);
+    }
+    let Some((task, attempt, term)) = lie else {
+        return;
     };
     let verdict = Message::Verdict {
         task,

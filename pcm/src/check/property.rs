@@ -230,9 +230,8 @@ pub(super) fn sight(model: Model<Party, Watch>, sight: Sight) -> Model<Party, Wa
         Sight::ManagesAgain => model.sometimes("a gateway manages again", |mesh: &Mesh| {
             gateways(mesh).any(|it| it.manages() && it.me().incarnation.0 > 0)
         }),
-        Sight::KnowsAgain => model.sometimes("a gateway has the tables again", |mesh: &Mesh| {
-            let mut again = gateways(mesh).filter(|it| it.me().incarnation.0 > 0);
-            again.any(|it| it.replica().votes() && it.tables().is_some())
+        Sight::Configured => model.sometimes("other gateways decide", |mesh: &Mesh| {
+            gateways(mesh).any(|it| it.replica().configuration().number > 1)
         }),
         Sight::SecondManager => model.sometimes("another gateway manages", |mesh: &Mesh| {
             gateways(mesh).any(|it| it.manages() && it.me().id != NodeId(1))

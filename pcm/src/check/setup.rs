@@ -135,10 +135,10 @@ pub enum Sight {
     SecondManager,
     /// It is decided that the task is open.
     Decided,
+    /// Other gateways decide than at first.
+    Configured,
     /// A gateway in a later life manages.
     ManagesAgain,
-    /// A gateway without its memory has the tables.
-    KnowsAgain,
 }
 
 impl Setup {
