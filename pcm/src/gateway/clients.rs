@@ -34,19 +34,14 @@ impl Gateway {
         let is_full = self.asked.len() >= self.config.clients.into();
         if is_full && !self.asked.contains_key(&task) {
             self.counters.0.no_room += 1;
-            let (number, why) = (task.number, Refusal::Full);
-            return cx.send(client, Message::Refused { number, why });
+            let why = Refusal::Full;
+            return cx.send(client, Message::Refused { task, why });
         }
         self.asked.insert(task, client);
         match known {
             Some(Outcome::Done(_)) => self.answer(task, cx),
             Some(Outcome::Forgotten(_)) => self.refuse(task, Refusal::Forgotten, cx),
-            Some(_) => cx.send(
-                client,
-                Message::Taken {
-                    number: task.number,
-                },
-            ),
+            Some(_) => cx.send(client, Message::Taken { task }),
             None => match self.propose(update, cx) {
                 Ok(()) => {}
                 Err(Refused::TooLong { .. }) => self.refuse(task, Refusal::TooLong, cx),

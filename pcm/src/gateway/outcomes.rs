@@ -181,15 +181,13 @@ impl Gateway {
         if let Some(answer) = answer
             && let Some(client) = self.asked.remove(&task)
         {
-            let number = task.number;
-            cx.send(client, Message::Answer { number, answer });
+            cx.send(client, Message::Answer { task, answer });
         }
     }
 
     pub(super) fn refuse(&mut self, task: TaskId, why: Refusal, cx: &mut Context<'_, Self>) {
         if let Some(client) = self.asked.remove(&task) {
-            let number = task.number;
-            cx.send(client, Message::Refused { number, why });
+            cx.send(client, Message::Refused { task, why });
         }
     }
 }
