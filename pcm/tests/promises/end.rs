@@ -19,8 +19,6 @@ impl World {
         self.wait("after faults", most, Self::is_well);
         all.slowest = all.slowest.max((self.now - began) / SECOND);
         let right = self.ask_again();
-        let most = self.patience();
-        self.wait("when asked again", most, Self::is_well);
         if right {
             self.is_right();
             all.right += 1;
@@ -120,6 +118,9 @@ impl World {
             }
         }
         let tables = manager.tables().ok_or("no tables")?;
+        if let Some((task, open)) = tables.open().next() {
+            return Err(format!("{task:?} is open: {open:?}"));
+        }
         let here: Vec<Member> = tables.followers().map(|it| it.member).collect();
         for it in &here {
             let real = self.nodes.get(&it.id.0).and_then(|it| it.follower());
@@ -168,7 +169,8 @@ impl World {
             Role::Gateway { config, .. } => Some(config.voting == Voting::Dynamic),
             _ => None,
         });
-        let all: BTreeSet<u64> = self.gateways().into_iter().collect();
+        // Nobody knows of a newcomer that was never named.
+        let all: BTreeSet<u64> = manager.gateways().map(|it| it.0.id.0).collect();
         if dynamic.into_iter().all(|it| it) && voters != all {
             return Err(format!("{voters:?} decide, and {all:?} are here"));
         }
@@ -199,7 +201,9 @@ impl World {
                 },
             );
             assert!(self.submit(client, Function::new(&code)));
-            self.run_until(self.now + 500_000);
+            // One after the other: there is room for each.
+            let most = self.patience();
+            self.wait("when asked again", most, Self::is_well);
         }
         let able = self.nodes.values().all(|it| match &it.role {
             Role::Follower { config, liar, .. } => {

@@ -109,13 +109,13 @@ impl World {
                 function: Function::new(&self.some_bytes()),
             },
             11 => Message::Cancel { number },
-            12 => Message::Taken { number },
+            12 => Message::Taken { task },
             13 => Message::Answer {
-                number,
+                task,
                 answer: self.some_answer(),
             },
             14 => Message::Refused {
-                number,
+                task,
                 why: Refusal::Forgotten,
             },
             15 => Message::Elsewhere,

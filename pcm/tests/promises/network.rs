@@ -194,19 +194,13 @@ impl World {
                 run.term,
                 run.electors.iter().copied().collect(),
             ),
-            Message::Answer { number, answer } if self.gateways().contains(&from.id.0) => {
-                let task = TaskId {
-                    client: to,
-                    number: *number,
-                };
-                self.oracle.claim(task, answer);
+            Message::Answer { task, answer } if self.gateways().contains(&from.id.0) => {
+                assert_eq!(task.client, to);
+                self.oracle.claim(*task, answer);
             }
-            Message::Refused { number, why } if self.gateways().contains(&from.id.0) => {
-                let task = TaskId {
-                    client: to,
-                    number: *number,
-                };
-                self.oracle.refuses(task, *why);
+            Message::Refused { task, why } if self.gateways().contains(&from.id.0) => {
+                assert_eq!(task.client, to);
+                self.oracle.refuses(*task, *why);
             }
             Message::Submit { number, function } => {
                 let task = TaskId {

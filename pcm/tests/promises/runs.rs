@@ -13,6 +13,10 @@ impl World {
         (host.me == who).then_some(host)
     }
 
+    fn sleeps(&mut self, me: Member) -> bool {
+        self.host(me).is_some_and(|it| it.work.phase == Some(Phase::Asleep))
+    }
+
     pub(crate) fn follower_event(&mut self, me: Member, event: Event) {
         self.say(|| format!("{me:?} {event:?}"));
         let asleep = {
@@ -122,6 +126,15 @@ impl World {
         if self.host(me).is_none() || self.nodes[&me.id.0].paused {
             return; // What ran while the host slept is not heard of: it takes too long.
         }
+        if self.sleeps(me) {
+            let again = What::Ends {
+                follower: me,
+                task,
+                run,
+                returned,
+            };
+            return self.at(self.now + 100_000, again);
+        }
         let was = self.host(me).unwrap().work.running;
         if was.is_some_and(|it| it.0 == task) {
             // It may be a former run of a task that runs again: it returns the same.
@@ -143,6 +156,9 @@ impl World {
     pub(crate) fn library(&mut self, me: Member, library: Library) {
         if self.host(me).is_none() {
             return;
+        }
+        if self.sleeps(me) {
+            return self.at(self.now + 100_000, What::Library(me, library));
         }
         let missing = self.missing.contains(&library);
         let host = self.host(me).unwrap();

@@ -209,6 +209,11 @@ fn oracle(nodes: &[Node], limits: Limits, weather: &Weather) -> Oracle {
         Role::Client { config, .. } => u32::from(config.tasks),
         _ => 0,
     });
+    let clients = nodes.iter().filter_map(|it| match &it.role {
+        Role::Gateway { config, .. } => Some(u32::from(config.clients)),
+        _ => None,
+    });
+    oracle.clients = clients.min().unwrap();
     oracle.limits = Some(limits);
     oracle.remembers = limits.clients > 100;
     oracle.keeps = waiting.sum::<u32>() <= limits.done && !weather.hostile;

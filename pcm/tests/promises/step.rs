@@ -90,22 +90,16 @@ impl World {
         self.expire(id);
     }
 
-    /// What a follower that sleeps is sent waits, or is lost.
+    /// What a follower that sleeps is sent waits, or is lost. So does what its mailbox says.
     fn next_input(&mut self, id: u64) -> Option<In> {
         let drops = self.weather.drops_asleep;
         let host = self.nodes.get_mut(&id)?.host.as_mut()?;
         let asleep = host.work.phase == Some(selvedge_pcm::follower::Phase::Asleep);
-        loop {
-            let at = host
-                .inbox
-                .iter()
-                .position(|it| !asleep || !matches!(it, In::Message { .. }));
-            if asleep && drops {
-                host.inbox.retain(|it| !matches!(it, In::Message { .. }));
-                return host.inbox.pop_front();
-            }
-            return host.inbox.remove(at?);
+        if asleep && drops {
+            host.inbox.retain(|it| !matches!(it, In::Message { .. }));
         }
+        let at = host.inbox.iter().position(|it| !asleep || !waits(it));
+        host.inbox.remove(at?)
     }
 
     pub(crate) fn expire(&mut self, id: u64) {
@@ -272,17 +266,13 @@ impl World {
 fn check_answers(gateway: &gateway::Gateway, items: &[Item]) {
     for item in items {
         let Item::Send {
-            to,
-            message: Message::Answer { number, answer },
+            message: Message::Answer { task, answer },
+            ..
         } = item
         else {
             continue;
         };
-        let task = TaskId {
-            client: *to,
-            number: *number,
-        };
-        let known = gateway.tables().and_then(|it| it.answer(task));
+        let known = gateway.tables().and_then(|it| it.answer(*task));
         assert!(
             known.is_none_or(|it| it == answer),
             "{task:?}: says {answer:?}, and knows {known:?}"
@@ -307,4 +297,9 @@ fn observe(host: &mut Host, items: &mut Vec<Item>) {
             tables: Box::new(tables.clone()),
         });
     }
+}
+
+/// What is not for a follower that sleeps.
+const fn waits(input: &In) -> bool {
+    matches!(input, In::Message { .. } | In::Follower(_))
 }

@@ -78,6 +78,7 @@ impl Oracle {
                 assert!(self.may_disagree(task, &function), "{task:?}: no majority");
                 return;
             }
+            Answer::Unanswered | Answer::Cancelled if self.is_at_mercy(task) => return,
             Answer::Unanswered => {
                 let most = self.limits.unwrap().attempts;
                 let all = self.assignments.get(&task);
@@ -97,6 +98,13 @@ impl Oracle {
         } else {
             self.count("kept");
         }
+    }
+
+    /// Whether an orchestrator that lies may have said anything.
+    fn is_at_mercy(&self, task: TaskId) -> bool {
+        let mut all = self.assignments.get(&task).into_iter().flatten();
+        let lies = |it: &(u16, u16, Vec<Member>)| it.2.first().is_some_and(|it| self.lies(*it));
+        !self.limits.unwrap().counts_votes && all.any(lies)
     }
 
     fn is_backed(&self, task: TaskId, function: &Function, returned: &Returned) {
