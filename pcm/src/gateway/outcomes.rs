@@ -185,6 +185,18 @@ impl Gateway {
         }
     }
 
+    /// Forgets the clients of tasks that are not open here: what was proposed was lost, or is forgotten.
+    /// Those that still wait ask again.
+    pub(super) fn forget_clients(&mut self, cx: &mut Context<'_, Self>) {
+        let asked: Vec<TaskId> = self.asked.keys().copied().collect();
+        for task in asked {
+            self.answer(task, cx);
+            if self.tables().and_then(|it| it.open_task(task)).is_none() {
+                self.asked.remove(&task);
+            }
+        }
+    }
+
     pub(super) fn refuse(&mut self, task: TaskId, why: Refusal, cx: &mut Context<'_, Self>) {
         if let Some(client) = self.asked.remove(&task) {
             cx.send(client, Message::Refused { task, why });

@@ -42,6 +42,10 @@ impl World {
         }
         // What is late has come.
         self.run_until(self.now + 50 * SECOND);
+        for id in self.gateways() {
+            // Nobody says it again for the host, where it was lost.
+            self.measure_hops(id);
+        }
         if self.weather.membership {
             for id in self.gateways() {
                 for other in self.gateways() {
@@ -230,7 +234,9 @@ impl World {
 
     /// When nothing is asked, gateways say that they are here, and so do followers.
     fn is_calm(&mut self) {
-        self.run_until(self.now + 30 * SECOND);
+        // What libraries a follower has it says in its next period.
+        let period = self.longest_period();
+        self.run_until(self.now + 30 * SECOND + 2 * period);
         let (sent, tables) = (self.sent, self.sent_tables);
         let kinds = self.sent_by_kind.clone();
         let long = 60 * SECOND;
@@ -268,6 +274,10 @@ impl World {
         self.run_until(self.now + 2 * review + 10 * SECOND);
         let manager = self.manager().unwrap();
         let tables = manager.tables().unwrap();
+        let voters = manager.replica().configuration().members();
+        let voters: Vec<NodeId> = voters.map(|it| it.member.id).collect();
+        let best = tables.best_manager(&voters, manager.me().id);
+        assert_eq!(best, Some(manager.me().id), "it knows of a better one");
         let cost = |id: NodeId| -> u64 {
             let links = tables.gateways().map(|(at, many)| {
                 let key = (id.0, at.0);
@@ -276,8 +286,7 @@ impl World {
             });
             links.sum()
         };
-        let voters = manager.replica().configuration().members();
-        let best = voters.map(|it| cost(it.member.id)).min().unwrap();
+        let best = voters.iter().map(|it| cost(*it)).min().unwrap();
         let is = cost(manager.me().id);
         let known = usize::from(self.limits.gateways) >= self.gateways().len();
         assert!(is == best || !known, "{is} links, and {best} would do");

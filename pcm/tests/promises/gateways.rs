@@ -88,7 +88,7 @@ impl World {
     }
 
     /// Each gateway knows how far it is from the others.
-    fn measure_hops(&mut self, id: u64) {
+    pub(crate) fn measure_hops(&mut self, id: u64) {
         let hops: Vec<((u64, u64), u8)> = self.hops.iter().map(|(it, to)| (*it, *to)).collect();
         for ((from, to), hops) in hops {
             if from == id {

@@ -117,8 +117,11 @@ impl Oracle {
             }
             let say = |it: &Member| self.may_say(*it, task, function, returned);
             let votes = electors.iter().filter(|it| say(it)).count();
-            2 * votes > electors.len()
-                || (2 * votes == electors.len() && orchestrator.is_some_and(say))
+            // Some may have left before it was decided.
+            let stay = |it: &&Member| say(it) || !self.left.contains(it);
+            let stayed: Vec<&Member> = electors.iter().filter(stay).collect();
+            2 * votes > stayed.len()
+                || (2 * votes == stayed.len() && stayed.first().is_some_and(|it| say(it)))
         });
         if backed {
             return;

@@ -194,6 +194,7 @@ impl World {
                 }
                 host.tick_at = None;
                 self.expire(id);
+                self.run(id); // What waited for a follower that slept.
             }
             What::Written(who) => self.written(who),
             What::Wake(id) => self.wake(id),
