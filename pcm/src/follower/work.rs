@@ -238,15 +238,20 @@ impl Follower {
         };
         job.is_over = true;
         match job.stage {
-            Stage::Waits(_) | Stage::Loads(_) => job.stage = Stage::Stopped,
+            // Another function may run meanwhile.
+            Stage::Waits(_) => job.stage = Stage::Stopped,
+            Stage::Loads(_) => {
+                job.stage = Stage::Stopped;
+                self.run_next(cx);
+            }
             Stage::Runs => {
                 job.stage = Stage::Stopped;
                 cx.disarm(Timer::Run);
                 cx.event(Event::Stop(task));
+                self.go_on(cx);
             }
-            Stage::Returned(_) | Stage::Stopped => return,
+            Stage::Returned(_) | Stage::Stopped => {}
         }
-        self.go_on(cx);
     }
 
     /// Says what follows from where a task stands: the vote, or the verdict.
