@@ -404,8 +404,8 @@ impl Tables {
         }
         self.clustered += 1;
         let margin = self.limits.margin;
-        self.units.recluster(self.followers.standings(), margin);
-        for (slot, seat) in self.units.seats() {
+        let moved = self.units.recluster(self.followers.standings(), margin);
+        for (slot, seat) in moved {
             self.followers.seat(slot, Some(seat));
         }
         // Tasks stay with the followers that have them.

@@ -26,14 +26,25 @@ impl Gateway {
         };
         let last = tables.limits().libraries.into();
         let forgotten = libraries.len().saturating_sub(last);
+        let libraries = libraries.get(forgotten..).unwrap_or_default();
+        let gateway = self.me.id;
+        let is_said = |it: &Attachment| {
+            let known = (it.member, it.number, it.gateway, it.duty);
+            known == (from, number, gateway, duty) && *it.libraries == *libraries
+        };
+        let is_known = tables.follower(from.id).is_some_and(is_said);
+        if is_known && self.own.get(&from.id).is_some_and(is_said) {
+            // As nearly always: nothing is copied.
+            return cx.arm(Timer::Purge(from.id), self.config.patience(duty));
+        }
         let said = Attachment {
             member: from,
             number,
-            gateway: self.me.id,
+            gateway,
             duty,
-            libraries: libraries.iter().skip(forgotten).copied().collect(),
+            libraries: libraries.iter().copied().collect(),
         };
-        if tables.follower(from.id) == Some(&said) {
+        if is_known {
             return self.watch(said, cx);
         }
         let update = Update::Attach(said.clone());

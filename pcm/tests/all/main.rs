@@ -12,6 +12,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod costs;
 mod histories;
 #[cfg(feature = "check")]
 mod model;
