@@ -24,8 +24,8 @@ use selvedge_camera::Camera;
 use selvedge_camera::sections::{self, Name, Sections};
 use selvedge_celect::{Celect, Lowest};
 use selvedge_core::{
-    Choose, Delta, Driver, Effect, Input, Member, NodeId, Ratio, Sha256Sortition, Sortition, Span,
-    Time, WeightTree,
+    Choose, Delta, Driver, Effect, Input, Machine, Member, NodeId, Ratio, Sha256Sortition,
+    Sortition, Span, Time, WeightTree,
 };
 use selvedge_kgroup::groups::Begin;
 use selvedge_kgroup::store::{Expected, Operation, StoreCommand, StoreEvent, Stored};
@@ -44,6 +44,7 @@ extern "C" fn main(_count: c_int, _arguments: *const *const c_char) -> c_int {
         celect_works(),
         replica_works(),
         kgroup_works(),
+        pcm_works(),
         routine_works(),
         safehome_works(),
         node_works(),
@@ -194,6 +195,86 @@ fn kgroup_works() -> bool {
         }
     }
     is_stored
+}
+
+/// A client asks a gateway, a follower runs the function, and the client is answered.
+fn pcm_works() -> bool {
+    use selvedge_pcm::client::{self, Client};
+    use selvedge_pcm::follower::{self, Follower};
+    use selvedge_pcm::gateway::{self, Gateway};
+    use selvedge_pcm::{Answer, DutyCycle, Function, Limits, Returned};
+    let [hub, sensor, app] = [1, 11, 21].map(|id| Member::new(id, 0));
+    let first = Configuration::of([hub]);
+    let always = follower::Config::new(DutyCycle::always());
+    let (Ok(gateway), Ok(follower), Ok(client)) = (
+        Gateway::new(hub, gateway::Config::new(), first, Limits::new()),
+        Follower::new(sensor, always, [hub.id]),
+        Client::new(app, client::Config::new(), [hub.id]),
+    ) else {
+        return false;
+    };
+    let mut gateway = Driver::new(gateway);
+    let mut follower = Driver::new(follower);
+    let mut client = Driver::new(client);
+    let chance = &mut Steps(0);
+    let mut wire = Vec::new();
+    let (mut works, mut is_answered) = (true, false);
+    let mut inputs = Vec::from([Input::Command(follower::Command::Start)]);
+    let start = Input::Command(gateway::Command::Start);
+    works &= gateway.step(Time::ZERO, chance, start, drop).is_ok();
+    for second in 0..10 {
+        let now = Time::ZERO + Span::secs(second);
+        gateway.expire(now, chance, |it| sent(hub, it, &mut wire));
+        follower.expire(now, chance, |it| sent(sensor, it, &mut wire));
+        if second == 5 {
+            let submit = Input::Command(client::Command::Submit(Function::new(b"7 * 7")));
+            let taken = client.step(now, chance, submit, |it| sent(app, it, &mut wire));
+            works &= taken.is_ok();
+        }
+        while !(wire.is_empty() && inputs.is_empty()) {
+            for input in core::mem::take(&mut inputs) {
+                let mut runs = Vec::new();
+                let taken = follower.step(now, chance, input, |it| match it {
+                    Effect::Event(follower::Event::Run { task, .. }) => runs.push(task),
+                    it => sent(sensor, it, &mut wire),
+                });
+                works &= taken.is_ok();
+                inputs.extend(runs.into_iter().map(|task| {
+                    let returned = Returned::Value(b"49".iter().copied().collect());
+                    Input::Command(follower::Command::Returned { task, returned })
+                }));
+            }
+            for (from, to, message) in core::mem::take(&mut wire) {
+                if to == hub.id {
+                    let input = Input::Message { from, message };
+                    let taken = gateway.step(now, chance, input, |it| sent(hub, it, &mut wire));
+                    works &= taken.is_ok();
+                } else if to == sensor.id {
+                    inputs.push(Input::Message { from, message });
+                } else {
+                    let input = Input::Message { from, message };
+                    let taken = client.step(now, chance, input, |it| {
+                        let answer = Answer::Value(b"49".iter().copied().collect());
+                        let answered = client::Event::Answered { number: 1, answer };
+                        is_answered |= it == Effect::Event(answered);
+                    });
+                    works &= taken.is_ok();
+                }
+            }
+        }
+    }
+    works && is_answered
+}
+
+/// What one of PCM's nodes sends.
+fn sent<M: Machine<Message = selvedge_pcm::Message>>(
+    from: Member,
+    effect: Effect<M>,
+    wire: &mut Vec<(Member, NodeId, selvedge_pcm::Message)>,
+) {
+    if let Effect::Send { to, message } = effect {
+        wire.push((from, to.id, message));
+    }
 }
 
 /// A node of a mesh asks a seed to be let in, in a frame that decodes.

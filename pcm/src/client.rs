@@ -7,7 +7,7 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 use selvedge_core::{Context, Input, Machine, Member, NodeId, Span};
 use thiserror::Error;
 
-use crate::{Answer, Function, Message, Refusal};
+use crate::{Answer, Function, Message, Refusal, TaskId};
 
 /// The settings of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -235,15 +235,17 @@ impl Client {
         let at = at.ok_or(Reject::Misdirected(from))?;
         match message {
             Message::Taken { .. } => self.unheard = 0,
-            Message::Answer { number, answer } => {
+            Message::Answer { task, answer } => {
+                let number = task.number;
                 self.unheard = 0;
-                if self.end(number, cx) {
+                if self.end(task, cx) {
                     cx.event(Event::Answered { number, answer });
                 }
             }
-            Message::Refused { number, why } => {
+            Message::Refused { task, why } => {
+                let number = task.number;
                 self.unheard = 0;
-                if self.end(number, cx) {
+                if self.end(task, cx) {
                     cx.event(Event::Refused { number, why });
                 }
             }
@@ -274,9 +276,9 @@ impl Client {
         Ok(())
     }
 
-    /// A task waits no longer. Whether it did.
-    fn end(&mut self, number: u64, cx: &mut Context<'_, Self>) -> bool {
-        let has_ended = self.waits.remove(&number).is_some();
+    /// A task waits no longer. Whether it did; one of a former life does not.
+    fn end(&mut self, task: TaskId, cx: &mut Context<'_, Self>) -> bool {
+        let has_ended = task.client == self.me && self.waits.remove(&task.number).is_some();
         if has_ended && self.waits.is_empty() {
             cx.disarm(Timer::Resend);
         }

@@ -104,7 +104,17 @@ pub(crate) fn class_of(place: u16, size: u16) -> Class {
     }
 }
 
-/// Gives each follower a seat: the slots, unit by unit and place by place.
+/// The units that were formed.
+#[derive(Clone, Debug)]
+pub(crate) struct Formed {
+    pub(crate) shape: Shape,
+    /// Who sits where, unit by unit and place by place.
+    pub(crate) seats: Vec<Option<Slot>>,
+    /// Those that have another seat than before.
+    pub(crate) moved: Vec<(Slot, Seat)>,
+}
+
+/// Gives each follower a seat.
 ///
 /// A follower keeps its class unless others are more available by `margin` (in parts per million), and
 /// its seat unless its class, or the number of units, changes. The others take the seats that are left:
@@ -114,7 +124,7 @@ pub(crate) fn cluster(
     followers: impl Iterator<Item = Standing> + Clone,
     size: u16,
     margin: u32,
-) -> (Shape, Vec<Option<Slot>>) {
+) -> Formed {
     let key = |it: &Standing| key(it, size, margin);
     let mut keys: Vec<u128> = followers.clone().map(|it| key(&it)).collect();
     let shape = Shape::of(keys.len(), size);
@@ -141,8 +151,20 @@ pub(crate) fn cluster(
         }
     }
     unseated.sort_unstable();
-    // In the order of keys classes come one after another, as the places do.
-    let mut unseated = unseated.into_iter();
+    let moved = fill(&mut seats, shape, &unseated);
+    Formed {
+        shape,
+        seats,
+        moved,
+    }
+}
+
+/// Gives the seats that are left to these followers: in the order of keys classes come one after
+/// another, as the places do.
+fn fill(seats: &mut [Option<Slot>], shape: Shape, unseated: &[u128]) -> Vec<(Slot, Seat)> {
+    let width = shape.width();
+    let mut moved = Vec::with_capacity(unseated.len());
+    let mut unseated = unseated.iter().map(|&it| slot(it));
     for class in [Class::Orchestrator, Class::Performant, Class::Low] {
         let places = shape.places(class, 0);
         for (turn, place) in places.enumerate() {
@@ -156,15 +178,19 @@ pub(crate) fn cluster(
                 if !shape.places(class, unit).contains(&place) {
                     continue;
                 }
-                let seat = seats.get_mut(unit * width + place);
-                if let Some(seat) = seat.filter(|it| it.is_none()) {
-                    *seat = unseated.next().map(slot);
+                let left = seats.get_mut(unit * width + place);
+                if let Some(left) = left.filter(|it| it.is_none())
+                    && let Some(slot) = unseated.next()
+                {
+                    *left = Some(slot);
+                    let (unit, place) = (unit as u32, place as u16);
+                    moved.push((slot, Seat { unit, place }));
                 }
             }
         }
     }
     debug_assert!(unseated.next().is_none(), "there is a seat for each");
-    (shape, seats)
+    moved
 }
 
 /// The order of followers: those that are more available first, then those with lower ids.

@@ -17,7 +17,29 @@
 //! Nothing over a restart: a later life attaches itself anew, and takes part in none of the tasks of
 //! the former one. In this life the memory is that of [`Config::jobs`] jobs, each with a function up to
 //! [`Config::code`] bytes or a result up to [`Config::result`], and of an orchestrator's with the votes
-//! of its unit.
+//! of its unit. What is longer is not kept: such a function fails at once, and such a vote is not
+//! counted.
+//!
+//! # Memory
+//!
+//! In bytes, on a host with pointers of 64 bits, and in units of five. On a microcontroller pointers and
+//! lengths take half.
+//!
+//! | jobs, code, result | machine | all jobs | with all votes | at most |
+//! |---|---|---|---|---|
+//! | 8, 1,024, 256 (the defaults) | 248 | 10,304 | 22,784 | 23,392 |
+//! | 1, 256, 32 | 248 | 1,072 | 1,512 | 1,896 |
+//! | 2, 256, 32 | 248 | 1,408 | 2,288 | 2,672 |
+//! | 4, 256, 32 | 248 | 2,080 | 3,840 | 4,224 |
+//!
+//! - *All jobs* wait, each with its function: 184 bytes, 16 for each follower of the unit, and the code.
+//! - *With all votes* the follower is the orchestrator of each job, and the others have voted before it
+//!   could run it: 56 bytes more for each follower of the unit, and five results, the verdict among them.
+//! - *At most* is that, with the message that comes and the one that is sent.
+//!
+//! So a follower with small limits fits into a microcontroller with 32 KB of RAM beside much else; with the
+//! defaults it takes most of it. The host has its own besides: buffers of the radio, timers, libraries, and
+//! the function that runs, with up to [`Config::memory`].
 
 mod config;
 mod cycle;

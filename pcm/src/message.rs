@@ -89,20 +89,20 @@ pub enum Message {
     },
     /// Gateway to client: the task is open.
     Taken {
-        /// The client's number of the task.
-        number: u64,
+        /// Which task: in another life the client has others with the same number.
+        task: TaskId,
     },
     /// Gateway to client: what the task came to.
     Answer {
-        /// The client's number of the task.
-        number: u64,
+        /// Which task.
+        task: TaskId,
         /// What it came to.
         answer: Answer,
     },
     /// Gateway to client: the task is not run.
     Refused {
-        /// The client's number of the task.
-        number: u64,
+        /// Which task.
+        task: TaskId,
         /// Why.
         why: Refusal,
     },

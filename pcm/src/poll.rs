@@ -29,6 +29,9 @@ impl Poll {
     pub(crate) fn cast(&mut self, electors: &[Member], by: Member, value: Returned) -> bool {
         let is_new = electors.contains(&by) && self.votes.iter().all(|it| it.0 != by);
         if is_new {
+            if self.votes.is_empty() {
+                self.votes.reserve_exact(electors.len()); // Nothing is allocated for later ones.
+            }
             self.votes.push((by, value));
         }
         is_new
@@ -84,18 +87,16 @@ impl Poll {
         self.votes.iter().find(|it| it.0 == of).map(|it| &it.1)
     }
 
-    /// What the votes come to, if more votes cannot change it. O(m^2) comparisons for m electors.
+    /// What the votes come to, if more votes cannot change it. O(m^2) comparisons of values for m electors.
     pub(crate) fn verdict(&self, electors: &[Member], orchestrator: Member) -> Option<Answer> {
-        let cast: Vec<(Member, &Returned)> = electors
-            .iter()
-            .filter_map(|&it| Some((it, self.vote(it)?)))
-            .collect();
+        let cast = self.votes.iter().filter(|it| electors.contains(&it.0));
         let all = electors.len();
-        let open = all.saturating_sub(cast.len());
-        let own = cast.iter().find(|it| it.0 == orchestrator).map(|it| it.1);
-        let count = |value: &Returned| cast.iter().filter(|it| it.1 == value).count();
+        let open = all.saturating_sub(cast.clone().count());
+        let own = cast.clone().find(|it| it.0 == orchestrator);
+        let own = own.map(|it| &it.1);
+        let count = |value: &Returned| cast.clone().filter(|it| it.1 == *value).count();
         let mut is_open = open == all && all > 0;
-        for &(_, value) in &cast {
+        for (_, value) in cast.clone() {
             let votes = count(value);
             let wins = |votes: usize, is_own| 2 * votes > all || 2 * votes == all && is_own;
             if wins(votes, own == Some(value)) {

@@ -309,8 +309,13 @@ impl Tables {
         match *update {
             Update::Attach(ref follower) => {
                 let id = follower.member.id;
-                let known = self.followers.get(id).or_else(|| self.followers.left(id))?;
-                stale(!follower.is_later(known))
+                let present = self.followers.get(id);
+                let known = present.or_else(|| self.followers.left(id));
+                if known.is_some_and(|it| !follower.is_later(it)) {
+                    return Some(Outcome::Stale);
+                }
+                let has_room = present.is_some() || !self.followers.is_full();
+                (!has_room).then_some(Outcome::NoRoom(id))
             }
             Update::Purge(ref follower) => {
                 let known = self.followers.get(follower.member.id);
@@ -406,8 +411,8 @@ impl Tables {
         }
         self.clustered += 1;
         let margin = self.limits.margin;
-        self.units.recluster(self.followers.standings(), margin);
-        for (slot, seat) in self.units.seats() {
+        let moved = self.units.recluster(self.followers.standings(), margin);
+        for (slot, seat) in moved {
             self.followers.seat(slot, Some(seat));
         }
         // Tasks stay with the followers that have them.

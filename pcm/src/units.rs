@@ -6,7 +6,9 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clustering::{Class, Seat, Slot, Standing, class_of, cluster, performant_places};
+use crate::clustering::{
+    Class, Formed, Seat, Slot, Standing, class_of, cluster, performant_places,
+};
 
 /// A unit's standing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -66,14 +68,18 @@ impl Units {
         }
     }
 
-    /// Forms the units anew, without tasks. [`seats`](Self::seats) has each follower's seat then.
-    /// O(n log n) for n followers; see [`cluster`].
+    /// Forms the units anew, without tasks. The followers that have another seat now. O(n) for n
+    /// followers; see [`cluster`].
     pub(crate) fn recluster(
         &mut self,
         followers: impl Iterator<Item = Standing> + Clone,
         margin: u32,
-    ) {
-        let (shape, seats) = cluster(followers, self.size, margin);
+    ) -> Vec<(Slot, Seat)> {
+        let Formed {
+            shape,
+            seats,
+            moved,
+        } = cluster(followers, self.size, margin);
         self.width = shape.width() as u32;
         self.seats = seats;
         self.units = vec![Unit::default(); shape.units];
@@ -92,6 +98,7 @@ impl Units {
         // Sorted already, or nearly: collecting takes O(n).
         self.ready = ready.into_iter().collect();
         self.roomy = roomy.into_iter().collect();
+        moved
     }
 
     /// A follower takes a seat in the unit that has the fewest followers; none where all are full.
@@ -180,17 +187,6 @@ impl Units {
     /// The followers of a unit, the orchestrator first.
     pub(crate) fn members(&self, unit: u32) -> impl Iterator<Item = Slot> + '_ {
         self.places(unit).iter().copied().flatten()
-    }
-
-    /// Each follower that has a seat.
-    pub(crate) fn seats(&self) -> impl Iterator<Item = (Slot, Seat)> + '_ {
-        let width = (self.width as usize).max(1);
-        let seats = self.seats.iter().enumerate();
-        seats.filter_map(move |(at, slot)| {
-            let unit = (at / width) as u32;
-            let place = (at % width) as u16;
-            Some(((*slot)?, Seat { unit, place }))
-        })
     }
 
     /// How many units there are.

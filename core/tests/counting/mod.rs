@@ -7,7 +7,7 @@ mod allocator;
 use chacha20::ChaCha8Rng;
 use selvedge_core::{Context, Driver, Effect, Input, Machine, Outbox, Time};
 
-pub(crate) use allocator::{allocations, held};
+pub(crate) use allocator::{allocations, held, peak};
 
 /// What runs one machine at one moment. In debug builds a `Driver` keeps a copy of the machine to
 /// see that a refusal changes nothing, so there the machine is run by hand.

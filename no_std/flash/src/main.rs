@@ -90,6 +90,28 @@ fn device() {
         ];
         machine.map(|it| run(it, commands));
     }
+    #[cfg(feature = "pcm")]
+    {
+        use selvedge_core::NodeId;
+        use selvedge_pcm::follower::{Command, Config, Follower};
+        use selvedge_pcm::{DutyCycle, Library, Returned, TaskId};
+        let config = black_box(Config::new(DutyCycle::always()));
+        let machine = Follower::new(me, config, black_box([NodeId(2)])).ok();
+        let task = TaskId {
+            client: me,
+            number: black_box(1),
+        };
+        let returned = Returned::Value([black_box(1)].into_iter().collect());
+        let commands = [
+            Command::Start,
+            Command::Unreachable,
+            Command::Duty(black_box(DutyCycle::always())),
+            Command::Returned { task, returned },
+            Command::Loaded(black_box(Library(1))),
+            Command::Missing(black_box(Library(1))),
+        ];
+        machine.map(|it| run(it, commands));
+    }
 }
 
 /// What a device does with a protocol for as long as it lives.

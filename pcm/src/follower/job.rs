@@ -59,6 +59,28 @@ impl Job {
         }
     }
 
+    /// Takes out the function that waits. Another stage is to be set.
+    pub(super) fn take_waiting(&mut self) -> Option<Function> {
+        match core::mem::replace(&mut self.stage, Stage::Stopped) {
+            Stage::Waits(function) => Some(function),
+            other @ (Stage::Loads(_) | Stage::Runs | Stage::Returned(_) | Stage::Stopped) => {
+                self.stage = other;
+                None
+            }
+        }
+    }
+
+    /// Takes out the function for which a library is got. Another stage is to be set.
+    pub(super) fn take_loading(&mut self) -> Option<Function> {
+        match core::mem::replace(&mut self.stage, Stage::Stopped) {
+            Stage::Loads(function) => Some(function),
+            other @ (Stage::Waits(_) | Stage::Runs | Stage::Returned(_) | Stage::Stopped) => {
+                self.stage = other;
+                None
+            }
+        }
+    }
+
     /// The follower that counts the votes.
     pub(super) fn orchestrator(&self) -> Option<Member> {
         self.electors.first().copied()

@@ -12,6 +12,8 @@ impl Follower {
     pub(super) fn on_run(&mut self, run: Run, cx: &mut Context<'_, Self>) {
         let task = run.task;
         let says_once = self.rules.votes_once();
+        let is_too_much = run.function.code.len() > self.config.code.into()
+            || run.function.libraries.len() > self.config.libraries.into();
         match self.job_mut(task) {
             Some(job) if job.is_renewed_by(&run) => {
                 let said = job.said;
@@ -28,6 +30,14 @@ impl Follower {
                 }
                 self.jobs.push(Job::new(run));
             }
+        }
+        // It is not kept until its turn comes: there is no memory for it.
+        if is_too_much
+            && let Some(job) = self.job_mut(task)
+            && job.take_waiting().is_some()
+        {
+            job.stage = Stage::Returned(Returned::Failed);
+            self.counters.0.beyond_limits += 1;
         }
         self.look_at(task, cx);
         self.run_next(cx);
@@ -52,15 +62,10 @@ impl Follower {
         if self.phase != Some(Phase::Active) || self.is_late || self.jobs.iter().any(is_at_work) {
             return;
         }
-        while let Some((task, function)) = self.jobs.iter().find_map(waits) {
-            let libraries = function.libraries.len();
-            let is_too_much = function.code.len() > self.config.code.into()
-                || libraries > self.config.libraries.into();
-            if !is_too_much {
-                return self.begin(task, function, cx);
-            }
-            self.counters.0.beyond_limits += 1;
-            self.set_returned(task, Returned::Failed, cx);
+        let mut jobs = self.jobs.iter_mut();
+        let next = jobs.find_map(|it| Some((it.task, it.take_waiting()?)));
+        if let Some((task, function)) = next {
+            self.begin(task, function, cx);
         }
     }
 
@@ -91,15 +96,13 @@ impl Follower {
         }
     }
 
-    /// The function for which a library was asked, and that library.
+    /// Takes out the function for which this library was asked. Another stage is to be set.
     fn take_loading(&mut self, library: Library) -> Result<Option<(TaskId, Function)>, Reject> {
         self.loads
             .take_if(|it| *it == library)
             .ok_or(Reject::NotAsked(library))?;
-        Ok(self.jobs.iter().find_map(|it| match &it.stage {
-            Stage::Loads(function) => Some((it.task, function.clone())),
-            Stage::Waits(_) | Stage::Runs | Stage::Returned(_) | Stage::Stopped => None,
-        }))
+        let mut jobs = self.jobs.iter_mut();
+        Ok(jobs.find_map(|it| Some((it.task, it.take_loading()?))))
     }
 
     pub(super) fn on_loaded(
@@ -150,8 +153,7 @@ impl Follower {
         if !job.is_some_and(|it| matches!(it.stage, Stage::Runs)) {
             return Err(Reject::NotRunning(task));
         }
-        let is_long =
-            matches!(&returned, Returned::Value(it) if it.len() > self.config.result.into());
+        let is_long = is_longer(&returned, self.config.result);
         self.counters.0.beyond_limits += u64::from(is_long);
         let returned = match is_long {
             true => Returned::Failed,
@@ -200,6 +202,11 @@ impl Follower {
         cx: &mut Context<'_, Self>,
     ) {
         let (me, takes_any) = (self.me, self.rules.any_vote());
+        if is_longer(&returned, self.config.result) {
+            // There is no memory for it, and no table takes it.
+            self.counters.0.beyond_limits += 1;
+            return;
+        }
         let Some(job) = self.job_mut(task) else {
             return; // The request has not come yet, perhaps. It votes again.
         };
@@ -238,15 +245,20 @@ impl Follower {
         };
         job.is_over = true;
         match job.stage {
-            Stage::Waits(_) | Stage::Loads(_) => job.stage = Stage::Stopped,
+            // Another function may run meanwhile.
+            Stage::Waits(_) => job.stage = Stage::Stopped,
+            Stage::Loads(_) => {
+                job.stage = Stage::Stopped;
+                self.run_next(cx);
+            }
             Stage::Runs => {
                 job.stage = Stage::Stopped;
                 cx.disarm(Timer::Run);
                 cx.event(Event::Stop(task));
+                self.go_on(cx);
             }
-            Stage::Returned(_) | Stage::Stopped => return,
+            Stage::Returned(_) | Stage::Stopped => {}
         }
-        self.go_on(cx);
     }
 
     /// Says what follows from where a task stands: the vote, or the verdict.
@@ -257,7 +269,12 @@ impl Follower {
         };
         let counts = job.orchestrator() == Some(me) && !job.to_gateway;
         if counts {
-            if let Stage::Returned(returned) = &job.stage {
+            if job.verdict.is_some() && !rules.any_vote() {
+                return; // It stands, whatever votes come.
+            }
+            if let Stage::Returned(returned) = &job.stage
+                && job.poll.vote(me).is_none()
+            {
                 let returned = returned.clone();
                 job.poll.cast(&job.electors, me, returned);
             }
@@ -321,8 +338,10 @@ impl Follower {
             return;
         }
         let repeats = self.config.repeats;
-        let tasks: alloc::vec::Vec<TaskId> = self.jobs.iter().map(|it| it.task).collect();
-        for task in tasks {
+        for at in 0..self.jobs.len() {
+            let Some(task) = self.jobs.get(at).map(|it| it.task) else {
+                return;
+            };
             let Some(job) = self.job_mut(task).filter(|it| !it.is_over) else {
                 continue;
             };
@@ -336,9 +355,6 @@ impl Follower {
     }
 }
 
-fn waits(job: &Job) -> Option<(TaskId, Function)> {
-    match &job.stage {
-        Stage::Waits(function) => Some((job.task, function.clone())),
-        Stage::Loads(_) | Stage::Runs | Stage::Returned(_) | Stage::Stopped => None,
-    }
+fn is_longer(returned: &Returned, most: u16) -> bool {
+    matches!(returned, Returned::Value(it) if it.len() > most.into())
 }

@@ -32,21 +32,21 @@ impl Gateway {
         };
         let known = tables.known(&update);
         let is_full = self.asked.len() >= self.config.clients.into();
-        if is_full && !self.asked.contains_key(&task) {
+        let has_room = !is_full || self.asked.contains_key(&task);
+        let is_over = matches!(known, Some(Outcome::Done(_) | Outcome::Forgotten(_)));
+        if !has_room && known.is_none() && matches!(update, Update::Submit { .. }) {
             self.counters.0.no_room += 1;
-            let (number, why) = (task.number, Refusal::Full);
-            return cx.send(client, Message::Refused { number, why });
+            let why = Refusal::Full;
+            return cx.send(client, Message::Refused { task, why });
         }
-        self.asked.insert(task, client);
+        // A task that is open is not refused. Its client asks again where there is no room.
+        if has_room || is_over {
+            self.asked.insert(task, client);
+        }
         match known {
             Some(Outcome::Done(_)) => self.answer(task, cx),
             Some(Outcome::Forgotten(_)) => self.refuse(task, Refusal::Forgotten, cx),
-            Some(_) => cx.send(
-                client,
-                Message::Taken {
-                    number: task.number,
-                },
-            ),
+            Some(_) => cx.send(client, Message::Taken { task }),
             None => match self.propose(update, cx) {
                 Ok(()) => {}
                 Err(Refused::TooLong { .. }) => self.refuse(task, Refusal::TooLong, cx),

@@ -52,13 +52,14 @@ pub enum Event {
     Returned(Member),
 }
 
-/// Tags of the timers.
+/// Tags of the timers. Those of followers come first: a driver moves what is behind a timer that it arms or
+/// disarms, and theirs are many, and stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// Of the replica.
-    Tables(selvedge_replica::Timer),
     /// A follower has said nothing for too long.
     Purge(NodeId),
+    /// Of the replica.
+    Tables(selvedge_replica::Timer),
     /// A unit has not answered in time.
     Offload(TaskId),
     /// Units are to be formed anew.

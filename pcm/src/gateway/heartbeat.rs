@@ -63,13 +63,18 @@ impl Gateway {
             return Ok(());
         }
         cx.arm(Timer::Manager, self.config.timeout);
-        let others: Vec<Member> = self.others().filter(|it| it.id != from.id).collect();
-        for other in others {
-            match (gone.contains(&other.id), self.gone.contains(&other.id)) {
-                (true, false) => self.learn(Delta::Failed(other), cx),
-                (false, true) => self.learn(Delta::Refuted(other), cx),
-                (true, true) | (false, false) => {}
-            }
+        let is_gone = |it: &Member| gone.contains(&it.id);
+        // None, as a rule: nothing is allocated then.
+        let changed: Vec<Member> = self
+            .others()
+            .filter(|it| it.id != from.id && is_gone(it) != self.gone.contains(&it.id))
+            .collect();
+        for other in changed {
+            let delta = match is_gone(&other) {
+                true => Delta::Failed(other),
+                false => Delta::Refuted(other),
+            };
+            self.learn(delta, cx);
         }
         Ok(())
     }

@@ -111,6 +111,7 @@ impl Gateway {
     /// What is done now and then.
     pub(super) fn on_review_tick(&mut self, cx: &mut Context<'_, Self>) {
         cx.arm(Timer::Review, self.config.review);
+        self.forget_clients(cx);
         if !self.manages {
             return self.look_for_manager(cx);
         }

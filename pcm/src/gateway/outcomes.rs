@@ -183,15 +183,25 @@ impl Gateway {
         if let Some(answer) = answer
             && let Some(client) = self.asked.remove(&task)
         {
-            let number = task.number;
-            cx.send(client, Message::Answer { number, answer });
+            cx.send(client, Message::Answer { task, answer });
+        }
+    }
+
+    /// Forgets the clients of tasks that are not open here: what was proposed was lost, or is forgotten.
+    /// Those that still wait ask again.
+    pub(super) fn forget_clients(&mut self, cx: &mut Context<'_, Self>) {
+        let asked: Vec<TaskId> = self.asked.keys().copied().collect();
+        for task in asked {
+            self.answer(task, cx);
+            if self.tables().and_then(|it| it.open_task(task)).is_none() {
+                self.asked.remove(&task);
+            }
         }
     }
 
     pub(super) fn refuse(&mut self, task: TaskId, why: Refusal, cx: &mut Context<'_, Self>) {
         if let Some(client) = self.asked.remove(&task) {
-            let number = task.number;
-            cx.send(client, Message::Refused { number, why });
+            cx.send(client, Message::Refused { task, why });
         }
     }
 }

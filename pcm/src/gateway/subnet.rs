@@ -26,18 +26,35 @@ impl Gateway {
         };
         let last = tables.limits().libraries.into();
         let forgotten = libraries.len().saturating_sub(last);
+        let libraries = libraries.get(forgotten..).unwrap_or_default();
+        let gateway = self.me.id;
+        let is_said = |it: &Attachment| {
+            let known = (it.member, it.number, it.gateway, it.duty);
+            known == (from, number, gateway, duty) && *it.libraries == *libraries
+        };
+        let is_known = tables.follower(from.id).is_some_and(is_said);
+        if is_known && self.own.get(&from.id).is_some_and(is_said) {
+            // As nearly always: nothing is copied.
+            return cx.arm(Timer::Purge(from.id), self.config.patience(duty));
+        }
         let said = Attachment {
             member: from,
             number,
-            gateway: self.me.id,
+            gateway,
             duty,
-            libraries: libraries.iter().skip(forgotten).copied().collect(),
+            libraries: libraries.iter().copied().collect(),
         };
-        if tables.follower(from.id) == Some(&said) {
+        if is_known {
             return self.watch(said, cx);
         }
         let update = Update::Attach(said.clone());
-        if tables.known(&update).is_some() {
+        let known = tables.known(&update);
+        if let Some(Outcome::NoRoom(_)) = known {
+            // Gateways are not asked again in each of its periods.
+            self.counters.0.no_room += 1;
+            return;
+        }
+        if known.is_some() {
             // It was purged, or was elsewhere meanwhile. A later attachment is new.
             if let Some((member, number)) = tables.last_attachment(from.id)
                 && member == from

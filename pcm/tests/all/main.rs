@@ -12,6 +12,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod costs;
 #[cfg(feature = "check")]
 mod errata;
 mod histories;

@@ -1,0 +1,301 @@
+//! After faults end: whether all goes on, and how calm it is.
+
+use std::collections::BTreeSet;
+
+use selvedge_core::{Delta, Member, NodeId};
+use selvedge_pcm::follower::Phase;
+use selvedge_pcm::gateway::{Gateway, Voting};
+use selvedge_pcm::{Answer, DutyCycle, Function};
+
+use crate::node::{In, Role};
+use crate::story::{Totals, longest};
+use crate::world::{Real, SECOND, Spec, World};
+
+impl World {
+    pub(crate) fn end(&mut self, all: &mut Totals) {
+        self.heal();
+        let began = self.now;
+        let most = self.patience();
+        self.wait("after faults", most, Self::is_well);
+        all.slowest = all.slowest.max((self.now - began) / SECOND);
+        let right = self.ask_again();
+        if right {
+            self.is_right();
+            all.right += 1;
+        }
+        self.is_calm();
+        self.is_placed();
+        self.oracle.nothing_made_up();
+        self.measure();
+    }
+
+    /// All faults end: all are up that ever will be, and know it.
+    fn heal(&mut self) {
+        self.cuts.clear();
+        let weather = &mut self.weather;
+        (weather.lost, weather.doubled, weather.far, weather.torn) = (0, 0, 0, 0);
+        weather.drops_asleep = false;
+        let ids: Vec<u64> = self.nodes.keys().copied().collect();
+        for &id in &ids {
+            self.wake(id);
+            self.start(id);
+        }
+        // What is late has come.
+        self.run_until(self.now + 50 * SECOND);
+        for id in self.gateways() {
+            // Nobody says it again for the host, where it was lost.
+            self.measure_hops(id);
+        }
+        if self.weather.membership {
+            for id in self.gateways() {
+                for other in self.gateways() {
+                    let host = self.nodes[&other].host.as_ref().filter(|_| id != other);
+                    if let Some(me) = host.map(|it| it.me) {
+                        self.input(id, In::Membership(Delta::Joined(me)));
+                        self.input(id, In::Membership(Delta::Refuted(me)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// After how long all has to be well: what was said in the name of strangers runs out, then each
+    /// task is tried as often as it may be, one after the other.
+    fn patience(&self) -> Real {
+        let period = self.longest_period();
+        let purge = longest(self, |it| selvedge_core::Span(u64::from(it.purge_after)));
+        let offload = longest(self, |it| selvedge_core::Span(u64::from(it.offload_after)));
+        let review = longest(self, |it| it.review);
+        let tries = u64::from(self.limits.attempts) + 1;
+        let waves = 2 + self.oracle.submitted.len() as u64 / u64::from(self.limits.open);
+        let try_one = period * offload / 10 + review + 2 * SECOND;
+        120 * SECOND + 4 * review + period * purge / 10 + waves * tries * try_one
+    }
+
+    fn longest_period(&self) -> Real {
+        let periods = self.nodes.values().filter_map(|it| match &it.role {
+            Role::Follower { config, .. } => Some(config.duty.period().0),
+            _ => None,
+        });
+        let most = periods.max().unwrap_or(0).max(SECOND);
+        match self.forged > 0 && self.weather.hostile {
+            true => most.max(DutyCycle::PERIOD_MAX.0),
+            false => most,
+        }
+    }
+
+    fn wait(&mut self, when: &str, most: Real, is: impl Fn(&Self) -> Result<(), String>) {
+        let end = self.now + most;
+        loop {
+            let last = is(self);
+            if last.is_ok() {
+                return;
+            }
+            assert!(self.now < end, "{when}, {} s: {last:?}", most / SECOND);
+            self.run_until(self.now + 2 * SECOND);
+            let most = 3_000_000;
+            assert!(self.sent < most, "a storm: {:?}", self.sent_by_kind);
+        }
+    }
+
+    pub(crate) fn manager(&self) -> Result<&Gateway, String> {
+        let all = self.nodes.values().filter_map(|it| it.gateway());
+        let managers: Vec<&Gateway> = all.filter(|it| it.manages()).collect();
+        match managers[..] {
+            [one] => Ok(one),
+            _ => Err(format!(
+                "managers: {:?}",
+                managers.iter().map(|it| it.me()).collect::<Vec<_>>()
+            )),
+        }
+    }
+
+    /// Nobody waits, and the tables say what is.
+    fn is_well(&self) -> Result<(), String> {
+        let manager = self.manager()?;
+        for node in self.nodes.values() {
+            if let Some(client) = node.client() {
+                let waiting: Vec<u64> = client.waiting().collect();
+                if !waiting.is_empty() {
+                    return Err(format!("{:?} waits for {waiting:?}", client.me()));
+                }
+            }
+        }
+        let tables = manager.tables().ok_or("no tables")?;
+        if let Some((task, open)) = tables.open().next() {
+            return Err(format!("{task:?} is open: {open:?}"));
+        }
+        let here: Vec<Member> = tables.followers().map(|it| it.member).collect();
+        for it in &here {
+            let real = self.nodes.get(&it.id.0).and_then(|it| it.follower());
+            if real.is_none_or(|real| real.me() != *it) {
+                return Err(format!("{it:?} is still in the tables"));
+            }
+        }
+        for node in self.nodes.values() {
+            let Some(follower) = node.follower() else {
+                continue;
+            };
+            let Role::Follower { config, .. } = &node.role else {
+                continue;
+            };
+            let Some(known) = tables.follower(follower.me().id) else {
+                if here.len() as u32 == self.limits.followers {
+                    continue;
+                }
+                return Err(format!("{:?} is not in the tables", follower.me()));
+            };
+            if known.gateway != follower.attached_to() || known.duty != config.duty {
+                return Err(format!(
+                    "{known:?} is said of a follower at {}",
+                    follower.attached_to()
+                ));
+            }
+            if tables.unit_of(known.member.id).is_none() {
+                return Err(format!("{:?} is in no unit", known.member));
+            }
+        }
+        self.is_whole(manager)
+    }
+
+    /// The voters are those that are to vote, and hold what they decide on.
+    fn is_whole(&self, manager: &Gateway) -> Result<(), String> {
+        let configuration = manager.replica().configuration();
+        let voters: BTreeSet<u64> = configuration.members().map(|it| it.member.id.0).collect();
+        for id in &voters {
+            let node = &self.nodes[id];
+            let replica = node.gateway().map(Gateway::replica);
+            if replica.is_none_or(|it| !it.votes()) {
+                return Err(format!("{id} has no vote"));
+            }
+            if replica.map(|it| it.version()) != Some(manager.replica().version()) {
+                return Err(format!("{id} is behind"));
+            }
+        }
+        let dynamic = self.nodes.values().filter_map(|it| match &it.role {
+            Role::Gateway { config, .. } => Some(config.voting == Voting::Dynamic),
+            _ => None,
+        });
+        // Nobody knows of a newcomer that was never named.
+        let all: BTreeSet<u64> = manager.gateways().map(|it| it.0.id.0).collect();
+        if dynamic.into_iter().all(|it| it) && voters != all {
+            return Err(format!("{voters:?} decide, and {all:?} are here"));
+        }
+        for node in self.nodes.values() {
+            let Some(host) = node.host.as_ref() else {
+                continue;
+            };
+            if voters.contains(&node.id) && host.unavailable {
+                return Err(format!("{} said Unavailable last", node.id));
+            }
+        }
+        Ok(())
+    }
+
+    /// Each client asks for something that all followers can do. Whether the answer has to be right.
+    fn ask_again(&mut self) -> bool {
+        let clients = self.clients();
+        for client in clients {
+            self.next_function += 1;
+            let code = self.next_function.to_be_bytes();
+            let result = vec![code[7]];
+            self.specs.insert(
+                code.to_vec(),
+                Spec {
+                    result,
+                    fails_at: [].into(),
+                    takes: 1_000,
+                },
+            );
+            assert!(self.submit(client, Function::new(&code)));
+            // One after the other: there is room for each.
+            let most = self.patience();
+            self.wait("when asked again", most, Self::is_well);
+        }
+        let able = self.nodes.values().all(|it| match &it.role {
+            Role::Follower { config, liar, .. } => {
+                config.duty.active_ms >= 500 && config.code >= 8 && !liar
+            }
+            Role::Gateway { config, .. } => config.offload_after >= 40,
+            Role::Client { .. } => true,
+        });
+        able && self.limits.open > 10 && self.oracle.keeps
+    }
+
+    /// What each client asked for last came to what it had to.
+    fn is_right(&self) {
+        for (task, answer) in &self.oracle.heard {
+            let code = &self.oracle.submitted[task].code;
+            let last = self.next_function - self.clients().len() as u64;
+            let nth = <[u8; 8]>::try_from(&code[..]).map(u64::from_be_bytes);
+            if nth.is_ok_and(|it| it > last) {
+                let value = Answer::Value([code[7]].into_iter().collect());
+                assert_eq!(answer.as_ref(), Some(&value), "{task:?}");
+            }
+        }
+    }
+
+    /// When nothing is asked, gateways say that they are here, and so do followers.
+    fn is_calm(&mut self) {
+        // What libraries a follower has it says in its next period.
+        let period = self.longest_period();
+        self.run_until(self.now + 30 * SECOND + 2 * period);
+        let (sent, tables) = (self.sent, self.sent_tables);
+        let kinds = self.sent_by_kind.clone();
+        let long = 60 * SECOND;
+        self.run_until(self.now + long);
+        let mut most = 10;
+        let gateways = self.gateways().len() as u64;
+        for node in self.nodes.values() {
+            match &node.role {
+                Role::Follower { config, .. } => most += long / config.duty.period().0 + 2,
+                Role::Gateway { config, .. } if config.heartbeat.0 > 0 => {
+                    most += 2 * (long / config.heartbeat.0 + 1) * (gateways - 1);
+                }
+                _ => {}
+            }
+        }
+        let (sent, tables) = (self.sent - sent, self.sent_tables - tables);
+        let kinds: Vec<(&String, u64)> = self
+            .sent_by_kind
+            .iter()
+            .map(|(kind, many)| (kind, many - kinds.get(kind).unwrap_or(&0)))
+            .filter(|it| it.1 > 0)
+            .collect();
+        assert!(sent <= most, "{sent} messages in a calm minute: {kinds:?}");
+        assert!(tables == 0, "{tables} of the tables in a calm minute");
+        let asleep = |it: &&crate::node::Node| {
+            let phase = it.host.as_ref().and_then(|it| it.work.phase);
+            phase == Some(Phase::Asleep)
+        };
+        assert!(self.nodes.values().filter(asleep).count() <= self.followers().len());
+    }
+
+    /// The one that manages is where followers are reached over the fewest links.
+    fn is_placed(&mut self) {
+        let review = longest(self, |it| it.review);
+        self.run_until(self.now + 2 * review + 10 * SECOND);
+        let manager = self.manager().unwrap();
+        let tables = manager.tables().unwrap();
+        let voters = manager.replica().configuration().members();
+        let voters: Vec<NodeId> = voters.map(|it| it.member.id).collect();
+        let best = tables.best_manager(&voters, manager.me().id);
+        assert_eq!(best, Some(manager.me().id), "it knows of a better one");
+        let cost = |id: NodeId| -> u64 {
+            let links = tables.gateways().map(|(at, many)| {
+                let key = (id.0, at.0);
+                let far = if id == at {
+                    0
+                } else {
+                    *self.hops.get(&key).unwrap_or(&1)
+                };
+                u64::from(far) * u64::from(many)
+            });
+            links.sum()
+        };
+        let best = voters.iter().map(|it| cost(*it)).min().unwrap();
+        let is = cost(manager.me().id);
+        let known = usize::from(self.limits.gateways) >= self.gateways().len();
+        assert!(is == best || !known, "{is} links, and {best} would do");
+    }
+}

@@ -1,0 +1,44 @@
+//! The promises of the crate's page, against a network, mailboxes, clocks, storage and an oracle of their
+//! own.
+//!
+//! With `SELVEDGE_HISTORIES` set to a number so many histories are run; `SELVEDGE_SEED` runs one alone.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::std_instead_of_alloc,
+    clippy::std_instead_of_core,
+    clippy::wildcard_enum_match_arm,
+    clippy::cast_possible_truncation,
+    reason = "a test that cannot go on fails"
+)]
+
+mod end;
+mod forge;
+mod gateways;
+mod network;
+mod node;
+mod oracle;
+mod runs;
+mod settings;
+mod step;
+mod story;
+mod votes;
+mod world;
+
+use std::env;
+
+use selvedge_sim::histories;
+use story::Totals;
+
+#[test]
+fn what_the_page_promises_is_so() {
+    let many = env::var("SELVEDGE_HISTORIES").map_or(40, |text| {
+        text.parse().expect("SELVEDGE_HISTORIES: expected a number")
+    });
+    let mut all = Totals::default();
+    let ran = histories(0..many, |seed| story::tell(seed, &mut all));
+    eprintln!("{ran} histories: {all:?}");
+}

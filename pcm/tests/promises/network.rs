@@ -1,0 +1,242 @@
+//! What goes from node to node: frames between gateways and clients, mailboxes for followers.
+
+use selvedge_core::wire::{Envelope, HEADER_LEN};
+use selvedge_core::{Choose, Member};
+use selvedge_pcm::follower::{self, Phase};
+use selvedge_pcm::{Message, TaskId};
+
+use selvedge_replica::{Body, Entry};
+
+use crate::node::{In, Role};
+use crate::world::{What, World};
+
+/// As many messages lie in a mailbox.
+const MAILBOX: usize = 300;
+
+pub(crate) fn kind(message: &Message) -> String {
+    let text = format!("{message:?}");
+    let end = text.find(|it: char| !it.is_alphanumeric());
+    text[..end.unwrap_or(text.len())].to_owned()
+}
+
+impl World {
+    pub(crate) fn send(&mut self, from: Member, to: Member, message: Message) {
+        self.check_frame(from, &message);
+        self.sent += 1;
+        self.sent_tables += u64::from(matches!(message, Message::Tables(_)));
+        *self.sent_by_kind.entry(kind(&message)).or_default() += 1;
+        self.note(from, to, &message);
+        let node = &self.nodes[&from.id.0];
+        if let (Role::Follower { .. }, Some(work)) = (&node.role, &node.host) {
+            let asleep = work.work.phase == Some(Phase::Asleep);
+            assert!(!asleep, "{from:?} sleeps, and sends {message:?}");
+        }
+        if self.weather.echoes && self.old.len() < 400 {
+            self.old.push((from, to, message.clone()));
+        }
+        self.travel(from, to, message);
+    }
+
+    /// On its way, from a node that is up.
+    pub(crate) fn travel(&mut self, from: Member, to: Member, message: Message) {
+        let is = |world: &Self, id: u64| world.nodes.get(&id).map(|it| it.role.clone());
+        let to_follower = matches!(is(self, to.id.0), Some(Role::Follower { .. }));
+        match is(self, from.id.0) {
+            Some(Role::Gateway { .. }) if to_follower => {
+                let hops = if self.weather.by_tables { 0 } else { 9 };
+                self.post(from.id.0, from, to.id.0, message, hops);
+            }
+            Some(Role::Follower { .. }) if to_follower => {
+                let Some(at) = self.nodes[&from.id.0].follower() else {
+                    return;
+                };
+                let at = at.attached_to().0;
+                self.go(from.id.0, at, |_| What::Post {
+                    at,
+                    from,
+                    to: to.id.0,
+                    message: message.clone(),
+                    hops: 0,
+                });
+            }
+            _ => self.go(from.id.0, to.id.0, |_| What::Deliver {
+                to: to.id.0,
+                from,
+                message: message.clone(),
+            }),
+        }
+    }
+
+    /// Over one link, that may be cut or lose it.
+    fn go(&mut self, from: u64, to: u64, what: impl Fn(&Self) -> What) {
+        if self.cuts.contains(&(from, to)) || self.percent(self.weather.lost) {
+            return;
+        }
+        let copies = 1 + u64::from(self.percent(self.weather.doubled));
+        for _ in 0..copies {
+            let mut delay = 100 + self.rng.below(self.weather.delay);
+            if self.percent(self.weather.far) {
+                delay += self.rng.below(40_000_000);
+            }
+            self.at(self.now + delay, what(self));
+        }
+    }
+
+    /// A gateway's host puts something into a mailbox, here or at the gateway that its tables name.
+    pub(crate) fn post(&mut self, at: u64, from: Member, to: u64, message: Message, hops: u8) {
+        let Some(node) = self.nodes.get(&at).filter(|it| !it.paused) else {
+            return;
+        };
+        let Some(gateway) = node.gateway() else {
+            return;
+        };
+        let known = gateway
+            .tables()
+            .and_then(|it| it.follower(selvedge_core::NodeId(to)));
+        let there = known.map_or(at, |it| it.gateway.0);
+        if there != at && hops < 3 {
+            self.go(at, there, |_| What::Post {
+                at: there,
+                from,
+                to,
+                message: message.clone(),
+                hops: hops + 1,
+            });
+            return;
+        }
+        let node = self.nodes.get_mut(&at).unwrap();
+        let mailbox = node.mailboxes.entry(to).or_default();
+        mailbox.push_back((from, message));
+        if mailbox.len() > MAILBOX {
+            mailbox.pop_front();
+        }
+        let follower = self.nodes.get(&to).and_then(|it| it.host.as_ref());
+        let active = follower.filter(|it| it.work.phase == Some(Phase::Active));
+        if let (true, Some(host)) = (self.weather.pushes, active) {
+            let me = host.me;
+            let is_here = self.nodes[&to]
+                .follower()
+                .is_some_and(|it| it.attached_to().0 == at);
+            if is_here && !self.is_cut(at, to) {
+                self.empty(me, at);
+            }
+        }
+    }
+
+    pub(crate) fn is_cut(&self, one: u64, other: u64) -> bool {
+        self.cuts.contains(&(one, other)) || self.cuts.contains(&(other, one))
+    }
+
+    /// A follower's host looks into its mailbox.
+    pub(crate) fn fetch(&mut self, follower: Member, gateway: u64) {
+        let node = self.nodes.get(&gateway);
+        let is_up = node.is_some_and(|it| it.host.is_some() && !it.paused);
+        if is_up && !self.is_cut(gateway, follower.id.0) {
+            self.empty(follower, gateway);
+            return;
+        }
+        let input = In::Follower(follower::Command::Unreachable);
+        self.at(self.now + 1_000, What::Hand(follower, input));
+    }
+
+    fn empty(&mut self, follower: Member, gateway: u64) {
+        let node = self.nodes.get_mut(&gateway).unwrap();
+        let mail = node.mailboxes.remove(&follower.id.0).unwrap_or_default();
+        let mut when = self.now + 50;
+        let mut all = Vec::new();
+        for it in mail {
+            if self.percent(self.weather.torn) {
+                match self.below(3) {
+                    0 => {}
+                    1 => all.extend([it.clone(), it]),
+                    _ => all.insert(0, it),
+                }
+            } else {
+                all.push(it);
+            }
+        }
+        when += self.below(self.weather.delay);
+        for (from, message) in all {
+            when += 1;
+            self.at(when, What::Hand(follower, In::Message { from, message }));
+        }
+    }
+
+    /// What travels fits into a frame, and is what it was when it is read.
+    fn check_frame(&mut self, from: Member, message: &Message) {
+        let envelope = Envelope {
+            from,
+            message: message.clone(),
+        };
+        let bytes = postcard::to_allocvec(&envelope).unwrap();
+        let len = HEADER_LEN + bytes.len();
+        let back: Envelope<Message> = postcard::from_bytes(&bytes).unwrap();
+        assert_eq!(back, envelope);
+        let longest = self.longest.entry(kind(message)).or_default();
+        *longest = len.max(*longest);
+        let budget = usize::from(self.first.frame_budget);
+        let is_own = !matches!(message, Message::Submit { .. } | Message::Vote { .. });
+        assert!(
+            len <= budget || !is_own || self.oracle.is_wide,
+            "{len} of {budget} bytes: {message:?}"
+        );
+    }
+
+    /// What the oracle learns from what travels.
+    fn note(&mut self, from: Member, to: Member, message: &Message) {
+        match message {
+            Message::Run(run) if self.gateways().contains(&from.id.0) => self.oracle.assigned(
+                run.task,
+                run.attempt,
+                run.term,
+                run.electors.iter().copied().collect(),
+            ),
+            Message::Answer { task, answer } if self.gateways().contains(&from.id.0) => {
+                assert_eq!(task.client, to);
+                self.oracle.claim(*task, answer);
+            }
+            Message::Refused { task, why } if self.gateways().contains(&from.id.0) => {
+                assert_eq!(task.client, to);
+                self.oracle.refuses(*task, *why);
+            }
+            Message::Submit { number, function } => {
+                let task = TaskId {
+                    client: from,
+                    number: *number,
+                };
+                self.oracle.submitted.insert(task, function.clone());
+            }
+            Message::Tables(message) => {
+                let entries = match &message.body {
+                    Body::Accept { entries, .. } | Body::Learn { entries, .. } => entries,
+                    Body::Promise { tail, .. } => tail,
+                    _ => return,
+                };
+                for entry in entries.iter() {
+                    if let Entry::Configure(next) = entry {
+                        self.highest = self.highest.max(next.number);
+                    }
+                }
+            }
+            Message::Cancel { number } => {
+                let task = TaskId {
+                    client: from,
+                    number: *number,
+                };
+                self.oracle.cancelled.insert(task);
+            }
+            _ => {}
+        }
+    }
+
+    /// Something that was on its way once comes again.
+    pub(crate) fn echo(&mut self) {
+        if self.old.is_empty() {
+            return;
+        }
+        let at = self.rng.below(self.old.len() as u64) as usize;
+        let (from, to, message) = self.old[at].clone();
+        self.say(|| format!("{from:?} said long ago: {message:?}"));
+        self.input(to.id.0, In::Message { from, message });
+    }
+}

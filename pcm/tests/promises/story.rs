@@ -1,0 +1,348 @@
+//! One random history.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use selvedge_core::{Choose, Delta, Member, Span};
+use selvedge_pcm::{Function, Library, client, follower, gateway};
+use selvedge_replica::Configuration;
+
+use crate::node::{In, Role};
+use crate::settings;
+use crate::world::{SECOND, Spec, World};
+
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) counts: BTreeMap<&'static str, u64>,
+    pub(crate) sent: u64,
+    pub(crate) restarts: u64,
+    pub(crate) forged: u64,
+    pub(crate) size_max: usize,
+    pub(crate) longest: BTreeMap<String, usize>,
+    /// Seconds until all was well after faults ended.
+    pub(crate) slowest: u64,
+    /// Histories at whose end fresh tasks had to come to the right value.
+    pub(crate) right: u64,
+}
+
+impl World {
+    /// A function that was asked for before, or another one.
+    pub(crate) fn function(&mut self) -> Function {
+        let known = self.specs.len() as u64;
+        if known > 0 && self.percent(25) {
+            let at = self.below(known) as usize;
+            let code = self.specs.keys().nth(at).unwrap();
+            return Function::new(&code.clone());
+        }
+        self.next_function += 1;
+        let mut code = self.next_function.to_be_bytes().to_vec();
+        code.resize(self.pick(&[8, 8, 8, 30, 31, 300, 900, 1_300]) as usize, 7);
+        if self.percent(3) {
+            code.clear();
+        }
+        let most = u64::from(self.limits.result);
+        let len = self.pick(&[0, 1, most / 2, most, most, most + 1]);
+        let result = code.iter().copied().cycle().take(len as usize);
+        let mut result: Vec<u8> = result.collect();
+        result.resize(len as usize, 1);
+        let mut fails_at = BTreeSet::new();
+        if self.percent(20) {
+            for id in self.followers() {
+                if self.percent(40) {
+                    fails_at.insert(id);
+                }
+            }
+        }
+        let takes = self.pick(&[0, 1_000, 1_000, 50_000, 6_000_000]);
+        let spec = Spec {
+            result,
+            fails_at,
+            takes,
+        };
+        let mut function = Function::new(&code);
+        self.specs.insert(code, spec);
+        if self.percent(20) {
+            let many = self.pick(&[1, 1, 2, 3, 5]);
+            function.libraries = (0..many).map(|_| Library(self.rng.below(6))).collect();
+            if self.percent(20) {
+                self.missing.insert(Library(5));
+                self.oracle.missing.insert(Library(5));
+            }
+        }
+        function
+    }
+
+    pub(crate) fn submit(&mut self, id: u64, function: Function) -> bool {
+        if self.nodes[&id].host.is_none() || self.nodes[&id].paused {
+            return false;
+        }
+        let command = client::Command::Submit(function);
+        self.step(id, Some(In::Client(command))).is_ok()
+    }
+
+    fn cancel(&mut self, id: u64) {
+        let waits: Vec<u64> = match self.nodes[&id].client() {
+            Some(it) if !self.nodes[&id].paused => it.waiting().collect(),
+            _ => return,
+        };
+        if waits.is_empty() {
+            return;
+        }
+        let number = self.pick(&waits);
+        let command = client::Command::Cancel(number);
+        self.step(id, Some(In::Client(command))).unwrap();
+    }
+
+    /// The one that manages is asked for other gateways.
+    fn configure(&mut self) {
+        let all = self.gateways();
+        let mut members = Vec::new();
+        let mut removed = Vec::new();
+        for id in all {
+            let node = &self.nodes[&id];
+            let member = Member::new(
+                id,
+                node.host
+                    .as_ref()
+                    .map_or(node.life, |it| it.me.incarnation.0),
+            );
+            // The first one stays.
+            if id == 1 || self.percent(75) {
+                members.push(member);
+            } else {
+                removed.push(id);
+            }
+        }
+        let next = Configuration::of(members);
+        for id in self.gateways() {
+            if self.nodes[&id]
+                .gateway()
+                .is_some_and(gateway::Gateway::manages)
+            {
+                self.input(id, In::Gateway(gateway::Command::Configure(next.clone())));
+            }
+        }
+    }
+
+    fn cut(&mut self) {
+        let ids: Vec<u64> = self.nodes.keys().copied().collect();
+        let id = self.pick(&ids);
+        match self.below(4) {
+            0 => {
+                let other = self.pick(&ids);
+                self.cuts.insert((id, other));
+            }
+            1 => {
+                // One node hears nobody, or nobody hears it.
+                let out = self.percent(50);
+                for &other in &ids {
+                    let cut = if out { (id, other) } else { (other, id) };
+                    self.cuts.insert(cut);
+                }
+            }
+            2 => {
+                // Gateways fall apart.
+                let side: BTreeSet<u64> = ids
+                    .iter()
+                    .copied()
+                    .filter(|_| self.rng.below(2) == 0)
+                    .collect();
+                for one in self.gateways() {
+                    for other in self.gateways() {
+                        if side.contains(&one) != side.contains(&other) {
+                            self.cuts.insert((one, other));
+                        }
+                    }
+                }
+            }
+            _ => {
+                let gateways = self.gateways();
+                let other = self.pick(&gateways);
+                self.cuts.insert((id, other));
+                self.cuts.insert((other, id));
+            }
+        }
+    }
+
+    /// Somebody's process: a gateway, a follower and a client may share one.
+    fn process(&mut self) -> Vec<u64> {
+        let ids: Vec<u64> = self.nodes.keys().copied().collect();
+        match self.below(8) {
+            0 => vec![1, 11, 31],
+            _ => vec![self.pick(&ids)],
+        }
+    }
+
+    fn action(&mut self) {
+        let clients = self.clients();
+        let client = self.pick(&clients);
+        let gateways = self.gateways();
+        let gateway = self.pick(&gateways);
+        let followers = self.followers();
+        let follower = self.pick(&followers);
+        match self.below(50) {
+            0..14 => {
+                let function = self.function();
+                self.submit(client, function.clone());
+                if self.percent(15) {
+                    // Another one wants the same at the same time.
+                    let other = self.pick(&clients);
+                    self.submit(other, function);
+                }
+            }
+            14..16 => self.cancel(client),
+            16..20 => {
+                let after = self.below(20 * SECOND);
+                for id in self.process() {
+                    self.crash(id, after);
+                }
+            }
+            20 => {
+                let after = self.below(3 * SECOND);
+                self.lose_storage(gateway, after);
+            }
+            21..24 => {
+                let long = self.pick(&[SECOND / 10, 3 * SECOND, 60 * SECOND]);
+                for id in self.process() {
+                    self.pause(id, long);
+                }
+            }
+            24 => {
+                let by = self.pick(&[SECOND, 30 * SECOND, 3_600 * SECOND]);
+                for id in self.process() {
+                    self.jump(id, by);
+                }
+            }
+            25..28 => self.cut(),
+            28..31 => self.cuts.clear(),
+            31 => self.snapshot(gateway),
+            32 | 33 => self.configure(),
+            34 => {
+                let node = self.nodes.get_mut(&gateway).unwrap();
+                let mailboxes: Vec<u64> = node.mailboxes.keys().copied().collect();
+                for id in mailboxes {
+                    if self.rng.below(2) == 0 {
+                        self.nodes.get_mut(&gateway).unwrap().mailboxes.remove(&id);
+                    }
+                }
+            }
+            35 | 36 => self.change_duty(follower),
+            37 => {
+                if self.nodes[&follower].phase_is_awake() {
+                    let command = follower::Command::Unreachable;
+                    self.input(follower, In::Follower(command));
+                }
+            }
+            38..43 => self.forge(),
+            43..46 if self.weather.echoes => self.echo(),
+            46 | 47 if self.weather.membership => {
+                let other = self.pick(&gateways);
+                let member = Member::new(other, self.nodes[&other].life);
+                let delta = match self.below(3) {
+                    0 => Delta::Suspected(member),
+                    1 => Delta::Failed(member),
+                    _ => Delta::Refuted(member),
+                };
+                if other != gateway {
+                    self.input(gateway, In::Membership(delta));
+                    if self.percent(70) {
+                        self.input(gateway, In::Membership(Delta::Refuted(member)));
+                    }
+                }
+            }
+            _ => {
+                let to = selvedge_core::NodeId(self.pick(&gateways));
+                let hops = self.pick(&[0, 1, 3, 255]) as u8;
+                self.hops.insert((gateway, to.0), hops);
+                self.hops.insert((to.0, gateway), hops);
+                self.input(gateway, In::Gateway(gateway::Command::Hops { to, hops }));
+                let back = selvedge_core::NodeId(gateway);
+                self.input(to.0, In::Gateway(gateway::Command::Hops { to: back, hops }));
+            }
+        }
+    }
+
+    fn change_duty(&mut self, id: u64) {
+        let mut duty = selvedge_pcm::DutyCycle::always();
+        duty.active_ms = self.pick(&[500, 1_000, 4_000]) as u32;
+        duty.asleep_ms = self.pick(&[0, 500, 2_000]) as u32;
+        if let Role::Follower { config, .. } = &mut self.nodes.get_mut(&id).unwrap().role {
+            // A later life begins with it, too.
+            config.duty = duty;
+        }
+        self.input(id, In::Follower(follower::Command::Duty(duty)));
+    }
+}
+
+impl crate::node::Node {
+    fn phase_is_awake(&self) -> bool {
+        let host = self.host.as_ref().filter(|_| !self.paused);
+        host.is_some_and(|it| it.work.phase == Some(follower::Phase::Active))
+    }
+}
+
+/// Runs one history.
+pub(crate) fn tell(seed: u64, all: &mut Totals) {
+    let mut world = settings::begin(seed);
+    if world.trace {
+        eprintln!("{:?} {:?}", world.limits, world.weather);
+        for node in world.nodes.values() {
+            eprintln!("{}: {}", node.id, node.role);
+        }
+    }
+    let ids: Vec<u64> = world.nodes.keys().copied().collect();
+    for id in ids {
+        let late = world.percent(20);
+        if !late || world.nodes[&id].is_founder {
+            world.start(id);
+        } else {
+            let after = world.below(60 * SECOND);
+            world.at(after, crate::world::What::Restart(id));
+        }
+    }
+    let steps = 10 + world.below(60);
+    let pace = world.pick(&[SECOND / 10, SECOND, 6 * SECOND]);
+    if world.percent(70) {
+        world.run_until(6 * SECOND);
+    }
+    for _ in 0..steps {
+        world.action();
+        let gap = world.below(pace);
+        world.run_until(world.now + gap);
+        world.measure();
+    }
+    world.end(all);
+    for (what, many) in &world.oracle.counts {
+        *all.counts.entry(what).or_default() += many;
+    }
+    for (what, len) in &world.longest {
+        let longest = all.longest.entry(what.clone()).or_default();
+        *longest = *len.max(longest);
+    }
+    all.sent += world.sent;
+    all.restarts += world.restarts;
+    all.forged += world.forged;
+    all.size_max = all.size_max.max(world.size_max);
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Gateway { config, stores } => write!(f, "{config:?}, stores: {stores}"),
+            Self::Follower {
+                config,
+                gateways,
+                liar,
+            } => write!(f, "{config:?}, gateways: {gateways:?}, liar: {liar}"),
+            Self::Client { config, gateways } => write!(f, "{config:?}, gateways: {gateways:?}"),
+        }
+    }
+}
+
+/// The longest time a gateway's review takes, and the like, of all that may manage.
+pub(crate) fn longest(world: &World, of: impl Fn(&gateway::Config) -> Span) -> u64 {
+    let configs = world.nodes.values().filter_map(|it| match &it.role {
+        Role::Gateway { config, .. } => Some(of(config).0),
+        _ => None,
+    });
+    configs.max().unwrap_or(0)
+}
