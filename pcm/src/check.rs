@@ -7,10 +7,14 @@
 //! and with ours, which must hold.
 
 mod errata;
+mod gateways;
+pub mod paper;
 mod party;
 mod property;
 mod setup;
 mod sound;
+mod votes;
+mod watch;
 
 use alloc::format;
 use alloc::string::String;
@@ -19,14 +23,20 @@ use alloc::vec::Vec;
 use selvedge_sim::check::Scenario;
 
 pub use party::{Ask, Party, Tick};
-pub use setup::{Offload, Promise, Setup, Sight};
+pub use setup::{Memory, Offload, Promise, Setup, Sight};
+pub use votes::verdict;
+pub use watch::{Told, Watch};
 
 /// What is checked: first ours, which must hold, then what must break.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound::quick();
+    all.extend(gateways::quick());
     all.extend(sound::deep().into_iter().map(Scenario::deep));
+    all.extend(gateways::deep().into_iter().map(Scenario::deep));
+    all.extend(paper::deep().into_iter().map(Scenario::deep));
     all.extend(errata::pairs());
+    all.extend(paper::pairs());
     all
 }
 

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::task::{Answer, Returned};
 
+/// In which attempt, and who returned what, in the order in which it came.
+#[cfg(feature = "check")]
+pub(crate) type Votes = (u16, Vec<(Member, Returned)>);
+
 /// The votes on one attempt of a task.
 ///
 /// A vote counts once, for the first value that its follower returned, and only from an elector
@@ -33,6 +37,12 @@ impl Poll {
         is_new
     }
 
+    /// All votes.
+    #[cfg(feature = "check")]
+    pub(crate) fn votes(&self) -> Vec<(Member, Returned)> {
+        self.votes.clone()
+    }
+
     /// A follower returned a value, whoever it is. Under a published rule only.
     pub(crate) fn cast_by_any(&mut self, by: Member, value: Returned) {
         if self.votes.iter().all(|it| it.0 != by) {
@@ -45,6 +55,31 @@ impl Poll {
         let others = self.votes.iter().map(|it| it.0);
         let others = others.filter(|it| !electors.contains(it));
         electors.iter().copied().chain(others).collect()
+    }
+
+    /// What the votes come to by the paper (section 4.4): the first value that half of the electors
+    /// returned, without waiting for the others. Where all have voted and none has as much, of those with
+    /// the most votes the orchestrator's own, or the one that had so many first; where one has the most
+    /// and that is less than half, nothing is said. Under a published rule only.
+    pub(crate) fn first_half(&self, electors: &[Member], orchestrator: Member) -> Option<Answer> {
+        let cast = self.votes.iter().filter(|it| electors.contains(&it.0));
+        // In the order in which values come to their numbers of votes.
+        let mut counted: Vec<(usize, &Returned)> = Vec::new();
+        for (_, value) in cast {
+            let before = counted.iter().filter(|it| it.1 == value).count();
+            counted.push((before + 1, value));
+            if 2 * (before + 1) >= electors.len() {
+                return Some(value.clone().into());
+            }
+        }
+        let most = counted.iter().map(|it| it.0).max()?;
+        let tied = || counted.iter().filter(|it| it.0 == most).map(|it| it.1);
+        if counted.len() < electors.len() || tied().count() < 2 {
+            return None;
+        }
+        let own = self.vote(orchestrator);
+        let chosen = tied().find(|it| Some(*it) == own).or_else(|| tied().next());
+        chosen.map(|it| it.clone().into())
     }
 
     /// What an elector returned.

@@ -17,6 +17,9 @@ pub enum Published {
     /// Fewer followers than three for each unit want units formed anew, however few there are (PCM,
     /// section 4.3.2; erratum Q9).
     AlwaysFew,
+    /// An orchestrator takes the first value that half of its followers returned (PCM, sections 4.3.2 and
+    /// 4.4; erratum Q5).
+    FirstHalf,
 }
 
 selvedge_core::published_rules! {
@@ -24,4 +27,5 @@ selvedge_core::published_rules! {
     votes_once VotesOnce
     any_vote AnyVote
     always_few AlwaysFew
+    first_half FirstHalf
 }

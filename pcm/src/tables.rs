@@ -255,6 +255,13 @@ impl Tables {
         }
     }
 
+    /// The votes on a task that gateways have counted, in which attempt.
+    #[cfg(feature = "check")]
+    pub(crate) fn votes(&self, task: TaskId) -> Option<crate::poll::Votes> {
+        let open = self.open_task(task)?;
+        Some((open.attempts, open.poll.votes()))
+    }
+
     /// Which followers run a task; nothing where none do. O(log n).
     #[must_use]
     pub fn assignment(&self, task: TaskId) -> Option<&Assignment> {

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use selvedge_sim::check::{Bounds, Scenario};
 
+use super::party::{LIAR, SLOW};
 use super::setup::{Offload, Promise, Setup};
 use super::{full, holds};
 use crate::Published;
@@ -20,6 +21,8 @@ struct Case {
     /// States under our rules.
     states: usize,
     rules: &'static [Published],
+    /// Whether the published rule is that orchestrators count the votes.
+    believes: bool,
     /// The promise that it breaks.
     breaks: &'static [Promise],
     /// Steps until it breaks.
@@ -30,6 +33,7 @@ impl Case {
     fn pair(self) -> [Scenario; 2] {
         let published = Setup {
             rules: self.rules,
+            counts_votes: self.setup.counts_votes && !self.believes,
             promises: self.breaks,
             sees: &[],
             ..self.setup
@@ -56,6 +60,7 @@ fn cases() -> Vec<Case> {
             },
             states: 13_238,
             rules: &[Published::VotesOnce],
+            believes: false,
             breaks: &[Promise::Value],
             steps: 6,
         },
@@ -65,11 +70,14 @@ fn cases() -> Vec<Case> {
                 followers: &[1, 2, 2],
                 offload: Offload::Never,
                 suspects: &[2],
+                suspects_late: true,
+                bounds: TICKS,
                 promises: &[Promise::Backed],
                 ..Setup::PLAIN
             },
-            states: 152_795,
+            states: 126_998,
             rules: &[Published::AnyVote],
+            believes: false,
             breaks: &[Promise::Backed],
             steps: 8,
         },
@@ -79,13 +87,61 @@ fn cases() -> Vec<Case> {
                 followers: &[1, 2, 2],
                 offload: Offload::Never,
                 suspects: &[2],
+                suspects_late: true,
+                bounds: TICKS,
                 promises: &[Promise::OneAnswer, Promise::Heard],
                 ..Setup::PLAIN
             },
-            states: 152_795,
+            states: 126_998,
             rules: &[Published::AnyAttempt],
+            believes: false,
             breaks: &[Promise::OneAnswer],
             steps: 11,
         },
+        Case {
+            name: "Q5: the others vote before the orchestrator has its own value",
+            setup: Setup {
+                followers: &[SLOW + 1, 2],
+                ..Setup::PLAIN
+            },
+            states: 8_087,
+            rules: &[Published::FirstHalf],
+            believes: false,
+            breaks: &[Promise::Right],
+            steps: 6,
+        },
+        Case {
+            name: "Q5: an orchestrator lies",
+            setup: Setup {
+                followers: &[LIAR, 1, 1],
+                counts_votes: true,
+                ..Setup::PLAIN
+            },
+            states: 20_016,
+            rules: &[],
+            believes: true,
+            breaks: &[Promise::Right],
+            steps: 8,
+        },
+        Case {
+            name: "Q9: two followers, of which one moves",
+            setup: Setup {
+                followers: &[1, 1],
+                moves: 1,
+                promises: &[Promise::Rest],
+                ..Setup::PLAIN
+            },
+            states: 528,
+            rules: &[Published::AlwaysFew],
+            believes: false,
+            breaks: &[Promise::Rest],
+            steps: 12,
+        },
     ]
 }
+
+/// One follower is taken for gone, and one more timer expires.
+const TICKS: Bounds = Bounds {
+    ticks: Some(1),
+    ..Setup::PLAIN.bounds
+};

@@ -5,12 +5,16 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use selvedge_core::durable::Durable;
 use selvedge_core::{Context, Effect, Input, Machine, Member, Outbox};
+use selvedge_replica::{Damage, Fact};
 
+use super::watch::{self, Told};
 use crate::client::{self, Client};
 use crate::follower::{self, Follower};
 use crate::gateway::{self, Gateway};
-use crate::{Answer, Bytes, Function, Message, Returned, TaskId};
+use crate::poll::Votes;
+use crate::{Answer, Bytes, Function, Message, Returned, Tables, TaskId};
 
 /// What may happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,13 +47,20 @@ pub(super) const TASK: TaskId = TaskId {
 /// The id of the client.
 pub(super) const CLIENT: u64 = 90;
 
+/// On top of what a follower returns: its function takes its time.
+pub(super) const SLOW: u8 = 100;
+
+/// What a follower returns that also says that its unit returned it, whatever the others did.
+pub(super) const LIAR: u8 = 9;
+
 /// A gateway, a follower or a client.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Party {
     /// A gateway, and the first answer that it knew.
     #[doc(hidden)]
     Gateway(Box<Gateway>, Option<Answer>),
-    /// A follower whose host runs a function at once; and what it returns.
+    /// A follower, and what its functions return, at once or, with [`SLOW`], some time. [`LIAR`] also says so in the
+    /// name of its unit.
     #[doc(hidden)]
     Follower(Box<Follower>, u8),
     /// A client, and what it was told.
@@ -102,11 +113,11 @@ impl Party {
         match self {
             Self::Gateway(it, _) => {
                 let start = Input::Command(gateway::Command::Start);
-                step(&mut **it, start, Tick::Gateway, cx, |_| {})
+                step(&mut **it, start, Tick::Gateway, cx, tell_facts)
             }
             Self::Follower(it, _) => {
                 let start = Input::Command(follower::Command::Start);
-                step(&mut **it, start, Tick::Follower, cx, |_| {})
+                step(&mut **it, start, Tick::Follower, cx, |_, _| {})
             }
             Self::Client(..) => Ok(()),
         }
@@ -120,11 +131,17 @@ impl Party {
         let Self::Gateway(it, first) = self else {
             return Err(String::from("no gateway"));
         };
-        step(&mut **it, input, Tick::Gateway, cx, |_| {})?;
-        let answer = it.tables().and_then(|it| it.answer(TASK));
-        if first.is_none() {
-            *first = answer.cloned();
+        let before = it.replica().version();
+        let votes = it.tables().and_then(|it| it.votes(TASK));
+        step(&mut **it, input, Tick::Gateway, cx, tell_facts)?;
+        note_answer(it, first);
+        if it.replica().version() != before
+            && let Some(told) = watch::holds(it)
+        {
+            cx.event(told);
         }
+        let now = it.tables().and_then(|it| it.votes(TASK));
+        tell_recount(votes.as_ref(), now.as_ref(), cx);
         Ok(())
     }
 
@@ -136,24 +153,31 @@ impl Party {
         let Self::Follower(it, value) = self else {
             return Err(String::from("no follower"));
         };
+        let (lies, is_slow) = (*value == LIAR, *value >= SLOW);
+        let value = *value % SLOW;
+        let send = move |to: Member, message: Message, cx: &mut Context<'_, Self>| match lies {
+            true => send_lie(to, message, cx),
+            false => cx.send(to, message),
+        };
+        let votes = it.votes(TASK);
         let mut run = None;
-        step(&mut **it, input, Tick::Follower, cx, |event| {
-            if let follower::Event::Run { task, .. } = event {
-                run = Some(task);
-            }
-        })?;
-        // The host runs it at once.
-        if let Some(task) = run {
-            let returned = Returned::Value(one(*value));
-            let returned = follower::Command::Returned { task, returned };
-            step(
-                &mut **it,
-                Input::Command(returned),
-                Tick::Follower,
-                cx,
-                |_| {},
-            )?;
+        let tick = Tick::Follower;
+        if is_slow && matches!(input, Input::Tick(follower::Timer::Run)) {
+            run = Some(TASK); // The function ends.
+        } else {
+            step_saying(&mut **it, input, tick, send, cx, |event, _| {
+                if let follower::Event::Run { task, .. } = event {
+                    run = Some(task).filter(|_| !is_slow);
+                }
+            })?;
         }
+        // The others run it at once.
+        if let Some(task) = run {
+            let returned = Returned::Value(one(value));
+            let returned = Input::Command(follower::Command::Returned { task, returned });
+            step_saying(&mut **it, returned, tick, send, cx, |_, _| {})?;
+        }
+        tell_recount(votes.as_ref(), it.votes(TASK).as_ref(), cx);
         Ok(())
     }
 
@@ -165,11 +189,36 @@ impl Party {
         let Self::Client(it, heard) = self else {
             return Err(String::from("no client"));
         };
-        step(it, input, Tick::Client, cx, |event| {
+        step(it, input, Tick::Client, cx, |event, _| {
             if let client::Event::Answered { answer, .. } = event {
                 heard.push(answer);
             }
         })
+    }
+}
+
+/// What a gateway has to store.
+fn tell_facts(event: gateway::Event, cx: &mut Context<'_, Party>) {
+    if let gateway::Event::Fact(fact) = event {
+        cx.event(Told::Fact(fact));
+    }
+}
+
+/// Votes of one attempt are added to, and nothing else.
+fn tell_recount(before: Option<&Votes>, now: Option<&Votes>, cx: &mut Context<'_, Party>) {
+    if let (Some(before), Some(now)) = (before, now)
+        && before.0 == now.0
+        && !now.1.starts_with(&before.1)
+    {
+        cx.event(Told::Recounts);
+    }
+}
+
+/// The first answer that a gateway knew stays noted.
+fn note_answer(gateway: &Gateway, first: &mut Option<Answer>) {
+    if first.is_none() {
+        let answer = gateway.tables().and_then(|it| it.answer(TASK));
+        *first = answer.cloned();
     }
 }
 
@@ -178,13 +227,57 @@ pub(super) fn one(value: u8) -> Bytes {
     core::iter::once(value).collect()
 }
 
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "a lie is about what a unit returned, and nothing else"
+)]
+/// A follower that lies has its unit return what it says, also where it does not count the votes.
+fn send_lie(to: Member, message: Message, cx: &mut Context<'_, Party>) {
+    let lie = match message {
+        Message::Verdict {
+            task,
+            attempt,
+            term,
+            ..
+        } => Some((task, attempt, term)),
+        Message::Vote { task, attempt, .. } => Some((task, attempt, 0)),
+        _ => None,
+    };
+    if !matches!(message, Message::Verdict { .. }) {
+        cx.send(to, message);
+    }
+    let Some((task, attempt, term)) = lie else {
+        return;
+    };
+    let verdict = Message::Verdict {
+        task,
+        attempt,
+        term,
+        answer: Answer::Value(one(LIAR)),
+    };
+    cx.send(to, verdict);
+}
+
 /// A step of one machine, as one of a node. What is not an event is passed on.
 fn step<M: Machine<Message = Message>>(
     machine: &mut M,
     input: Input<M>,
     tick: impl Fn(M::Timer) -> Tick,
     cx: &mut Context<'_, Party>,
-    mut event: impl FnMut(M::Event),
+    event: impl FnMut(M::Event, &mut Context<'_, Party>),
+) -> Result<(), String> {
+    let send = |to, message, cx: &mut Context<'_, Party>| cx.send(to, message);
+    step_saying(machine, input, tick, send, cx, event)
+}
+
+/// The same of a node that does not send what its machine says.
+fn step_saying<M: Machine<Message = Message>>(
+    machine: &mut M,
+    input: Input<M>,
+    tick: impl Fn(M::Timer) -> Tick,
+    send: impl Fn(Member, Message, &mut Context<'_, Party>),
+    cx: &mut Context<'_, Party>,
+    mut event: impl FnMut(M::Event, &mut Context<'_, Party>),
 ) -> Result<(), String> {
     let mut outbox = Outbox::new();
     let taken = machine.handle(input, &mut cx.inner(&mut outbox));
@@ -197,9 +290,9 @@ fn step<M: Machine<Message = Message>>(
     }
     for effect in outbox.drain_effects() {
         match effect {
-            Effect::Send { to, message } => cx.send(to, message),
+            Effect::Send { to, message } => send(to, message, cx),
             Effect::Multicast { message } => cx.multicast(message),
-            Effect::Event(it) => event(it),
+            Effect::Event(it) => event(it, cx),
         }
     }
     Ok(())
@@ -209,7 +302,7 @@ impl Machine for Party {
     type Message = Message;
     type Timer = Tick;
     type Command = Ask;
-    type Event = ();
+    type Event = Told;
     type Reject = String;
 
     fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), String> {
@@ -236,5 +329,25 @@ impl Machine for Party {
                 self.step_follower(Input::Command(elsewhere), cx)
             }
         }
+    }
+}
+
+impl Durable for Party {
+    type Fact = Fact<Tables>;
+    type Damage = Damage;
+
+    fn fact(event: &Told) -> Option<&Fact<Tables>> {
+        match event {
+            Told::Fact(fact) => Some(fact),
+            Told::Holds(..) | Told::Recounts => None,
+        }
+    }
+
+    fn fold(&mut self, fact: &Fact<Tables>) -> Result<(), Damage> {
+        if let Self::Gateway(gateway, first) = self {
+            gateway.fold(fact)?;
+            note_answer(gateway, first);
+        }
+        Ok(())
     }
 }

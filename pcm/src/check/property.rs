@@ -1,13 +1,14 @@
 //! What is to hold.
 
-use selvedge_core::NodeId;
+use selvedge_core::{Member, NodeId};
 use selvedge_sim::check::Model;
 
 use super::party::{Party, TASK, one};
 use super::setup::{Mesh, Promise, Sight};
+use super::watch::Watch;
 use crate::follower::Follower;
 use crate::gateway::Gateway;
-use crate::{Answer, Returned};
+use crate::{Answer, Returned, Tables};
 
 fn gateways(mesh: &Mesh) -> impl Iterator<Item = &Gateway> {
     mesh.machines().filter_map(Party::gateway)
@@ -34,6 +35,12 @@ pub(super) fn knows(mesh: &Mesh, id: NodeId) -> bool {
     gateways(mesh).any(|it| it.tables().is_some_and(|it| it.follower(id).is_some()))
 }
 
+/// Whether a follower has returned something.
+pub(super) fn has_returned(mesh: &Mesh, id: NodeId) -> bool {
+    let mut all = followers(mesh).filter(|it| it.me().id == id);
+    all.any(|it| it.work_on(TASK).is_some_and(|it| it.0.is_some()))
+}
+
 /// Whether a follower was never purged.
 pub(super) fn is_at_first(mesh: &Mesh, id: NodeId) -> bool {
     let mut known = gateways(mesh).filter_map(|it| it.tables()?.last_attachment(id));
@@ -54,7 +61,7 @@ pub(super) fn has_something_to_say(mesh: &Mesh) -> bool {
     is_open || followers(mesh).any(is_unknown)
 }
 
-pub(super) fn promise(model: Model<Party>, promise: Promise) -> Model<Party> {
+pub(super) fn promise(model: Model<Party, Watch>, promise: Promise) -> Model<Party, Watch> {
     match promise {
         Promise::ElectionSafety => model.always(
             "no two gateways manage in one era (election safety)",
@@ -71,10 +78,47 @@ pub(super) fn promise(model: Model<Party>, promise: Promise) -> Model<Party> {
                     .all(|it| managers().filter(|other| label(other) == label(it)).count() == 1)
             },
         ),
+        Promise::OneOrchestrator => model.always(
+            "an attempt has one orchestrator at a time (election safety)",
+            |mesh: &Mesh| {
+                seats(mesh).all(|it| {
+                    let mut alike = seats(mesh).filter(|other| other.0 == it.0);
+                    alike.all(|other| other.1 == it.1)
+                })
+            },
+        ),
+        Promise::Tracking => model
+            .always(
+                "a version is of one table (topology and task tracking safety)",
+                |mesh: &Mesh| !mesh.observer().differs,
+            )
+            .always(
+                "later tables have the answer (resource manager completeness)",
+                |mesh: &Mesh| {
+                    let Some(first) = mesh.observer().answered else {
+                        return true;
+                    };
+                    let mut later = gateways(mesh).filter(|it| it.replica().version() >= first);
+                    later.all(|it| it.tables().is_none_or(|it| it.answer(TASK).is_some()))
+                },
+            ),
+        Promise::OneUnit => model.always(
+            "a follower has one seat (cluster exclusiveness)",
+            |mesh: &Mesh| {
+                gateways(mesh)
+                    .filter_map(Gateway::tables)
+                    .all(has_one_seat_each)
+            },
+        ),
+        Promise::AppendOnly => model.always(
+            "a vote that is counted stays (CO append-only)",
+            |mesh: &Mesh| !mesh.observer().recounts,
+        ),
         Promise::TableMatching => model.always(
             "tables of one version are the same (table matching)",
             |mesh: &Mesh| {
-                let all = || gateways(mesh).map(|it| (it.replica().version(), it.tables()));
+                let all =
+                    || gateways(mesh).filter_map(|it| Some((it.replica().version(), it.tables()?)));
                 all().all(|it| all().all(|other| other.0 != it.0 || other.1 == it.1))
             },
         ),
@@ -101,6 +145,14 @@ pub(super) fn promise(model: Model<Party>, promise: Promise) -> Model<Party> {
             "what an orchestrator says enough of its electors returned",
             |mesh: &Mesh| followers(mesh).all(|it| is_backed(mesh, it)),
         ),
+        Promise::Rest => model.always(
+            "units are formed no more often than followers changed",
+            |mesh: &Mesh| {
+                let first = |it: &Tables| it.followers().map(|it| u64::from(it.number)).max();
+                let mut all = gateways(mesh).filter_map(Gateway::tables);
+                all.all(|it| it.clustered() <= first(it).unwrap_or_default())
+            },
+        ),
         Promise::Right => model.always("no wrong value is decided", |mesh: &Mesh| {
             decided(mesh).all(|it| !matches!(it, Answer::Value(value) if *value != one(1)))
         }),
@@ -111,6 +163,30 @@ pub(super) fn promise(model: Model<Party>, promise: Promise) -> Model<Party> {
             matches!(heard(mesh), [Answer::Value(_)])
         }),
     }
+}
+
+/// Which orchestrator an attempt and term has, as gateways and followers know it.
+fn seats(mesh: &Mesh) -> impl Iterator<Item = ((u16, u16), Member)> {
+    let known = gateways(mesh).filter_map(|it| {
+        let assignment = it.tables()?.assignment(TASK)?;
+        let label = (assignment.attempt, assignment.term);
+        Some((label, assignment.orchestrator()?))
+    });
+    known.chain(followers(mesh).filter_map(|it| it.seat(TASK)))
+}
+
+/// Whether each follower sits in the unit that it is said to sit in, once, and in no other.
+fn has_one_seat_each(tables: &Tables) -> bool {
+    let units = 0..u32::try_from(tables.units()).unwrap_or(u32::MAX);
+    tables.followers().all(|it| {
+        let seats = units.clone().flat_map(|unit| {
+            let members = tables.members(unit);
+            members
+                .filter(|other| *other == it.member)
+                .map(move |_| unit)
+        });
+        seats.eq(tables.unit_of(it.member.id))
+    })
 }
 
 /// Whether what this follower says, as an orchestrator, is what more than half of the followers of
@@ -130,7 +206,7 @@ fn is_backed(mesh: &Mesh, orchestrator: &Follower) -> bool {
     2 * votes > electors.len() || 2 * votes == electors.len() && own == Some(&said)
 }
 
-pub(super) fn sight(model: Model<Party>, sight: Sight) -> Model<Party> {
+pub(super) fn sight(model: Model<Party, Watch>, sight: Sight) -> Model<Party, Watch> {
     match sight {
         Sight::Value => model.sometimes("the client hears a value", |mesh: &Mesh| {
             matches!(heard(mesh), [Answer::Value(_)])
@@ -146,6 +222,16 @@ pub(super) fn sight(model: Model<Party>, sight: Sight) -> Model<Party> {
         }),
         Sight::SecondTerm => model.sometimes("another orchestrator counts", |mesh: &Mesh| {
             attempts(mesh).any(|it| it.1 > 0)
+        }),
+        Sight::Decided => model.sometimes("it is decided that the task is open", |mesh: &Mesh| {
+            let mut all = gateways(mesh).filter_map(Gateway::tables);
+            all.any(|it| it.open_task(TASK).is_some())
+        }),
+        Sight::ManagesAgain => model.sometimes("a gateway manages again", |mesh: &Mesh| {
+            gateways(mesh).any(|it| it.manages() && it.me().incarnation.0 > 0)
+        }),
+        Sight::Configured => model.sometimes("other gateways decide", |mesh: &Mesh| {
+            gateways(mesh).any(|it| it.replica().configuration().number > 1)
         }),
         Sight::SecondManager => model.sometimes("another gateway manages", |mesh: &Mesh| {
             gateways(mesh).any(|it| it.manages() && it.me().id != NodeId(1))

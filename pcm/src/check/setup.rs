@@ -10,13 +10,14 @@ use selvedge_sim::check::{Bounds, Model, State};
 
 use super::party::{Ask, CLIENT, Party, Tick};
 use super::property;
+use super::watch::Watch;
 use crate::client::{self, Client};
 use crate::follower::{self, Follower};
-use crate::gateway::{self, Gateway};
+use crate::gateway::{self, Gateway, Voting};
 use crate::{Attachment, DutyCycle, Libraries, Limits, Published, Tables, Update};
 
 /// All nodes.
-pub(super) type Mesh = State<Party>;
+pub(super) type Mesh = State<Party, Watch>;
 
 /// The id of the first follower.
 const FIRST: u64 = 11;
@@ -26,7 +27,7 @@ const FIRST: u64 = 11;
 pub struct Setup {
     /// How many gateways.
     pub gateways: u64,
-    /// What each follower returns.
+    /// What each follower returns; see [`Party`].
     pub followers: &'static [u8],
     /// What the client does.
     pub asks: &'static [Ask],
@@ -38,8 +39,22 @@ pub struct Setup {
     pub offload: Offload,
     /// The followers that a gateway may take for gone, by place.
     pub suspects: &'static [usize],
-    /// Which gateways may be said to have failed, by place.
-    pub fails: &'static [usize],
+    /// Whether it does so only when they have returned something.
+    pub suspects_late: bool,
+    /// A gateway, by place, may be told that another one, by place, has failed; and then that it has not.
+    pub misses: &'static [(usize, usize)],
+    /// Whether only one that is down is said to have failed.
+    pub misses_rightly: bool,
+    /// The gateways, by place, whose timers tick; all, where none is named.
+    pub ticks_at: &'static [usize],
+    /// Which gateways may crash, by place, and begin again; followers crash otherwise.
+    pub crashes: &'static [usize],
+    /// What a crash leaves of a gateway.
+    pub memory: Memory,
+    /// Which gateways decide.
+    pub voting: Voting,
+    /// Whether gateways count the votes.
+    pub counts_votes: bool,
     /// What else may go wrong.
     pub bounds: Bounds,
     /// Which rules of the paper are followed.
@@ -61,11 +76,30 @@ pub enum Offload {
     Early,
 }
 
+/// What a crash leaves of a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Nothing: it comes back as a newcomer.
+    None,
+    /// The facts that are stored; it does nothing more while one waits.
+    Facts,
+}
+
 /// What is checked: the paper's properties (Figure 2), as they can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// Election safety: no two gateways manage under one ballot.
     ElectionSafety,
+    /// Election safety, its second sentence: one orchestrator for each attempt and term.
+    OneOrchestrator,
+    /// Topology and task tracking safety: a version is of one table, at all gateways and at all times.
+    /// And resource manager completeness: a gateway with a version as late as one that was seen with an
+    /// answer has it.
+    Tracking,
+    /// Cluster exclusiveness: a follower has one seat in one unit, in the tables of each gateway.
+    OneUnit,
+    /// CO append-only: a vote that is counted stays, in its attempt.
+    AppendOnly,
     /// Table matching: gateways with tables of one version have the same ones.
     TableMatching,
     /// A task has one answer, whichever gateway says it and whenever.
@@ -74,6 +108,8 @@ pub enum Promise {
     Heard,
     /// What an orchestrator says is what enough of its present electors returned.
     Backed,
+    /// Units are formed no more often than followers changed.
+    Rest,
     /// What is decided is what honest followers return: 1.
     Right,
     /// The client hears at last.
@@ -97,6 +133,12 @@ pub enum Sight {
     SecondTerm,
     /// Another gateway than the first manages.
     SecondManager,
+    /// It is decided that the task is open.
+    Decided,
+    /// Other gateways decide than at first.
+    Configured,
+    /// A gateway in a later life manages.
+    ManagesAgain,
 }
 
 impl Setup {
@@ -109,7 +151,14 @@ impl Setup {
         attempts: 2,
         offload: Offload::InVain,
         suspects: &[],
-        fails: &[],
+        suspects_late: false,
+        misses: &[],
+        misses_rightly: false,
+        ticks_at: &[],
+        crashes: &[],
+        memory: Memory::Facts,
+        voting: Voting::Static,
+        counts_votes: false,
         bounds: Bounds {
             drops: 0,
             duplicates: 0,
@@ -125,6 +174,9 @@ impl Setup {
             Promise::Heard,
             Promise::Backed,
             Promise::Right,
+            Promise::OneOrchestrator,
+            Promise::OneUnit,
+            Promise::AppendOnly,
             Promise::Progress,
         ],
         sees: &[Sight::Value],
@@ -154,7 +206,8 @@ impl Setup {
         let limits = Limits::new()
             .with_unit(3)
             .with_attempts(self.attempts)
-            .with_cache(0);
+            .with_cache(0)
+            .with_counts_votes(self.counts_votes);
         let mut tables = Tables::new(limits).published(self.rules);
         for (member, gateway) in self.members().zip(self.gateways().cycle()) {
             tables.apply(&Update::Attach(Attachment {
@@ -169,10 +222,16 @@ impl Setup {
         tables
     }
 
+    /// Deltas say which gateways are here.
+    fn config(self) -> gateway::Config {
+        gateway::Config::new()
+            .with_heartbeat(Span::ZERO)
+            .with_voting(self.voting)
+    }
+
     fn parties(self) -> Vec<Party> {
         let first = Configuration::of(self.gateways().map(|id| Member::new(id.0, 0)));
-        // Deltas say which gateways are here.
-        let config = gateway::Config::new().with_heartbeat(Span::ZERO);
+        let config = self.config();
         let gateways = self.gateways().filter_map(|id| {
             let me = Member::new(id.0, 0);
             let made = Gateway::with_tables(me, config, first.clone(), self.tables());
@@ -205,30 +264,48 @@ impl Setup {
 
     /// The scenario.
     #[must_use]
-    pub fn model(self) -> Model<Party> {
+    pub fn model(self) -> Model<Party, Watch> {
         let parties = self.parties();
         let client = parties.len() - 1;
         let gateways = usize::try_from(self.gateways).unwrap_or(1);
         let followers = self.followers.len();
-        let mut model = Model::new(parties, Party::me)
+        let watch = Watch {
+            is_tracking: self.promises.contains(&Promise::Tracking),
+            ..Watch::default()
+        };
+        let mut model = Model::observed(parties, Party::me, watch)
             .bounds(self.bounds)
             .start(|_, _, party, cx| party.begin(cx))
-            .restart(move |node, life, remains| self.again(node - gateways, life, remains))
+            .restart(move |node, life, remains| self.again(node, life, remains))
             .crash_when(move |mesh, node| {
-                // Followers alone, and none that is down.
-                (gateways..gateways + followers).contains(&node) && mesh.node(node).is_some()
+                // Gateways that are named, or followers; none that is down.
+                let may_crash = match self.crashes {
+                    [] => (gateways..gateways + followers).contains(&node),
+                    named => named.contains(&node),
+                };
+                may_crash && mesh.node(node).is_some()
             })
             .commands(client, self.asks)
             .show(Party::show)
             .tick_when(move |mesh, node, tick| self.may_tick(mesh, node, tick));
+        if !self.crashes.is_empty() && self.memory == Memory::Facts {
+            model = model.durable(0);
+        }
         if self.moves > 0 {
             model = model.commands(gateways, vec![Ask::Move; self.moves]);
         }
-        for &gone in self.fails {
-            let gone = Member::new(gone as u64 + 1, 0);
-            for node in 0..gateways {
-                model = model.deltas(node, vec![Delta::Failed(gone), Delta::Refuted(gone)]);
-            }
+        for node in 0..gateways {
+            let gone = self.misses.iter().filter(|it| it.0 == node);
+            let gone = gone.map(|it| Member::new(it.1 as u64 + 1, 0));
+            let deltas: Vec<Delta> = gone
+                .flat_map(|it| [Delta::Failed(it), Delta::Refuted(it)])
+                .collect();
+            model = model.deltas(node, deltas);
+        }
+        if self.misses_rightly {
+            model = model.delta_when(|mesh, _, delta| {
+                matches!(delta, Delta::Failed(gone) if mesh.machines().all(|it| it.me() != gone))
+            });
         }
         for &promise in self.promises {
             model = property::promise(model, promise);
@@ -239,20 +316,40 @@ impl Setup {
         model
     }
 
-    /// A follower begins again, without its memory.
-    fn again(self, nth: usize, life: u32, remains: &Party) -> Party {
-        let Party::Follower(former, value) = remains else {
-            return remains.clone();
+    /// A follower begins again without its memory, a gateway with what it stored.
+    fn again(self, node: usize, life: u32, remains: &Party) -> Party {
+        let me = Member::new(remains.me().id.0, life);
+        let made = match remains {
+            Party::Gateway(former, first) => {
+                let made = self.gateway_again(me, former);
+                made.map(|it| Party::Gateway(Box::new(it), first.clone()))
+            }
+            Party::Follower(_, value) => {
+                let nth = node - usize::try_from(self.gateways).unwrap_or(node);
+                let made = self.follower(me, nth);
+                made.map(|it| Party::Follower(Box::new(it), *value))
+            }
+            Party::Client(..) => None,
         };
-        let me = Member::new(former.me().id.0, life);
-        match self.follower(me, nth) {
-            Some(follower) => Party::Follower(Box::new(follower), *value),
-            None => remains.clone(),
-        }
+        debug_assert!(made.is_some(), "what crashes begins again");
+        made.unwrap_or_else(|| remains.clone())
+    }
+
+    fn gateway_again(self, me: Member, former: &Gateway) -> Option<Gateway> {
+        let (config, all) = (self.config(), self.gateways());
+        let made = match self.memory {
+            Memory::None => Gateway::newcomer(me, config, all),
+            Memory::Facts => Gateway::restore(me, config, former.replica().stored(), all),
+        };
+        made.ok()
     }
 
     /// The promises of clocks: what is said again was lost.
-    fn may_tick(self, mesh: &Mesh, _: usize, tick: Tick) -> bool {
+    fn may_tick(self, mesh: &Mesh, node: usize, tick: Tick) -> bool {
+        let is_gateway = matches!(tick, Tick::Gateway(_));
+        if is_gateway && !self.ticks_at.is_empty() && !self.ticks_at.contains(&node) {
+            return false;
+        }
         let is_quiet = || !mesh.is_busy();
         match tick {
             Tick::Gateway(gateway::Timer::Offload(_)) => match self.offload {
@@ -267,7 +364,9 @@ impl Setup {
                 let is_suspect = nth.is_some_and(|it| self.suspects.contains(&it));
                 let is_known = property::knows(mesh, id);
                 // It comes back, and stays.
-                let is_suspect = is_suspect && property::is_at_first(mesh, id);
+                let is_suspect = is_suspect
+                    && property::is_at_first(mesh, id)
+                    && (!self.suspects_late || property::has_returned(mesh, id));
                 is_known && (is_suspect || is_quiet() && property::is_gone(mesh, id))
             }
             Tick::Gateway(gateway::Timer::Tables(_)) | Tick::Client(_) => is_quiet(),
@@ -279,7 +378,8 @@ impl Setup {
             Tick::Follower(follower::Timer::Phase) => {
                 is_quiet() && property::has_something_to_say(mesh)
             }
-            Tick::Follower(follower::Timer::Run) => false, // Functions end at once.
+            // A function that takes its time ends.
+            Tick::Follower(follower::Timer::Run) => true,
         }
     }
 }

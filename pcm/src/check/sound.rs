@@ -23,14 +23,6 @@ pub(super) fn quick() -> Vec<Scenario> {
             },
         ),
         holds(
-            "a task, a copy",
-            87_700,
-            Setup {
-                bounds: Setup::faults(0, 1),
-                ..PLAIN
-            },
-        ),
-        holds(
             "a follower that lies",
             19_975,
             Setup {
@@ -45,15 +37,6 @@ pub(super) fn quick() -> Vec<Scenario> {
             Setup {
                 followers: &[1, 2, 3],
                 sees: &[Sight::NoMajority],
-                ..PLAIN
-            },
-        ),
-        holds(
-            "a task that is cancelled",
-            74_146,
-            Setup {
-                asks: &[Ask::Submit, Ask::Cancel],
-                sees: &[Sight::Value, Sight::Cancelled],
                 ..PLAIN
             },
         ),
@@ -75,6 +58,41 @@ pub(super) fn quick() -> Vec<Scenario> {
 
 pub(super) fn deep() -> Vec<Scenario> {
     vec![
+        holds(
+            "a task, a copy",
+            87_700,
+            Setup {
+                bounds: Setup::faults(0, 1),
+                ..PLAIN
+            },
+        ),
+        holds(
+            "a task that is cancelled",
+            74_146,
+            Setup {
+                asks: &[Ask::Submit, Ask::Cancel],
+                sees: &[Sight::Value, Sight::Cancelled],
+                ..PLAIN
+            },
+        ),
+        holds(
+            "a follower that is taken for gone",
+            152_795,
+            Setup {
+                followers: &[1, 2, 2],
+                offload: Offload::Never,
+                suspects: &[2],
+                promises: &[
+                    Promise::OneAnswer,
+                    Promise::Heard,
+                    Promise::Backed,
+                    Promise::OneOrchestrator,
+                    Promise::OneUnit,
+                    Promise::AppendOnly,
+                ],
+                ..PLAIN
+            },
+        ),
         holds(
             "a task, a loss, a copy",
             376_310,

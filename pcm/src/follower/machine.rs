@@ -99,6 +99,20 @@ impl Follower {
         Some((job.returned(), job.verdict.as_ref(), &job.electors))
     }
 
+    /// The votes on a task that it has counted, in which attempt.
+    #[cfg(feature = "check")]
+    pub(crate) fn votes(&self, task: crate::TaskId) -> Option<crate::poll::Votes> {
+        let job = self.jobs.iter().find(|it| it.task == task)?;
+        Some((job.attempt, job.poll.votes()))
+    }
+
+    /// In which attempt, and under which orchestrator of it, it takes part in a task; and who that is.
+    #[cfg(feature = "check")]
+    pub(crate) fn seat(&self, task: crate::TaskId) -> Option<((u16, u16), Member)> {
+        let job = self.jobs.iter().find(|it| it.task == task)?;
+        Some(((job.attempt, job.term), job.orchestrator()?))
+    }
+
     /// This node in its present life.
     #[must_use]
     pub const fn me(&self) -> Member {

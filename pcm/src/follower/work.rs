@@ -263,7 +263,7 @@ impl Follower {
 
     /// Says what follows from where a task stands: the vote, or the verdict.
     fn look_at(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
-        let (me, takes_any) = (self.me, self.rules.any_vote());
+        let (me, rules) = (self.me, self.rules);
         let Some(job) = self.job_mut(task).filter(|it| !it.is_over) else {
             return;
         };
@@ -278,9 +278,10 @@ impl Follower {
                 let returned = returned.clone();
                 job.poll.cast(&job.electors, me, returned);
             }
-            let verdict = match takes_any {
-                true => job.poll.verdict(&job.poll.with_all(&job.electors), me),
-                false => job.poll.verdict(&job.electors, me),
+            let verdict = match (rules.any_vote(), rules.first_half()) {
+                (true, _) => job.poll.verdict(&job.poll.with_all(&job.electors), me),
+                (_, true) => job.poll.first_half(&job.electors, me),
+                _ => job.poll.verdict(&job.electors, me),
             };
             if verdict.is_none() || verdict == job.verdict {
                 return;

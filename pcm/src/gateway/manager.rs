@@ -82,6 +82,11 @@ impl Gateway {
     /// Followers came or went: units may be broken.
     pub(super) fn on_followers_changed(&mut self, cx: &mut Context<'_, Self>) {
         self.has_changed = true;
+        self.settle_units(cx);
+    }
+
+    /// Units that are broken are formed anew, when followers had time to come and go.
+    pub(super) fn settle_units(&mut self, cx: &mut Context<'_, Self>) {
         let tables = self.tables().filter(|_| self.manages);
         if !self.settles && tables.is_some_and(Tables::want_clustering) {
             self.settles = true;

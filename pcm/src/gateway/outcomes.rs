@@ -143,6 +143,8 @@ impl Gateway {
         self.has_changed = false;
         let units = self.tables().map_or(0, Tables::units);
         cx.event(Event::Clustered(units));
+        // Nothing, unless what is wrong with them is not mended so (erratum Q9).
+        self.settle_units(cx);
         self.retry_waiting(cx);
     }
 

@@ -13,6 +13,8 @@
 )]
 
 mod costs;
+#[cfg(feature = "check")]
+mod errata;
 mod histories;
 #[cfg(feature = "check")]
 mod model;

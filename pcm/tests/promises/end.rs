@@ -146,7 +146,10 @@ impl World {
                 return Err(format!("{:?} is not in the tables", follower.me()));
             };
             if known.gateway != follower.attached_to() || known.duty != config.duty {
-                return Err(format!("{known:?} is said of a follower at {}", follower.attached_to()));
+                return Err(format!(
+                    "{known:?} is said of a follower at {}",
+                    follower.attached_to()
+                ));
             }
             if tables.unit_of(known.member.id).is_none() {
                 return Err(format!("{:?} is in no unit", known.member));
@@ -281,7 +284,11 @@ impl World {
         let cost = |id: NodeId| -> u64 {
             let links = tables.gateways().map(|(at, many)| {
                 let key = (id.0, at.0);
-                let far = if id == at { 0 } else { *self.hops.get(&key).unwrap_or(&1) };
+                let far = if id == at {
+                    0
+                } else {
+                    *self.hops.get(&key).unwrap_or(&1)
+                };
                 u64::from(far) * u64::from(many)
             });
             links.sum()

@@ -57,8 +57,16 @@ fn gateway(rng: &mut ChaCha8Rng, alike: &Alike) -> gateway::Config {
         .replica
         .with_resend(Span::millis(alike.resend))
         .with_window(pick(rng, &[0, 1, 4, 256]) as u32);
-    let purge = if alike.patient { 35 } else { pick(rng, &[11, 15, 35, 60]) };
-    let offload = if alike.patient { 40 } else { pick(rng, &[10, 20, 40, 80]) };
+    let purge = if alike.patient {
+        35
+    } else {
+        pick(rng, &[11, 15, 35, 60])
+    };
+    let offload = if alike.patient {
+        40
+    } else {
+        pick(rng, &[10, 20, 40, 80])
+    };
     gateway::Config::new()
         .with_replica(replica)
         .with_voting(voting)
@@ -160,7 +168,11 @@ fn nodes(rng: &mut ChaCha8Rng, limits: &Limits, alike: &Alike, founders: u64) ->
     for &id in &all {
         let stores = storing == 0 || (storing == 1 && rng.below(2) == 0);
         let config = gateway(rng, alike);
-        let begins = if id > founders { pick(rng, &[0, 7]) as u32 } else { 0 };
+        let begins = if id > founders {
+            pick(rng, &[0, 7]) as u32
+        } else {
+            0
+        };
         let role = Role::Gateway { config, stores };
         nodes.push(node(rng, id, role, begins, id <= founders));
     }

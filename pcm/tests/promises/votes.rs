@@ -40,7 +40,10 @@ impl Oracle {
         function.code.len() > able.code
             || too_long
             || function.libraries.len() > able.libraries
-            || function.libraries.iter().any(|it| self.missing.contains(it))
+            || function
+                .libraries
+                .iter()
+                .any(|it| self.missing.contains(it))
             || self.stopped.contains(&(who, task))
     }
 

@@ -1,0 +1,32 @@
+//! What votes come to, by themselves (erratum Q5).
+
+use alloc::vec::Vec;
+
+use selvedge_core::Member;
+
+use super::party::one;
+use crate::poll::Poll;
+use crate::published::Rules;
+use crate::{Answer, Published, Returned};
+
+/// What votes come to at an orchestrator that counts as it should. Of the electors, with ids from 1, the
+/// first is the orchestrator; each vote names its elector and what that one returned, in the order in
+/// which votes came.
+#[must_use]
+pub fn verdict(electors: u64, votes: &[(u64, u8)], rules: &[Published]) -> Option<Answer> {
+    let electors: Vec<Member> = (1..=electors).map(|id| Member::new(id, 0)).collect();
+    let orchestrator = *electors.first()?;
+    let rules = Rules::published(rules);
+    let mut poll = Poll::default();
+    let mut said = None;
+    for &(by, value) in votes {
+        poll.cast(&electors, Member::new(by, 0), Returned::Value(one(value)));
+        let now = match rules.first_half() {
+            true => poll.first_half(&electors, orchestrator),
+            false => poll.verdict(&electors, orchestrator),
+        };
+        // What is said is not taken back.
+        said = said.or(now);
+    }
+    said
+}
