@@ -120,6 +120,17 @@ impl Gateway {
             Some(known) => self.learn(Delta::Failed(known), cx),
             None => self.look_for_manager(cx),
         }
+        if !self.manages {
+            self.say_here(cx);
+        }
+    }
+
+    /// Where nobody manages nobody asks who is here. One that came back in another life, and others
+    /// count as failed, is heard of in no other way.
+    fn say_here(&self, cx: &mut Context<'_, Self>) {
+        for other in self.others() {
+            cx.send(other, Message::Here);
+        }
     }
 
     fn hears_others(&self) -> bool {
