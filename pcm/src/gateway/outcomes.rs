@@ -19,6 +19,7 @@ impl Gateway {
             Told::Configured { .. } => {
                 self.on_configured();
                 self.look_whether_it_manages(cx);
+                self.look_for_orphans(cx);
             }
             Told::Unavailable { .. } => {
                 self.is_unavailable = true;

@@ -96,7 +96,7 @@ impl Gateway {
             return;
         };
         let is_own = known.gateway == self.me.id;
-        let is_orphan = self.manages && self.gone.contains(&known.gateway);
+        let is_orphan = self.manages && !self.serves(known.gateway);
         if !is_own && !is_orphan {
             self.own.remove(&id);
             return;
