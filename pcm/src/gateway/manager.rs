@@ -17,6 +17,7 @@ impl Gateway {
             return;
         }
         self.manages = manages;
+        self.unheard = 0;
         self.watch_gateways(cx);
         let open = self.tables().into_iter().flat_map(Tables::open);
         let open: Vec<TaskId> = open.map(|it| it.0).collect();

@@ -21,7 +21,7 @@ impl Gateway {
         libraries: &[Library],
         cx: &mut Context<'_, Self>,
     ) {
-        let Some(tables) = self.tables().filter(|_| !self.is_unavailable) else {
+        let Some(tables) = self.tables().filter(|_| !self.is_cut_off()) else {
             return cx.send(from, Message::Elsewhere);
         };
         let last = tables.limits().libraries.into();
@@ -152,7 +152,7 @@ impl Gateway {
         returned: Returned,
         cx: &mut Context<'_, Self>,
     ) {
-        let Some(tables) = self.tables().filter(|_| !self.is_unavailable) else {
+        let Some(tables) = self.tables().filter(|_| !self.is_cut_off()) else {
             return cx.send(from, Message::Elsewhere);
         };
         let update = Update::Vote {
@@ -180,7 +180,7 @@ impl Gateway {
         answer: Answer,
         cx: &mut Context<'_, Self>,
     ) {
-        let Some(tables) = self.tables().filter(|_| !self.is_unavailable) else {
+        let Some(tables) = self.tables().filter(|_| !self.is_cut_off()) else {
             return cx.send(from, Message::Elsewhere);
         };
         let present = tables.assignment(task);
