@@ -209,7 +209,11 @@ impl Follower {
         if attempt > job.attempt {
             return; // The same.
         }
-        if attempt == job.attempt && !job.is_over && job.orchestrator() == Some(me) {
+        let counts = takes_any || job.orchestrator() == Some(me) && !job.to_gateway;
+        if attempt == job.attempt && !counts {
+            return; // That this follower counts now has not come yet, perhaps. It votes again.
+        }
+        if attempt == job.attempt && !job.is_over {
             job.poll.cast(&job.electors, from, returned);
         }
         // What is not needed any more is not said again, either.
