@@ -81,10 +81,15 @@ impl Gateway {
         let all = self.tables().into_iter().flat_map(|it| it.followers());
         let own: Vec<Attachment> = all.filter(|it| it.gateway == me).cloned().collect();
         for follower in own {
-            let known = self.own.get(&follower.member.id);
-            if known.is_none_or(|it| follower.is_later(it)) {
-                self.watch(follower, cx);
-            }
+            self.watch_own_one(&follower, cx);
+        }
+    }
+
+    /// Looks after a follower that the tables have at this gateway: a former life may have asked for it.
+    pub(super) fn watch_own_one(&mut self, follower: &Attachment, cx: &mut Context<'_, Self>) {
+        let known = self.own.get(&follower.member.id);
+        if known.is_none_or(|it| follower.is_later(it)) {
+            self.watch(follower.clone(), cx);
         }
     }
 
