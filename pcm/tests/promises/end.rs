@@ -35,7 +35,10 @@ impl World {
     fn fall_apart(&mut self) {
         let manager = self.manager().unwrap();
         let voters = manager.replica().configuration().members();
-        let voters: Vec<u64> = voters.map(|it| it.member.id.0).filter(|it| *it != 1).collect();
+        let voters: Vec<u64> = voters
+            .map(|it| it.member.id.0)
+            .filter(|it| *it != 1)
+            .collect();
         if voters.len() < 2 || !self.percent(60) {
             return;
         }
@@ -162,7 +165,13 @@ impl World {
                     let replica = it.replica();
                     let gone: Vec<_> = it.gateways().filter(|it| !it.1).map(|it| it.0).collect();
                     let number = replica.configuration().number;
-                    format!("{:?} of {number}, votes: {}, leader {:?}, gone {gone:?}, at {}", it.me(), replica.votes(), replica.leader(), replica.version())
+                    format!(
+                        "{:?} of {number}, votes: {}, leader {:?}, gone {gone:?}, at {}",
+                        it.me(),
+                        replica.votes(),
+                        replica.leader(),
+                        replica.version()
+                    )
                 });
                 let gateways: Vec<String> = gateways.collect();
                 panic!("{when}, {} s: {last:?}: {gateways:#?}", most / SECOND);
