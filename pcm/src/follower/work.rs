@@ -273,7 +273,7 @@ impl Follower {
         };
         let counts = job.orchestrator() == Some(me) && !job.to_gateway;
         if counts {
-            if job.verdict.is_some() && !takes_any {
+            if job.verdict.is_some() && !rules.any_vote() {
                 return; // It stands, whatever votes come.
             }
             if let Stage::Returned(returned) = &job.stage
