@@ -94,7 +94,7 @@ pub(super) fn quick() -> Vec<Scenario> {
     vec![
         holds(
             "two gateways, a loss",
-            474,
+            488,
             Setup {
                 bounds: lossy(1, 0, 1),
                 ..TWO
@@ -111,7 +111,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         holds("two gateways, one misses the other", 11_677, MISSED),
         holds(
             "two gateways, one begins again",
-            10_620,
+            10_654,
             Setup {
                 bounds: crash(1),
                 crashes: &[0, 1],
@@ -164,7 +164,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "two gateways, three followers, a loss",
-            87_098,
+            87_148,
             Setup {
                 bounds: lossy(1, 0, 1),
                 ..FOLLOWED

@@ -227,11 +227,11 @@ pub(super) fn one(value: u8) -> Bytes {
     core::iter::once(value).collect()
 }
 
+/// A follower that lies has its unit return what it says, also where it does not count the votes.
 #[allow(
     clippy::wildcard_enum_match_arm,
     reason = "a lie is about what a unit returned, and nothing else"
 )]
-/// A follower that lies has its unit return what it says, also where it does not count the votes.
 fn send_lie(to: Member, message: Message, cx: &mut Context<'_, Party>) {
     let lie = match message {
         Message::Verdict {
