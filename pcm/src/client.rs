@@ -141,6 +141,8 @@ pub struct Client {
     waits: BTreeMap<u64, Wait>,
     /// How often in a row it asked, and heard nothing.
     unheard: u8,
+    /// Whether a gateway sent it on to the present one, which was not asked yet.
+    is_sent_on: bool,
 }
 
 impl Client {
@@ -167,6 +169,7 @@ impl Client {
             last: 0,
             waits: BTreeMap::new(),
             unheard: 0,
+            is_sent_on: false,
         })
     }
 
@@ -218,6 +221,10 @@ impl Client {
         if self.waits.is_empty() {
             return;
         }
+        // One that it was sent on to is asked before it is passed over.
+        if core::mem::take(&mut self.is_sent_on) {
+            return self.send_all(cx);
+        }
         self.unheard = self.unheard.saturating_add(1);
         if self.unheard >= self.config.repeats {
             self.go_elsewhere();
@@ -253,6 +260,7 @@ impl Client {
                 // Not at once: all gateways may say so.
                 if from.id == self.gateway().id {
                     self.go_elsewhere();
+                    self.is_sent_on = true;
                 }
             }
             Message::Tables(_)

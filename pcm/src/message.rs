@@ -48,7 +48,8 @@ pub enum Message {
         /// This attempt, and those before it.
         attempt: u16,
     },
-    /// Follower to its orchestrator; to its gateway where gateways count.
+    /// Follower to its orchestrator; to its gateway where gateways count, and from an orchestrator that
+    /// waits for others: is the task over?
     Vote {
         /// Which task.
         task: TaskId,

@@ -100,8 +100,8 @@ fn gateways() -> Vec<Node<Gateway>> {
         Node::new(Gateway::restore(me, config, stored, []).unwrap())
     };
     let mut nodes: Vec<Node<Gateway>> = members.map(node).into();
-    for at in 0..nodes.len() {
-        nodes[at].step(Input::Command(gateway::Command::Start));
+    for node in &mut nodes {
+        node.step(Input::Command(gateway::Command::Start));
     }
     let to = NodeId(2);
     nodes[0].step(Input::Command(gateway::Command::Hops { to, hops: 2 }));

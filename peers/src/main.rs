@@ -1,9 +1,10 @@
 //! Drives ours and other implementations through one virtual network, and compares them:
 //! selvedge-membership with foca 2, selvedge-celect with raft-rs 0.7, and selvedge-replica with
-//! OmniPaxos 0.2 and raft-rs 0.7.
+//! OmniPaxos 0.2 and raft-rs 0.7; and the lab's baseline of PCM with raft-rs 0.7.
 
 mod clock;
 mod election;
+mod functions;
 mod heap;
 mod host;
 mod membership;
@@ -29,6 +30,8 @@ enum What {
     Elections(election::Arguments),
     /// Compare updates of selvedge-replica with those of OmniPaxos and raft-rs
     Replication(replication::Arguments),
+    /// Compare the lab's small Raft with raft-rs, running functions on servers that mostly sleep
+    Functions(functions::Arguments),
 }
 
 fn main() {
@@ -37,6 +40,7 @@ fn main() {
         None => membership::run(&arguments.membership),
         Some(What::Elections(elections)) => election::run(elections),
         Some(What::Replication(updates)) => replication::run(updates),
+        Some(What::Functions(functions)) => functions::run(functions),
     }
 }
 

@@ -12,6 +12,7 @@ pub mod celect;
 pub mod kgroup;
 pub mod membership;
 mod page;
+pub mod pcm;
 mod plan;
 mod plot;
 mod run;
@@ -63,6 +64,10 @@ pub const FAMILIES: &[Family] = &[
     Family {
         name: "kgroup",
         claims: kgroup::claims,
+    },
+    Family {
+        name: "pcm",
+        claims: pcm::claims,
     },
 ];
 

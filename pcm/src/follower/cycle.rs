@@ -41,6 +41,8 @@ impl Follower {
         // What has begun is run to its end; it has its own time. Meanwhile the follower is not purged.
         self.is_late = is_running && self.phase == Some(Phase::Active);
         if self.is_late {
+            // It is here as before: its gateway hears so in each period.
+            self.tried = 0;
             self.keep_alive(cx);
             cx.arm(Timer::Phase, self.duty.period());
             return;

@@ -216,7 +216,11 @@ impl Follower {
         if attempt > job.attempt {
             return; // The same.
         }
-        if attempt == job.attempt && !job.is_over && job.orchestrator() == Some(me) {
+        let counts = takes_any || job.orchestrator() == Some(me) && !job.to_gateway;
+        if attempt == job.attempt && !counts {
+            return; // That this follower counts now has not come yet, perhaps. It votes again.
+        }
+        if attempt == job.attempt && !job.is_over {
             job.poll.cast(&job.electors, from, returned);
         }
         // What is not needed any more is not said again, either.
@@ -350,7 +354,26 @@ impl Follower {
                 self.counters.0.given_up += 1;
             } else if job.said > 0 {
                 self.say(task, cx);
+            } else {
+                self.ask_whether_over(task, cx);
             }
+        }
+    }
+
+    /// An orchestrator that waits for votes has nothing to say. It says its own vote to its gateway, which
+    /// answers where the task is over: that word may have been lost, and it would wait for good.
+    fn ask_whether_over(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
+        let (me, gateway) = (self.me, self.gateway());
+        let job = self.job_mut(task);
+        if let Some(job) = job.filter(|it| it.orchestrator() == Some(me))
+            && let Stage::Returned(returned) = &job.stage
+        {
+            let vote = Message::Vote {
+                task,
+                attempt: job.attempt,
+                returned: returned.clone(),
+            };
+            cx.send(gateway, vote);
         }
     }
 }

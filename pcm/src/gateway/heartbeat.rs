@@ -13,6 +13,10 @@ use super::event::{Misbehaviour, Timer};
 use super::machine::Gateway;
 use crate::Message;
 
+/// As many heartbeats in a row say that this gateway is gone, though it has answered, or as many
+/// timeouts passed without one: it reaches no manager.
+const UNHEARD: u8 = 3;
+
 impl Gateway {
     /// This gateway is there, or another one manages: others are watched than before.
     pub(super) fn watch_gateways(&mut self, cx: &mut Context<'_, Self>) {
@@ -40,11 +44,29 @@ impl Gateway {
         if !self.manages {
             return;
         }
+        cx.arm(Timer::Heartbeat, self.config.heartbeat);
+        if !self.has_quorum() {
+            return; // One that hears nobody keeps nobody from missing it.
+        }
         for other in self.others() {
             let gone = self.gone.iter().copied().collect();
             cx.send(other, Message::Heartbeat { gone });
         }
-        cx.arm(Timer::Heartbeat, self.config.heartbeat);
+    }
+
+    /// Whether more than half of those that decide are here.
+    fn has_quorum(&self) -> bool {
+        let all = self.replica.machine().configuration().members();
+        let (all, here) = all.fold((0, 0), |(all, here), it| {
+            let is_here = !self.gone.contains(&it.member.id);
+            (all + 1, here + u32::from(is_here))
+        });
+        2 * here > all
+    }
+
+    /// Whether followers and clients should go elsewhere: what they say here is decided by nobody.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.is_unavailable || !self.has_quorum() || self.unheard >= UNHEARD
     }
 
     /// The resource manager says that it is here, and which gateways are gone.
@@ -56,6 +78,10 @@ impl Gateway {
     ) -> Result<(), Misbehaviour> {
         self.on_here(from, cx)?;
         cx.send(from, Message::Here);
+        self.unheard = match gone.contains(&self.me.id) {
+            true => self.unheard.saturating_add(1),
+            false => 0,
+        };
         // One that does not know that it was deposed keeps nobody from missing its successor.
         let leader = self.replica.machine().leader();
         let is_led = leader.is_none_or(|it| it.0 == from.id);
@@ -119,11 +145,23 @@ impl Gateway {
     /// The resource manager has said nothing for too long.
     pub(super) fn on_manager_tick(&mut self, cx: &mut Context<'_, Self>) {
         cx.arm(Timer::Manager, self.config.timeout);
+        self.unheard = self.unheard.saturating_add(1);
         let leader = self.replica.machine().leader().map(|it| it.0);
         let known = leader.and_then(|it| self.gateways.get(&it).copied());
         match known.filter(|it| it.id != self.me.id && !self.gone.contains(&it.id)) {
             Some(known) => self.learn(Delta::Failed(known), cx),
             None => self.look_for_manager(cx),
+        }
+        if !self.manages {
+            self.say_here(cx);
+        }
+    }
+
+    /// Where nobody manages nobody asks who is here. One that came back in another life, and others
+    /// count as failed, is heard of in no other way.
+    fn say_here(&self, cx: &mut Context<'_, Self>) {
+        for other in self.others() {
+            cx.send(other, Message::Here);
         }
     }
 

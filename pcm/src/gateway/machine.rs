@@ -34,6 +34,8 @@ pub struct Gateway {
     pub(super) manages: bool,
     /// Whether no quorum answers.
     pub(super) is_unavailable: bool,
+    /// How many of the manager's heartbeats in a row said that this gateway is gone, or were missed.
+    pub(super) unheard: u8,
     /// Whether followers came or went since units were formed.
     pub(super) has_changed: bool,
     /// Whether units are about to be formed anew.
@@ -142,6 +144,7 @@ impl Gateway {
             is_started: false,
             manages: false,
             is_unavailable: false,
+            unheard: 0,
             has_changed: false,
             settles: false,
             counters: Untracked(Counters::default()),

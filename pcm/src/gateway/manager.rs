@@ -17,6 +17,7 @@ impl Gateway {
             return;
         }
         self.manages = manages;
+        self.unheard = 0;
         self.watch_gateways(cx);
         let open = self.tables().into_iter().flat_map(Tables::open);
         let open: Vec<TaskId> = open.map(|it| it.0).collect();
@@ -31,10 +32,7 @@ impl Gateway {
         for task in open {
             self.expect_answer(task, cx);
         }
-        let gone: Vec<NodeId> = self.gone.iter().copied().collect();
-        for gateway in gone {
-            self.on_gateway_gone(gateway, cx);
-        }
+        self.look_for_orphans(cx);
         self.on_followers_changed(cx);
         self.look_at_voters(cx);
     }
@@ -148,6 +146,22 @@ impl Gateway {
             if self.step(hand_over, cx).is_ok() {
                 self.counters.0.handed_over += 1;
             }
+        }
+    }
+
+    /// Whether a gateway looks after its followers itself: it is here, and holds the tables.
+    pub(super) fn serves(&self, gateway: NodeId) -> bool {
+        let configuration = self.replica.machine().configuration();
+        !self.gone.contains(&gateway) && configuration.voter(gateway).is_some()
+    }
+
+    /// Others manage, or decide, than before: the manager looks after the followers of those that do not.
+    pub(super) fn look_for_orphans(&mut self, cx: &mut Context<'_, Self>) {
+        let tables = self.tables().filter(|_| self.manages).into_iter();
+        let gateways = tables.flat_map(Tables::gateways).map(|it| it.0);
+        let left: Vec<NodeId> = gateways.filter(|it| !self.serves(*it)).collect();
+        for gateway in left {
+            self.on_gateway_gone(gateway, cx);
         }
     }
 

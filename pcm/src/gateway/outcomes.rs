@@ -19,6 +19,7 @@ impl Gateway {
             Told::Configured { .. } => {
                 self.on_configured();
                 self.look_whether_it_manages(cx);
+                self.look_for_orphans(cx);
             }
             Told::Unavailable { .. } => {
                 self.is_unavailable = true;
@@ -76,6 +77,7 @@ impl Gateway {
         };
         if known.gateway == self.me.id {
             cx.event(Event::Attached(known.member));
+            self.watch_own_one(&known, cx);
             // What lay in its mailbox elsewhere is lost, perhaps.
             let own: Vec<TaskId> = self.tasks_of(id);
             for task in own {
@@ -83,6 +85,10 @@ impl Gateway {
             }
         } else if self.own.get(&id).is_some_and(|it| known.is_later(it)) {
             self.unwatch(id, cx);
+        }
+        if self.manages && !self.serves(known.gateway) {
+            // What a gateway asked for before it was gone.
+            cx.arm(Timer::Purge(id), self.config.patience(known.duty));
         }
         self.on_withdrawn(tasks, cx);
     }

@@ -21,7 +21,7 @@ impl Gateway {
         libraries: &[Library],
         cx: &mut Context<'_, Self>,
     ) {
-        let Some(tables) = self.tables().filter(|_| !self.is_unavailable) else {
+        let Some(tables) = self.tables().filter(|_| !self.is_cut_off()) else {
             return cx.send(from, Message::Elsewhere);
         };
         let last = tables.limits().libraries.into();
@@ -92,10 +92,15 @@ impl Gateway {
         let all = self.tables().into_iter().flat_map(|it| it.followers());
         let own: Vec<Attachment> = all.filter(|it| it.gateway == me).cloned().collect();
         for follower in own {
-            let known = self.own.get(&follower.member.id);
-            if known.is_none_or(|it| follower.is_later(it)) {
-                self.watch(follower, cx);
-            }
+            self.watch_own_one(&follower, cx);
+        }
+    }
+
+    /// Looks after a follower that the tables have at this gateway: a former life may have asked for it.
+    pub(super) fn watch_own_one(&mut self, follower: &Attachment, cx: &mut Context<'_, Self>) {
+        let known = self.own.get(&follower.member.id);
+        if known.is_none_or(|it| follower.is_later(it)) {
+            self.watch(follower.clone(), cx);
         }
     }
 
@@ -107,7 +112,7 @@ impl Gateway {
             return;
         };
         let is_own = known.gateway == self.me.id;
-        let is_orphan = self.manages && self.gone.contains(&known.gateway);
+        let is_orphan = self.manages && !self.serves(known.gateway);
         if !is_own && !is_orphan {
             self.own.remove(&id);
             return;
@@ -163,7 +168,7 @@ impl Gateway {
         returned: Returned,
         cx: &mut Context<'_, Self>,
     ) {
-        let Some(tables) = self.tables().filter(|_| !self.is_unavailable) else {
+        let Some(tables) = self.tables().filter(|_| !self.is_cut_off()) else {
             return cx.send(from, Message::Elsewhere);
         };
         let update = Update::Vote {
@@ -191,7 +196,7 @@ impl Gateway {
         answer: Answer,
         cx: &mut Context<'_, Self>,
     ) {
-        let Some(tables) = self.tables().filter(|_| !self.is_unavailable) else {
+        let Some(tables) = self.tables().filter(|_| !self.is_cut_off()) else {
             return cx.send(from, Message::Elsewhere);
         };
         let present = tables.assignment(task);

@@ -18,6 +18,7 @@ impl World {
         let most = self.patience();
         self.wait("after faults", most, Self::is_well);
         all.slowest = all.slowest.max((self.now - began) / SECOND);
+        self.fall_apart();
         let right = self.ask_again();
         if right {
             self.is_right();
@@ -29,12 +30,73 @@ impl World {
         self.measure();
     }
 
+    /// One gateway is cut off from the others, or hears or reaches none of them, and stays so. The
+    /// others, with all followers and clients, go on.
+    fn fall_apart(&mut self) {
+        let manager = self.manager().unwrap();
+        let voters = manager.replica().configuration().members();
+        let voters: Vec<u64> = voters
+            .map(|it| it.member.id.0)
+            .filter(|it| *it != 1)
+            .collect();
+        if voters.len() < 2 || !self.percent(60) {
+            return;
+        }
+        let apart = self.pick(&voters);
+        // Voters follow those that are connected, if they are so both ways.
+        let way = if self.is_dynamic() { 0 } else { self.below(3) };
+        for other in self.gateways() {
+            if way != 1 {
+                self.cuts.insert((apart, other));
+            }
+            if way != 2 {
+                self.cuts.insert((other, apart));
+            }
+        }
+        self.apart = Some(apart);
+        if self.weather.membership {
+            for other in self.gateways().into_iter().filter(|it| *it != apart) {
+                for (to, from) in [(other, apart), (apart, other)] {
+                    let me = Member::new(from, self.nodes[&from].life);
+                    self.input(to, In::Membership(Delta::Failed(me)));
+                }
+            }
+        }
+        self.say(|| format!("{apart} is cut off, way {way}"));
+        self.run_until(self.now + 5 * SECOND);
+        let most = self.patience();
+        self.wait("with one gateway cut off", most, Self::is_well);
+        self.ask_again();
+        self.cuts.clear();
+        self.apart = None;
+        self.meet_again();
+        self.say(|| "all are together again".to_owned());
+        let most = self.patience();
+        self.wait("together again", most, Self::is_well);
+    }
+
+    /// Some never come back.
+    fn retire(&mut self) {
+        if !self.percent(30) {
+            return;
+        }
+        let followers = self.followers();
+        for id in followers.into_iter().chain([31]) {
+            if self.percent(30) && id != 11 {
+                self.crash(id, 0);
+                self.nodes.get_mut(&id).unwrap().is_over = true;
+            }
+        }
+    }
+
     /// All faults end: all are up that ever will be, and know it.
     fn heal(&mut self) {
         self.cuts.clear();
         let weather = &mut self.weather;
         (weather.lost, weather.doubled, weather.far, weather.torn) = (0, 0, 0, 0);
         weather.drops_asleep = false;
+        self.retire();
+        self.weather.late = 0;
         let ids: Vec<u64> = self.nodes.keys().copied().collect();
         for &id in &ids {
             self.wake(id);
@@ -46,14 +108,20 @@ impl World {
             // Nobody says it again for the host, where it was lost.
             self.measure_hops(id);
         }
-        if self.weather.membership {
-            for id in self.gateways() {
-                for other in self.gateways() {
-                    let host = self.nodes[&other].host.as_ref().filter(|_| id != other);
-                    if let Some(me) = host.map(|it| it.me) {
-                        self.input(id, In::Membership(Delta::Joined(me)));
-                        self.input(id, In::Membership(Delta::Refuted(me)));
-                    }
+        self.meet_again();
+    }
+
+    /// Membership, where there is one, tells all gateways of all others.
+    fn meet_again(&mut self) {
+        if !self.weather.membership {
+            return;
+        }
+        for id in self.gateways() {
+            for other in self.gateways() {
+                let host = self.nodes[&other].host.as_ref().filter(|_| id != other);
+                if let Some(me) = host.map(|it| it.me) {
+                    self.input(id, In::Membership(Delta::Joined(me)));
+                    self.input(id, In::Membership(Delta::Refuted(me)));
                 }
             }
         }
@@ -91,7 +159,23 @@ impl World {
             if last.is_ok() {
                 return;
             }
-            assert!(self.now < end, "{when}, {} s: {last:?}", most / SECOND);
+            if self.now >= end {
+                let gateways = self.nodes.values().filter_map(|it| it.gateway());
+                let gateways = gateways.map(|it| {
+                    let replica = it.replica();
+                    let gone: Vec<_> = it.gateways().filter(|it| !it.1).map(|it| it.0).collect();
+                    let number = replica.configuration().number;
+                    format!(
+                        "{:?} of {number}, votes: {}, leader {:?}, gone {gone:?}, at {}",
+                        it.me(),
+                        replica.votes(),
+                        replica.leader(),
+                        replica.version()
+                    )
+                });
+                let gateways: Vec<String> = gateways.collect();
+                panic!("{when}, {} s: {last:?}: {gateways:#?}", most / SECOND);
+            }
             self.run_until(self.now + 2 * SECOND);
             let most = 3_000_000;
             assert!(self.sent < most, "a storm: {:?}", self.sent_by_kind);
@@ -99,7 +183,9 @@ impl World {
     }
 
     pub(crate) fn manager(&self) -> Result<&Gateway, String> {
-        let all = self.nodes.values().filter_map(|it| it.gateway());
+        // One that is cut off may not know that there is another one.
+        let nodes = self.nodes.values().filter(|it| self.apart != Some(it.id));
+        let all = nodes.filter_map(|it| it.gateway());
         let managers: Vec<&Gateway> = all.filter(|it| it.manages()).collect();
         match managers[..] {
             [one] => Ok(one),
@@ -162,7 +248,7 @@ impl World {
     fn is_whole(&self, manager: &Gateway) -> Result<(), String> {
         let configuration = manager.replica().configuration();
         let voters: BTreeSet<u64> = configuration.members().map(|it| it.member.id.0).collect();
-        for id in &voters {
+        for id in voters.iter().filter(|it| self.apart != Some(**it)) {
             let node = &self.nodes[id];
             let replica = node.gateway().map(Gateway::replica);
             if replica.is_none_or(|it| !it.votes()) {
@@ -177,7 +263,10 @@ impl World {
             _ => None,
         });
         // Nobody knows of a newcomer that was never named.
-        let all: BTreeSet<u64> = manager.gateways().map(|it| it.0.id.0).collect();
+        let mut all: BTreeSet<u64> = manager.gateways().map(|it| it.0.id.0).collect();
+        if let Some(apart) = self.apart.filter(|it| !voters.contains(it)) {
+            all.remove(&apart); // It may be heard, and stay a voter, where it hears nobody.
+        }
         if dynamic.into_iter().all(|it| it) && voters != all {
             return Err(format!("{voters:?} decide, and {all:?} are here"));
         }
@@ -185,7 +274,7 @@ impl World {
             let Some(host) = node.host.as_ref() else {
                 continue;
             };
-            if voters.contains(&node.id) && host.unavailable {
+            if voters.contains(&node.id) && host.unavailable && self.apart != Some(node.id) {
                 return Err(format!("{} said Unavailable last", node.id));
             }
         }
@@ -194,7 +283,10 @@ impl World {
 
     /// Each client asks for something that all followers can do. Whether the answer has to be right.
     fn ask_again(&mut self) -> bool {
-        let clients = self.clients();
+        let mut clients = self.clients();
+        clients.retain(|it| !self.nodes[it].is_over);
+        self.asked_last = self.next_function;
+        let takes = if self.is_patient() { 4_400_000 } else { 1_000 };
         for client in clients {
             self.next_function += 1;
             let code = self.next_function.to_be_bytes();
@@ -204,7 +296,7 @@ impl World {
                 Spec {
                     result,
                     fails_at: [].into(),
-                    takes: 1_000,
+                    takes,
                 },
             );
             assert!(self.submit(client, Function::new(&code)));
@@ -222,13 +314,24 @@ impl World {
         able && self.limits.open > 10 && self.oracle.keeps
     }
 
+    /// Whether functions may take long here.
+    fn is_patient(&mut self) -> bool {
+        let lasts = self.nodes.values().all(|it| match &it.role {
+            Role::Follower { config, .. } => config.time.0 >= 5_000_000,
+            Role::Gateway { config, .. } => config.purge_after >= 35,
+            Role::Client { .. } => true,
+        });
+        lasts && self.limits.attempts > 2 && self.percent(50)
+    }
+
     /// What each client asked for last came to what it had to.
     fn is_right(&self) {
         for (task, answer) in &self.oracle.heard {
             let code = &self.oracle.submitted[task].code;
-            let last = self.next_function - self.clients().len() as u64;
+            let last = self.asked_last;
             let nth = <[u8; 8]>::try_from(&code[..]).map(u64::from_be_bytes);
             if nth.is_ok_and(|it| it > last) {
+                // No other function has eight bytes and such a number.
                 let value = Answer::Value([code[7]].into_iter().collect());
                 assert_eq!(answer.as_ref(), Some(&value), "{task:?}");
             }

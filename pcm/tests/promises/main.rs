@@ -21,6 +21,7 @@ mod gateways;
 mod network;
 mod node;
 mod oracle;
+mod pinned;
 mod runs;
 mod settings;
 mod step;

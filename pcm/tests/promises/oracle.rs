@@ -9,6 +9,8 @@ use selvedge_pcm::{Answer, Function, Library, Limits, Refusal, Returned, Tables,
 /// What a follower's settings allow.
 #[derive(Clone, Debug)]
 pub(crate) struct Able {
+    /// One that holds few forgets what it ran, and runs what comes twice.
+    pub(crate) jobs: usize,
     pub(crate) code: usize,
     pub(crate) result: usize,
     pub(crate) libraries: usize,
@@ -47,6 +49,8 @@ pub(crate) struct Oracle {
     shown: BTreeMap<Member, u64>,
     /// At each gateway the last word about each follower, and whether it is in the tables.
     words: BTreeMap<Member, BTreeMap<u64, (Member, u32, bool)>>,
+    /// How often each task was given to a unit.
+    pub(crate) tried: BTreeMap<TaskId, u16>,
     /// Followers that were not in the tables any more, or in another life.
     pub(crate) left: BTreeSet<Member>,
     pub(crate) counts: BTreeMap<&'static str, u64>,
@@ -136,6 +140,8 @@ impl Oracle {
             );
             assert_eq!(self.submitted.get(&task), Some(&open.function), "{task:?}");
             assert!(open.attempts <= self.limits.unwrap().attempts);
+            let tried = self.tried.entry(task).or_default();
+            *tried = open.attempts.max(*tried);
             if let Some(it) = &open.assignment {
                 let electors: Vec<Member> = it.electors.iter().copied().collect();
                 for elector in &electors {

@@ -70,7 +70,7 @@ impl World {
             panic!("{me:?} is no follower");
         };
         let most = self.limits.attempts;
-        let (run, late) = (self.next_run, self.percent(5));
+        let (run, late) = (self.next_run, self.percent(self.weather.late));
         self.next_run += 1;
         let host = self.host(me).unwrap();
         assert_eq!(memory, config.memory);

@@ -44,13 +44,13 @@ struct Alike {
     resend: u64,
     patient: bool,
     review: u64,
+    differs: bool,
 }
 
 fn gateway(rng: &mut ChaCha8Rng, alike: &Alike) -> gateway::Config {
     let voting = match alike.voting {
         0 => Voting::Static,
         1 => Voting::Dynamic,
-        _ if rng.below(2) == 0 => Voting::Static,
         _ => Voting::Dynamic,
     };
     let replica = gateway::Config::new()
@@ -67,11 +67,20 @@ fn gateway(rng: &mut ChaCha8Rng, alike: &Alike) -> gateway::Config {
     } else {
         pick(rng, &[10, 20, 40, 80])
     };
+    let factor = if alike.differs {
+        pick(rng, &[1, 2, 10])
+    } else {
+        1
+    };
+    let heartbeat = alike.heartbeat * factor;
+    // Above twice the longest heartbeat of any.
+    let longest = if alike.differs { 10 } else { 1 };
+    let timeout = alike.timeout * longest;
     gateway::Config::new()
         .with_replica(replica)
         .with_voting(voting)
-        .with_heartbeat(Span::millis(alike.heartbeat))
-        .with_timeout(Span::millis(alike.timeout))
+        .with_heartbeat(Span::millis(heartbeat))
+        .with_timeout(Span::millis(timeout))
         .with_purge_after(purge as u16)
         .with_offload_after(offload as u16)
         .with_settle(Span::millis(pick(rng, &[1, 100, 1_000, 3_000])))
@@ -157,6 +166,7 @@ fn weather(rng: &mut ChaCha8Rng, delay: u64, membership: bool) -> Weather {
         hostile: rng.below(4) == 0,
         membership,
         burst_first: rng.below(2) == 0,
+        late: 5,
     }
 }
 
@@ -166,7 +176,8 @@ fn nodes(rng: &mut ChaCha8Rng, limits: &Limits, alike: &Alike, founders: u64) ->
     let all: Vec<u64> = (1..=founders + newcomers).collect();
     let mut nodes = Vec::new();
     for &id in &all {
-        let stores = storing == 0 || (storing == 1 && rng.below(2) == 0);
+        // Where voters follow those that are here, one that forgot may be named in its former life.
+        let stores = alike.voting != 0 || storing == 0 || (storing == 1 && rng.below(2) == 0);
         let config = gateway(rng, alike);
         let begins = if id > founders {
             pick(rng, &[0, 7]) as u32
@@ -209,6 +220,7 @@ fn oracle(nodes: &[Node], limits: Limits, weather: &Weather) -> Oracle {
     for node in nodes {
         if let Role::Follower { config, liar, .. } = &node.role {
             let able = Able {
+                jobs: config.jobs.into(),
                 code: config.code.into(),
                 result: config.result.into(),
                 libraries: config.libraries.into(),
@@ -240,12 +252,13 @@ pub(crate) fn begin(seed: u64) -> World {
     let delay = pick(rng, &[500, 20_000, 60_000]);
     let heartbeat = pick(rng, &[200, 1_000, 1_000, 0]);
     let alike = Alike {
-        voting: rng.below(3),
+        voting: rng.below(2),
         heartbeat,
         timeout: (heartbeat * pick(rng, &[3, 5])).max(1_000),
         resend: pick(rng, &[200, 400]),
         patient: rng.below(2) == 0,
         review: pick(rng, &[500, 3_000, 10_000]),
+        differs: heartbeat > 0 && rng.below(6) == 0,
     };
     let founders = pick(rng, &[1, 2, 3, 3, 3, 4, 5]);
     let nodes = nodes(rng, &limits, &alike, founders);
@@ -279,6 +292,8 @@ pub(crate) fn begin(seed: u64) -> World {
         old: Vec::new(),
         next_function: 0,
         next_run: 0,
+        asked_last: 0,
+        apart: None,
         highest: 1,
         hops,
         sent: 0,

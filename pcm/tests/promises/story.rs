@@ -196,7 +196,7 @@ impl World {
                     self.crash(id, after);
                 }
             }
-            20 => {
+            20 if !self.is_dynamic() => {
                 let after = self.below(3 * SECOND);
                 self.lose_storage(gateway, after);
             }
@@ -259,6 +259,13 @@ impl World {
                 self.input(to.0, In::Gateway(gateway::Command::Hops { to: back, hops }));
             }
         }
+    }
+
+    pub(crate) fn is_dynamic(&self) -> bool {
+        self.nodes.values().any(|it| match &it.role {
+            Role::Gateway { config, .. } => config.voting == gateway::Voting::Dynamic,
+            _ => false,
+        })
     }
 
     fn change_duty(&mut self, id: u64) {

@@ -71,6 +71,8 @@ pub(crate) struct Weather {
     /// Membership tells which gateways are here.
     pub(crate) membership: bool,
     pub(crate) burst_first: bool,
+    /// How often hosts of followers are late.
+    pub(crate) late: u64,
 }
 
 /// What a function does, by its code.
@@ -100,6 +102,10 @@ pub(crate) struct World {
     pub(crate) old: Vec<(Member, Member, Message)>,
     pub(crate) next_function: u64,
     pub(crate) next_run: u64,
+    /// The last function before those that were asked for last.
+    pub(crate) asked_last: u64,
+    /// A gateway that is cut off for as long as it takes.
+    pub(crate) apart: Option<u64>,
     /// The number of the last configuration that was on its way.
     pub(crate) highest: u64,
     pub(crate) hops: BTreeMap<(u64, u64), u8>,
