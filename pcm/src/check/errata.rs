@@ -58,7 +58,7 @@ fn cases() -> Vec<Case> {
                 promises: &[Promise::Value],
                 ..Setup::PLAIN
             },
-            states: 13_238,
+            states: 13_236,
             rules: &[Published::VotesOnce],
             believes: false,
             breaks: &[Promise::Value],
@@ -75,7 +75,7 @@ fn cases() -> Vec<Case> {
                 promises: &[Promise::Backed],
                 ..Setup::PLAIN
             },
-            states: 126_998,
+            states: 127_004,
             rules: &[Published::AnyVote],
             believes: false,
             breaks: &[Promise::Backed],
@@ -92,7 +92,7 @@ fn cases() -> Vec<Case> {
                 promises: &[Promise::OneAnswer, Promise::Heard],
                 ..Setup::PLAIN
             },
-            states: 126_998,
+            states: 127_004,
             rules: &[Published::AnyAttempt],
             believes: false,
             breaks: &[Promise::OneAnswer],

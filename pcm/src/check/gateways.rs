@@ -164,7 +164,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "two gateways, three followers, a loss",
-            87_148,
+            87_154,
             Setup {
                 bounds: lossy(1, 0, 1),
                 ..FOLLOWED

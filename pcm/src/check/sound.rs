@@ -13,10 +13,10 @@ const PLAIN: Setup = Setup::PLAIN;
 
 pub(super) fn quick() -> Vec<Scenario> {
     vec![
-        holds("a task", 8_093, PLAIN),
+        holds("a task", 8_097, PLAIN),
         holds(
             "a task, a loss",
-            38_621,
+            38_649,
             Setup {
                 bounds: Setup::faults(1, 0),
                 ..PLAIN
@@ -24,7 +24,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a follower that lies",
-            19_975,
+            20_119,
             Setup {
                 followers: &[2, 1, 1],
                 bounds: Setup::faults(1, 0),
@@ -33,7 +33,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "three followers, three values",
-            3_677,
+            3_697,
             Setup {
                 followers: &[1, 2, 3],
                 sees: &[Sight::NoMajority],
@@ -42,7 +42,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a follower that is gone",
-            13_238,
+            13_236,
             Setup {
                 offload: Offload::Never,
                 bounds: Bounds {
@@ -60,7 +60,7 @@ pub(super) fn deep() -> Vec<Scenario> {
     vec![
         holds(
             "a task, a copy",
-            87_700,
+            87_708,
             Setup {
                 bounds: Setup::faults(0, 1),
                 ..PLAIN
@@ -68,7 +68,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a task that is cancelled",
-            74_146,
+            74_282,
             Setup {
                 asks: &[Ask::Submit, Ask::Cancel],
                 sees: &[Sight::Value, Sight::Cancelled],
@@ -77,7 +77,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a follower that is taken for gone",
-            152_795,
+            154_255,
             Setup {
                 followers: &[1, 2, 2],
                 offload: Offload::Never,
@@ -95,7 +95,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a task, a loss, a copy",
-            376_310,
+            376_366,
             Setup {
                 bounds: Setup::faults(1, 1),
                 ..PLAIN
@@ -103,7 +103,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a follower that begins again",
-            424_822,
+            413_071,
             Setup {
                 bounds: AGAIN,
                 sees: &[Sight::Value, Sight::SecondTerm],
@@ -112,7 +112,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a follower that begins again, a loss",
-            733_252,
+            712_532,
             Setup {
                 offload: Offload::Never,
                 bounds: Bounds { drops: 1, ..AGAIN },
