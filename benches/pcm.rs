@@ -2,6 +2,7 @@
 //! that joins and leaves; what one gateway, the resource manager, does for a task, frames included.
 
 #![allow(clippy::expect_used, reason = "a bench of nothing ends")]
+#![allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
 use core::hint::black_box;
 use core::time::Duration;

@@ -398,6 +398,7 @@ fn a_follower_that_comes_or_goes_costs_bytes_that_do_not_grow_with_the_table() {
         // At the resource manager.
         assert_eq!(costs(Ids::SHORT, 1), [count(8, 132); 2], "of {followers}");
         assert_eq!(costs(Ids::LONG, 1), [count(8, 330); 2], "of {followers}");
+        assert_eq!(costs(Ids::MIXED, 1), [count(8, 150); 2], "of {followers}");
         // At another gateway, which proposes it to the resource manager.
         assert_eq!(costs(Ids::SHORT, 3), [count(9, 155); 2], "of {followers}");
         assert_eq!(costs(Ids::LONG, 3), [count(9, 389); 2], "of {followers}");
@@ -406,7 +407,7 @@ fn a_follower_that_comes_or_goes_costs_bytes_that_do_not_grow_with_the_table() {
 
 #[test]
 fn a_quiet_second_costs_a_heartbeat_and_an_answer_for_each_other_gateway() {
-    for (ids, bytes) in [(Ids::SHORT, 22), (Ids::LONG, 58)] {
+    for (ids, bytes) in [(Ids::SHORT, 22), (Ids::MIXED, 22), (Ids::LONG, 58)] {
         let mut net = Net::new(ids, gateway::Config::new(), &Tables::new(Limits::new()));
         net.run(Span::secs(20));
         net.taken();
