@@ -54,7 +54,7 @@ fn cases() -> Vec<Case> {
                 promises: &[Promise::Value],
                 ..Setup::PLAIN
             },
-            states: 13_238,
+            states: 13_236,
             rules: &[Published::VotesOnce],
             breaks: &[Promise::Value],
             steps: 6,

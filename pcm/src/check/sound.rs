@@ -13,10 +13,10 @@ const PLAIN: Setup = Setup::PLAIN;
 
 pub(super) fn quick() -> Vec<Scenario> {
     vec![
-        holds("a task", 8_093, PLAIN),
+        holds("a task", 8_097, PLAIN),
         holds(
             "a task, a loss",
-            38_621,
+            38_649,
             Setup {
                 bounds: Setup::faults(1, 0),
                 ..PLAIN
@@ -32,7 +32,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a follower that lies",
-            19_975,
+            20_119,
             Setup {
                 followers: &[2, 1, 1],
                 bounds: Setup::faults(1, 0),
@@ -41,7 +41,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "three followers, three values",
-            3_677,
+            3_697,
             Setup {
                 followers: &[1, 2, 3],
                 sees: &[Sight::NoMajority],
@@ -59,7 +59,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a follower that is gone",
-            13_238,
+            13_236,
             Setup {
                 offload: Offload::Never,
                 bounds: Bounds {
