@@ -11,12 +11,16 @@ pub enum Voting {
     /// More than half of all gateways (erratum Q1).
     Static,
     /// More than half of those that are connected. They change by a decision of more than half of the
-    /// former ones, and act when more than half of the next ones have the tables (erratum Q2).
+    /// former ones, and act when more than half of the next ones have the tables (erratum Q2). Links work
+    /// both ways or not at all: a gateway that is heard, and hears nobody, may be left as one of two. And
+    /// gateways store facts: one that forgot may be named in its former life, and is needed where few are
+    /// left.
     Dynamic,
 }
 
-/// The settings of a gateway. Gateways may differ in all of them; what they have to agree in stands in
-/// [`Limits`](crate::Limits).
+/// The settings of a gateway. All gateways have the same `voting`, and the `timeout` of each is above
+/// twice the longest `heartbeat` of any, or one that manages well counts as failed again and again. They
+/// may differ in the others; what else they have to agree in stands in [`Limits`](crate::Limits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Config {
