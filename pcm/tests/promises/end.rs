@@ -35,7 +35,10 @@ impl World {
     fn fall_apart(&mut self) {
         let manager = self.manager().unwrap();
         let voters = manager.replica().configuration().members();
-        let voters: Vec<u64> = voters.map(|it| it.member.id.0).filter(|it| *it != 1).collect();
+        let voters: Vec<u64> = voters
+            .map(|it| it.member.id.0)
+            .filter(|it| *it != 1)
+            .collect();
         if voters.len() < 2 || !self.percent(60) {
             return;
         }
@@ -162,7 +165,13 @@ impl World {
                     let replica = it.replica();
                     let gone: Vec<_> = it.gateways().filter(|it| !it.1).map(|it| it.0).collect();
                     let number = replica.configuration().number;
-                    format!("{:?} of {number}, votes: {}, leader {:?}, gone {gone:?}, at {}", it.me(), replica.votes(), replica.leader(), replica.version())
+                    format!(
+                        "{:?} of {number}, votes: {}, leader {:?}, gone {gone:?}, at {}",
+                        it.me(),
+                        replica.votes(),
+                        replica.leader(),
+                        replica.version()
+                    )
                 });
                 let gateways: Vec<String> = gateways.collect();
                 panic!("{when}, {} s: {last:?}: {gateways:#?}", most / SECOND);
@@ -223,7 +232,10 @@ impl World {
                 return Err(format!("{:?} is not in the tables", follower.me()));
             };
             if known.gateway != follower.attached_to() || known.duty != config.duty {
-                return Err(format!("{known:?} is said of a follower at {}", follower.attached_to()));
+                return Err(format!(
+                    "{known:?} is said of a follower at {}",
+                    follower.attached_to()
+                ));
             }
             if tables.unit_of(known.member.id).is_none() {
                 return Err(format!("{:?} is in no unit", known.member));
@@ -375,7 +387,11 @@ impl World {
         let cost = |id: NodeId| -> u64 {
             let links = tables.gateways().map(|(at, many)| {
                 let key = (id.0, at.0);
-                let far = if id == at { 0 } else { *self.hops.get(&key).unwrap_or(&1) };
+                let far = if id == at {
+                    0
+                } else {
+                    *self.hops.get(&key).unwrap_or(&1)
+                };
                 u64::from(far) * u64::from(many)
             });
             links.sum()

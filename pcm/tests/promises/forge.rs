@@ -134,7 +134,11 @@ impl World {
     pub(crate) fn forge(&mut self) {
         let ids: Vec<u64> = self.nodes.keys().copied().collect();
         let to = self.pick(&ids);
-        let liars: Vec<u64> = ids.iter().copied().filter(|it| self.nodes[it].is_liar()).collect();
+        let liars: Vec<u64> = ids
+            .iter()
+            .copied()
+            .filter(|it| self.nodes[it].is_liar())
+            .collect();
         let me = if !liars.is_empty() && (self.percent(50) || !self.weather.hostile) {
             let id = self.pick(&liars);
             Member::new(id, self.nodes[&id].life)

@@ -141,10 +141,7 @@ impl World {
 
     fn empty(&mut self, follower: Member, gateway: u64) {
         let node = self.nodes.get_mut(&gateway).unwrap();
-        let mail = node
-            .mailboxes
-            .remove(&follower.id.0)
-            .unwrap_or_default();
+        let mail = node.mailboxes.remove(&follower.id.0).unwrap_or_default();
         let mut when = self.now + 50;
         let mut all = Vec::new();
         for it in mail {

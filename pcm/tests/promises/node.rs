@@ -65,12 +65,18 @@ pub(crate) enum In {
 
 /// What comes out of a step.
 pub(crate) enum Item {
-    Send { to: Member, message: Message },
+    Send {
+        to: Member,
+        message: Message,
+    },
     Gateway(gateway::Event),
     Follower(follower::Event),
     Client(client::Event),
     /// What the host may show once all facts before it are stored.
-    Observe { version: u64, tables: Box<Tables> },
+    Observe {
+        version: u64,
+        tables: Box<Tables>,
+    },
 }
 
 pub(crate) enum Write {

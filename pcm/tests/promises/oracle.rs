@@ -22,6 +22,8 @@ pub(crate) struct Oracle {
     pub(crate) limits: Option<Limits>,
     /// Frames are as long as they like: what is set does not fit into them.
     pub(crate) is_wide: bool,
+    /// What followers are sent may come twice.
+    pub(crate) is_torn: bool,
     /// Tables remember all clients.
     pub(crate) remembers: bool,
     /// No answer is forgotten before its client hears it.

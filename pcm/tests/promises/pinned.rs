@@ -16,7 +16,8 @@ const GATEWAY: Member = Member::new(1, 0);
 fn step<M: Machine>(at: &mut Driver<M>, now: Time, input: Input<M>) -> Vec<Effect<M>> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let mut effects = Vec::new();
-    at.step(now, &mut rng, input, |it| effects.push(it)).unwrap();
+    at.step(now, &mut rng, input, |it| effects.push(it))
+        .unwrap();
     effects
 }
 
@@ -222,7 +223,11 @@ fn a_client_that_is_sent_on_asks_each_gateway() {
             asked.push(to);
             let from = Member::new(to, 0);
             let message = Message::Elsewhere;
-            step(&mut it, ms(turn * 2_000 - 1_000), Input::Message { from, message });
+            step(
+                &mut it,
+                ms(turn * 2_000 - 1_000),
+                Input::Message { from, message },
+            );
         }
         effects = expire(&mut it, ms(turn * 2_000));
     }

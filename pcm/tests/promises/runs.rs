@@ -14,7 +14,8 @@ impl World {
     }
 
     fn sleeps(&mut self, me: Member) -> bool {
-        self.host(me).is_some_and(|it| it.work.phase == Some(Phase::Asleep))
+        self.host(me)
+            .is_some_and(|it| it.work.phase == Some(Phase::Asleep))
     }
 
     pub(crate) fn follower_event(&mut self, me: Member, event: Event) {

@@ -57,9 +57,21 @@ fn gateway(rng: &mut ChaCha8Rng, alike: &Alike) -> gateway::Config {
         .replica
         .with_resend(Span::millis(alike.resend))
         .with_window(pick(rng, &[0, 1, 4, 256]) as u32);
-    let purge = if alike.patient { 35 } else { pick(rng, &[11, 15, 35, 60]) };
-    let offload = if alike.patient { 40 } else { pick(rng, &[10, 20, 40, 80]) };
-    let factor = if alike.differs { pick(rng, &[1, 2, 10]) } else { 1 };
+    let purge = if alike.patient {
+        35
+    } else {
+        pick(rng, &[11, 15, 35, 60])
+    };
+    let offload = if alike.patient {
+        40
+    } else {
+        pick(rng, &[10, 20, 40, 80])
+    };
+    let factor = if alike.differs {
+        pick(rng, &[1, 2, 10])
+    } else {
+        1
+    };
     let heartbeat = alike.heartbeat * factor;
     // Above twice the longest heartbeat of any.
     let longest = if alike.differs { 10 } else { 1 };
@@ -167,7 +179,11 @@ fn nodes(rng: &mut ChaCha8Rng, limits: &Limits, alike: &Alike, founders: u64) ->
         // Where voters follow those that are here, one that forgot may be named in its former life.
         let stores = alike.voting != 0 || storing == 0 || (storing == 1 && rng.below(2) == 0);
         let config = gateway(rng, alike);
-        let begins = if id > founders { pick(rng, &[0, 7]) as u32 } else { 0 };
+        let begins = if id > founders {
+            pick(rng, &[0, 7]) as u32
+        } else {
+            0
+        };
         let role = Role::Gateway { config, stores };
         nodes.push(node(rng, id, role, begins, id <= founders));
     }
@@ -223,6 +239,7 @@ fn oracle(nodes: &[Node], limits: Limits, weather: &Weather) -> Oracle {
     });
     oracle.clients = clients.min().unwrap();
     oracle.limits = Some(limits);
+    oracle.is_torn = weather.echoes || weather.torn > 0 || weather.doubled > 0;
     oracle.remembers = limits.clients > 100;
     oracle.keeps = waiting.sum::<u32>() <= limits.done && !weather.hostile;
     oracle.buries = limits.tombstones > 100;

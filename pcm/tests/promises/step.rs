@@ -218,8 +218,7 @@ impl World {
     fn client_event(&mut self, me: Member, event: client::Event) {
         match event {
             client::Event::Answered { number, answer } => {
-                self.oracle
-                    .answered(TaskId { client: me, number }, &answer);
+                self.oracle.answered(TaskId { client: me, number }, &answer);
             }
             client::Event::Refused { number, why } => {
                 self.oracle.refused(TaskId { client: me, number }, why);

@@ -99,7 +99,12 @@ impl World {
         let mut removed = Vec::new();
         for id in all {
             let node = &self.nodes[&id];
-            let member = Member::new(id, node.host.as_ref().map_or(node.life, |it| it.me.incarnation.0));
+            let member = Member::new(
+                id,
+                node.host
+                    .as_ref()
+                    .map_or(node.life, |it| it.me.incarnation.0),
+            );
             // The first one stays.
             if id == 1 || self.percent(75) {
                 members.push(member);
@@ -109,7 +114,10 @@ impl World {
         }
         let next = Configuration::of(members);
         for id in self.gateways() {
-            if self.nodes[&id].gateway().is_some_and(gateway::Gateway::manages) {
+            if self.nodes[&id]
+                .gateway()
+                .is_some_and(gateway::Gateway::manages)
+            {
                 self.input(id, In::Gateway(gateway::Command::Configure(next.clone())));
             }
         }
@@ -133,7 +141,11 @@ impl World {
             }
             2 => {
                 // Gateways fall apart.
-                let side: BTreeSet<u64> = ids.iter().copied().filter(|_| self.rng.below(2) == 0).collect();
+                let side: BTreeSet<u64> = ids
+                    .iter()
+                    .copied()
+                    .filter(|_| self.rng.below(2) == 0)
+                    .collect();
                 for one in self.gateways() {
                     for other in self.gateways() {
                         if side.contains(&one) != side.contains(&other) {
@@ -287,7 +299,11 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
     let ids: Vec<u64> = world.nodes.keys().copied().collect();
     for id in ids {
         let late = world.percent(20);
-        if !late || world.nodes[&id].is_founder {
+        if world.nodes[&id].is_founder {
+            // Not all at one moment: those that stand for manager in step may do so for good.
+            let after = world.below(SECOND);
+            world.at(after, crate::world::What::Restart(id));
+        } else if !late {
             world.start(id);
         } else {
             let after = world.below(60 * SECOND);

@@ -19,7 +19,7 @@ impl Oracle {
         let asked = self.submitted.get(&task);
         assert_eq!(asked, Some(function), "{me:?} runs what nobody asked for");
         assert!(
-            runs <= most || !self.remembers || self.able[&me.id.0].jobs < 8,
+            runs <= most || !self.remembers || self.is_torn || self.able[&me.id.0].jobs < 8,
             "{me:?} runs {task:?} for the {runs}th time"
         );
     }
@@ -40,7 +40,10 @@ impl Oracle {
         function.code.len() > able.code
             || too_long
             || function.libraries.len() > able.libraries
-            || function.libraries.iter().any(|it| self.missing.contains(it))
+            || function
+                .libraries
+                .iter()
+                .any(|it| self.missing.contains(it))
             || self.stopped.contains(&(who, task))
     }
 

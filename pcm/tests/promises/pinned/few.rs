@@ -87,7 +87,13 @@ fn a_follower_that_a_former_life_asked_for_is_purged() {
     let mut facts = Vec::new();
     // Two asks. All that travels arrives, until the follower is in the tables of the first one.
     let mut wire = step(&mut two, ms(1), says(11, keep_alive(1)));
-    while one.machine().tables().unwrap().follower(NodeId(11)).is_none() {
+    while one
+        .machine()
+        .tables()
+        .unwrap()
+        .follower(NodeId(11))
+        .is_none()
+    {
         let mut next = Vec::new();
         for effect in wire {
             match effect {
@@ -155,7 +161,11 @@ fn a_manager_that_hears_nobody_says_nothing() {
         wire.extend(step(it, ms(0), start).into_iter().map(|it| (at, it)));
     }
     let stand = Input::Membership(Delta::Joined(gateways[1]));
-    wire.extend(step(&mut nodes[0], ms(0), stand).into_iter().map(|it| (0, it)));
+    wire.extend(
+        step(&mut nodes[0], ms(0), stand)
+            .into_iter()
+            .map(|it| (0, it)),
+    );
     for (at, it) in nodes.iter_mut().enumerate() {
         wire.extend(expire(it, ms(10_000)).into_iter().map(|it| (at, it)));
     }
