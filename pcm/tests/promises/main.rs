@@ -26,6 +26,7 @@ mod runs;
 mod settings;
 mod step;
 mod story;
+mod updates;
 mod votes;
 mod world;
 
