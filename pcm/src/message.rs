@@ -20,7 +20,7 @@ pub enum Message {
     Tables(Box<selvedge_replica::Message<Update>>),
     /// Resource manager to gateways, now and then: it is here.
     Heartbeat {
-        /// The gateways that count as failed.
+        /// The gateways that count as failed; and the one that it is for, where that decides no more.
         gone: List<NodeId, 4>,
     },
     /// Gateway to resource manager: it is here, too.
