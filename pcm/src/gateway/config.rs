@@ -29,7 +29,8 @@ pub struct Config {
     /// Which gateways decide. Default [`Voting::Static`].
     pub voting: Voting,
     /// How often the resource manager says that it is here, and the others answer. Default 1 s. Zero:
-    /// never; then a membership service tells which gateways are here.
+    /// never; then a membership service tells which gateways are here, and the host of one that is taken off
+    /// the list stops it: nobody else tells it.
     pub heartbeat: Span,
     /// After how long a gateway that says nothing counts as failed (the paper's RM timeout): above twice
     /// `heartbeat`. Default 5 s.
