@@ -105,8 +105,8 @@ impl World {
                     .as_ref()
                     .map_or(node.life, |it| it.me.incarnation.0),
             );
-            // The first one stays.
-            if id == 1 || self.percent(75) {
+            // The first one stays. Without heartbeats nobody tells one that it is taken off.
+            if id == 1 || self.weather.membership || self.percent(75) {
                 members.push(member);
             } else {
                 removed.push(id);

@@ -234,3 +234,55 @@ fn a_manager_that_hears_nobody_says_nothing() {
     let effects = step(manager, ms(20_000), says(11, keep_alive(1)));
     assert_eq!(sent(&effects), [(11, Message::Elsewhere)]);
 }
+
+/// It missed the change that took it off the list. It looks after nobody, and must send followers on.
+#[test]
+fn a_gateway_that_was_taken_off_the_list_hears_of_it() {
+    let mut it = alone(gateway::Config::new(), Limits::new());
+    let next = Configuration::of([1, 2].map(|id| Member::new(id, 0)));
+    step(
+        &mut it,
+        ms(10_001),
+        Input::Command(Command::Configure(next)),
+    );
+    let others = Gateway::newcomer(Member::new(2, 0), gateway::Config::new(), [NodeId(1)]);
+    let mut other = Driver::new(others.unwrap());
+    step(&mut other, ms(0), Input::Command(Command::Start));
+    let talk = |it: &mut Driver<Gateway>, other: &mut Driver<Gateway>, from: u64, to: u64| {
+        let mut last = Vec::new();
+        for at in (from..to).step_by(100) {
+            let mut wire: Vec<_> = expire(it, ms(at))
+                .into_iter()
+                .chain(expire(other, ms(at)))
+                .collect();
+            while let Some(effect) = wire.pop() {
+                let Effect::Send { to, message } = effect else {
+                    continue;
+                };
+                match to.id.0 {
+                    1 => wire.extend(step(it, ms(at), says(2, message))),
+                    _ => {
+                        if let Message::Heartbeat { gone } = &message {
+                            last = gone.to_vec();
+                        }
+                        wire.extend(step(other, ms(at), says(1, message)));
+                    }
+                }
+            }
+        }
+        last
+    };
+    assert_eq!(talk(&mut it, &mut other, 10_100, 30_000), []);
+    let manager = if it.machine().manages() {
+        &mut it
+    } else {
+        &mut other
+    };
+    let next = Configuration::of([GATEWAY]);
+    step(
+        manager,
+        ms(30_000),
+        Input::Command(Command::Configure(next)),
+    );
+    assert_eq!(talk(&mut it, &mut other, 30_000, 60_000), [NodeId(2)]);
+}
