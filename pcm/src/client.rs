@@ -18,7 +18,7 @@ pub struct Config {
     /// After how many requests in a row that nobody answered the client goes to the next gateway: from
     /// 1. Default 2.
     pub repeats: u8,
-    /// How many tasks wait at once: from 1. Default 64. No more than
+    /// How many tasks wait at once: from 1. Default 64. All clients together no more than
     /// [`Limits::done`](crate::Limits::done), or answers may be forgotten before they are heard.
     pub tasks: u16,
 }
@@ -80,7 +80,7 @@ pub enum Event {
         /// What it came to.
         answer: Answer,
     },
-    /// A task is not run, or its answer is forgotten: [`Refusal`] says which.
+    /// A task is not run, or its answer is forgotten, or not waited for: [`Refusal`] says which.
     Refused {
         /// The task.
         number: u64,

@@ -10,9 +10,15 @@
 //!
 //! # What the host does
 //!
-//! It stores facts, as [`durable`](selvedge_core::durable) says, and delivers messages. A message for a
-//! follower goes into its mailbox, at the gateway that [`Tables::follower`](crate::Tables::follower) names; gateways send only
-//! to followers of their own, and followers send votes to each other.
+//! It stores facts, as [`durable`](selvedge_core::durable) says, and delivers messages. What this gateway
+//! says to a follower goes into the follower's mailbox here: the follower spoke to it, or is in the tables
+//! as its own. What one follower says to another goes into the other one's mailbox, at the gateway that
+//! [`Tables::follower`](crate::Tables::follower) names; where it names none, it is dropped, and said again.
+//!
+//! Gateways, followers and clients have each an id of their own, also where they share a process.
+//!
+//! How far other gateways are is proposed once: the host says [`Command::Hops`] again where it was refused,
+//! and now and then, for what is proposed may be lost.
 
 mod clients;
 mod config;

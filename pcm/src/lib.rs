@@ -12,10 +12,10 @@
 //! |---|---|
 //! | each task has one answer, whichever gateway says it, and whoever leads | those of [`selvedge_replica`]: ids are unique, a node that restarts has a new incarnation, of the gateways a quorum keeps its memory |
 //! | a client hears an answer only when it is decided | the same |
-//! | a task runs once, however often and wherever its client asks for it | the tables remember the client ([`Limits::clients`]) and its answer, or that it is over |
+//! | a task is decided once, however often and wherever its client asks for it | the tables remember the client ([`Limits::clients`]) and its answer, or that it is over |
 //! | a unit's answer is what more than half of its followers returned, or half with the orchestrator; or it says that there is no such value | fewer than half of the followers that the unit has left lie, and its orchestrator does not (erratum Q5) |
 //! | only the present attempt, under its present orchestrator, ends a task (errata Q4, Q7) | |
-//! | each task ends | a quorum of gateways is up, messages get through now and then, and followers wake |
+//! | each task ends | a quorum of gateways is up, messages get through now and then, also between the gateways of that quorum both ways, and followers wake; no two gateways stand for manager at one moment again and again |
 //! | all gateways form the same units; a follower has one seat | |
 //! | what is said late of a follower does not bring it back (erratum Q3) | it left not longer ago than [`Limits::tombstones`] others |
 //! | a follower's result is said until its orchestrator has it (erratum Q6) | [`follower::Config::repeats`] |
@@ -26,6 +26,8 @@
 //!
 //! - That a function runs in one unit at a time (erratum Q4): a unit that does not answer in time may run
 //!   it still, while another one has it. Functions have no state. One answer counts.
+//! - That a follower runs a function once: one that holds few tasks ([`follower::Config::jobs`]) forgets
+//!   what it ran, and runs what is delivered twice. One vote counts.
 //! - A right answer of an orchestrator that lies.
 //! - That a task with [`Answer::Unanswered`] was not run.
 //!
@@ -128,7 +130,7 @@
 //! | a task | two updates of the replica; at the followers' gateways two messages for each follower of the unit, a vote and its acknowledgement for each but one, and a verdict |
 //! | a follower that comes or goes | an update, O(log n) for n followers, and bytes that do not grow with n |
 //! | units formed anew | an update of a few bytes; O(n) at each gateway |
-//! | a keep-alive that says nothing new | O(log n), and nothing between gateways |
+//! | a keep-alive that says nothing new, or finds no room | O(log n), and nothing between gateways |
 //!
 //! In bytes of frames between three gateways, for a function of 18 bytes and a result of 4. Most are ids:
 //! all of one byte, only those of gateways, or all of ten (EUI-64).

@@ -20,7 +20,7 @@ pub enum Message {
     Tables(Box<selvedge_replica::Message<Update>>),
     /// Resource manager to gateways, now and then: it is here.
     Heartbeat {
-        /// The gateways that count as failed.
+        /// The gateways that count as failed; and the one that it is for, where that decides no more.
         gone: List<NodeId, 4>,
     },
     /// Gateway to resource manager: it is here, too.
@@ -117,10 +117,14 @@ pub enum Message {
 )]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Refusal {
-    /// As many tasks are open as may be.
-    #[error("as many tasks are open as may be: ask again later, or raise `Limits::open`")]
+    /// As many tasks are open as may be, or as many clients wait at this gateway. Where the request was
+    /// sent twice, the other one may still find room: then it is run, and nobody hears the answer.
+    #[error(
+        "as many tasks are open, or clients wait here, as may be: ask again later, or raise \
+         `Limits::open` or the `clients` of gateways"
+    )]
     Full,
-    /// It was over long ago.
+    /// It was over long ago; or it never came, and later tasks of its client are forgotten already.
     #[error("the task was over long ago, and its answer is forgotten: raise `Limits::done`")]
     Forgotten,
     /// It does not fit into what gateways send each other.

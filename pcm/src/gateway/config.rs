@@ -11,12 +11,16 @@ pub enum Voting {
     /// More than half of all gateways (erratum Q1).
     Static,
     /// More than half of those that are connected. They change by a decision of more than half of the
-    /// former ones, and act when more than half of the next ones have the tables (erratum Q2).
+    /// former ones, and act when more than half of the next ones have the tables (erratum Q2). Links work
+    /// both ways or not at all: a gateway that is heard, and hears nobody, may be left as one of two. And
+    /// gateways store facts: one that forgot may be named in its former life, and is needed where few are
+    /// left.
     Dynamic,
 }
 
-/// The settings of a gateway. Gateways may differ in all of them; what they have to agree in stands in
-/// [`Limits`](crate::Limits).
+/// The settings of a gateway. All gateways have the same `voting`, and the `timeout` of each is above
+/// twice the longest `heartbeat` of any, or one that manages well counts as failed again and again. They
+/// may differ in the others; what else they have to agree in stands in [`Limits`](crate::Limits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Config {
@@ -25,7 +29,8 @@ pub struct Config {
     /// Which gateways decide. Default [`Voting::Static`].
     pub voting: Voting,
     /// How often the resource manager says that it is here, and the others answer. Default 1 s. Zero:
-    /// never; then a membership service tells which gateways are here.
+    /// never; then a membership service tells which gateways are here, and the host of one that is taken off
+    /// the list stops it: nobody else tells it.
     pub heartbeat: Span,
     /// After how long a gateway that says nothing counts as failed (the paper's RM timeout): above twice
     /// `heartbeat`. Default 5 s.

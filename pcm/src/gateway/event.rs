@@ -12,7 +12,7 @@ use crate::{Tables, TaskId};
 pub enum Command {
     /// It is there: it looks after its followers from now on.
     Start,
-    /// Another gateway is so many links away. Without it, one.
+    /// Another gateway is so many links away. Without it, one. It may be lost: it is said now and then.
     Hops {
         /// The other gateway.
         to: NodeId,

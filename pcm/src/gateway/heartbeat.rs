@@ -48,8 +48,13 @@ impl Gateway {
         if !self.has_quorum() {
             return; // One that hears nobody keeps nobody from missing it.
         }
+        let configuration = self.replica.machine().configuration();
         for other in self.others() {
-            let gone = self.gone.iter().copied().collect();
+            // One that was taken off the list may not have heard of it, and hears it so.
+            let off = configuration.voter(other.id).is_none();
+            let off = off.then_some(other.id);
+            let off = off.filter(|it| !self.gone.contains(it));
+            let gone = self.gone.iter().copied().chain(off).collect();
             cx.send(other, Message::Heartbeat { gone });
         }
     }

@@ -124,8 +124,8 @@ impl World {
             },
             _ => {
                 let tables = self.old.iter().map(|it| &it.2);
-                let tables = tables.filter(|it| matches!(it, Message::Tables(_)));
-                tables.last().cloned().unwrap_or(Message::Here)
+                let mut tables = tables.filter(|it| matches!(it, Message::Tables(_)));
+                tables.next_back().cloned().unwrap_or(Message::Here)
             }
         }
     }

@@ -26,6 +26,7 @@ mod runs;
 mod settings;
 mod step;
 mod story;
+mod updates;
 mod votes;
 mod world;
 
@@ -42,4 +43,9 @@ fn what_the_page_promises_is_so() {
     let mut all = Totals::default();
     let ran = histories(0..many, |seed| story::tell(seed, &mut all));
     eprintln!("{ran} histories: {all:?}");
+    if ran >= 40 {
+        let count = |what| all.counts.get(what).copied().unwrap_or(0);
+        assert!(count("value") > ran && count("runs") > ran && count("failed") > ran / 4);
+        assert!(all.restarts > ran && all.forged > ran && all.right > ran / 8);
+    }
 }

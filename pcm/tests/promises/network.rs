@@ -13,6 +13,9 @@ use crate::world::{What, World};
 /// As many messages lie in a mailbox.
 const MAILBOX: usize = 300;
 
+/// What is sent on no further.
+const HERE: u8 = u8::MAX;
+
 pub(crate) fn kind(message: &Message) -> String {
     let text = format!("{message:?}");
     let end = text.find(|it: char| !it.is_alphanumeric());
@@ -43,8 +46,8 @@ impl World {
         let to_follower = matches!(is(self, to.id.0), Some(Role::Follower { .. }));
         match is(self, from.id.0) {
             Some(Role::Gateway { .. }) if to_follower => {
-                let hops = if self.weather.by_tables { 0 } else { 9 };
-                self.post(from.id.0, from, to.id.0, message, hops);
+                // It lies here: that is where the follower looks, whatever the tables say.
+                self.post(from.id.0, from, to.id.0, message, HERE);
             }
             Some(Role::Follower { .. }) if to_follower => {
                 let Some(at) = self.nodes[&from.id.0].follower() else {
@@ -93,6 +96,9 @@ impl World {
         let known = gateway
             .tables()
             .and_then(|it| it.follower(selvedge_core::NodeId(to)));
+        if known.is_none() && hops != HERE && self.weather.drops_unknown {
+            return;
+        }
         let there = known.map_or(at, |it| it.gateway.0);
         if there != at && hops < 3 {
             self.go(at, there, |_| What::Post {

@@ -22,6 +22,8 @@ pub(crate) struct Oracle {
     pub(crate) limits: Option<Limits>,
     /// Frames are as long as they like: what is set does not fit into them.
     pub(crate) is_wide: bool,
+    /// What followers are sent may come twice.
+    pub(crate) is_torn: bool,
     /// Tables remember all clients.
     pub(crate) remembers: bool,
     /// No answer is forgotten before its client hears it.
@@ -152,7 +154,9 @@ impl Oracle {
                 self.assigned(task, it.attempt, it.term, electors);
             }
         }
-        let tasks: Vec<TaskId> = self.submitted.keys().copied().collect();
+        let mut tasks: Vec<TaskId> = self.submitted.keys().copied().collect();
+        // What was run comes before what its result was kept for.
+        tasks.sort_by_key(|it| !self.assignments.contains_key(it));
         for task in tasks {
             if let Some(answer) = tables.answer(task) {
                 let ended = self.ended.entry(task).or_insert(version);

@@ -6,7 +6,7 @@ use selvedge_core::{Driver, Effect, Input, Machine, Member, NodeId, Time};
 use selvedge_pcm::client::{self, Client};
 use selvedge_pcm::follower::{self, Event, Follower, Phase};
 use selvedge_pcm::{
-    Answer, Assignment, DutyCycle, Function, Library, Message, Refusal, Returned, Run, TaskId,
+    Answer, Assignment, DutyCycle, Function, Message, Refusal, Returned, Run, TaskId,
 };
 
 mod few;
@@ -156,30 +156,6 @@ fn an_orchestrator_whose_task_is_over_hears_of_it() {
     let effects = expire(&mut it, ms(1_000));
     let asks = |it: &(u64, Message)| it.0 == 1 && matches!(it.1, Message::Vote { .. });
     assert!(sent(&effects).iter().any(asks), "{effects:?}");
-}
-
-#[test]
-fn a_library_that_comes_for_a_task_that_is_over_ends_no_phase() {
-    let mut it = follower(11, BRIEF);
-    let assignment = Assignment {
-        attempt: 1,
-        term: 0,
-        electors: [Member::new(11, 0)].into_iter().collect(),
-    };
-    let mut function = Function::new(b"f");
-    function.libraries = [Library(7)].into_iter().collect();
-    let run = Run::new(task(1), &assignment, &function, false);
-    let message = Message::Run(Box::new(run));
-    let from = GATEWAY;
-    step(&mut it, ms(10), Input::Message { from, message });
-    let message = Message::Over {
-        task: task(1),
-        attempt: 1,
-    };
-    step(&mut it, ms(20), Input::Message { from, message });
-    let loaded = Input::Command(follower::Command::Loaded(Library(7)));
-    step(&mut it, ms(30), loaded);
-    assert_eq!(it.machine().phase(), Some(Phase::Active));
 }
 
 fn client(life: u32, gateways: &[u64], repeats: u8) -> Driver<Client> {

@@ -160,7 +160,7 @@ fn weather(rng: &mut ChaCha8Rng, delay: u64, membership: bool) -> Weather {
         write: pick(rng, &[0, 1_000, 50_000]),
         torn: if calm { 0 } else { pick(rng, &[0, 5, 30]) },
         pushes: rng.below(2) == 0,
-        by_tables: rng.below(3) == 0,
+        drops_unknown: rng.below(3) == 0,
         drops_asleep: rng.below(3) == 0,
         echoes: rng.below(3) == 0,
         hostile: rng.below(4) == 0,
@@ -239,6 +239,7 @@ fn oracle(nodes: &[Node], limits: Limits, weather: &Weather) -> Oracle {
     });
     oracle.clients = clients.min().unwrap();
     oracle.limits = Some(limits);
+    oracle.is_torn = weather.echoes || weather.torn > 0 || weather.doubled > 0;
     oracle.remembers = limits.clients > 100;
     oracle.keeps = waiting.sum::<u32>() <= limits.done && !weather.hostile;
     oracle.buries = limits.tombstones > 100;

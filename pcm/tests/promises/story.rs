@@ -105,8 +105,8 @@ impl World {
                     .as_ref()
                     .map_or(node.life, |it| it.me.incarnation.0),
             );
-            // The first one stays.
-            if id == 1 || self.percent(75) {
+            // The first one stays. Without heartbeats nobody tells one that it is taken off.
+            if id == 1 || self.weather.membership || self.percent(75) {
                 members.push(member);
             } else {
                 removed.push(id);
@@ -299,7 +299,11 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
     let ids: Vec<u64> = world.nodes.keys().copied().collect();
     for id in ids {
         let late = world.percent(20);
-        if !late || world.nodes[&id].is_founder {
+        if world.nodes[&id].is_founder {
+            // Not all at one moment: those that stand for manager in step may do so for good.
+            let after = world.below(SECOND);
+            world.at(after, crate::world::What::Restart(id));
+        } else if !late {
             world.start(id);
         } else {
             let after = world.below(60 * SECOND);

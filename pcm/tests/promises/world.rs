@@ -61,8 +61,8 @@ pub(crate) struct Weather {
     pub(crate) torn: u64,
     /// Gateways hand over to followers that are active at once.
     pub(crate) pushes: bool,
-    /// What gateways say to a follower lies at the gateway that the tables name, as the page has it.
-    pub(crate) by_tables: bool,
+    /// What followers say to one that the tables do not name is dropped, and not kept where it came to.
+    pub(crate) drops_unknown: bool,
     /// What comes for a follower that sleeps is lost.
     pub(crate) drops_asleep: bool,
     /// Messages of any age come again.

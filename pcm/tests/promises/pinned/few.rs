@@ -3,8 +3,10 @@
 use selvedge_core::durable::Durable;
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId};
 use selvedge_pcm::gateway::{self, Command, Event, Gateway};
-use selvedge_pcm::{DutyCycle, Function, Limits, Message, Refusal, Tables};
-use selvedge_replica::Configuration;
+use selvedge_pcm::{
+    Attachment, DutyCycle, Function, Limits, Message, Outcome, Refusal, Tables, Update,
+};
+use selvedge_replica::{Configuration, State as _};
 
 use super::{GATEWAY, expire, ms, sent, step};
 
@@ -31,18 +33,58 @@ fn says(from: u64, message: Message) -> Input<Gateway> {
     Input::Message { from, message }
 }
 
-/// It says the same in each period. That costs nothing but the looking.
+/// It says the same in each period. That is known beforehand, and not proposed.
 #[test]
 fn a_follower_that_finds_no_room_costs_no_updates() {
-    let limits = Limits::new().with_followers(1);
-    let mut it = alone(gateway::Config::new(), limits);
-    step(&mut it, ms(10_001), says(11, keep_alive(1)));
-    let version = it.machine().replica().version();
-    for turn in 0..5 {
-        step(&mut it, ms(10_002 + turn), says(12, keep_alive(1)));
+    let attach = |id| {
+        Update::Attach(Attachment {
+            member: Member::new(id, 0),
+            number: 1,
+            gateway: NodeId(1),
+            duty: DutyCycle::always(),
+            libraries: selvedge_pcm::Libraries::new(),
+        })
+    };
+    let mut tables = Tables::new(Limits::new().with_followers(1));
+    assert_eq!(tables.known(&attach(11)), None);
+    tables.apply(&attach(11));
+    let no_room = Outcome::NoRoom(NodeId(12));
+    assert_eq!(tables.known(&attach(12)), Some(no_room.clone()));
+    assert_eq!(tables.apply(&attach(12)), no_room);
+}
+
+/// Where nobody manages nobody asks whether it is here.
+#[test]
+fn a_newcomer_that_nobody_asks_says_that_it_is_here() {
+    let me = Member::new(3, 1);
+    let others = [1, 2].map(NodeId);
+    let newcomer = Gateway::newcomer(me, gateway::Config::new(), others).unwrap();
+    let mut it = Driver::new(newcomer);
+    step(&mut it, ms(0), Input::Command(Command::Start));
+    let effects = expire(&mut it, ms(5_000));
+    assert_eq!(sent(&effects), [(1, Message::Here), (2, Message::Here)]);
+}
+
+/// It hears the manager, and the manager hears nothing of it: what is said here is decided by nobody.
+#[test]
+fn a_gateway_that_is_not_heard_sends_followers_on() {
+    let gateways = [1, 2, 3].map(|id| Member::new(id, 0));
+    let first = Configuration::of(gateways);
+    let it = Gateway::new(gateways[1], gateway::Config::new(), first, Limits::new());
+    let mut it = Driver::new(it.unwrap());
+    step(&mut it, ms(0), Input::Command(Command::Start));
+    for second in 1..4 {
+        let gone = [NodeId(2)].into_iter().collect();
+        let heartbeat = says(1, Message::Heartbeat { gone });
+        step(&mut it, ms(second * 1_000), heartbeat);
     }
-    assert_eq!(it.machine().replica().version(), version);
-    assert_eq!(it.machine().counters().no_room, 5);
+    let effects = step(&mut it, ms(4_000), says(11, keep_alive(1)));
+    assert_eq!(sent(&effects), [(11, Message::Elsewhere)]);
+    // Heard again, it asks the others for the follower.
+    let gone = [].into_iter().collect();
+    step(&mut it, ms(4_500), says(1, Message::Heartbeat { gone }));
+    let effects = step(&mut it, ms(5_000), says(11, keep_alive(2)));
+    assert!(!sent(&effects).contains(&(11, Message::Elsewhere)));
 }
 
 /// A gateway at which as many clients wait as may refuses what is new, and nothing that runs.
@@ -191,4 +233,56 @@ fn a_manager_that_hears_nobody_says_nothing() {
     assert!(!sent(&last).iter().any(beats), "{last:?}");
     let effects = step(manager, ms(20_000), says(11, keep_alive(1)));
     assert_eq!(sent(&effects), [(11, Message::Elsewhere)]);
+}
+
+/// It missed the change that took it off the list. It looks after nobody, and must send followers on.
+#[test]
+fn a_gateway_that_was_taken_off_the_list_hears_of_it() {
+    let mut it = alone(gateway::Config::new(), Limits::new());
+    let next = Configuration::of([1, 2].map(|id| Member::new(id, 0)));
+    step(
+        &mut it,
+        ms(10_001),
+        Input::Command(Command::Configure(next)),
+    );
+    let others = Gateway::newcomer(Member::new(2, 0), gateway::Config::new(), [NodeId(1)]);
+    let mut other = Driver::new(others.unwrap());
+    step(&mut other, ms(0), Input::Command(Command::Start));
+    let talk = |it: &mut Driver<Gateway>, other: &mut Driver<Gateway>, from: u64, to: u64| {
+        let mut last = Vec::new();
+        for at in (from..to).step_by(100) {
+            let mut wire: Vec<_> = expire(it, ms(at))
+                .into_iter()
+                .chain(expire(other, ms(at)))
+                .collect();
+            while let Some(effect) = wire.pop() {
+                let Effect::Send { to, message } = effect else {
+                    continue;
+                };
+                match to.id.0 {
+                    1 => wire.extend(step(it, ms(at), says(2, message))),
+                    _ => {
+                        if let Message::Heartbeat { gone } = &message {
+                            last = gone.to_vec();
+                        }
+                        wire.extend(step(other, ms(at), says(1, message)));
+                    }
+                }
+            }
+        }
+        last
+    };
+    assert_eq!(talk(&mut it, &mut other, 10_100, 30_000), []);
+    let manager = if it.machine().manages() {
+        &mut it
+    } else {
+        &mut other
+    };
+    let next = Configuration::of([GATEWAY]);
+    step(
+        manager,
+        ms(30_000),
+        Input::Command(Command::Configure(next)),
+    );
+    assert_eq!(talk(&mut it, &mut other, 30_000, 60_000), [NodeId(2)]);
 }
