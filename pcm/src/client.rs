@@ -234,14 +234,19 @@ impl Client {
         let at = self.gateways.iter().position(|it| it.id == from.id);
         let at = at.ok_or(Reject::Misdirected(from))?;
         match message {
+            // To a former life, which counted its tasks as this one does.
+            Message::Taken { life, .. }
+            | Message::Answer { life, .. }
+            | Message::Refused { life, .. }
+                if life != self.me.incarnation.0 => {}
             Message::Taken { .. } => self.unheard = 0,
-            Message::Answer { number, answer } => {
+            Message::Answer { number, answer, .. } => {
                 self.unheard = 0;
                 if self.end(number, cx) {
                     cx.event(Event::Answered { number, answer });
                 }
             }
-            Message::Refused { number, why } => {
+            Message::Refused { number, why, .. } => {
                 self.unheard = 0;
                 if self.end(number, cx) {
                     cx.event(Event::Refused { number, why });

@@ -89,11 +89,15 @@ pub enum Message {
     },
     /// Gateway to client: the task is open.
     Taken {
+        /// The life of the client that asked: a message reaches a node in whichever life it is.
+        life: u32,
         /// The client's number of the task.
         number: u64,
     },
     /// Gateway to client: what the task came to.
     Answer {
+        /// The life of the client that asked: a message reaches a node in whichever life it is.
+        life: u32,
         /// The client's number of the task.
         number: u64,
         /// What it came to.
@@ -101,6 +105,8 @@ pub enum Message {
     },
     /// Gateway to client: the task is not run.
     Refused {
+        /// The life of the client that asked: a message reaches a node in whichever life it is.
+        life: u32,
         /// The client's number of the task.
         number: u64,
         /// Why.

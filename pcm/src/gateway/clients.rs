@@ -34,19 +34,16 @@ impl Gateway {
         let is_full = self.asked.len() >= self.config.clients.into();
         if is_full && !self.asked.contains_key(&task) {
             self.counters.0.no_room += 1;
-            let (number, why) = (task.number, Refusal::Full);
-            return cx.send(client, Message::Refused { number, why });
+            return cx.send(client, refused(task, Refusal::Full));
         }
         self.asked.insert(task, client);
         match known {
             Some(Outcome::Done(_)) => self.answer(task, cx),
             Some(Outcome::Forgotten(_)) => self.refuse(task, Refusal::Forgotten, cx),
-            Some(_) => cx.send(
-                client,
-                Message::Taken {
-                    number: task.number,
-                },
-            ),
+            Some(_) => {
+                let (life, number) = (client.incarnation.0, task.number);
+                cx.send(client, Message::Taken { life, number });
+            }
             None => match self.propose(update, cx) {
                 Ok(()) => {}
                 Err(Refused::TooLong { .. }) => self.refuse(task, Refusal::TooLong, cx),
@@ -56,5 +53,14 @@ impl Gateway {
                 }
             },
         }
+    }
+}
+
+/// What a client is told whose task is not run.
+pub(super) const fn refused(task: TaskId, why: Refusal) -> Message {
+    Message::Refused {
+        life: task.client.incarnation.0,
+        number: task.number,
+        why,
     }
 }

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, Member, NodeId};
 use selvedge_replica::Event as Told;
 
+use super::clients::refused;
 use super::event::{Event, Timer};
 use super::machine::Gateway;
 use crate::{Assignment, Message, Outcome, Refusal, Tables, TaskId};
@@ -181,15 +182,19 @@ impl Gateway {
         if let Some(answer) = answer
             && let Some(client) = self.asked.remove(&task)
         {
-            let number = task.number;
-            cx.send(client, Message::Answer { number, answer });
+            let (life, number) = (task.client.incarnation.0, task.number);
+            let answer = Message::Answer {
+                life,
+                number,
+                answer,
+            };
+            cx.send(client, answer);
         }
     }
 
     pub(super) fn refuse(&mut self, task: TaskId, why: Refusal, cx: &mut Context<'_, Self>) {
         if let Some(client) = self.asked.remove(&task) {
-            let number = task.number;
-            cx.send(client, Message::Refused { number, why });
+            cx.send(client, refused(task, why));
         }
     }
 }
