@@ -246,6 +246,10 @@ impl Gateway {
         }
         match message {
             Message::Tables(message) => {
+                // The replica takes what is decided, and what is proposed, from anybody.
+                if !self.gateways.contains_key(&from.id) {
+                    return Err(Misbehaviour::NoGateway(from).into());
+                }
                 let message = *message;
                 self.step(Input::Message { from, message }, cx)?;
                 self.note_here(from, cx);
