@@ -1,10 +1,12 @@
 //! Clients (PCM, section 4.4).
 
+use alloc::collections::BTreeSet;
+
 use selvedge_core::{Context, Member};
 use selvedge_replica::Reject as Refused;
 
 use super::machine::Gateway;
-use crate::{Function, Message, Outcome, Refusal, TaskId, Update};
+use crate::{Function, Message, Outcome, Refusal, Tables, TaskId, Update};
 
 impl Gateway {
     /// A client wants a task done; perhaps it has said so before, here or at another gateway.
@@ -31,8 +33,7 @@ impl Gateway {
             return cx.send(client, Message::Elsewhere);
         };
         let known = tables.known(&update);
-        let is_full = self.asked.len() >= self.config.clients.into();
-        if is_full && !self.asked.contains_key(&task) {
+        if !self.has_room_for(task) {
             self.counters.0.no_room += 1;
             return cx.send(client, refused(task, Refusal::Full));
         }
@@ -53,6 +54,18 @@ impl Gateway {
                 }
             },
         }
+    }
+
+    /// Whether one more client may wait. Where too many do, those whose task is not open wait no longer:
+    /// their request was lost on its way to the tables, and they ask again if they are still there.
+    fn has_room_for(&mut self, task: TaskId) -> bool {
+        let most = self.config.clients.into();
+        if self.asked.len() >= most && !self.asked.contains_key(&task) {
+            let open = self.tables().into_iter().flat_map(Tables::open);
+            let open: BTreeSet<TaskId> = open.map(|it| it.0).collect();
+            self.asked.retain(|it, _| open.contains(it));
+        }
+        self.asked.len() < most || self.asked.contains_key(&task)
     }
 }
 
