@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeSet;
 
+use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN, varint_len};
 use selvedge_core::{Context, Member};
 use selvedge_replica::Reject as Refused;
 
@@ -18,6 +19,9 @@ impl Gateway {
         cx: &mut Context<'_, Self>,
     ) {
         let task = TaskId { client, number };
+        if self.is_too_long(&function) {
+            return cx.send(client, refused(task, Refusal::TooLong));
+        }
         self.ask(task, Update::Submit { task, function }, cx);
     }
 
@@ -54,6 +58,20 @@ impl Gateway {
                 }
             },
         }
+    }
+
+    /// Whether a request to a unit has no room for a function, whichever unit runs it: what gateways send
+    /// each other has more, for it names no followers.
+    fn is_too_long(&self, function: &Function) -> bool {
+        let Some(tables) = self.tables() else {
+            return false;
+        };
+        let electors = usize::from(tables.limits().unit) + 2;
+        // Sender, client and followers; kind, numbers and lengths.
+        let around = HEADER_LEN + (2 + electors) * MEMBER_MAX_LEN + 32;
+        let libraries: usize = function.libraries.iter().map(|it| varint_len(it.0)).sum();
+        let budget = self.replica.machine().configuration().frame_budget;
+        around + libraries + function.code.len() > budget.into()
     }
 
     /// Whether one more client may wait. Where too many do, those whose task is not open wait no longer:
