@@ -24,7 +24,7 @@ impl Follower {
             None => {
                 if !self.make_room() {
                     self.counters.0.no_room += 1;
-                    return;
+                    return self.ask_what_is_over(cx);
                 }
                 self.jobs.push(Job::new(run));
             }
@@ -40,6 +40,24 @@ impl Follower {
         }
         let over = self.jobs.iter().position(|it| it.is_over);
         over.map(|at| self.jobs.remove(at)).is_some()
+    }
+
+    /// Asks the gateway which of the tasks are over whose votes this follower waits for: that they are may
+    /// have been lost, or was not said to a follower that was purged meanwhile. Their room is free then.
+    fn ask_what_is_over(&self, cx: &mut Context<'_, Self>) {
+        for job in &self.jobs {
+            let waits = job.orchestrator() == Some(self.me) && job.verdict.is_none();
+            if let Stage::Returned(returned) = &job.stage
+                && waits
+            {
+                let vote = Message::Vote {
+                    task: job.task,
+                    attempt: job.attempt,
+                    returned: returned.clone(),
+                };
+                cx.send(self.gateway(), vote);
+            }
+        }
     }
 
     pub(super) fn job_mut(&mut self, task: TaskId) -> Option<&mut Job> {
