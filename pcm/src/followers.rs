@@ -134,7 +134,7 @@ impl Followers {
                 is_other: former.duty.availability() != availability,
             };
         }
-        if self.len() >= self.limit as usize {
+        if self.is_full() {
             return Attached::Full;
         }
         let slot = self.free.pop().unwrap_or(self.slots.len() as Slot);
@@ -202,6 +202,11 @@ impl Followers {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.by_id.len()
+    }
+
+    /// Whether there is no room for one more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() >= self.limit as usize
     }
 
     /// How many followers each gateway has that has any, by id.

@@ -295,8 +295,13 @@ impl Tables {
         match *update {
             Update::Attach(ref follower) => {
                 let id = follower.member.id;
-                let known = self.followers.get(id).or_else(|| self.followers.left(id))?;
-                stale(!follower.is_later(known))
+                let here = self.followers.get(id);
+                let known = here.or_else(|| self.followers.left(id));
+                if known.is_some_and(|it| !follower.is_later(it)) {
+                    return Some(Outcome::Stale);
+                }
+                let is_full = here.is_none() && self.followers.is_full();
+                is_full.then_some(Outcome::NoRoom(id))
             }
             Update::Purge(ref follower) => {
                 let known = self.followers.get(follower.member.id);

@@ -37,7 +37,12 @@ impl Gateway {
             return self.watch(said, cx);
         }
         let update = Update::Attach(said.clone());
-        if tables.known(&update).is_some() {
+        let known = tables.known(&update);
+        if matches!(known, Some(Outcome::NoRoom(_))) {
+            self.counters.0.no_room += 1;
+            return;
+        }
+        if known.is_some() {
             // It was purged, or was elsewhere meanwhile. A later attachment is new.
             if let Some((member, number)) = tables.last_attachment(from.id)
                 && member == from
