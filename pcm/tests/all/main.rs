@@ -15,6 +15,8 @@
 mod histories;
 #[cfg(feature = "check")]
 mod model;
+mod peers;
 mod tables;
 mod whole;
+mod wire;
 mod world;

@@ -488,7 +488,7 @@ fn no_state_is_longer_than_the_limits_say() {
     let code = [7; 300];
     let mut tables = Tables::new(limits);
     let says = |id: u64, number: u32| Attachment {
-        member: Member::new(far + id, u32::MAX.into()),
+        member: Member::new(far + id, u32::MAX),
         number: u32::MAX - 9 + number,
         gateway: NodeId(far),
         duty: DutyCycle {
@@ -510,7 +510,7 @@ fn no_state_is_longer_than_the_limits_say() {
     }
     for number in 0..200 {
         let task = TaskId {
-            client: Member::new(far + number % 100, u32::MAX.into()),
+            client: Member::new(far + number % 100, u32::MAX),
             number: far + number,
         };
         let mut code = code;
