@@ -7,6 +7,7 @@
 //! and with ours, which must hold.
 
 mod errata;
+pub mod operations;
 mod party;
 mod property;
 mod setup;

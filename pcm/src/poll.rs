@@ -44,6 +44,12 @@ impl Poll {
         electors.iter().copied().chain(others).collect()
     }
 
+    /// How many votes it keeps.
+    #[cfg(feature = "check")]
+    pub(crate) const fn len(&self) -> usize {
+        self.votes.len()
+    }
+
     /// What an elector returned.
     pub(crate) fn vote(&self, of: Member) -> Option<&Returned> {
         self.votes.iter().find(|it| it.0 == of).map(|it| &it.1)

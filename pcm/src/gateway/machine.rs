@@ -184,6 +184,18 @@ impl Gateway {
         &self.counters.0
     }
 
+    /// How much this gateway keeps besides the tables: of followers, and of clients that wait.
+    #[cfg(feature = "check")]
+    pub(crate) fn kept(&self) -> (usize, usize) {
+        (self.own.len(), self.asked.len())
+    }
+
+    /// The settings of this gateway.
+    #[cfg(feature = "check")]
+    pub(crate) const fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// One step of the replica. What it tells is looked at when this step's input is dealt with.
     pub(super) fn step(
         &mut self,

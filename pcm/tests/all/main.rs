@@ -16,6 +16,8 @@ mod histories;
 #[cfg(feature = "check")]
 mod model;
 mod peers;
+#[cfg(feature = "check")]
+mod props;
 mod tables;
 mod whole;
 mod wire;
