@@ -7,6 +7,7 @@ use selvedge_celect as celect;
 use selvedge_core::wire::{Envelope, HEADER_LEN, Message, VERSION, frame_len};
 use selvedge_kgroup::{self as kgroup, groups};
 use selvedge_membership as membership;
+use selvedge_pcm as pcm;
 use selvedge_replica as replica;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -23,10 +24,13 @@ const MEMORY_PER_ENTRY: usize = 2 * size_of::<replica::Entry<u16>>();
 /// The same for frames of k-groups.
 const MEMORY_PER_UPDATE: usize = 2 * size_of::<replica::Entry<kgroup::Update>>();
 
+/// The same for frames of PCM. What is behind a pointer is there once besides.
+const MEMORY_PER_PCM_UPDATE: usize = 2 * size_of::<replica::Entry<pcm::Update>>();
+
 /// Reads `data` as a frame of any protocol.
 ///
 /// Whatever it is, reading it ends without a panic, and never holds more than 24 bytes of memory
-/// for each byte that was read, or in frames of replicated states and k-groups more than two
+/// for each byte that was read, or in frames of replicated states, k-groups and PCM more than two
 /// entries: items that a frame only claims to hold take none. If it is a frame:
 /// - writing it again gives a frame that reads as an equal value;
 /// - that frame is no longer than `data`, because it is the shortest form;
@@ -51,6 +55,7 @@ fn memory(data: &[u8]) -> usize {
         (VERSION, estimate::KIND) => check::<estimate::Message>(data, MEMORY_PER_BYTE),
         (VERSION, replica::KIND) => check::<replica::Message<u16>>(data, MEMORY_PER_ENTRY),
         (VERSION, groups::KIND) => check::<kgroup::Message>(data, MEMORY_PER_UPDATE),
+        (VERSION, pcm::KIND) => check::<pcm::Message>(data, MEMORY_PER_PCM_UPDATE),
         _ => 0,
     }
 }
@@ -128,6 +133,7 @@ mod tests {
             || open::<estimate::Message>(data).is_some()
             || open::<replica::Message<u16>>(data).is_some()
             || open::<kgroup::Message>(data).is_some()
+            || open::<pcm::Message>(data).is_some()
     }
 
     #[test]
@@ -145,6 +151,7 @@ mod tests {
             (sections::KIND, 26),
             (estimate::KIND, 4),
             (groups::KIND, 30),
+            (pcm::KIND, 25),
         ] {
             let is_of_it = |seed: &&Seed| seed.bytes.get(1) == Some(&kind);
             let count = frames.iter().filter(is_of_it).count();

@@ -23,6 +23,7 @@ mod home_operations;
 mod kgroup_operations;
 mod membership_operations;
 mod own_operations;
+mod pcm_operations;
 mod replica_operations;
 mod seeds;
 
@@ -34,6 +35,7 @@ pub use home_operations::home_operations;
 pub use kgroup_operations::kgroup_operations;
 pub use membership_operations::membership_operations;
 pub use own_operations::own_operations;
+pub use pcm_operations::pcm_operations;
 pub use replica_operations::replica_operations;
 pub use seeds::{Seed, seeds};
 
@@ -79,6 +81,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "own_operations",
         run: own_operations,
+    },
+    Target {
+        name: "pcm_operations",
+        run: pcm_operations,
     },
     Target {
         name: "replica_operations",

@@ -8,6 +8,8 @@ mod kgroup;
 mod kgroup_operations;
 mod membership;
 mod own;
+mod pcm;
+mod pcm_operations;
 mod replica;
 
 /// One input of one target's corpus.
@@ -37,4 +39,6 @@ pub fn seeds() -> impl Iterator<Item = Seed> {
         .chain(replica::operation_seeds())
         .chain(kgroup::decode_seeds())
         .chain(kgroup_operations::operation_seeds())
+        .chain(pcm::decode_seeds())
+        .chain(pcm_operations::operation_seeds())
 }

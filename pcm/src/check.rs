@@ -8,6 +8,7 @@
 
 mod errata;
 mod gateways;
+pub mod operations;
 pub mod paper;
 mod party;
 mod property;

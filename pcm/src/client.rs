@@ -7,7 +7,7 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 use selvedge_core::{Context, Input, Machine, Member, NodeId, Span};
 use thiserror::Error;
 
-use crate::{Answer, Function, Message, Refusal, TaskId};
+use crate::{Answer, Function, Message, Refusal};
 
 /// The settings of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -241,18 +241,23 @@ impl Client {
         let at = self.gateways.iter().position(|it| it.id == from.id);
         let at = at.ok_or(Reject::Misdirected(from))?;
         match message {
+            // To a former life, which counted its tasks as this one does.
+            Message::Taken { task }
+            | Message::Answer { task, .. }
+            | Message::Refused { task, .. }
+                if task.client != self.me => {}
             Message::Taken { .. } => self.unheard = 0,
             Message::Answer { task, answer } => {
                 let number = task.number;
                 self.unheard = 0;
-                if self.end(task, cx) {
+                if self.end(number, cx) {
                     cx.event(Event::Answered { number, answer });
                 }
             }
             Message::Refused { task, why } => {
                 let number = task.number;
                 self.unheard = 0;
-                if self.end(task, cx) {
+                if self.end(number, cx) {
                     cx.event(Event::Refused { number, why });
                 }
             }
@@ -284,9 +289,9 @@ impl Client {
         Ok(())
     }
 
-    /// A task waits no longer. Whether it did; one of a former life does not.
-    fn end(&mut self, task: TaskId, cx: &mut Context<'_, Self>) -> bool {
-        let has_ended = task.client == self.me && self.waits.remove(&task.number).is_some();
+    /// A task waits no longer. Whether it did.
+    fn end(&mut self, number: u64, cx: &mut Context<'_, Self>) -> bool {
+        let has_ended = self.waits.remove(&number).is_some();
         if has_ended && self.waits.is_empty() {
             cx.disarm(Timer::Resend);
         }

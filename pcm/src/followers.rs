@@ -233,6 +233,51 @@ impl Followers {
         })
     }
 
+    /// What contradicts what, if anything does. O(n log n).
+    #[cfg(feature = "check")]
+    pub(crate) fn broken_invariant(&self) -> Option<&'static str> {
+        let taken = self.slots.iter().filter(|it| it.is_some()).count();
+        let is_found = |(&id, &slot): (&NodeId, &Slot)| {
+            self.entry(slot)
+                .is_some_and(|it| it.follower.member.id == id)
+        };
+        let mut gateways = BTreeMap::new();
+        for follower in self.iter() {
+            *gateways.entry(follower.gateway).or_insert(0) += 1;
+        }
+        let is_ordered = |(nth, id): (&u64, &NodeId)| {
+            let left = self.left.get(id);
+            left.is_some_and(|it| it.nth == *nth && it.follower.member.id == *id)
+        };
+        let promises = [
+            (
+                self.by_id.len() == taken && self.by_id.iter().all(is_found),
+                "a follower is not where its id says",
+            ),
+            (
+                taken + self.free.len() == self.slots.len(),
+                "a slot is neither taken nor free",
+            ),
+            (
+                gateways == self.gateways,
+                "followers of gateways are miscounted",
+            ),
+            (
+                self.left.len() == self.order.len() && self.order.iter().all(is_ordered),
+                "a tombstone is not in its order",
+            ),
+            (
+                self.left.keys().all(|it| !self.by_id.contains_key(it)),
+                "a follower is there and has left",
+            ),
+            (
+                taken <= self.limit as usize && self.left.len() <= self.tombstones as usize,
+                "followers are beyond their limits",
+            ),
+        ];
+        promises.into_iter().find(|it| !it.0).map(|it| it.1)
+    }
+
     fn bury(&mut self, follower: Attachment) {
         let id = follower.member.id;
         self.purged += 1;

@@ -139,7 +139,7 @@
 //! |---|---|---|---|
 //! | a task, its unit at the resource manager | 296 | 332 | 656 |
 //! | a task, its unit at all gateways in turn | 368 | 512 | 836 |
-//! | what followers and the client send and get besides | 501 | 1,131 | 1,230 |
+//! | what followers and the client send and get besides | 503 | 1,142 | 1,241 |
 //! | a follower that comes, or goes, at the resource manager | 132 | 150 | 330 |
 //! | a quiet second | 22 | 22 | 58 |
 //!

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use selvedge_core::wire::List;
+use selvedge_core::wire::{self, List};
 use selvedge_core::{Member, NodeId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -109,6 +109,16 @@ pub enum Message {
     },
     /// Gateway to follower or client: it reaches no quorum; another gateway may.
     Elsewhere,
+}
+
+impl wire::Message for Message {
+    const KIND: u8 = KIND;
+
+    fn encoded_len(&self) -> usize {
+        // A message that cannot be encoded is longer than any frame.
+        let len = postcard::serialize_with_flavor(self, postcard::ser_flavors::Size::default());
+        len.unwrap_or(usize::MAX / 2)
+    }
 }
 
 /// Why a gateway does not take a task.

@@ -82,6 +82,12 @@ impl Poll {
         chosen.map(|it| it.clone().into())
     }
 
+    /// How many votes it keeps.
+    #[cfg(feature = "check")]
+    pub(crate) const fn len(&self) -> usize {
+        self.votes.len()
+    }
+
     /// What an elector returned.
     pub(crate) fn vote(&self, of: Member) -> Option<&Returned> {
         self.votes.iter().find(|it| it.0 == of).map(|it| &it.1)

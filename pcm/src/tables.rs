@@ -353,6 +353,22 @@ impl Tables {
         }
     }
 
+    /// What contradicts what, if anything does.
+    #[cfg(feature = "check")]
+    pub(crate) fn broken_invariant(&self) -> Option<&'static str> {
+        let tasks: Vec<u32> = self.tasks.open().filter_map(|it| it.1.unit).collect();
+        let seats: alloc::collections::BTreeMap<Slot, _> = self.units.seats().collect();
+        let is_seated = |it: crate::clustering::Standing| seats.get(&it.slot) == it.seat.as_ref();
+        let seated = self.followers.standings().filter(|it| it.seat.is_some());
+        let is_one = self.followers.standings().all(is_seated)
+            && seats.len() == self.units.seats().count()
+            && seats.len() == seated.count();
+        let of_units = self.units.broken_invariant(&tasks);
+        let broken = self.followers.broken_invariant().or(of_units);
+        let broken = broken.or_else(|| self.tasks.broken_invariant());
+        broken.or((!is_one).then_some("a follower has not the one seat that it is in"))
+    }
+
     fn attach(&mut self, follower: Attachment) -> Outcome {
         let id = follower.member.id;
         let member = follower.member;

@@ -242,6 +242,53 @@ impl Tasks {
         })
     }
 
+    /// What contradicts what, if anything does. O(n log n).
+    #[cfg(feature = "check")]
+    pub(crate) fn broken_invariant(&self) -> Option<&'static str> {
+        let open = || self.open();
+        let electors = |(id, open): (TaskId, &Open)| -> alloc::vec::Vec<(NodeId, TaskId)> {
+            let of_it = open.assignment.iter().flat_map(|it| it.electors.iter());
+            of_it.map(|it| (it.id, id)).collect()
+        };
+        let is_empty = |it: &crate::Assignment| it.electors.is_empty();
+        let is_over = |id: &TaskId| matches!(self.tasks.get(id), Some(Task::Done(_)));
+        let limits = &self.limits;
+        let promises = [
+            (
+                self.open as usize == open().count(),
+                "open tasks are miscounted",
+            ),
+            (
+                open().flat_map(electors).collect::<BTreeSet<_>>() == self.electors,
+                "a follower's tasks are not those that it is in",
+            ),
+            (
+                !open()
+                    .filter_map(|it| it.1.assignment.as_ref())
+                    .any(is_empty),
+                "nobody runs a task that is given to a unit",
+            ),
+            (
+                self.done.iter().all(is_over)
+                    && self.done.len() + open().count() == self.tasks.len(),
+                "a task is neither open nor over",
+            ),
+            (
+                self.cached.len() == self.results.len()
+                    && self.cached.iter().all(|it| self.results.contains_key(it)),
+                "a result is not in its order",
+            ),
+            (
+                self.open <= limits.open
+                    && self.done.len() <= limits.done as usize
+                    && self.cached.len() <= limits.cache as usize
+                    && self.forgotten.len() <= limits.clients as usize,
+                "tasks are beyond their limits",
+            ),
+        ];
+        promises.into_iter().find(|it| !it.0).map(|it| it.1)
+    }
+
     fn cache(&mut self, digest: Digest, value: Bytes) {
         if self.results.insert(digest, value).is_none() {
             self.cached.push_back(digest);

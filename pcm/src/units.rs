@@ -205,6 +205,60 @@ impl Units {
         is_broken || are_few || has_none || unseated >= usize::from(self.size)
     }
 
+    /// Each follower that has a seat.
+    #[cfg(feature = "check")]
+    pub(crate) fn seats(&self) -> impl Iterator<Item = (Slot, Seat)> + '_ {
+        let width = (self.width as usize).max(1);
+        let seats = self.seats.iter().enumerate();
+        seats.filter_map(move |(at, slot)| {
+            let unit = (at / width) as u32;
+            let place = (at % width) as u16;
+            Some(((*slot)?, Seat { unit, place }))
+        })
+    }
+
+    /// What contradicts what, if anything does: `tasks` are the units of the tasks that count for one.
+    /// O(u (m + t)) for u units of m, and t tasks.
+    #[cfg(feature = "check")]
+    pub(crate) fn broken_invariant(&self, tasks: &[u32]) -> Option<&'static str> {
+        let all = || (0..).zip(&self.units);
+        let counted = |(unit, it): (u32, &Unit)| {
+            let of_it = tasks.iter().filter(|task| **task == unit).count();
+            *it == self.count(unit) && it.tasks as usize == of_it
+        };
+        let has_first = |(unit, it): (u32, &Unit)| {
+            it.present == 0 || self.places(unit).first().is_some_and(Option::is_some)
+        };
+        let ready = all().filter_map(|(unit, it)| self.preference(unit, *it));
+        let roomy = all().filter_map(|(unit, it)| self.room(unit, *it));
+        let broken = self.units.iter().filter(|it| is_broken(**it)).count();
+        let promises = [
+            (
+                self.seats.len() == self.units.len() * self.width as usize,
+                "seats lie outside units",
+            ),
+            (all().all(counted), "a unit is miscounted"),
+            (all().all(has_first), "a unit has no orchestrator"),
+            (
+                ready.eq(self.sorted_ready()) && roomy.collect::<BTreeSet<_>>() == self.roomy,
+                "a unit is not found by what it is",
+            ),
+            (
+                self.broken as usize == broken && self.seated as usize == self.seats().count(),
+                "broken units or seats are miscounted",
+            ),
+        ];
+        promises.into_iter().find(|it| !it.0).map(|it| it.1)
+    }
+
+    /// The units with an orchestrator, by number.
+    #[cfg(feature = "check")]
+    fn sorted_ready(&self) -> Vec<Preference> {
+        let mut ready: Vec<Preference> = self.ready.iter().copied().collect();
+        ready.sort_by_key(|it| it.unit);
+        ready
+    }
+
     fn places(&self, unit: u32) -> &[Option<Slot>] {
         let width = self.width as usize;
         let from = (unit as usize).saturating_mul(width);

@@ -113,6 +113,32 @@ impl Follower {
         Some(((job.attempt, job.term), job.orchestrator()?))
     }
 
+    /// How much it keeps: jobs, and the most votes of one of them.
+    #[cfg(feature = "check")]
+    pub(crate) fn kept(&self) -> (usize, usize) {
+        let votes = self.jobs.iter().map(|it| it.poll.len());
+        (self.jobs.len(), votes.max().unwrap_or_default())
+    }
+
+    /// Its settings.
+    #[cfg(feature = "check")]
+    pub(crate) const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The tasks that it knows, in a few lines.
+    #[cfg(feature = "check")]
+    pub(crate) fn show_jobs(&self) -> alloc::string::String {
+        let jobs = self.jobs.iter();
+        jobs.map(|it| alloc::format!("\n    {it:?}")).collect()
+    }
+
+    /// The tasks that it knows.
+    #[cfg(feature = "check")]
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = crate::TaskId> + '_ {
+        self.jobs.iter().map(|it| it.task)
+    }
+
     /// This node in its present life.
     #[must_use]
     pub const fn me(&self) -> Member {

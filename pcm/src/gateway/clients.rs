@@ -1,5 +1,6 @@
 //! Clients (PCM, section 4.4).
 
+use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN, varint_len};
 use selvedge_core::{Context, Member};
 use selvedge_replica::Reject as Refused;
 
@@ -16,6 +17,10 @@ impl Gateway {
         cx: &mut Context<'_, Self>,
     ) {
         let task = TaskId { client, number };
+        if self.is_too_long(&function) {
+            let why = Refusal::TooLong;
+            return cx.send(client, Message::Refused { task, why });
+        }
         self.ask(task, Update::Submit { task, function }, cx);
     }
 
@@ -56,5 +61,19 @@ impl Gateway {
                 }
             },
         }
+    }
+
+    /// Whether a request to a unit has no room for a function, whichever unit runs it: what gateways send
+    /// each other has more, for it names no followers.
+    fn is_too_long(&self, function: &Function) -> bool {
+        let Some(tables) = self.tables() else {
+            return false;
+        };
+        let electors = usize::from(tables.limits().unit) + 2;
+        // Sender, client and followers; kind, numbers and lengths.
+        let around = HEADER_LEN + (2 + electors) * MEMBER_MAX_LEN + 32;
+        let libraries: usize = function.libraries.iter().map(|it| varint_len(it.0)).sum();
+        let budget = self.replica.machine().configuration().frame_budget;
+        around + libraries + function.code.len() > budget.into()
     }
 }

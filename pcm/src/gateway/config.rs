@@ -49,7 +49,9 @@ pub struct Config {
     /// zero. Default 1 s.
     pub settle: Span,
     /// How often units are formed anew where followers have changed, the place of the resource manager is
-    /// looked at, and what was not done is tried again: above zero. Default 10 s.
+    /// looked at, and what was not done is tried again: above zero. Default 10 s. It should be longer than
+    /// twice `replica.resend` for each gateway: where none leads, each stands at its review at once, and
+    /// those that are reviewed together would keep each other from it.
     pub review: Span,
     /// How many tasks there are at most whose clients wait at this gateway: from 1. Default 256.
     pub clients: u16,

@@ -187,6 +187,18 @@ impl Gateway {
         &self.counters.0
     }
 
+    /// How much this gateway keeps besides the tables: of followers, and of clients that wait.
+    #[cfg(feature = "check")]
+    pub(crate) fn kept(&self) -> (usize, usize) {
+        (self.own.len(), self.asked.len())
+    }
+
+    /// The settings of this gateway.
+    #[cfg(feature = "check")]
+    pub(crate) const fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// One step of the replica. What it tells is looked at when this step's input is dealt with.
     pub(super) fn step(
         &mut self,
@@ -249,6 +261,10 @@ impl Gateway {
         }
         match message {
             Message::Tables(message) => {
+                // The replica takes what is decided, and what is proposed, from anybody.
+                if !self.gateways.contains_key(&from.id) {
+                    return Err(Misbehaviour::NoGateway(from).into());
+                }
                 let message = *message;
                 self.step(Input::Message { from, message }, cx)?;
                 self.note_here(from, cx);

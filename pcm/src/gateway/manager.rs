@@ -118,7 +118,10 @@ impl Gateway {
         }
         self.retry_waiting(cx);
         self.look_at_voters(cx);
-        self.look_for_better_manager(cx);
+        // What this gateway says as leader meanwhile would keep the other one from standing.
+        if self.replica.machine().waiting() == 0 {
+            self.look_for_better_manager(cx);
+        }
     }
 
     /// A replica that is asked nothing elects nobody; tasks that are open need a manager.

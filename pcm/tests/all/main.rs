@@ -18,6 +18,10 @@ mod errata;
 mod histories;
 #[cfg(feature = "check")]
 mod model;
+mod peers;
+#[cfg(feature = "check")]
+mod props;
 mod tables;
 mod whole;
+mod wire;
 mod world;

@@ -1,0 +1,181 @@
+//! Faults are over.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use selvedge_core::{Choose, Ratio, Span, Time, Weights};
+use selvedge_sim::operations::{Operation, Seat};
+
+use super::World;
+use super::hosts::value;
+use super::limits::sketch;
+use super::node::Node;
+use super::settings::Honesty;
+use crate::gateway::Gateway;
+use crate::{Answer, Function, TaskId};
+
+/// In such a time all comes well.
+const PATIENCE: Span = Span::secs(400);
+
+/// What the last functions are: no other ones have their code.
+const LAST: [u8; 3] = [101, 102, 103];
+
+impl World {
+    /// All nodes are here, hosts do what they should, and messages arrive in time.
+    pub(super) fn end(&mut self) -> Result<(), String> {
+        let mut rng = Xorshift(0x5e1f_ed6e);
+        self.watch.settings.is_prompt = true;
+        let seats = 0..self.mesh.seats().len();
+        for seat in seats {
+            self.play(Operation::Resume(seat), &mut rng)?;
+            if !self.mesh.seat(seat).is_some_and(Seat::is_up) {
+                self.restart(seat, &mut rng)?;
+            }
+        }
+        if self.watch.settings.has_membership() {
+            for at in 0..self.watch.settings.gateways {
+                self.play(Operation::Announce(at), &mut rng)?;
+                for about in 0..self.watch.settings.gateways {
+                    self.play(Operation::Refute(at, about), &mut rng)?;
+                }
+            }
+        }
+        self.settle(&mut rng)?;
+        self.run_last(&mut rng)?;
+        self.watch.summary.healed += 1;
+        Ok(())
+    }
+
+    fn settle(&mut self, rng: &mut Xorshift) -> Result<(), String> {
+        let end = Time(self.mesh.now().0 + PATIENCE.0);
+        loop {
+            self.rounds(4, rng)?;
+            let Some(why) = self.what_is_missing() else {
+                return Ok(());
+            };
+            if self.mesh.now() > end {
+                let sent = self.sent(rng)?;
+                return Err(format!("{why}: {}\n sent{sent}", self.sketch()));
+            }
+        }
+    }
+
+    /// A client wants one function more. Where nobody lied it returns its value: at the latest when
+    /// followers that were full have heard what is over.
+    fn run_last(&mut self, rng: &mut Xorshift) -> Result<(), String> {
+        let seat = self.watch.settings.first_client();
+        for code in LAST {
+            let function = Function::new(&[code]);
+            self.watch.last = None;
+            self.submit_function(seat, function.clone(), rng)?;
+            self.settle(rng)?;
+            let last = self.watch.last.as_ref().map(|it| &it.1);
+            let is_right = last == Some(&Answer::Value(value(&function)));
+            if is_right || self.watch.settings.honesty != Honesty::Honest {
+                return Ok(());
+            }
+        }
+        let last = self.watch.last.take();
+        Err(format!("the last task is {last:?}: {}", self.sketch()))
+    }
+
+    fn what_is_missing(&self) -> Option<String> {
+        let clients = self.mesh.seats().iter().filter_map(Seat::machine);
+        let waiting = clients.filter_map(Node::client).flat_map(|it| {
+            let client = it.me();
+            it.waiting().map(move |number| TaskId { client, number })
+        });
+        let waiting: Vec<TaskId> = waiting.collect();
+        if !waiting.is_empty() {
+            return Some(format!("{waiting:?} wait"));
+        }
+        let gateways = || self.mesh.seats().iter().filter_map(Seat::machine);
+        let gateways = || gateways().filter_map(Node::gateway);
+        let managers = gateways().filter(|it| it.manages()).map(Gateway::me);
+        let managers: Vec<_> = managers.collect();
+        if managers.len() != 1 {
+            return Some(format!("{managers:?} manage"));
+        }
+        if self.watch.oracle.tables.open().next().is_some() {
+            return Some("tasks are open".into());
+        }
+        let version = gateways().map(|it| it.replica().version()).max();
+        // Followers that find no room say so in each period.
+        let has_room = self.watch.settings.has_room();
+        if has_room && gateways().any(|it| Some(it.replica().version()) != version) {
+            return Some("gateways do not know the same".into());
+        }
+        self.what_followers_miss()
+    }
+
+    fn what_followers_miss(&self) -> Option<String> {
+        let tables = &self.watch.oracle.tables;
+        for node in self.mesh.seats().iter().filter_map(Seat::machine) {
+            let Some(follower) = node.follower() else {
+                continue;
+            };
+            let me = follower.me();
+            if !self.watch.settings.is_believed(me.id) || !self.watch.settings.has_room() {
+                continue;
+            }
+            let known = tables.follower(me.id);
+            let is_known =
+                known.is_some_and(|it| it.member == me && it.gateway == follower.attached_to());
+            if !is_known {
+                return Some(format!("{me} is known as {known:?}"));
+            }
+            if tables.unit_of(me.id).is_none() {
+                return Some(format!("{me} has no unit"));
+            }
+        }
+        None
+    }
+
+    fn sketch(&self) -> String {
+        let machines = self.mesh.seats().iter().filter_map(Seat::machine);
+        machines.map(sketch).collect()
+    }
+
+    /// What nodes send in a few rounds, for a report.
+    fn sent(&mut self, rng: &mut Xorshift) -> Result<String, String> {
+        let mut sent = String::new();
+        for _ in 0..12 {
+            sent += &format!("\n    {:?}", self.mesh.now());
+            for _ in 0..4 {
+                for it in self.mesh.in_flight() {
+                    sent += &format!("\n    {:?} to {:?}: {:?}", it.from, it.to, it.message);
+                }
+                sent += "\n";
+                self.play(Operation::DeliverAll, rng)?;
+                self.serve_all(rng)?;
+            }
+            self.play(Operation::Wait(self.next_due()), rng)?;
+        }
+        Ok(sent)
+    }
+}
+
+/// A generator (G. Marsaglia, "Xorshift RNGs", 2003): the bytes have run out, and gateways that back off
+/// by chance must differ.
+struct Xorshift(u64);
+
+impl Choose for Xorshift {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.checked_rem(bound).unwrap_or_default()
+    }
+
+    fn chance(&mut self, ratio: Ratio) -> bool {
+        self.below(ratio.denominator.into()) < ratio.numerator.into()
+    }
+
+    fn weighted(&mut self, weights: &dyn Weights) -> Option<usize> {
+        match weights.total() {
+            0 => None,
+            total => Some(weights.locate(self.below(total))),
+        }
+    }
+}

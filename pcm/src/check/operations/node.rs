@@ -1,0 +1,135 @@
+//! A gateway, a follower or a client as a node of one mesh.
+
+use alloc::boxed::Box;
+
+use selvedge_core::{Context, Input, Machine, Nested};
+
+use crate::Message;
+use crate::check::Tick;
+use crate::client::{self, Client};
+use crate::follower::{self, Follower};
+use crate::gateway::{self, Gateway};
+
+/// A gateway, a follower or a client.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Node {
+    Gateway(Box<Nested<Gateway>>),
+    Follower(Box<Nested<Follower>>),
+    Client(Box<Nested<Client>>),
+}
+
+/// What a host asks its node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Ask {
+    Gateway(gateway::Command),
+    Follower(follower::Command),
+    Client(client::Command),
+}
+
+/// What a node tells its host.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Told {
+    Gateway(gateway::Event),
+    Follower(follower::Event),
+    Client(client::Event),
+}
+
+/// Why a node refuses an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    Gateway(gateway::Reject),
+    Follower(follower::Reject),
+    Client(client::Reject),
+    /// It is for a node of another kind.
+    Kind,
+}
+
+impl Node {
+    pub(super) fn gateway(&self) -> Option<&Gateway> {
+        match self {
+            Self::Gateway(it) => Some(it.machine()),
+            Self::Follower(_) | Self::Client(_) => None,
+        }
+    }
+
+    pub(super) fn follower(&self) -> Option<&Follower> {
+        match self {
+            Self::Follower(it) => Some(it.machine()),
+            Self::Gateway(_) | Self::Client(_) => None,
+        }
+    }
+
+    pub(super) fn client(&self) -> Option<&Client> {
+        match self {
+            Self::Client(it) => Some(it.machine()),
+            Self::Gateway(_) | Self::Follower(_) => None,
+        }
+    }
+
+    fn step_gateway(
+        &mut self,
+        input: Input<Gateway>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Refused> {
+        let Self::Gateway(it) = self else {
+            return Err(Refused::Kind);
+        };
+        let told = |event, cx: &mut Context<'_, Self>| cx.event(Told::Gateway(event));
+        it.step(cx, input, |message| message, Tick::Gateway, told)
+            .map_err(Refused::Gateway)
+    }
+
+    fn step_follower(
+        &mut self,
+        input: Input<Follower>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Refused> {
+        let Self::Follower(it) = self else {
+            return Err(Refused::Kind);
+        };
+        let told = |event, cx: &mut Context<'_, Self>| cx.event(Told::Follower(event));
+        it.step(cx, input, |message| message, Tick::Follower, told)
+            .map_err(Refused::Follower)
+    }
+
+    fn step_client(
+        &mut self,
+        input: Input<Client>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Refused> {
+        let Self::Client(it) = self else {
+            return Err(Refused::Kind);
+        };
+        let told = |event, cx: &mut Context<'_, Self>| cx.event(Told::Client(event));
+        it.step(cx, input, |message| message, Tick::Client, told)
+            .map_err(Refused::Client)
+    }
+}
+
+impl Machine for Node {
+    type Message = Message;
+    type Timer = Tick;
+    type Command = Ask;
+    type Event = Told;
+    type Reject = Refused;
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Refused> {
+        match input {
+            Input::Message { from, message } => match self {
+                Self::Gateway(_) => self.step_gateway(Input::Message { from, message }, cx),
+                Self::Follower(_) => self.step_follower(Input::Message { from, message }, cx),
+                Self::Client(_) => self.step_client(Input::Message { from, message }, cx),
+            },
+            Input::Tick(Tick::Gateway(timer)) => self.step_gateway(Input::Tick(timer), cx),
+            Input::Tick(Tick::Follower(timer)) => self.step_follower(Input::Tick(timer), cx),
+            Input::Tick(Tick::Client(timer)) => self.step_client(Input::Tick(timer), cx),
+            Input::Membership(delta) => match self {
+                Self::Gateway(_) => self.step_gateway(Input::Membership(delta), cx),
+                Self::Follower(_) | Self::Client(_) => Ok(()),
+            },
+            Input::Command(Ask::Gateway(it)) => self.step_gateway(Input::Command(it), cx),
+            Input::Command(Ask::Follower(it)) => self.step_follower(Input::Command(it), cx),
+            Input::Command(Ask::Client(it)) => self.step_client(Input::Command(it), cx),
+        }
+    }
+}

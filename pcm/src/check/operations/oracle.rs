@@ -1,0 +1,340 @@
+//! What the gateways have decided, update by update, beside what their followers returned.
+//!
+//! Facts say which updates gateways accept, and versions how many of them are decided. So the oracle
+//! has each update in its order, applies it to tables of its own, and looks at what became of it. All
+//! gateways must have equal tables at that version.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::hash::{BuildHasher as _, BuildHasherDefault};
+use std::hash::DefaultHasher;
+
+use selvedge_core::{Incarnation, Member, NodeId};
+use selvedge_replica::{Entry, Fact, Proposal, State as _};
+
+use super::backed::{List, is_backed};
+use crate::{Answer, Attachment, Bytes, Function, Outcome, Returned, Tables, TaskId, Update};
+
+/// What is known of a task.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// What it came to: once, or once again where it was forgotten.
+    pub(super) answers: Vec<Answer>,
+    is_over: bool,
+    /// The function that is run, of those that were asked for.
+    function: Option<Function>,
+    /// How often it was given to a unit.
+    attempts: u16,
+    /// The lists of followers that the present attempt had.
+    lists: Vec<List>,
+    /// Who returned what.
+    returned: Vec<(Member, Returned)>,
+}
+
+/// What gateways have decided.
+#[derive(Debug)]
+pub(super) struct Oracle {
+    pub(super) tables: Tables,
+    version: u64,
+    /// A hash of the tables at each version.
+    hashes: Vec<u64>,
+    /// What the gateway at each seat has accepted.
+    logs: Vec<BTreeMap<u64, Entry<Update>>>,
+    /// The last proposal of each gateway.
+    admitted: BTreeMap<NodeId, (Incarnation, u64)>,
+    pub(super) tasks: BTreeMap<TaskId, Known>,
+    /// Those that left last, the latest last.
+    left: Vec<Attachment>,
+    /// What functions came to that may be answered from memory.
+    values: BTreeSet<(Function, Bytes)>,
+    /// Whether no client is ever forgotten.
+    remembers: bool,
+    pub(super) applied: u64,
+    pub(super) backed: u64,
+    /// Tasks that were given to a unit again.
+    pub(super) again: u64,
+}
+
+impl Oracle {
+    pub(super) fn new(tables: Tables, gateways: usize, remembers: bool) -> Self {
+        let mut oracle = Self {
+            hashes: Vec::new(),
+            tables,
+            version: 0,
+            logs: vec![BTreeMap::new(); gateways],
+            admitted: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            left: Vec::new(),
+            values: BTreeSet::new(),
+            remembers,
+            applied: 0,
+            backed: 0,
+            again: 0,
+        };
+        oracle.hashes.push(hash(&oracle.tables));
+        oracle
+    }
+
+    /// How many updates are decided.
+    pub(super) const fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// A host stores what its gateway accepted.
+    pub(super) fn on_fact(&mut self, seat: usize, fact: &Fact<Tables>) {
+        let (Fact::Accepted { after, entries, .. } | Fact::Learned { after, entries }) = fact
+        else {
+            return;
+        };
+        if let Some(log) = self.logs.get_mut(seat) {
+            log.extend((*after + 1..).zip(entries.iter().cloned()));
+        }
+    }
+
+    /// A follower returned something, or says so.
+    pub(super) fn on_returned(&mut self, by: Member, task: TaskId, returned: &Returned) {
+        let Some(known) = self.tasks.get_mut(&task) else {
+            return;
+        };
+        let said = (by, returned.clone());
+        if !known.returned.contains(&said) {
+            known.returned.push(said);
+        }
+    }
+
+    /// A gateway has applied all up to a version.
+    pub(super) fn look(
+        &mut self,
+        seat: usize,
+        version: u64,
+        tables: &Tables,
+        is_liar: impl Fn(NodeId) -> bool,
+    ) -> Result<(), String> {
+        while self.version < version {
+            let next = self.version + 1;
+            let entry = self.logs.get(seat).and_then(|it| it.get(&next)).cloned();
+            let Some(entry) = entry else {
+                return Err(format!("seat {seat} applies {next}, and has not stored it"));
+            };
+            if let Entry::Update(proposal) = entry
+                && self.is_admitted(&proposal)
+            {
+                let update = &proposal.update;
+                let taken = self.apply(update, &is_liar);
+                taken.map_err(|why| format!("{why}, by {update:?} as version {next}"))?;
+            }
+            self.version = next;
+            self.hashes.push(hash(&self.tables));
+        }
+        let at = usize::try_from(version).unwrap_or(usize::MAX);
+        match self.hashes.get(at) {
+            Some(known) if *known != hash(tables) => Err(format!(
+                "seat {seat} has other tables at version {version}: {tables:?}"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a proposal is applied: each once, in its proposer's order.
+    fn is_admitted(&mut self, proposal: &Proposal<Update>) -> bool {
+        let Proposal {
+            by, number, first, ..
+        } = *proposal;
+        let begins = number == first;
+        let is_next = match self.admitted.get(&by.id) {
+            Some(&(life, last)) if life == by.incarnation => {
+                number == last + 1 || begins && number > last
+            }
+            Some(&(life, _)) => begins && by.incarnation.newer_than(life),
+            None => begins,
+        };
+        if is_next {
+            self.admitted.insert(by.id, (by.incarnation, number));
+        }
+        is_next
+    }
+
+    fn apply(&mut self, update: &Update, is_liar: impl Fn(NodeId) -> bool) -> Result<(), String> {
+        self.applied += 1;
+        let mut before = None;
+        if let Update::Attach(it) | Update::Purge(it) = update {
+            before = self.tables.follower(it.member.id).cloned();
+        }
+        let outcome = self.tables.apply(update);
+        match outcome {
+            Outcome::Attached { ref tasks, .. } => {
+                if let Update::Attach(said) = update {
+                    self.on_attached(said, before.as_ref())?;
+                }
+                self.note_lists(tasks);
+            }
+            Outcome::Purged { ref tasks, .. } => {
+                self.on_purged(update, before)?;
+                self.note_lists(tasks);
+            }
+            Outcome::Assigned { task, .. } => self.on_assigned(task, update)?,
+            Outcome::Ended { task, .. } => self.on_ended(task, update, is_liar)?,
+            Outcome::Voted { .. } if !self.tables.limits().counts_votes => {
+                return Err("a vote counts at gateways that count none".into());
+            }
+            Outcome::Stale
+            | Outcome::NoRoom(_)
+            | Outcome::Full(_)
+            | Outcome::Clustered
+            | Outcome::Measured
+            | Outcome::Voted { .. }
+            | Outcome::Open(_)
+            | Outcome::Done(_)
+            | Outcome::Forgotten(_) => {}
+        }
+        match self.tables.broken_invariant() {
+            Some(what) => Err(format!("{what}: {:?}", self.tables)),
+            None => Ok(()),
+        }
+    }
+
+    /// What is said late of a follower does not bring it back (erratum Q3).
+    fn on_attached(&self, said: &Attachment, before: Option<&Attachment>) -> Result<(), String> {
+        let is_later = |than: &Attachment| {
+            let (new, old) = (said.member.incarnation, than.member.incarnation);
+            new.newer_than(old) || new == old && said.number > than.number
+        };
+        let of_it = |it: &&Attachment| it.member.id == said.member.id;
+        let left = self.left.iter().rev().find(of_it);
+        match before.into_iter().chain(left).find(|it| !is_later(it)) {
+            Some(known) => Err(format!("what is said late counts, after {known:?}")),
+            None => Ok(()),
+        }
+    }
+
+    fn on_purged(&mut self, update: &Update, before: Option<Attachment>) -> Result<(), String> {
+        let (Update::Purge(said), Some(gone)) = (update, before) else {
+            return Err("a follower that is not there is purged".into());
+        };
+        if gone.member == said.member && gone.number > said.number {
+            return Err(format!(
+                "a follower is purged that is known later: {gone:?}"
+            ));
+        }
+        self.left.retain(|it| it.member.id != gone.member.id);
+        self.left.push(gone);
+        let tombstones = self.tables.limits().tombstones as usize;
+        let forgotten = self.left.len().saturating_sub(tombstones);
+        self.left.drain(..forgotten);
+        Ok(())
+    }
+
+    /// The followers that run these tasks are others than before.
+    fn note_lists(&mut self, tasks: &[TaskId]) {
+        for task in tasks {
+            let known = self.tasks.entry(*task).or_default();
+            if let Some(assignment) = self.tables.assignment(*task) {
+                known.lists.push(List::of(assignment));
+            }
+        }
+    }
+
+    fn on_assigned(&mut self, task: TaskId, update: &Update) -> Result<(), String> {
+        let known = self.tasks.entry(task).or_default();
+        if known.is_over {
+            if self.remembers {
+                return Err(format!("{task:?} was over, and is open again"));
+            }
+            (known.attempts, known.is_over) = (0, false);
+        }
+        if let Update::Submit { function, .. } = update {
+            known.function = Some(function.clone());
+        }
+        known.lists.clear();
+        let Some(assignment) = self.tables.assignment(task) else {
+            return Ok(()); // It waits for a unit.
+        };
+        known.attempts += 1;
+        self.again += u64::from(known.attempts > 1);
+        if known.attempts != assignment.attempt || assignment.term != 0 {
+            let attempts = known.attempts;
+            return Err(format!("{assignment:?} is attempt {attempts}"));
+        }
+        known.lists.push(List::of(assignment));
+        let unit = |it: &Member| {
+            let here = self.tables.follower(it.id);
+            here.filter(|here| here.member == *it)?;
+            self.tables.unit_of(it.id)
+        };
+        let units: BTreeSet<Option<u32>> = assignment.electors.iter().map(unit).collect();
+        let distinct: BTreeSet<NodeId> = assignment.electors.iter().map(|it| it.id).collect();
+        let are_of_one = units.len() == 1 && !units.contains(&None);
+        match are_of_one && distinct.len() == assignment.electors.len() {
+            true => Ok(()),
+            false => Err(format!("{assignment:?} is no unit")),
+        }
+    }
+
+    fn on_ended(
+        &mut self,
+        task: TaskId,
+        update: &Update,
+        is_liar: impl Fn(NodeId) -> bool,
+    ) -> Result<(), String> {
+        let limits = *self.tables.limits();
+        let answer = self.tables.answer(task).cloned();
+        let answer = answer.ok_or_else(|| format!("{task:?} is over without an answer"))?;
+        let known = self.tasks.entry(task).or_default();
+        if known.is_over && self.remembers {
+            return Err(format!(
+                "{task:?} is over twice: {:?}, {answer:?}",
+                known.answers
+            ));
+        }
+        let is_as_promised = match update {
+            Update::Submit { function, .. } => {
+                let is_kept = |it: &Bytes| self.values.contains(&(function.clone(), it.clone()));
+                matches!(&answer, Answer::Value(it) if is_kept(it))
+            }
+            Update::Cancel(_) => answer == Answer::Cancelled,
+            Update::Retry { .. } => {
+                answer == Answer::Unanswered && known.attempts >= limits.attempts
+            }
+            Update::Answer {
+                attempt,
+                term,
+                answer: said,
+                ..
+            } => {
+                let orchestrator = known.lists.last().and_then(List::orchestrator);
+                let present = known.lists.last().map(|it| it.term);
+                // An orchestrator that lies may say anything (erratum Q5).
+                let is_believed = orchestrator.is_some_and(|it| is_liar(it.id));
+                self.backed += u64::from(!is_believed);
+                !limits.counts_votes
+                    && *said == answer
+                    && (Some(*attempt), Some(*term)) == (Some(known.attempts), present)
+                    && (is_believed || is_backed(&answer, *term, &known.lists, &known.returned))
+            }
+            Update::Vote { .. } => {
+                self.backed += 1;
+                let term = known.lists.last().map_or(0, |it| it.term);
+                limits.counts_votes && is_backed(&answer, term, &known.lists, &known.returned)
+            }
+            Update::Attach(_) | Update::Purge(_) | Update::Cluster { .. } | Update::Hops(_) => {
+                false
+            }
+        };
+        if !is_as_promised {
+            return Err(format!("{task:?} comes to {answer:?}, and is {known:?}"));
+        }
+        known.is_over = true;
+        known.answers.push(answer.clone());
+        if let (Answer::Value(value), Some(function)) = (answer, known.function.clone()) {
+            self.values.insert((function, value));
+        }
+        Ok(())
+    }
+}
+
+fn hash(tables: &Tables) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(tables)
+}

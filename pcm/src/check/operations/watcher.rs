@@ -1,0 +1,258 @@
+//! What all nodes together did, and whether it is what was promised.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use selvedge_core::durable::Durable as _;
+use selvedge_core::wire::frame_len;
+use selvedge_core::{Effect, Member, Nested};
+use selvedge_replica::{Fact, Stored};
+use selvedge_sim::operations::{Step, Watch};
+
+use super::hosts::Host;
+use super::limits::check_limits;
+use super::node::{Node, Told};
+use super::oracle::Oracle;
+use super::settings::Settings;
+use super::summary::Summary;
+use crate::gateway::Gateway;
+use crate::{Answer, Tables, TaskId, client, gateway};
+
+/// The longest frame that fits a datagram.
+const FRAME: usize = 1_400;
+
+/// More facts than so many are replaced by what they come to.
+const MANY: usize = 16;
+
+/// A host that loses power in the middle of a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tear {
+    /// In the next step of a gateway: so many of its facts are stored.
+    Asked(usize),
+    /// It has happened at this seat, and so many messages were not sent.
+    Done { seat: usize, lost: usize },
+}
+
+/// What a gateway's host has stored.
+struct Store {
+    base: Stored<Tables>,
+    facts: Vec<Fact<Tables>>,
+}
+
+pub(super) struct Watcher {
+    pub(super) settings: Settings,
+    pub(super) oracle: Oracle,
+    pub(super) hosts: Vec<Host>,
+    stores: Vec<Store>,
+    /// What clients have heard, answers and refusals.
+    pub(super) heard: BTreeSet<TaskId>,
+    pub(super) tear: Option<Tear>,
+    /// At which gateway the next life of a follower or client begins.
+    pub(super) begins_at: usize,
+    pub(super) summary: Summary,
+    /// What was answered last, to which task.
+    pub(super) last: Option<(TaskId, Answer)>,
+}
+
+impl Watcher {
+    pub(super) fn new(settings: Settings) -> Self {
+        let members = settings.members();
+        let gateways = members.iter().take(settings.gateways);
+        let stores = gateways.map(|&me| Store {
+            base: settings.first_gateway(me).replica().stored(),
+            facts: Vec::new(),
+        });
+        let tables = Tables::new(settings.limits);
+        let oracle = Oracle::new(tables, settings.gateways, settings.remembers());
+        Self {
+            oracle,
+            hosts: vec![Host::default(); members.len()],
+            stores: stores.collect(),
+            heard: BTreeSet::new(),
+            tear: None,
+            begins_at: 0,
+            summary: Summary::default(),
+            last: None,
+            settings,
+        }
+    }
+
+    /// The host loses power when it has stored so many facts of a step: nothing behind them happened.
+    fn tear(&mut self, step: &Step<'_, Node>, stored: usize) -> bool {
+        let is_fact =
+            |it: &Effect<Node>| matches!(it, Effect::Event(Told::Gateway(gateway::Event::Fact(_))));
+        let mut facts = 0;
+        let at = step.effects.iter().position(|it| {
+            facts += usize::from(is_fact(it));
+            facts > stored
+        });
+        let Some(at) = at else {
+            return false;
+        };
+        let (before, behind) = step.effects.split_at(at);
+        self.store(step.at, before);
+        let lost = behind.iter().filter(|it| matches!(it, Effect::Send { .. }));
+        self.tear = Some(Tear::Done {
+            seat: step.at,
+            lost: lost.count(),
+        });
+        true
+    }
+
+    fn store(&mut self, at: usize, effects: &[Effect<Node>]) {
+        let Some(store) = self.stores.get_mut(at) else {
+            return;
+        };
+        for effect in effects {
+            if let Effect::Event(Told::Gateway(gateway::Event::Fact(fact))) = effect {
+                self.oracle.on_fact(at, fact);
+                store.facts.push(fact.clone());
+            }
+        }
+    }
+
+    fn check_frames(step: &Step<'_, Node>) -> Result<(), String> {
+        for effect in step.effects {
+            match effect {
+                Effect::Send { message, .. } => {
+                    let len = frame_len(step.me, message);
+                    if len > FRAME {
+                        return Err(format!("a frame of {len} bytes: {message:?}"));
+                    }
+                }
+                Effect::Multicast { .. } => return Err("a multicast".into()),
+                Effect::Event(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A client hears what is decided, once for each task.
+    fn on_client(&mut self, me: Member, event: &client::Event) -> Result<(), String> {
+        let (client::Event::Answered { number, .. } | client::Event::Refused { number, .. }) =
+            event;
+        let task = TaskId {
+            client: me,
+            number: *number,
+        };
+        if !self.heard.insert(task) {
+            return Err(format!("{task:?} is heard twice"));
+        }
+        let client::Event::Answered { answer, .. } = event else {
+            self.summary.refused += 1;
+            return Ok(());
+        };
+        self.summary.heard += 1;
+        self.summary.values += u64::from(matches!(answer, Answer::Value(_)));
+        self.last = Some((task, answer.clone()));
+        let known = self.oracle.tasks.get(&task);
+        match known.is_some_and(|it| it.answers.contains(answer)) {
+            true => Ok(()),
+            false => Err(format!("{task:?} is heard as {answer:?}, and is {known:?}")),
+        }
+    }
+
+    fn look_at_gateway(&mut self, step: &Step<'_, Node>, it: &Gateway) -> Result<(), String> {
+        if self.settings.is_hostile() {
+            self.store(step.at, step.effects);
+            return Ok(());
+        }
+        self.store(step.at, step.effects);
+        let settings = &self.settings;
+        let Some(tables) = it.tables() else {
+            return Ok(()); // It does not decide at present.
+        };
+        let version = it.replica().version();
+        self.oracle
+            .look(step.at, version, tables, |id| !settings.is_believed(id))
+    }
+
+    fn look_at_follower(&mut self, step: &Step<'_, Node>) {
+        let follower = step.machine().follower();
+        for task in follower.into_iter().flat_map(|it| it.tasks()) {
+            let work = follower.and_then(|it| it.work_on(task));
+            if let Some(returned) = work.and_then(|it| it.0) {
+                self.oracle.on_returned(step.me, task, returned);
+            }
+        }
+    }
+
+    /// The next life of a gateway whose host has stored facts.
+    fn restored(&mut self, seat: usize, me: Member) -> Option<Gateway> {
+        let others = self.settings.gateway_ids().filter(|id| *id != me.id);
+        let store = self.stores.get_mut(seat)?;
+        let config = self.settings.gateway;
+        let restored = Gateway::restore(me, config, store.base.clone(), others);
+        let mut machine = restored.ok()?;
+        for fact in &store.facts {
+            machine.fold(fact).ok()?;
+        }
+        // A host stores the whole now and then in place of all facts.
+        if store.facts.len() > MANY {
+            store.base = machine.replica().stored();
+            store.facts.clear();
+        }
+        Some(machine)
+    }
+}
+
+impl Watch<Node> for Watcher {
+    fn after(&mut self, step: &Step<'_, Node>) -> Result<(), String> {
+        self.summary.steps += 1;
+        check_limits(step.machine(), &self.settings)?;
+        if let (Some(gateway), Some(Tear::Asked(stored))) = (step.machine().gateway(), self.tear) {
+            self.tear = None;
+            if gateway.me() == step.me && self.tear(step, stored) {
+                return Ok(());
+            }
+        }
+        if !self.settings.is_hostile() {
+            Self::check_frames(step)?;
+        }
+        if let Some(gateway) = step.machine().gateway() {
+            self.look_at_gateway(step, gateway)?;
+        } else if !self.settings.is_hostile() {
+            self.look_at_follower(step);
+        }
+        for effect in step.effects {
+            let Effect::Event(event) = effect else {
+                continue;
+            };
+            match event {
+                Told::Follower(event) => {
+                    let host = self.hosts.get_mut(step.at);
+                    let begins = host.is_some_and(|it| it.on_event(event));
+                    self.summary.begun += u64::from(begins);
+                }
+                Told::Client(_) if self.settings.is_hostile() => {}
+                Told::Client(event) => self.on_client(step.me, event)?,
+                Told::Gateway(gateway::Event::Manages) => self.summary.managed += 1,
+                Told::Gateway(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn crashed(&mut self, seat: usize, _me: Member, _machine: &Node) {
+        if let Some(host) = self.hosts.get_mut(seat) {
+            *host = Host::default();
+        }
+    }
+
+    fn restart(&mut self, seat: usize, before: Member) -> Option<(Member, Node)> {
+        let me = Member {
+            incarnation: before.incarnation.next(),
+            ..before
+        };
+        let machine = match seat < self.settings.gateways {
+            true => Node::Gateway(Box::new(Nested::new(self.restored(seat, me)?))),
+            false => self.settings.machine(seat, me, self.begins_at),
+        };
+        self.summary.restarts += 1;
+        Some((me, machine))
+    }
+}

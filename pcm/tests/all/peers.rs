@@ -1,0 +1,180 @@
+//! What nodes make of what others say: one at a time, without a network.
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng as _;
+use selvedge_core::{Driver, Effect, Input, Machine, Member, Span, Time};
+use selvedge_pcm::client::{self, Client};
+use selvedge_pcm::gateway::{self, Gateway, Misbehaviour, Reject};
+use selvedge_pcm::{
+    Answer, DutyCycle, Function, Library, Limits, Message, Refusal, TaskId, Update,
+};
+use selvedge_replica::{Body, Configuration, Entry, Proposal};
+
+use super::wire::LONGEST_CODE;
+
+const HUB: Member = Member::new(1, 0);
+const APP: Member = Member::new(21, 0);
+
+/// A node by itself, and what it sends and tells.
+struct Alone<M: Machine> {
+    driver: Driver<M>,
+    now: Time,
+    rng: ChaCha8Rng,
+    sent: Vec<M::Message>,
+    told: Vec<M::Event>,
+}
+
+impl<M: Machine> Alone<M> {
+    fn new(machine: M) -> Self {
+        Self {
+            driver: Driver::new(machine),
+            now: Time::ZERO,
+            rng: ChaCha8Rng::seed_from_u64(1),
+            sent: Vec::new(),
+            told: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, input: Input<M>) -> Result<(), M::Reject> {
+        let (sent, told) = (&mut self.sent, &mut self.told);
+        self.driver
+            .step(self.now, &mut self.rng, input, |it| match it {
+                Effect::Send { message, .. } => sent.push(message),
+                Effect::Multicast { .. } => {}
+                Effect::Event(event) => told.push(event),
+            })
+    }
+
+    fn hear(&mut self, from: Member, message: M::Message) {
+        self.step(Input::Message { from, message }).unwrap();
+    }
+
+    fn pass(&mut self, span: Span) {
+        self.now = self.now + span;
+        let (sent, told) = (&mut self.sent, &mut self.told);
+        self.driver.expire(self.now, &mut self.rng, |it| match it {
+            Effect::Send { message, .. } => sent.push(message),
+            Effect::Multicast { .. } => {}
+            Effect::Event(event) => told.push(event),
+        });
+    }
+}
+
+/// The only gateway.
+fn hub(config: gateway::Config, limits: Limits) -> Alone<Gateway> {
+    let machine = Gateway::new(HUB, config, Configuration::of([HUB]), limits).unwrap();
+    let mut hub = Alone::new(machine);
+    hub.step(Input::Command(gateway::Command::Start)).unwrap();
+    hub.pass(Span::secs(10));
+    hub.sent.clear();
+    hub
+}
+
+fn keep_alive(number: u32) -> Message {
+    Message::KeepAlive {
+        number,
+        duty: DutyCycle::always(),
+        libraries: [].into_iter().collect(),
+    }
+}
+
+fn submit(number: u64, function: Function) -> Message {
+    Message::Submit { number, function }
+}
+
+#[test]
+fn an_answer_to_a_former_life_of_a_client_is_none_to_this_one() {
+    let me = Member::new(APP.id.0, 1);
+    let mut client = Alone::new(Client::new(me, client::Config::new(), [HUB.id]).unwrap());
+    let submits = client::Command::Submit(Function::new(b"new"));
+    client.step(Input::Command(submits)).unwrap();
+    let task = |life| TaskId {
+        client: Member::new(APP.id.0, life),
+        number: 1,
+    };
+    let answer = |life| Message::Answer {
+        task: task(life),
+        answer: Answer::Failed,
+    };
+    let why = Refusal::Full;
+    client.hear(HUB, answer(0));
+    client.hear(HUB, Message::Refused { task: task(0), why });
+    assert_eq!(client.told, [], "the former life counted its tasks alike");
+    client.hear(HUB, answer(1));
+    let (number, answer) = (1, Answer::Failed);
+    assert_eq!(client.told, [client::Event::Answered { number, answer }]);
+}
+
+#[test]
+fn a_gateway_takes_tables_from_gateways_alone() {
+    let mut hub = hub(gateway::Config::new(), Limits::new());
+    let task = TaskId {
+        client: APP,
+        number: 1,
+    };
+    let proposal = |update| Proposal {
+        by: Member::new(11, 0),
+        number: 1,
+        first: 1,
+        since: 0,
+        update,
+    };
+    let learned = [Entry::Update(proposal(Update::Cancel(task)))];
+    let bodies = [
+        Body::Propose {
+            proposals: [proposal(Update::Cancel(task))].into_iter().collect(),
+        },
+        Body::Learn {
+            after: hub.driver.machine().replica().version(),
+            entries: learned.into_iter().collect(),
+        },
+    ];
+    for body in bodies {
+        let message = selvedge_replica::Message {
+            configuration: 1,
+            body,
+        };
+        let from = Member::new(11, 0);
+        let message = Message::Tables(message.into());
+        let refused = hub.step(Input::Message { from, message });
+        let why = Reject::Misbehaviour(Misbehaviour::NoGateway(from));
+        assert_eq!(refused, Err(why));
+    }
+    let tables = hub.driver.machine().tables().unwrap();
+    assert_eq!(tables.answer(task), None);
+}
+
+#[test]
+fn a_follower_that_finds_no_room_costs_no_update() {
+    let mut hub = hub(gateway::Config::new(), Limits::new().with_followers(1));
+    hub.hear(Member::new(11, 0), keep_alive(1));
+    let version = hub.driver.machine().replica().version();
+    for number in 1..4 {
+        hub.hear(Member::new(12, 0), keep_alive(number));
+    }
+    let gateway = hub.driver.machine();
+    assert_eq!(gateway.replica().version(), version);
+    assert_eq!(gateway.counters().no_room, 3);
+}
+
+#[test]
+fn a_function_that_has_no_room_in_a_request_is_refused() {
+    let mut hub = hub(gateway::Config::new(), Limits::new());
+    let function = |code| Function {
+        libraries: (0..4).map(|it| Library(u64::MAX - it)).collect(),
+        ..Function::new(&vec![0; code])
+    };
+    hub.hear(APP, submit(1, function(LONGEST_CODE)));
+    let tables = hub.driver.machine().tables().unwrap();
+    assert_eq!(tables.open().count(), 1);
+    hub.sent.clear();
+    hub.hear(APP, submit(2, function(LONGEST_CODE + 1)));
+    let refused = Message::Refused {
+        task: TaskId {
+            client: APP,
+            number: 2,
+        },
+        why: Refusal::TooLong,
+    };
+    assert_eq!(hub.sent, [refused]);
+}

@@ -1,0 +1,39 @@
+//! Random lists of operations: every promise in each.
+
+use std::env;
+use std::ops::Range;
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use selvedge_pcm::check::operations::{Summary, run};
+
+/// So many are run where nobody asks for others.
+const LISTS: u64 = 1_500;
+
+/// The seeds that `SELVEDGE_HISTORIES` asks for: so many from 0, or `5000..9000`.
+fn wanted(otherwise: u64) -> Range<u64> {
+    let text = env::var("SELVEDGE_HISTORIES").unwrap_or_default();
+    let (first, end) = text.split_once("..").unwrap_or(("0", &text));
+    let parse = |it: &str, otherwise| it.parse().unwrap_or(otherwise);
+    parse(first, 0)..parse(end, otherwise)
+}
+
+fn list(seed: u64) -> Vec<u8> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut bytes = vec![0; 40 + (seed % 4) as usize * 60];
+    rng.fill_bytes(&mut bytes);
+    bytes
+}
+
+#[test]
+fn random_lists_keep_every_promise() {
+    let mut all = Summary::default();
+    let ran = selvedge_sim::histories(wanted(LISTS), |seed| {
+        let summary = run(&list(seed)).unwrap_or_else(|broken| panic!("{broken}"));
+        all.add(&summary);
+    });
+    println!("{ran} lists: {all:?}");
+    for (what, count) in all.counts() {
+        assert!(count > 0 || ran < LISTS, "no list had {what}");
+    }
+}
