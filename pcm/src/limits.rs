@@ -49,6 +49,9 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// No unit has more followers than this, whatever [`unit`](Self::unit) says.
+    pub const UNIT_MOST: u16 = 17;
+
     /// The defaults.
     #[must_use]
     pub const fn new() -> Self {

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use selvedge_core::Member;
 use serde::{Deserialize, Serialize};
 
+use crate::Limits;
 use crate::task::{Answer, Returned};
 
 /// In which attempt, and who returned what, in the order in which it came.
@@ -25,10 +26,17 @@ pub(crate) struct Poll {
 }
 
 impl Poll {
+    /// Of no more followers votes are kept: a unit twice, and more.
+    const MOST: usize = 2 * Limits::UNIT_MOST as usize;
+
     /// A follower returned a value. Whether that is new.
     pub(crate) fn cast(&mut self, electors: &[Member], by: Member, value: Returned) -> bool {
         let is_new = electors.contains(&by) && self.votes.iter().all(|it| it.0 != by);
         if is_new {
+            if self.votes.len() >= Self::MOST {
+                // Only a gateway that lies names so many followers in turn.
+                self.votes.retain(|it| electors.contains(&it.0));
+            }
             if self.votes.is_empty() {
                 self.votes.reserve_exact(electors.len()); // Nothing is allocated for later ones.
             }

@@ -113,6 +113,9 @@ pub enum Misbehaviour {
     /// It gives a task to followers that this one, in this life, is not among.
     #[error("{0} gives a task to a unit that this follower is not in: its tables are behind")]
     NotElected(Member),
+    /// It gives a task to more followers than a unit has.
+    #[error("{0} gives a task to {1} followers: a unit has at most {max}", max = crate::Limits::UNIT_MOST)]
+    TooMany(Member, usize),
     /// It speaks to a gateway or a client.
     #[error("{0} says what a follower is not told")]
     Misdirected(Member),

@@ -9,7 +9,7 @@ use super::Config;
 use super::event::{Command, Counters, Event, Misbehaviour, Phase, Reject, Timer};
 use super::job::Job;
 use crate::published::Rules;
-use crate::{DutyCycle, Libraries, Library, Message};
+use crate::{DutyCycle, Libraries, Library, Limits, Message};
 
 /// A follower. See the [module](super).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -187,6 +187,10 @@ impl Follower {
             Message::Run(run) => {
                 if !run.electors.contains(&self.me) {
                     return Err(Misbehaviour::NotElected(from).into());
+                }
+                let count = run.electors.len();
+                if count > Limits::UNIT_MOST.into() {
+                    return Err(Misbehaviour::TooMany(from, count).into());
                 }
                 self.meet_gateway(from)?;
                 self.on_run(*run, cx);

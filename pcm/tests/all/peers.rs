@@ -4,9 +4,10 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng as _;
 use selvedge_core::{Driver, Effect, Input, Machine, Member, Span, Time};
 use selvedge_pcm::client::{self, Client};
+use selvedge_pcm::follower::{self, Follower};
 use selvedge_pcm::gateway::{self, Gateway, Misbehaviour, Reject};
 use selvedge_pcm::{
-    Answer, DutyCycle, Function, Library, Limits, Message, Refusal, TaskId, Update,
+    Answer, DutyCycle, Function, Library, Limits, Message, Refusal, Returned, Run, TaskId, Update,
 };
 use selvedge_replica::{Body, Configuration, Entry, Proposal};
 
@@ -177,4 +178,51 @@ fn a_function_that_has_no_room_in_a_request_is_refused() {
         why: Refusal::TooLong,
     };
     assert_eq!(hub.sent, [refused]);
+}
+
+/// A gateway that lies names new followers again and again, and more than a unit has.
+#[test]
+fn an_orchestrator_keeps_no_more_votes_than_of_two_units() {
+    let me = Member::new(11, 0);
+    let config = follower::Config::new(DutyCycle::always());
+    let mut follower = Alone::new(Follower::new(me, config, [HUB.id]).unwrap());
+    follower
+        .step(Input::Command(follower::Command::Start))
+        .unwrap();
+    let task = TaskId {
+        client: APP,
+        number: 1,
+    };
+    let run = |term, others: std::ops::Range<u64>| {
+        let others = others.map(|id| Member::new(id, 0));
+        Message::Run(Box::new(Run {
+            task,
+            attempt: 1,
+            term,
+            electors: [me].into_iter().chain(others).collect(),
+            to_gateway: false,
+            function: Function::new(b"f"),
+        }))
+    };
+    let refused = follower.step(Input::Message {
+        from: HUB,
+        message: run(0, 100..117),
+    });
+    let why = follower::Misbehaviour::TooMany(HUB, 18);
+    assert_eq!(refused, Err(follower::Reject::Misbehaviour(why)));
+    for term in 0..100 {
+        let first = 100 + 7 * u64::from(term);
+        follower.hear(HUB, run(term, first..first + 16));
+        for id in first..first + 7 {
+            let vote = Message::Vote {
+                task,
+                attempt: 1,
+                returned: Returned::Value(id.to_be_bytes().into_iter().collect()),
+            };
+            follower.hear(Member::new(id, 0), vote);
+        }
+    }
+    let machine = follower.driver.machine();
+    let held = format!("{machine:?}").matches("Value(").count();
+    assert!((7..=34).contains(&held), "{held} votes");
 }
