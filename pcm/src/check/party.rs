@@ -59,7 +59,7 @@ pub enum Party {
     /// A gateway, and the first answer that it knew.
     #[doc(hidden)]
     Gateway(Box<Gateway>, Option<Answer>),
-    /// A follower, and what its functions return, at once or, with [`SLOW`], some time. [`LIAR`] also says so in the
+    /// A follower, and what its functions return, at once or, with `SLOW`, some time. `LIAR` also says so in the
     /// name of its unit.
     #[doc(hidden)]
     Follower(Box<Follower>, u8),
