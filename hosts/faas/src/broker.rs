@@ -58,5 +58,7 @@ pub(crate) fn start(listen: SocketAddr, access: &Access) -> io::Result<()> {
         .name("broker".into())
         // A broker that stops is missed by the gateway's own link.
         .spawn(move || broker.start().ok())?;
+    #[cfg(target_os = "linux")]
+    crate::nodelay::set(listen);
     Ok(())
 }

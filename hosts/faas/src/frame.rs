@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_may_be_given(mut bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..3) {
+        fn any_bytes_may_be_given(mut bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0_usize..3) {
             if let (Some(kind), [version, found, ..]) = ([9, NOTICE_KIND].get(kind), bytes.as_mut_slice()) {
                 (*version, *found) = (1, *kind);
             }

@@ -52,6 +52,8 @@ pub mod frame;
 pub mod fuzz;
 pub mod gateway;
 mod link;
+#[cfg(all(feature = "broker", target_os = "linux"))]
+mod nodelay;
 pub mod notice;
 pub mod run;
 mod shelf;

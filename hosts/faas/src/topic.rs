@@ -126,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    fn any() -> impl Strategy<Value = Topic> {
+    fn topics() -> impl Strategy<Value = Topic> {
         (0..4, any::<u64>(), any::<u64>()).prop_map(|(kind, one, other)| match kind {
             0 => Topic::Inbox(NodeId(one)),
             1 => Topic::Gateways(NodeId(one)),
@@ -140,7 +140,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_topic_is_read_as_it_was_written(topic in any()) {
+        fn a_topic_is_read_as_it_was_written(topic in topics()) {
             prop_assert_eq!(Topic::parse(&topic.to_string()), Ok(topic));
         }
 

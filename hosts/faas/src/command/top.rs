@@ -27,6 +27,9 @@ pub(crate) struct Top {
     /// Print one picture, after two seconds, and end
     #[arg(long)]
     once: bool,
+    /// Show what each gateway has counted, too
+    #[arg(long)]
+    counters: bool,
 }
 
 type Seen = BTreeMap<NodeId, (Member, Status, Instant)>;
@@ -47,7 +50,10 @@ impl Top {
                     continue;
                 }
             }
-            let picture = picture(&seen, gateways.ids());
+            let mut picture = picture(&seen, gateways.ids());
+            if self.counters {
+                picture.push_str(&counters(&seen));
+            }
             let mut out = io::stdout().lock();
             let home = if clears { HOME } else { "" };
             write!(out, "{home}{picture}").map_err(Failure::Output)?;
@@ -85,6 +91,15 @@ fn picture(seen: &Seen, ids: impl Iterator<Item = NodeId>) -> String {
         text.push_str(&tables(status));
     }
     text
+}
+
+/// What each gateway has counted, with the names of the fields.
+fn counters(seen: &Seen) -> String {
+    let line = |it: &(Member, Status, Instant)| {
+        let counters = format!("{:?}", it.1.counters).replace([':', ','], "");
+        format!("{}: {counters}\n", it.0)
+    };
+    seen.values().map(line).collect()
 }
 
 fn gateway(from: Member, status: &Status) -> String {
