@@ -48,7 +48,6 @@ pub struct Options {
 
 /// What a client is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Told {
     /// What a function came to.
     Answered {

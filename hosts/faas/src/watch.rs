@@ -70,8 +70,9 @@ fn read(event: &LinkEvent) -> Option<(Member, Status)> {
     let Ok(Frame::Notice(it)) = Frame::decode(payload) else {
         return None;
     };
-    match it.message {
-        Notice::Status(status) if it.from.id == gateway => Some((it.from, *status)),
-        _ => None,
-    }
+    let from = it.from;
+    let Notice::Status(status) = it.message else {
+        return None;
+    };
+    (from.id == gateway).then_some((from, *status))
 }

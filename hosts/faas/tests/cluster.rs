@@ -4,6 +4,13 @@
 //! `SELVEDGE_MOSQUITTO` names the program of a mosquitto that is not in the path; where
 //! `SELVEDGE_MOSQUITTO_REQUIRED` is set, a missing one is a failure.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::std_instead_of_core,
+    clippy::unwrap_used,
+    reason = "a test of processes, which take time, and fails where it cannot start them"
+)]
+
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -46,6 +53,12 @@ fn spawn(arguments: &str) -> Node {
     command.args(arguments.split(' ')).arg("--is-child");
     command.env("SELVEDGE_FAAS_PASSWORD", "sesame");
     Node(command.stdin(Stdio::null()).spawn().unwrap())
+}
+
+fn spawn_client(arguments: &str) -> Node {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments.split(' ')).stdin(Stdio::null());
+    Node(command.spawn().unwrap())
 }
 
 fn run(arguments: &str) -> Output {
@@ -181,6 +194,47 @@ fn a_module_reaches_the_followers_and_all_is_there_after_a_kill() {
         "{}",
         text(&stranger.stdout)
     );
+}
+
+#[test]
+fn a_task_that_was_accepted_is_done_though_all_that_know_it_are_killed() {
+    let dir = Dir::new("accepted");
+    let ats = ["127.61.5.1:18831", "127.61.5.2:18831", "127.61.5.3:18831"];
+    let gateway = |id: usize| {
+        let peers = (1..=3).filter(|it| *it != id);
+        let peers: Vec<String> = peers
+            .map(|it| format!(" --peer {it}={}", ats[it - 1]))
+            .collect();
+        let (at, peers) = (ats[id - 1], peers.concat());
+        let data = dir.0.join(id.to_string());
+        format!(
+            "gateway --id {id} --listen {at} --data {}{peers}",
+            data.display()
+        )
+    };
+    let gateways: Vec<Node> = (1..=3)
+        .map(|id| spawn(&format!("{} --first", gateway(id))))
+        .collect();
+    ats.iter().for_each(|it| wait_for(it));
+    let client = spawn_client(&format!("submit --code lasting --gateway 1={}", ats[0]));
+    wait_until_shown("1 tasks open", ats[1], "");
+    // No follower was there yet: nothing has run.
+    drop((client, gateways));
+    let _gateways: Vec<Node> = (1..=3).map(|id| spawn(&gateway(id))).collect();
+    ats.iter().for_each(|it| wait_for(it));
+    wait_until_shown("0 followers in 0 units, 1 tasks open", ats[0], "");
+    let _followers: Vec<Node> = (101..104)
+        .map(|id| {
+            let at = ats[id % 3];
+            let gateway = id % 3 + 1;
+            spawn(&format!(
+                "follower --id {id} --gateway {gateway}={at} --active 500ms --asleep 0s"
+            ))
+        })
+        .collect();
+    wait_until_shown("3 followers in 1 units, 0 tasks open", ats[2], "");
+    let shown = text(&run(&format!("top --once --counters --gateway {}", ats[0])).stdout);
+    assert!(shown.contains(" ended 1 "), "{shown}");
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! What a gateway must not forget, in an embedded database: a base, the facts since, and modules.
 
+#![allow(
+    clippy::result_large_err,
+    reason = "the database's error is large, and ends the process"
+)]
+
 use core::time::Duration;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};

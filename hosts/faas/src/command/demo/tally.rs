@@ -48,7 +48,7 @@ impl Tally {
             Told::Answered { token, .. }
             | Told::Refused { token, .. }
             | Told::Rejected { token, .. } => *token,
-            _ => return,
+            Told::Kept { .. } | Told::NotKept { .. } => return,
         };
         if let Some(task) = self.tasks.get_mut(&token) {
             task.answers += 1;
@@ -76,7 +76,10 @@ impl Tally {
                 Answer::Unanswered => "unanswered",
                 Answer::Cancelled => "cancelled",
             },
-            _ => "refused",
+            Told::Refused { .. }
+            | Told::Rejected { .. }
+            | Told::Kept { .. }
+            | Told::NotKept { .. } => "refused",
         }
     }
 
