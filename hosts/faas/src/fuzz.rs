@@ -1,0 +1,1 @@
+//! Fuzz targets as plain functions: they take bytes and panic when a promise is broken.
