@@ -1,5 +1,8 @@
 //! Calls of modules in the text format.
 
+use std::env;
+use std::path::PathBuf;
+
 use selvedge_faas::{
     Argument, Call, Engine, Failure, Limits, Module, Outcome, Ran, Run, Step, Trap,
 };
@@ -63,4 +66,19 @@ pub(crate) const fn failed(failure: Failure) -> Outcome {
 
 pub(crate) const fn trapped(trap: Trap) -> Outcome {
     Outcome::Failed(Failure::Trapped(trap))
+}
+
+/// Something that `functions/fetch.sh` has fetched. Where it is not there, a line says so; with
+/// `SELVEDGE_PARTS_REQUIRED=1` it is a failure.
+pub(crate) fn part(path: &str) -> Option<PathBuf> {
+    let parts = env::var_os("SELVEDGE_PARTS").map(PathBuf::from);
+    let found = parts
+        .map(|it| it.join("faas").join(path))
+        .filter(|it| it.exists());
+    if found.is_none() {
+        let is_required = env::var_os("SELVEDGE_PARTS_REQUIRED").is_some_and(|it| it == "1");
+        assert!(!is_required, "{path} is required: run functions/fetch.sh");
+        println!("skipped, for {path} is not in SELVEDGE_PARTS: run functions/fetch.sh");
+    }
+    found
 }
