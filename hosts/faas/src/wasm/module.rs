@@ -83,6 +83,15 @@ impl Module {
         self.signature(call).map(drop)
     }
 
+    /// The names of the functions that it exports, in the order in which it does.
+    pub fn functions(&self) -> impl Iterator<Item = String> + '_ {
+        let exports = self.inner.module.exports();
+        let functions = exports.filter(|it| it.ty().func().is_some());
+        // The start function is none of its exports.
+        let names = functions.map(|it| it.name().to_string());
+        names.filter(|it| it != binary::START)
+    }
+
     pub(super) fn signature(&self, call: &Call) -> Result<Signature, CallMismatch> {
         if call.module() != self.id() {
             return Err(CallMismatch::OtherModule(self.id()));

@@ -16,6 +16,7 @@ mod binary;
 mod call;
 mod engine;
 mod functions;
+mod fuzz;
 mod hostile;
 mod limits;
 mod outcome;
