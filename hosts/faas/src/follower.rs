@@ -15,11 +15,12 @@ use thiserror::Error;
 
 use crate::clock::{self, Clock, NoChance};
 use crate::counters::Counters;
+use crate::executor::{Executor, Job, Worker};
 use crate::find::Gateways;
 use crate::frame::{self, Frame};
 use crate::link::{Access, Link, LinkEvent, Session, Setup};
 use crate::notice::Notice;
-use crate::run::{Job, Run, Runner};
+
 use crate::shelf::Shelf;
 use crate::topic::Topic;
 
@@ -82,7 +83,7 @@ struct Host {
     links: u64,
     /// Where the mailbox is that this life has.
     mailbox: Option<NodeId>,
-    runner: Runner<Wake>,
+    worker: Worker<Wake>,
     shelf: Shelf,
     /// What is told to the machine after the present effects.
     commands: VecDeque<Command>,
@@ -93,7 +94,7 @@ struct Host {
 ///
 /// # Errors
 /// [`FollowerError`], if it cannot begin.
-pub fn run(options: Options, run: Arc<dyn Run>) -> Result<Infallible, FollowerError> {
+pub fn run(options: Options, executor: Arc<dyn Executor>) -> Result<Infallible, FollowerError> {
     let me = clock::life(options.id);
     let machine = Follower::new(me, options.config, options.gateways.ids())?;
     let (wake, wakes) = mpsc::sync_channel(WAKES);
@@ -105,7 +106,7 @@ pub fn run(options: Options, run: Arc<dyn Run>) -> Result<Infallible, FollowerEr
         stay: None,
         links: 0,
         mailbox: None,
-        runner: Runner::new(run, wake.clone()),
+        worker: Worker::new(executor, wake.clone()),
         shelf: Shelf::default(),
         commands: VecDeque::new(),
         counters: Counters::default(),
@@ -130,7 +131,7 @@ impl Host {
             self.carry_out(effects);
             match wake {
                 Ok(Wake::Link(number, event)) => self.on_link(number, event),
-                Ok(Wake::Returned(number, task, returned)) if number == self.runner.number => {
+                Ok(Wake::Returned(number, task, returned)) if number == self.worker.number => {
                     self.counters.ended += 1;
                     // It is refused where the function was stopped meanwhile.
                     self.say(Command::Returned { task, returned });
@@ -189,7 +190,7 @@ impl Host {
                 function,
                 memory,
             } => self.start(task, function, memory),
-            Event::Stop(task) => self.runner.stop(task),
+            Event::Stop(task) => self.worker.stop(task),
             _ => {}
         }
     }
@@ -213,7 +214,7 @@ impl Host {
             result: self.options.config.result,
         });
         let started =
-            started.is_some_and(|job| self.runner.start(task, job, Wake::Returned).is_ok());
+            started.is_some_and(|job| self.worker.start(task, job, Wake::Returned).is_ok());
         if !started {
             let returned = Returned::Failed;
             self.commands

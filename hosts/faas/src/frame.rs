@@ -17,8 +17,8 @@ pub const NOTICE_KIND: u8 = 209;
 pub const MESSAGE_MAX: usize = 2_048;
 /// The longest frame with a [`Notice`], in bytes: a module and what stands around it.
 pub const NOTICE_MAX: usize = MODULE_MAX + 64;
-/// The longest module, in bytes.
-pub const MODULE_MAX: usize = 512 * 1024;
+/// The longest module, in bytes: as long as [`Limits::module`](crate::Limits::module) is by default.
+pub const MODULE_MAX: usize = 256 * 1024;
 
 /// What a payload holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

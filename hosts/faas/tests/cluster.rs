@@ -143,7 +143,7 @@ fn a_module_reaches_the_followers_and_all_is_there_after_a_kill() {
     let _followers: Vec<Node> = (101..104)
         .map(|id| {
             spawn(&format!(
-                "follower --id {id} --gateway 1={at} --active 500ms --asleep 200ms{access}"
+                "follower --executor hash --id {id} --gateway 1={at} --active 500ms --asleep 200ms{access}"
             ))
         })
         .collect();
@@ -228,7 +228,7 @@ fn a_task_that_was_accepted_is_done_though_all_that_know_it_are_killed() {
             let at = ats[id % 3];
             let gateway = id % 3 + 1;
             spawn(&format!(
-                "follower --id {id} --gateway {gateway}={at} --active 500ms --asleep 0s"
+                "follower --executor hash --id {id} --gateway {gateway}={at} --active 500ms --asleep 0s"
             ))
         })
         .collect();
@@ -249,7 +249,7 @@ fn input_that_is_wrong_is_counted_and_nothing_else_happens() {
     let _followers: Vec<Node> = (101..104)
         .map(|id| {
             spawn(&format!(
-                "follower --id {id} --gateway 1={at} --active 1s --asleep 0s"
+                "follower --executor hash --id {id} --gateway 1={at} --active 1s --asleep 0s"
             ))
         })
         .collect();

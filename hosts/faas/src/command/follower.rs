@@ -3,10 +3,11 @@
 use core::convert::Infallible;
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use selvedge_core::{NodeId, Span};
+use selvedge_faas::Limits;
+use selvedge_faas::executor::{Executor, Hash, Wasm};
 use selvedge_faas::follower::{self, Options};
-use selvedge_faas::run::Hash;
 use selvedge_pcm::DutyCycle;
 use selvedge_pcm::follower::Config;
 
@@ -32,14 +33,28 @@ pub(crate) struct Follower {
     /// For how long a function may run
     #[arg(long, value_parser = milliseconds, default_value = "5s")]
     time: u32,
-    /// How many bytes of memory a function may take
-    #[arg(long, default_value = "16777216")]
+    /// How many bytes of memory a function may take; all followers need the same
+    #[arg(long, default_value = "2097152")]
     memory: u32,
+    /// How much fuel a function may take, about one for each instruction; all followers need the same
+    #[arg(long, default_value = "100000000")]
+    fuel: u64,
+    /// What runs functions
+    #[arg(long, value_enum, default_value = "wasm")]
+    executor: ExecutorArg,
     /// Say on the standard error when a phase begins
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
     child: ChildArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExecutorArg {
+    /// WebAssembly
+    Wasm,
+    /// Nothing: the value of a function is the SHA-256 of its code and its modules. For tests
+    Hash,
 }
 
 impl Follower {
@@ -60,7 +75,17 @@ impl Follower {
                 .with_memory(self.memory),
             is_verbose: self.verbose,
         };
-        Ok(follower::run(options, Arc::new(Hash))?)
+        let executor: Arc<dyn Executor> = match self.executor {
+            ExecutorArg::Hash => Arc::new(Hash),
+            ExecutorArg::Wasm => {
+                let limits = Limits::new()
+                    .with_memory(self.memory)
+                    .with_fuel(self.fuel)
+                    .with_result(options.config.result);
+                Arc::new(Wasm::new(limits, self.verbose)?)
+            }
+        };
+        Ok(follower::run(options, executor)?)
     }
 }
 

@@ -39,6 +39,17 @@ pub(crate) enum Failure {
     Process(io::Error),
     #[error("the directory of the demo: {0}: set TMPDIR to one that can be written")]
     Directory(io::Error),
+    #[error(transparent)]
+    Limits(#[from] selvedge_core::settings::OutOfRange),
+    #[error("{} is no module that followers run: {why}", path.display())]
+    Module {
+        path: PathBuf,
+        why: selvedge_faas::ModuleError,
+    },
+    #[error(transparent)]
+    Call(#[from] selvedge_faas::CallError),
+    #[error("the module and the call do not match: {0}")]
+    Mismatch(#[from] selvedge_faas::CallMismatch),
     #[error("{0}")]
     Usage(&'static str),
 }
@@ -47,7 +58,12 @@ impl Failure {
     /// The exit status: 2 for a wrong call, as for wrong flags, 1 for what went wrong later.
     pub(crate) fn status(&self) -> ExitCode {
         match self {
-            Self::Usage(_) | Self::Find(FindError::None) => ExitCode::from(2),
+            Self::Usage(_)
+            | Self::Limits(_)
+            | Self::Module { .. }
+            | Self::Call(_)
+            | Self::Mismatch(_)
+            | Self::Find(FindError::None) => ExitCode::from(2),
             Self::Gateway(_)
             | Self::Follower(_)
             | Self::Client(_)
@@ -113,25 +129,5 @@ impl ChildArgs {
             // A process that cannot is ended by its handle.
             let _set = set_parent_process_death_signal(Some(Signal::KILL));
         }
-    }
-}
-
-/// Bytes as text, where they are, or else as hexadecimal digits.
-pub(crate) fn show(bytes: &[u8]) -> String {
-    let text = core::str::from_utf8(bytes).ok();
-    let text = text.filter(|it| !it.chars().any(char::is_control));
-    let hex = || bytes.iter().map(|it| format!("{it:02x}")).collect();
-    text.map_or_else(hex, Into::into)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::show;
-
-    #[test]
-    fn text_is_shown_as_it_is_and_other_bytes_in_digits() {
-        assert_eq!(show(b"49"), "49");
-        assert_eq!(show(b"a\x1b[2J"), "611b5b324a");
-        assert_eq!(show(&[0xff, 7]), "ff07");
     }
 }

@@ -11,10 +11,11 @@ use std::{fs, io, thread};
 use clap::Args;
 use selvedge_core::{Member, NodeId, Span};
 use selvedge_faas::client::{self, Client, Options, Told};
+use selvedge_faas::{Argument, Call, Limits, Module, text_of};
 use selvedge_pcm::client::Config;
 use selvedge_pcm::{Answer, Function};
 
-use super::{Failure, FindArgs, show};
+use super::{Failure, FindArgs};
 
 /// How often to look whether Ctrl-C was pressed.
 const LOOK: Span = Span::millis(50);
@@ -29,8 +30,19 @@ pub(crate) struct Submit {
     /// A module in WebAssembly, which gateways keep
     #[arg(value_name = "FILE")]
     module: Option<PathBuf>,
-    /// What followers run: the code as their runner reads it
-    #[arg(long, default_value = "")]
+    /// Which of the module's exports is called
+    #[arg(long, value_name = "EXPORT", requires = "module")]
+    call: Option<String>,
+    /// With what it is called, once for each argument: 7, 7i64, 1.5, 1.5f32, hex:00ff, text:abc
+    #[arg(
+        long = "arg",
+        value_name = "ARGUMENT",
+        requires = "call",
+        allow_hyphen_values = true
+    )]
+    arguments: Vec<Argument>,
+    /// A code that is no call, for followers with another executor
+    #[arg(long, default_value = "", conflicts_with = "call")]
     code: String,
     #[command(flatten)]
     find: FindArgs,
@@ -46,22 +58,16 @@ impl Submit {
             Some(id) => NodeId(id),
             None => client::any_id()?,
         };
-        let module = match self.module {
-            None => None,
-            Some(path) => Some(fs::read(&path).map_err(|source| Failure::Read { path, source })?),
-        };
+        let (function, module) = self.function()?;
         let client = Client::start(Options {
             id,
             gateways: self.find.find(id)?,
             access: self.find.access.access(),
             config: Config::new(),
         })?;
-        let mut function = Function::new(self.code.as_bytes());
-        if let Some(module) = module {
-            function.libraries = [selvedge_faas::library(&module)].into_iter().collect();
-            client.put(module);
-        } else {
-            client.submit(0, function.clone());
+        match module {
+            Some(module) => client.put(module),
+            None => client.submit(0, function.clone()),
         }
         let mut cancels = false;
         loop {
@@ -89,6 +95,30 @@ impl Submit {
     }
 }
 
+impl Submit {
+    /// What is to be run, and the module that it needs.
+    fn function(&self) -> Result<(Function, Option<Vec<u8>>), Failure> {
+        let code = Function::new(self.code.as_bytes());
+        let Some(path) = self.module.clone() else {
+            return Ok((code, None));
+        };
+        let module = match fs::read(&path) {
+            Ok(module) => module,
+            Err(source) => return Err(Failure::Read { path, source }),
+        };
+        let Some(export) = &self.call else {
+            let libraries = [selvedge_faas::library(&module)].into_iter().collect();
+            return Ok((Function { libraries, ..code }, Some(module)));
+        };
+        // What no follower could run is not sent.
+        let compiled = Module::compile(&module, &Limits::new());
+        let compiled = compiled.map_err(|why| Failure::Module { path, why })?;
+        let call = Call::new(compiled.id(), export, self.arguments.iter().cloned())?;
+        compiled.check(&call)?;
+        Ok((call.to_function()?, Some(module)))
+    }
+}
+
 fn end(told: Told) -> Result<ExitCode, Failure> {
     let (line, status) = match told {
         Told::Answered { answer, unit, .. } => {
@@ -97,7 +127,7 @@ fn end(told: Told) -> Result<ExitCode, Failure> {
             }
             match answer {
                 Answer::Value(value) => {
-                    writeln!(io::stdout(), "{}", show(&value)).map_err(Failure::Output)?;
+                    writeln!(io::stdout(), "{}", text_of(&value)).map_err(Failure::Output)?;
                     return Ok(ExitCode::SUCCESS);
                 }
                 Answer::Failed => ("the function failed at most of its unit".into(), 3),

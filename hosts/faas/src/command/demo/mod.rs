@@ -9,14 +9,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use selvedge_core::{NodeId, Span};
-use selvedge_faas::client::{Client, Options};
+use selvedge_faas::client::{Client, Options, Told};
 use selvedge_faas::find::{Gateways, Named};
 use selvedge_faas::{Access, client};
-use selvedge_pcm::Function;
 use selvedge_pcm::client::Config;
 
 use self::plan::{Plan, Turn};
-use self::tally::Tally;
+use self::tally::{MODULE, Tally};
 use self::world::World;
 use super::Failure;
 
@@ -74,6 +73,7 @@ impl Demo {
             false => Plan::new(seed, self.seconds, self.gateways, self.followers),
         };
         let client = self.client(&world)?;
+        put(&client)?;
         let tally = self.stream(&mut world, plan, &client)?;
         drop(world);
         print!("{}", tally.table());
@@ -113,7 +113,7 @@ impl Demo {
             if now < end && next <= now {
                 next += every;
                 let token = tally.submit(begun.elapsed());
-                client.submit(token, Function::new(Tally::code(token).as_bytes()));
+                client.submit(token, Tally::function(token)?);
             }
             let is_over = now >= end && tally.waiting() == 0 && turns.peek().is_none();
             if is_over || now > end + PATIENCE {
@@ -144,5 +144,19 @@ impl Demo {
         tally.kills += 1;
         world.kill(turn.id);
         Ok(())
+    }
+}
+
+/// Has the gateways keep the module that tasks call.
+fn put(client: &Client) -> Result<(), Failure> {
+    client.put(MODULE.to_vec());
+    match client.wait(Span::secs(30)) {
+        Some(Told::Kept { by, .. }) => {
+            println!("{by} gateways keep the module");
+            Ok(())
+        }
+        Some(_) | None => Err(Failure::Usage(
+            "the gateways do not keep the module of the demo",
+        )),
     }
 }

@@ -1,5 +1,7 @@
 //! What runs functions, and the thread on which it does.
 
+mod wasm;
+
 use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +11,8 @@ use std::{io, thread};
 use selvedge_core::Span;
 use selvedge_pcm::{Function, Returned, TaskId};
 use sha2::{Digest as _, Sha256};
+
+pub use wasm::Wasm;
 
 /// A function and all that it needs.
 #[derive(Clone, Debug)]
@@ -36,6 +40,11 @@ impl Stop {
         self.0.store(true, Ordering::Release);
     }
 
+    /// What is set when it is to stop.
+    pub(crate) fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
     /// Whether it is to stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
@@ -44,10 +53,10 @@ impl Stop {
 }
 
 /// What runs functions.
-pub trait Run: Send + Sync + 'static {
+pub trait Executor: Send + Sync + 'static {
     /// Runs a function to its end, on a thread of its own. It asks `stop` every few milliseconds; what it
     /// returns after a stop does not matter. One that panics has failed.
-    fn run(&self, job: &Job, stop: &Stop) -> Returned;
+    fn execute(&self, job: &Job, stop: &Stop) -> Returned;
 }
 
 /// Runs nothing: the value of a function is the SHA-256 of its code and its modules. Code that begins with
@@ -63,8 +72,8 @@ impl Hash {
     }
 }
 
-impl Run for Hash {
-    fn run(&self, job: &Job, stop: &Stop) -> Returned {
+impl Executor for Hash {
+    fn execute(&self, job: &Job, stop: &Stop) -> Returned {
         let code: &[u8] = &job.function.code;
         if code.starts_with(b"fail ") {
             return Returned::Failed;
@@ -89,8 +98,8 @@ impl Run for Hash {
 }
 
 /// Runs functions on threads, so that none holds its follower up.
-pub(crate) struct Runner<W> {
-    run: Arc<dyn Run>,
+pub(crate) struct Worker<W> {
+    executor: Arc<dyn Executor>,
     wakes: mpsc::SyncSender<W>,
     /// What runs, and was not stopped.
     present: Option<(TaskId, Stop)>,
@@ -98,10 +107,10 @@ pub(crate) struct Runner<W> {
     pub(crate) number: u64,
 }
 
-impl<W: Send + 'static> Runner<W> {
-    pub(crate) fn new(run: Arc<dyn Run>, wakes: mpsc::SyncSender<W>) -> Self {
+impl<W: Send + 'static> Worker<W> {
+    pub(crate) fn new(executor: Arc<dyn Executor>, wakes: mpsc::SyncSender<W>) -> Self {
         Self {
-            run,
+            executor,
             wakes,
             present: None,
             number: 0,
@@ -117,12 +126,13 @@ impl<W: Send + 'static> Runner<W> {
     ) -> io::Result<()> {
         let stop = Stop::default();
         self.number += 1;
-        let (number, run, wakes) = (self.number, Arc::clone(&self.run), self.wakes.clone());
+        let (number, executor, wakes) =
+            (self.number, Arc::clone(&self.executor), self.wakes.clone());
         let theirs = stop.clone();
         thread::Builder::new()
             .name("function".into())
             .spawn(move || {
-                let returned = catch_unwind(AssertUnwindSafe(|| run.run(&job, &theirs)));
+                let returned = catch_unwind(AssertUnwindSafe(|| executor.execute(&job, &theirs)));
                 let returned = returned.unwrap_or(Returned::Failed);
                 // A host that is gone does not ask.
                 let _told = wakes.send(wake(number, task, returned));
@@ -160,20 +170,20 @@ mod tests {
     #[test]
     fn the_value_of_a_function_is_its_hash() {
         let value = Returned::Value(Hash::value(b"wait 1 x").into_iter().collect());
-        assert_eq!(Hash.run(&job(b"wait 1 x"), &Stop::default()), value);
+        assert_eq!(Hash.execute(&job(b"wait 1 x"), &Stop::default()), value);
         assert_eq!(
-            Hash.run(&job(b"fail x"), &Stop::default()),
+            Hash.execute(&job(b"fail x"), &Stop::default()),
             Returned::Failed
         );
         let mut with_module = job(b"wait 1 x");
         with_module.modules.push(Arc::from(*b"m"));
-        assert_ne!(Hash.run(&with_module, &Stop::default()), value);
+        assert_ne!(Hash.execute(&with_module, &Stop::default()), value);
     }
 
     struct Panics;
 
-    impl Run for Panics {
-        fn run(&self, _: &Job, _: &Stop) -> Returned {
+    impl Executor for Panics {
+        fn execute(&self, _: &Job, _: &Stop) -> Returned {
             panic!("a defect of what runs functions");
         }
     }
@@ -186,14 +196,14 @@ mod tests {
         };
         let (wake, wakes) = mpsc::sync_channel(1);
         let patience = Duration::from_secs(20);
-        let mut runner = Runner::new(Arc::new(Panics), wake.clone());
+        let mut worker = Worker::new(Arc::new(Panics), wake.clone());
         let tell = |number, _, returned| (number, returned);
-        runner.start(task, job(b""), tell).unwrap();
+        worker.start(task, job(b""), tell).unwrap();
         assert_eq!(wakes.recv_timeout(patience), Ok((1, Returned::Failed)));
-        let mut runner = Runner::new(Arc::new(Hash), wake);
+        let mut worker = Worker::new(Arc::new(Hash), wake);
         // It would take weeks.
-        runner.start(task, job(b"wait 9999999999 x"), tell).unwrap();
-        runner.stop(task);
+        worker.start(task, job(b"wait 9999999999 x"), tell).unwrap();
+        worker.stop(task);
         let (number, returned) = wakes.recv_timeout(patience).unwrap();
         assert_eq!(number, 1);
         assert!(matches!(returned, Returned::Value(_)));
