@@ -65,7 +65,7 @@ pub trait Executor: Send + Sync + 'static {
 pub struct Hash;
 
 impl Hash {
-    /// What [`Hash`] returns for this code without modules.
+    /// What it returns for this code without modules.
     #[must_use]
     pub fn value(code: &[u8]) -> Vec<u8> {
         Sha256::digest(code).to_vec()

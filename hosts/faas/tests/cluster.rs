@@ -237,6 +237,90 @@ fn a_task_that_was_accepted_is_done_though_all_that_know_it_are_killed() {
     assert!(shown.contains(" ended 1 "), "{shown}");
 }
 
+/// A gateway and three followers that are awake half a second of 0.7 s.
+fn small(dir: &Dir, at: &str, more: &str) -> Vec<Node> {
+    let data = dir.0.display();
+    let gateway = spawn(&format!(
+        "gateway --id 1 --listen {at} --data {data} --first"
+    ));
+    wait_for(at);
+    let followers = (101..104).map(|id| {
+        spawn(&format!(
+            "follower --id {id} --gateway 1={at} --active 500ms --asleep 200ms{more}"
+        ))
+    });
+    [gateway].into_iter().chain(followers).collect()
+}
+
+#[test]
+fn webassembly_is_called_and_what_cannot_be_called_is_not_sent() {
+    let (dir, at) = (Dir::new("wasm"), "127.61.6.1:18831");
+    let _nodes = small(&dir, at, "");
+    wait_until_shown("3 followers in 1 units", at, "");
+    let functions = concat!(env!("CARGO_MANIFEST_DIR"), "/functions");
+    let gcd = format!("submit {functions}/gcd.wasm --gateway {at} --call");
+    let answered = run(&format!("{gcd} gcd --arg 84i64 --arg 36i64"));
+    assert_eq!(
+        text(&answered.stdout),
+        "12i64\n",
+        "{}",
+        text(&answered.stderr)
+    );
+    for wrong in [
+        "lcm --arg 84i64 --arg 36i64",
+        "gcd --arg 84i64",
+        "gcd --arg x",
+    ] {
+        let refused = run(&format!("{gcd} {wrong}"));
+        assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    }
+    // A code that is no call fails at all followers alike.
+    let failed = run(&format!("submit --code nonsense --gateway {at}"));
+    assert_eq!(failed.status.code(), Some(3), "{}", text(&failed.stderr));
+}
+
+#[test]
+fn a_function_may_take_longer_than_a_period_and_not_longer_than_its_time() {
+    let (dir, at) = (Dir::new("long"), "127.61.7.1:18831");
+    let _nodes = small(&dir, at, " --executor hash --time 7s");
+    wait_until_shown("3 followers in 1 units", at, "");
+    let submit = |code: &str| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["submit", "--gateway", at, "--code", code]);
+        command.output().unwrap()
+    };
+    // Longer than the broker waits for a sign of life, too.
+    let begun = Instant::now();
+    let long = submit("wait 6000 x");
+    assert!(long.status.success(), "{}", text(&long.stderr));
+    assert!(
+        text(&long.stderr).contains("attempt 1,"),
+        "{}",
+        text(&long.stderr)
+    );
+    assert!(begun.elapsed() >= Duration::from_secs(6));
+    let longer = submit("wait 600000 x");
+    assert_eq!(longer.status.code(), Some(3), "{}", text(&longer.stderr));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_cancels_a_task() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let (dir, at) = (Dir::new("cancel"), "127.61.8.1:18831");
+    let data = dir.0.display();
+    let _gateway = spawn(&format!(
+        "gateway --id 1 --listen {at} --data {data} --first"
+    ));
+    wait_for(at);
+    let mut client = spawn_client(&format!("submit --code x --gateway 1={at}"));
+    wait_until_shown("1 tasks open", at, "");
+    kill_process(Pid::from_child(&client.0), Signal::INT).unwrap();
+    assert_eq!(client.0.wait().unwrap().code(), Some(130));
+    wait_until_shown("0 tasks open", at, "");
+}
+
 #[test]
 fn input_that_is_wrong_is_counted_and_nothing_else_happens() {
     let dir = Dir::new("wrong");
