@@ -83,6 +83,10 @@ struct Host {
     links: u64,
     /// Where the mailbox is that this life has.
     mailbox: Option<NodeId>,
+    /// The link that was closed when it fell asleep.
+    closing: u64,
+    /// What that one brought all the same, and has acknowledged: as if it lay in the mailbox.
+    late: VecDeque<(String, Vec<u8>)>,
     worker: Worker<Wake>,
     shelf: Shelf,
     /// What is told to the machine after the present effects.
@@ -106,6 +110,8 @@ pub fn run(options: Options, executor: Arc<dyn Executor>) -> Result<Infallible, 
         stay: None,
         links: 0,
         mailbox: None,
+        closing: 0,
+        late: VecDeque::new(),
         worker: Worker::new(executor, wake.clone()),
         shelf: Shelf::default(),
         commands: VecDeque::new(),
@@ -200,7 +206,8 @@ impl Host {
             eprintln!("{} is {phase:?}", self.driver.machine().me());
         }
         if phase == Phase::Asleep {
-            self.stay = None; // It says good-bye; the broker keeps the mailbox.
+            // It says good-bye; the broker keeps the mailbox.
+            self.closing = self.stay.take().map_or(0, |it| it.number);
         }
     }
 
@@ -229,6 +236,10 @@ impl Host {
         }
         self.links += 1;
         let number = self.links;
+        if self.mailbox != Some(gateway) {
+            self.late.clear(); // As the mailbox is.
+            self.closing = 0;
+        }
         let link = self.open(gateway, number);
         if let Err(why) = &link {
             let down = LinkEvent::Down(why.to_string());
@@ -293,10 +304,14 @@ impl Host {
 
     fn on_link(&mut self, number: u64, event: LinkEvent) {
         if self.stay.as_ref().is_none_or(|it| it.number != number) {
-            return; // It was closed meanwhile.
+            return self.on_closed(number, event);
         }
         match event {
-            LinkEvent::Up => {}
+            LinkEvent::Up => {
+                for (topic, payload) in core::mem::take(&mut self.late) {
+                    self.on_published(&topic, &payload);
+                }
+            }
             LinkEvent::Down(why) => {
                 if self.options.is_verbose {
                     eprintln!("{} has lost its gateway: {why}", self.driver.machine().me());
@@ -308,6 +323,21 @@ impl Host {
                 self.say(Command::Unreachable);
             }
             LinkEvent::Published { topic, payload } => self.on_published(&topic, &payload),
+        }
+    }
+
+    /// A link that was closed tells something.
+    fn on_closed(&mut self, number: u64, event: LinkEvent) {
+        let LinkEvent::Published { topic, payload } = event else {
+            return;
+        };
+        if number != self.closing {
+            return; // It is at another gateway meanwhile.
+        }
+        if self.stay.is_some() {
+            self.on_published(&topic, &payload);
+        } else if self.late.len() < WAKES {
+            self.late.push_back((topic, payload));
         }
     }
 

@@ -97,9 +97,10 @@ fn seconds() -> u64 {
     seconds.map_or(20, |it| it.parse().unwrap())
 }
 
-fn demo(more: &[&str]) {
+/// Runs the demo, in which all comes right, and returns what it prints.
+fn demo(seconds: u64, more: &[&str]) -> String {
     let mut command = Command::new(PROGRAM);
-    let seconds = seconds().to_string();
+    let seconds = seconds.to_string();
     command.args(["demo", "--seconds", &seconds]).args(more);
     let output = command.output().unwrap();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -109,11 +110,23 @@ fn demo(more: &[&str]) {
         "{out}"
     );
     println!("{out}");
+    out
 }
 
 #[test]
 fn each_task_has_one_answer_while_gateways_and_followers_are_killed() {
-    demo(&[]);
+    demo(seconds(), &[]);
+}
+
+#[test]
+fn nothing_is_lost_at_the_moment_at_which_a_follower_falls_asleep() {
+    let calm = "--calm --every 60 --active 60 --asleep 60";
+    let calm: Vec<&str> = calm.split(' ').collect();
+    let out = demo(8, &calm);
+    let row = out.lines().find(|it| it.starts_with("the right value"));
+    let slowest = row.and_then(|it| it.split_whitespace().last()).unwrap();
+    // Who loses a request is waited for as long as a function may run, which is 5 s.
+    assert!(slowest.parse::<u64>().unwrap() < 5_000, "{out}");
 }
 
 #[test]
@@ -127,7 +140,7 @@ fn each_task_has_one_answer_where_mosquitto_has_the_mailboxes() {
         println!("skipped: no {program}; apt-get install mosquitto, or set SELVEDGE_MOSQUITTO");
         return;
     }
-    demo(&["--mosquitto", &program]);
+    demo(seconds(), &["--mosquitto", &program]);
 }
 
 #[test]
