@@ -379,7 +379,7 @@ impl Host {
             return; // It was closed meanwhile.
         }
         match event {
-            LinkEvent::Up => {}
+            LinkEvent::Up { .. } => {}
             LinkEvent::Down(_) => {
                 // What is not answered is asked again, in time.
                 self.counters.lost_links += 1;

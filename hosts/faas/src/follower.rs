@@ -67,6 +67,8 @@ enum Wake {
 struct Stay {
     gateway: NodeId,
     number: u64,
+    /// Whether it left a mailbox there.
+    relies: bool,
     /// Nothing when the system gives no thread.
     link: Option<Link>,
 }
@@ -236,7 +238,8 @@ impl Host {
         }
         self.links += 1;
         let number = self.links;
-        if self.mailbox != Some(gateway) {
+        let relies = self.mailbox == Some(gateway);
+        if !relies {
             self.late.clear(); // As the mailbox is.
             self.closing = 0;
         }
@@ -250,6 +253,7 @@ impl Host {
         self.stay = Some(Stay {
             gateway,
             number,
+            relies,
             link: link.ok(),
         });
     }
@@ -307,7 +311,12 @@ impl Host {
             return self.on_closed(number, event);
         }
         match event {
-            LinkEvent::Up => {
+            LinkEvent::Up { is_kept } => {
+                if self.stay.as_ref().is_some_and(|it| it.relies && !is_kept) {
+                    // The broker has forgotten the mailbox. At another gateway the follower is told
+                    // anew what lay in it.
+                    return self.say(Command::Unreachable);
+                }
                 for (topic, payload) in core::mem::take(&mut self.late) {
                     self.on_published(&topic, &payload);
                 }

@@ -111,7 +111,10 @@ pub(crate) struct Setup {
 /// What a link tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LinkEvent {
-    Up,
+    Up {
+        /// Whether the broker has kept the session.
+        is_kept: bool,
+    },
     /// A link that does not stay tells nothing more.
     Down(String),
     Published {
@@ -288,7 +291,9 @@ async fn serve(
             () = close(shared) => return "it is closed".into(),
         };
         let listens = match event {
-            Ok(Event::Incoming(Incoming::ConnAck(_))) => tell(LinkEvent::Up),
+            Ok(Event::Incoming(Incoming::ConnAck(it))) => tell(LinkEvent::Up {
+                is_kept: it.session_present,
+            }),
             Ok(Event::Incoming(Incoming::Publish(it))) => tell(LinkEvent::Published {
                 topic: it.topic,
                 payload: it.payload.into(),

@@ -120,9 +120,9 @@ fn each_task_has_one_answer_while_gateways_and_followers_are_killed() {
 
 #[test]
 fn nothing_is_lost_at_the_moment_at_which_a_follower_falls_asleep() {
-    let calm = "--calm --every 60 --active 60 --asleep 60";
+    let calm = "--calm --every 30 --active 40 --asleep 40";
     let calm: Vec<&str> = calm.split(' ').collect();
-    let out = demo(8, &calm);
+    let out = demo(10, &calm);
     let row = out.lines().find(|it| it.starts_with("the right value"));
     let slowest = row.and_then(|it| it.split_whitespace().last()).unwrap();
     // Who loses a request is waited for as long as a function may run, which is 5 s.

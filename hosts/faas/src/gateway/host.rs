@@ -210,7 +210,7 @@ impl Host {
 
     fn on_own(&mut self, event: LinkEvent) -> Result<(), GatewayError> {
         match event {
-            LinkEvent::Up => {
+            LinkEvent::Up { .. } => {
                 self.alone = None;
                 self.say_gateways();
                 Ok(())
