@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use selvedge_faas::frame::Frame;
+use selvedge_faas::topic::Topic;
 use selvedge_faas::{Call, ModuleId, fuzz};
 
 use crate::support::{arguments, wasm};
@@ -53,6 +55,21 @@ fn calls_and_arguments_that_are_made_up_break_no_promise() {
     for input in &inputs {
         fuzz::call(input);
         (0..300).for_each(|seed| fuzz::call(&changed(input, seed)));
+    }
+}
+
+#[test]
+fn frames_and_topics_that_are_made_up_break_no_promise() {
+    for input in &corpus("frame") {
+        // A seed that is none tests nothing.
+        Frame::decode(input).unwrap();
+        fuzz::frame(input);
+        (0..2_000).for_each(|seed| fuzz::frame(&changed(input, seed)));
+    }
+    for input in &corpus("topic") {
+        Topic::parse(core::str::from_utf8(input).unwrap()).unwrap();
+        fuzz::topic(input);
+        (0..2_000).for_each(|seed| fuzz::topic(&changed(input, seed)));
     }
 }
 
