@@ -34,6 +34,7 @@ enum Command {
     Check(command::lab::Lab),
     /// Re-run what the papers claim, and compare: a table, claims.json and a page of plots
     Claims(command::lab::Lab),
+    Faas(command::faas::Faas),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Some(Command::Key(key)) => key.run().map(held),
         Some(Command::Check(lab)) => lab.run("check"),
         Some(Command::Claims(lab)) => lab.run("claims"),
+        Some(Command::Faas(faas)) => faas.run(),
     };
     ended.unwrap_or_else(|error| {
         eprintln!("selvedge: {error}");

@@ -28,12 +28,9 @@ impl Lab {
     /// Its exit status is that of the laboratory, which has said why.
     pub(crate) fn run(self, command: &str) -> Result<ExitCode, Failure> {
         let here = env::current_exe().map_err(Failure::NoLab)?;
-        // Another package's build or test may have started this command, and then cargo would look
-        // for the laboratory there.
-        let is_ours = env::var("CARGO_PKG_NAME").is_ok_and(|it| it == env!("CARGO_PKG_NAME"));
-        let mut lab = match env::var_os("CARGO").filter(|_| is_ours) {
+        let mut lab = match cargo() {
             Some(cargo) => built_by(&cargo, &here),
-            None => Command::new(sibling(&here)),
+            None => Command::new(sibling(&here, "selvedge-lab")),
         };
         let status = lab
             .arg(command)
@@ -45,18 +42,32 @@ impl Lab {
     }
 }
 
-fn sibling(here: &Path) -> PathBuf {
-    here.with_file_name(format!("selvedge-lab{}", env::consts::EXE_SUFFIX))
+/// The cargo that runs this command, if it does.
+pub(super) fn cargo() -> Option<OsString> {
+    // Another package's build or test may have started this command, and then cargo would look for
+    // the other program there.
+    let is_ours = env::var("CARGO_PKG_NAME").is_ok_and(|it| it == env!("CARGO_PKG_NAME"));
+    env::var_os("CARGO").filter(|_| is_ours)
+}
+
+/// A program beside this one.
+pub(super) fn sibling(here: &Path, name: &str) -> PathBuf {
+    here.with_file_name(format!("{name}{}", env::consts::EXE_SUFFIX))
+}
+
+/// The profile that this command was built in, as cargo's arguments.
+pub(super) fn profile(here: &Path) -> Vec<OsString> {
+    let folder = here.parent().and_then(Path::file_name).unwrap_or_default();
+    match folder == "debug" {
+        true => Vec::new(),
+        false => vec!["--profile".into(), folder.into()],
+    }
 }
 
 /// Under `cargo run` the laboratory is built when it is asked for, in the same profile.
 fn built_by(cargo: &OsString, here: &Path) -> Command {
-    let folder = here.parent().and_then(Path::file_name).unwrap_or_default();
     let mut command = Command::new(cargo);
     command.args(["run", "--quiet", "--package", "selvedge-lab"]);
-    if folder != "debug" {
-        command.arg("--profile").arg(folder);
-    }
-    command.arg("--");
+    command.args(profile(here)).arg("--");
     command
 }

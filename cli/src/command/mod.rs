@@ -1,6 +1,7 @@
 //! The subcommands. Each runs to its end and says whether all that it checked held.
 
 pub(crate) mod demo;
+pub(crate) mod faas;
 pub(crate) mod home;
 pub(crate) mod key;
 pub(crate) mod lab;
@@ -67,6 +68,12 @@ pub(crate) enum Failure {
          (`cargo build --release -p selvedge-lab`)"
     )]
     NoLab(io::Error),
+    /// The host of functions did not start.
+    #[error(
+        "cannot run selvedge-faas, which does this: {0}: build it (`cargo build --release \
+         --manifest-path hosts/faas/Cargo.toml`), and put it beside this command"
+    )]
+    NoFaas(io::Error),
     /// Signals cannot be waited for.
     #[error("cannot wait for Ctrl-C: {0}: run it in another environment")]
     Signal(io::Error),
@@ -90,6 +97,7 @@ impl Failure {
             | Self::RoutineFile { .. }
             | Self::Hub { .. }
             | Self::Output(_)
+            | Self::NoFaas(_)
             | Self::NoLab(_)
             | Self::Resolve { .. }
             | Self::Signal(_)

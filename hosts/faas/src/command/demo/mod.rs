@@ -1,0 +1,162 @@
+//! `selvedge-faas demo`: gateways and followers as processes, some of which are killed.
+
+mod plan;
+mod tally;
+mod world;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use selvedge_core::{NodeId, Span};
+use selvedge_faas::client::{Client, Options, Told};
+use selvedge_faas::find::{Gateways, Named};
+use selvedge_faas::{Access, client};
+use selvedge_pcm::client::Config;
+
+use self::plan::{Plan, Turn};
+use self::tally::{MODULE, Tally};
+use self::world::World;
+use super::Failure;
+
+/// How long to wait for answers when no task comes any more.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Run gateways and followers as processes, kill some of them, and count the answers of each task
+///
+/// Exit status: 0 if each task had exactly one answer, and the right one; else 1.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// For how many seconds tasks come
+    #[arg(long, default_value = "30")]
+    seconds: u64,
+    /// How many gateways
+    #[arg(long, default_value = "3")]
+    gateways: u64,
+    /// How many followers
+    #[arg(long, default_value = "15")]
+    followers: u64,
+    /// For how many milliseconds a follower is awake in each period
+    #[arg(long, default_value = "1000")]
+    active: u64,
+    /// For how many milliseconds it sleeps
+    #[arg(long, default_value = "1000")]
+    asleep: u64,
+    /// How many milliseconds there are between two tasks
+    #[arg(long, default_value = "250")]
+    every: u64,
+    /// Kill nothing
+    #[arg(long)]
+    calm: bool,
+    /// A mosquitto for each gateway, instead of the broker inside
+    #[arg(long, value_name = "PROGRAM")]
+    mosquitto: Option<std::path::PathBuf>,
+    /// What is killed when depends on it
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Show what the processes say
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+impl Demo {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let seed = match self.seed {
+            Some(seed) => seed,
+            None => client::any_id()?.0,
+        };
+        println!("seed {seed}");
+        let mut world = World::start(&self)?;
+        world.wait_until_led()?;
+        let plan = match self.calm {
+            true => Plan::default(),
+            false => Plan::new(seed, self.seconds, self.gateways, self.followers),
+        };
+        let client = self.client(&world)?;
+        put(&client)?;
+        let tally = self.stream(&mut world, plan, &client)?;
+        drop(world);
+        print!("{}", tally.table());
+        Ok(match tally.is_right() {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        })
+    }
+
+    fn client(&self, world: &World) -> Result<Client, Failure> {
+        let named = |id: u64| Named {
+            id: Some(NodeId(id)),
+            address: world.address(id),
+        };
+        let all = (1..=self.gateways).map(named);
+        let all = all.filter_map(|it| Some((it.id?, it.address)));
+        Ok(Client::start(Options {
+            id: client::any_id()?,
+            gateways: Gateways::new(all)?,
+            access: Access::default(),
+            config: Config::new().with_tasks(u16::MAX),
+        })?)
+    }
+
+    /// Submits tasks, does what is planned, and hears answers.
+    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
+    fn stream(&self, world: &mut World, plan: Plan, client: &Client) -> Result<Tally, Failure> {
+        let (begun, mut tally) = (Instant::now(), Tally::default());
+        let end = Duration::from_secs(self.seconds);
+        let every = Duration::from_millis(self.every.max(1));
+        let (mut next, mut turns) = (Duration::ZERO, plan.turns.into_iter().peekable());
+        loop {
+            let now = begun.elapsed();
+            while let Some(turn) = turns.next_if(|it| it.at <= now) {
+                self.turn(world, &turn, &mut tally)?;
+            }
+            if now < end && next <= now {
+                next += every;
+                let token = tally.submit(begun.elapsed());
+                client.submit(token, Tally::function(token)?);
+            }
+            let is_over = now >= end && tally.waiting() == 0 && turns.peek().is_none();
+            if is_over || now > end + PATIENCE {
+                return Ok(tally);
+            }
+            // Now and then, to go on with the plan.
+            if let Some(told) = client.wait(Span::millis(20)) {
+                tally.hear(told, begun.elapsed());
+            }
+        }
+    }
+
+    fn turn(&self, world: &mut World, turn: &Turn, tally: &mut Tally) -> Result<(), Failure> {
+        let what = if turn.starts { "start" } else { "kill" };
+        let name = if turn.id <= self.gateways {
+            "gateway"
+        } else {
+            "follower"
+        };
+        println!(
+            "{:>5.1} s  {what} {name} {}",
+            turn.at.as_secs_f32(),
+            turn.id
+        );
+        if turn.starts {
+            return world.start_node(turn.id);
+        }
+        tally.kills += 1;
+        world.kill(turn.id);
+        Ok(())
+    }
+}
+
+/// Has the gateways keep the module that tasks call.
+fn put(client: &Client) -> Result<(), Failure> {
+    client.put(MODULE.to_vec());
+    match client.wait(Span::secs(30)) {
+        Some(Told::Kept { by, .. }) => {
+            println!("{by} gateways keep the module");
+            Ok(())
+        }
+        Some(_) | None => Err(Failure::Usage(
+            "the gateways do not keep the module of the demo",
+        )),
+    }
+}

@@ -1,0 +1,116 @@
+//! `selvedge-faas follower`.
+
+use core::convert::Infallible;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use selvedge_core::{NodeId, Span};
+use selvedge_faas::Limits;
+use selvedge_faas::executor::{Executor, Hash, Wasm};
+use selvedge_faas::follower::{self, Options};
+use selvedge_pcm::DutyCycle;
+use selvedge_pcm::follower::Config;
+
+use super::{ChildArgs, Failure, FindArgs};
+
+/// Run a follower: it sleeps most of the time, and runs functions while it does not
+#[derive(Debug, Args)]
+pub(crate) struct Follower {
+    /// The id of this follower; each node has its own
+    #[arg(long)]
+    id: u64,
+    #[command(flatten)]
+    find: FindArgs,
+    /// For how long it can be used, in each period: 500ms, 1s
+    #[arg(long, value_parser = milliseconds, default_value = "1s")]
+    active: u32,
+    /// For how long it does work of its own
+    #[arg(long, value_parser = milliseconds, default_value = "0s")]
+    busy: u32,
+    /// For how long it sleeps
+    #[arg(long, value_parser = milliseconds, default_value = "9s")]
+    asleep: u32,
+    /// For how long a function may run
+    #[arg(long, value_parser = milliseconds, default_value = "5s")]
+    time: u32,
+    /// How many bytes of memory a function may take; all followers need the same
+    #[arg(long, default_value = "2097152")]
+    memory: u32,
+    /// How much fuel a function may take, about one for each instruction; all followers need the same
+    #[arg(long, default_value = "100000000")]
+    fuel: u64,
+    /// What runs functions
+    #[arg(long, value_enum, default_value = "wasm")]
+    executor: ExecutorArg,
+    /// Say on the standard error when a phase begins
+    #[arg(long, short)]
+    verbose: bool,
+    #[command(flatten)]
+    child: ChildArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExecutorArg {
+    /// WebAssembly
+    Wasm,
+    /// Nothing: the value of a function is the SHA-256 of its code and its modules. For tests
+    Hash,
+}
+
+impl Follower {
+    pub(crate) fn run(self) -> Result<Infallible, Failure> {
+        self.child.obey();
+        let duty = DutyCycle {
+            active_ms: self.active,
+            busy_ms: self.busy,
+            asleep_ms: self.asleep,
+        };
+        let id = NodeId(self.id);
+        let options = Options {
+            id,
+            gateways: self.find.find(id)?,
+            access: self.find.access.access(),
+            config: Config::new(duty)
+                .with_time(Span::millis(self.time.into()))
+                .with_memory(self.memory),
+            is_verbose: self.verbose,
+        };
+        let executor: Arc<dyn Executor> = match self.executor {
+            ExecutorArg::Hash => Arc::new(Hash),
+            ExecutorArg::Wasm => {
+                let limits = Limits::new()
+                    .with_memory(self.memory)
+                    .with_fuel(self.fuel)
+                    .with_result(options.config.result);
+                Arc::new(Wasm::new(limits, self.verbose)?)
+            }
+        };
+        Ok(follower::run(options, executor)?)
+    }
+}
+
+/// A time with its unit, in milliseconds.
+fn milliseconds(text: &str) -> Result<u32, &'static str> {
+    let units = [("ms", 1), ("s", 1_000), ("min", 60_000)];
+    let unit = units
+        .iter()
+        .find_map(|it| Some((text.strip_suffix(it.0)?, it.1)));
+    let number = unit.and_then(|it| Some((it.0.parse::<u32>().ok()?, it.1)));
+    let time = number.and_then(|it| it.0.checked_mul(it.1));
+    time.ok_or("say a whole number and ms, s or min, as in 500ms")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::milliseconds;
+
+    #[test]
+    fn times_have_a_unit() {
+        for (text, time) in [("0s", 0), ("500ms", 500), ("9s", 9_000), ("2min", 120_000)] {
+            assert_eq!(milliseconds(text), Ok(time), "{text}");
+        }
+        for text in ["", "9", "s", "-1s", "1.5s", "99999999999s", "9999999min"] {
+            assert!(milliseconds(text).is_err(), "{text}");
+        }
+    }
+}

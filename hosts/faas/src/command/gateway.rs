@@ -1,0 +1,131 @@
+//! `selvedge-faas gateway`.
+
+use core::convert::Infallible;
+use core::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use selvedge_core::{NodeId, Span};
+use selvedge_faas::Address;
+use selvedge_faas::find::Named;
+use selvedge_faas::gateway::{self, Broker, Memory, Options, Room};
+use selvedge_pcm::Limits;
+use selvedge_pcm::gateway::{Config, Voting};
+
+use super::{AccessArgs, ChildArgs, Failure};
+
+/// Run a gateway: it is always on, keeps mailboxes, and decides with the others
+#[derive(Debug, Args)]
+pub(crate) struct Gateway {
+    /// The id of this gateway; each node has its own
+    #[arg(long)]
+    id: u64,
+    /// Where the broker inside listens
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1883")]
+    listen: SocketAddr,
+    /// A broker that is there, instead of the one inside
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "listen")]
+    broker: Option<Address>,
+    /// Where others find this gateway's broker, if it listens at all addresses
+    #[arg(long, value_name = "HOST:PORT")]
+    advertise: Option<Address>,
+    /// Another gateway and its broker; once for each
+    #[arg(long = "peer", value_name = "ID=HOST:PORT")]
+    peers: Vec<Named>,
+    /// The directory of its memory, which it has alone
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// This gateway was never started before
+    #[arg(long, conflicts_with = "forgot")]
+    first: bool,
+    /// Its memory is lost. Never say --first then: a gateway that decides again what it has forgotten
+    /// breaks what it promised
+    #[arg(long)]
+    forgot: bool,
+    /// Which gateways decide
+    #[arg(long, value_enum, default_value = "static")]
+    voting: VotingArg,
+    /// For how many seconds a function may run at any follower
+    #[arg(long, value_name = "SECONDS", default_value = "5")]
+    function_time: u64,
+    /// After how many seconds a gateway that says nothing counts as failed: from 3
+    #[arg(long, value_name = "SECONDS", default_value = "5")]
+    timeout: u64,
+    /// How many followers a unit should have; equal at all gateways from their first start on
+    #[arg(long, default_value = "5")]
+    unit: u16,
+    /// Gateways count the votes themselves, at an update for each vote; equal at all gateways from their
+    /// first start on
+    #[arg(long)]
+    counts_votes: bool,
+    /// How many modules are kept
+    #[arg(long, default_value = "256")]
+    modules: u32,
+    /// Say on the standard error what changes
+    #[arg(long, short)]
+    verbose: bool,
+    #[command(flatten)]
+    access: AccessArgs,
+    #[command(flatten)]
+    child: ChildArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum VotingArg {
+    /// More than half of all gateways
+    Static,
+    /// More than half of those that are connected
+    Dynamic,
+}
+
+impl Gateway {
+    pub(crate) fn run(self) -> Result<Infallible, Failure> {
+        self.child.obey();
+        let mut peers = Vec::new();
+        for Named { id, address } in self.peers {
+            let id = id.ok_or(Failure::Usage("a peer has an id: say --peer ID=HOST:PORT"))?;
+            if id.0 == self.id {
+                let why = "a peer has the id of this gateway: name each other gateway once";
+                return Err(Failure::Usage(why));
+            }
+            peers.push((id, address));
+        }
+        let memory = match (self.first, self.forgot) {
+            (true, _) => Memory::None,
+            (false, true) => Memory::Lost,
+            (false, false) => Memory::Kept,
+        };
+        let listen = self.listen;
+        let voting = match self.voting {
+            VotingArg::Static => Voting::Static,
+            VotingArg::Dynamic => Voting::Dynamic,
+        };
+        // A gateway that leads tells at once what is decided: here a message costs less than a wait.
+        let replica = Config::new().replica.with_commit_delay(Span::millis(5));
+        let config = Config::new()
+            .with_replica(replica)
+            .with_voting(voting)
+            .with_function_time(Span::secs(self.function_time))
+            .with_timeout(Span::secs(self.timeout));
+        let limits = Limits::new()
+            .with_unit(self.unit)
+            .with_counts_votes(self.counts_votes);
+        let options = Options {
+            id: NodeId(self.id),
+            broker: self.broker.map_or(Broker::Embedded { listen }, Broker::At),
+            advertise: self.advertise,
+            peers,
+            access: self.access.access(),
+            data: self.data,
+            memory,
+            config,
+            limits,
+            room: Room {
+                modules: self.modules.max(1),
+                bytes: 64 << 20,
+            },
+            is_verbose: self.verbose,
+        };
+        Ok(gateway::run(options)?)
+    }
+}

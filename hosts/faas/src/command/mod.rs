@@ -1,0 +1,133 @@
+//! The subcommands.
+
+pub(crate) mod demo;
+pub(crate) mod follower;
+pub(crate) mod gateway;
+pub(crate) mod submit;
+pub(crate) mod top;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::{env, io};
+
+use clap::Args;
+use selvedge_core::NodeId;
+use selvedge_faas::Access;
+use selvedge_faas::find::{self, FindError, Gateways, Named};
+use thiserror::Error;
+
+/// What ended a command early. One line says what went wrong, and the mend.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    #[error(transparent)]
+    Gateway(#[from] selvedge_faas::gateway::GatewayError),
+    #[error(transparent)]
+    Follower(#[from] selvedge_faas::follower::FollowerError),
+    #[error(transparent)]
+    Client(#[from] selvedge_faas::client::ClientError),
+    #[error(transparent)]
+    Find(#[from] FindError),
+    #[error(transparent)]
+    Chance(#[from] selvedge_faas::NoChance),
+    #[error("cannot read {}: {source}: check the name", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot wait for Ctrl-C: {0}: run it in another environment")]
+    Signal(io::Error),
+    #[error("cannot write to the standard output: {0}: run it with an open one")]
+    Output(io::Error),
+    #[error("cannot start a process of the demo: {0}: see how many there may be")]
+    Process(io::Error),
+    #[error("the directory of the demo: {0}: set TMPDIR to one that can be written")]
+    Directory(io::Error),
+    #[error(transparent)]
+    Limits(#[from] selvedge_core::settings::OutOfRange),
+    #[error("{} is no module that followers run: {why}", path.display())]
+    Module {
+        path: PathBuf,
+        why: selvedge_faas::ModuleError,
+    },
+    #[error(transparent)]
+    Call(#[from] selvedge_faas::CallError),
+    #[error("the module and the call do not match: {0}")]
+    Mismatch(#[from] selvedge_faas::CallMismatch),
+    #[error("{0}")]
+    Usage(&'static str),
+}
+
+impl Failure {
+    /// The exit status: 2 for a wrong call, as for wrong flags, 1 for what went wrong later.
+    pub(crate) fn status(&self) -> ExitCode {
+        match self {
+            Self::Usage(_)
+            | Self::Limits(_)
+            | Self::Module { .. }
+            | Self::Call(_)
+            | Self::Mismatch(_)
+            | Self::Find(FindError::None) => ExitCode::from(2),
+            Self::Gateway(_)
+            | Self::Follower(_)
+            | Self::Client(_)
+            | Self::Find(_)
+            | Self::Chance(_)
+            | Self::Read { .. }
+            | Self::Signal(_)
+            | Self::Output(_)
+            | Self::Process(_)
+            | Self::Directory(_) => ExitCode::FAILURE,
+        }
+    }
+}
+
+/// With which name and password to go to brokers.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AccessArgs {
+    /// The name that all brokers ask for, and the one inside of a gateway, too
+    #[arg(long, env = "SELVEDGE_FAAS_USER")]
+    user: Option<String>,
+}
+
+impl AccessArgs {
+    /// The password is in no command line, where all processes can read it.
+    pub(crate) fn access(&self) -> Access {
+        Access {
+            user: self.user.clone(),
+            password: env::var("SELVEDGE_FAAS_PASSWORD").unwrap_or_default(),
+        }
+    }
+}
+
+/// How to find gateways.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FindArgs {
+    /// The broker of a gateway, the first one first: HOST:PORT, or ID=HOST:PORT. The gateways that are
+    /// not named are asked for
+    #[arg(long = "gateway", required = true, value_name = "[ID=]HOST:PORT")]
+    pub(crate) gateways: Vec<Named>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
+}
+
+impl FindArgs {
+    pub(crate) fn find(&self, me: NodeId) -> Result<Gateways, Failure> {
+        Ok(find::find(&self.gateways, &self.access.access(), me)?)
+    }
+}
+
+/// What a process that another one started adds.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct ChildArgs {
+    /// End when the process ends that started this one (Linux)
+    #[arg(long, hide = true)]
+    is_child: bool,
+}
+
+impl ChildArgs {
+    pub(crate) fn obey(self) {
+        #[cfg(target_os = "linux")]
+        if self.is_child {
+            use rustix::process::{Signal, set_parent_process_death_signal};
+            // A process that cannot is ended by its handle.
+            let _set = set_parent_process_death_signal(Some(Signal::KILL));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `selvedge-faas submit`.
+
+use core::time::Duration;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::{fs, io, thread};
+
+use clap::Args;
+use selvedge_core::{Member, NodeId, Span};
+use selvedge_faas::client::{self, Client, Options, Told};
+use selvedge_faas::{Argument, Call, Limits, Module, text_of};
+use selvedge_pcm::client::Config;
+use selvedge_pcm::{Answer, Function};
+
+use super::{Failure, FindArgs};
+
+/// How often to look whether Ctrl-C was pressed.
+const LOOK: Span = Span::millis(50);
+
+/// Have a function run, and print what it came to
+///
+/// Exit status: 0 with a value; 1 if no gateway answers or something else is wrong; 2 for a wrong call; 3 if
+/// the function failed; 4 if its unit did not agree; 5 if no unit answered; 6 if the gateways refuse it; 130
+/// if it was cancelled.
+#[derive(Debug, Args)]
+pub(crate) struct Submit {
+    /// A module in WebAssembly, which gateways keep
+    #[arg(value_name = "FILE")]
+    module: Option<PathBuf>,
+    /// Which of the module's exports is called
+    #[arg(long, value_name = "EXPORT", requires = "module")]
+    call: Option<String>,
+    /// With what it is called, once for each argument: 7, 7i64, 1.5, 1.5f32, hex:00ff, text:abc
+    #[arg(
+        long = "arg",
+        value_name = "ARGUMENT",
+        requires = "call",
+        allow_hyphen_values = true
+    )]
+    arguments: Vec<Argument>,
+    /// A code that is no call, for followers with another executor
+    #[arg(long, default_value = "", conflicts_with = "call")]
+    code: String,
+    #[command(flatten)]
+    find: FindArgs,
+    /// The id of this client, for one that lives long; no two have the same at a time
+    #[arg(long)]
+    id: Option<u64>,
+}
+
+impl Submit {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let interrupts = interrupts()?;
+        let id = match self.id {
+            Some(id) => NodeId(id),
+            None => client::any_id()?,
+        };
+        let (function, module) = self.function()?;
+        let client = Client::start(Options {
+            id,
+            gateways: self.find.find(id)?,
+            access: self.find.access.access(),
+            config: Config::new(),
+        })?;
+        match module {
+            Some(module) => client.put(module),
+            None => client.submit(0, function.clone()),
+        }
+        let mut cancels = false;
+        loop {
+            let pressed = interrupts.load(Ordering::Relaxed);
+            if pressed > 0 && !cancels {
+                cancels = true;
+                client.cancel(0);
+                eprintln!("cancels it; Ctrl-C again does not wait for that");
+            }
+            if pressed > 1 {
+                return Ok(ExitCode::from(130));
+            }
+            match client.wait(LOOK) {
+                None => {}
+                Some(Told::Kept { by, .. }) => {
+                    eprintln!("the module is on the disks of {by} gateways");
+                    if cancels {
+                        return Ok(ExitCode::from(130));
+                    }
+                    client.submit(0, function.clone());
+                }
+                Some(told) => return end(told),
+            }
+        }
+    }
+}
+
+impl Submit {
+    /// What is to be run, and the module that it needs.
+    fn function(&self) -> Result<(Function, Option<Vec<u8>>), Failure> {
+        let code = Function::new(self.code.as_bytes());
+        let Some(path) = self.module.clone() else {
+            return Ok((code, None));
+        };
+        let module = match fs::read(&path) {
+            Ok(module) => module,
+            Err(source) => return Err(Failure::Read { path, source }),
+        };
+        let Some(export) = &self.call else {
+            let libraries = [selvedge_faas::library(&module)].into_iter().collect();
+            return Ok((Function { libraries, ..code }, Some(module)));
+        };
+        // What no follower could run is not sent.
+        let compiled = Module::compile(&module, &Limits::new());
+        let compiled = compiled.map_err(|why| Failure::Module { path, why })?;
+        let call = Call::new(compiled.id(), export, self.arguments.iter().cloned())?;
+        compiled.check(&call)?;
+        Ok((call.to_function()?, Some(module)))
+    }
+}
+
+fn end(told: Told) -> Result<ExitCode, Failure> {
+    let (line, status) = match told {
+        Told::Answered { answer, unit, .. } => {
+            if let Some((attempt, electors)) = unit {
+                say_unit(attempt, &electors);
+            }
+            match answer {
+                Answer::Value(value) => {
+                    writeln!(io::stdout(), "{}", text_of(&value)).map_err(Failure::Output)?;
+                    return Ok(ExitCode::SUCCESS);
+                }
+                Answer::Failed => ("the function failed at most of its unit".into(), 3),
+                Answer::NoMajority => ("its unit did not agree on a value".into(), 4),
+                Answer::Unanswered => ("no unit answered in time: submit it again".into(), 5),
+                Answer::Cancelled => ("cancelled".into(), 130),
+            }
+        }
+        Told::Refused { why, .. } => (why.to_string(), 6),
+        Told::Rejected { why, .. } => (why.to_string(), 1),
+        Told::NotKept { why: Some(why), .. } => (why.to_string(), 6),
+        Told::NotKept { why: None, .. } => {
+            let line = "no majority of gateways keeps the module: see whether they run";
+            (line.into(), 1)
+        }
+        // It is waited for before.
+        Told::Kept { .. } => return Ok(ExitCode::FAILURE),
+    };
+    eprintln!("selvedge-faas: {line}");
+    Ok(ExitCode::from(status))
+}
+
+fn say_unit(attempt: u16, electors: &[Member]) {
+    let all: Vec<String> = electors.iter().map(|it| it.id.to_string()).collect();
+    let all = all.join(", ");
+    eprintln!("attempt {attempt}, at followers {all} (the first one counted the votes)");
+}
+
+/// Counts how often Ctrl-C is pressed.
+fn interrupts() -> Result<Arc<AtomicU32>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::Signal)?;
+    let pressed = Arc::new(AtomicU32::new(0));
+    let theirs = Arc::clone(&pressed);
+    thread::spawn(move || {
+        runtime.block_on(async {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                theirs.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    });
+    // Until the signal is waited for it ends the process.
+    thread::sleep(Duration::from_millis(1));
+    Ok(pressed)
+}

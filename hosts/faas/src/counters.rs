@@ -1,0 +1,52 @@
+//! What a host counts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::frame::FrameError;
+
+/// What a host counts from its start on. Numbers only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Messages that came and were taken.
+    pub received: u64,
+    /// Messages that were handed to a broker.
+    pub sent: u64,
+    /// Messages that were not sent, because a broker was away or behind.
+    pub unsent: u64,
+    /// Topics that are none of this host's.
+    pub foreign_topics: u64,
+    /// Payloads longer than a frame may be.
+    pub long: u64,
+    /// Frames of another version.
+    pub versions: u64,
+    /// Frames of another kind.
+    pub kinds: u64,
+    /// Frames that are damaged, or none.
+    pub malformed: u64,
+    /// Messages that the machine refused: of former lives, or of a peer that does not follow the rules.
+    pub refused: u64,
+    /// Messages between followers that a gateway forwarded.
+    pub relayed: u64,
+    /// Messages between followers that are no such, or for one that is not in the tables.
+    pub not_relayed: u64,
+    /// Tasks that ended, at a gateway; functions that ran, at a follower.
+    pub ended: u64,
+    /// How often facts were written to the disk.
+    pub writes: u64,
+    /// For how long that took, in microseconds.
+    pub write_us: u64,
+    /// How often a broker was lost.
+    pub lost_links: u64,
+}
+
+impl Counters {
+    pub(crate) const fn count(&mut self, why: &FrameError) {
+        match why {
+            FrameError::Long(_) => self.long += 1,
+            FrameError::Version(_) => self.versions += 1,
+            FrameError::Kind(_) => self.kinds += 1,
+            FrameError::Malformed => self.malformed += 1,
+        }
+    }
+}

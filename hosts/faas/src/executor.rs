@@ -1,0 +1,211 @@
+//! What runs functions, and the thread on which it does.
+
+mod wasm;
+
+use core::time::Duration;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::{io, thread};
+
+use selvedge_core::Span;
+use selvedge_pcm::{Function, Returned, TaskId};
+use sha2::{Digest as _, Sha256};
+
+pub use wasm::Wasm;
+
+/// A function and all that it needs.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What to run.
+    pub function: Function,
+    /// The modules that its `libraries` name, in their order. Of each, the first 64 bits of its SHA-256
+    /// are as named.
+    pub modules: Vec<Arc<[u8]>>,
+    /// How many bytes of memory it may take.
+    pub memory: u32,
+    /// For how long it may run. It is stopped then, and fails.
+    pub time: Span,
+    /// How many bytes it may return.
+    pub result: u16,
+}
+
+/// Says that a function is not to go on.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Stops the function.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// What is set when it is to stop.
+    pub(crate) fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
+    /// Whether it is to stop.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// What runs functions.
+pub trait Executor: Send + Sync + 'static {
+    /// Runs a function to its end, on a thread of its own. It asks `stop` every few milliseconds; what it
+    /// returns after a stop does not matter. One that panics has failed.
+    fn execute(&self, job: &Job, stop: &Stop) -> Returned;
+}
+
+/// Runs nothing: the value of a function is the SHA-256 of its code and its modules. Code that begins with
+/// `wait N ` takes N milliseconds, and code that begins with `fail ` fails. For tests and demonstrations.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hash;
+
+impl Hash {
+    /// What it returns for this code without modules.
+    #[must_use]
+    pub fn value(code: &[u8]) -> Vec<u8> {
+        Sha256::digest(code).to_vec()
+    }
+}
+
+impl Executor for Hash {
+    fn execute(&self, job: &Job, stop: &Stop) -> Returned {
+        let code: &[u8] = &job.function.code;
+        if code.starts_with(b"fail ") {
+            return Returned::Failed;
+        }
+        let words = code
+            .strip_prefix(b"wait ")
+            .and_then(|it| it.split(|it| *it == b' ').next());
+        let number = words.and_then(|it| core::str::from_utf8(it).ok());
+        let mut left: u64 = number.and_then(|it| it.parse().ok()).unwrap_or_default();
+        while left > 0 && !stop.is_stopped() {
+            let next = left.min(5);
+            thread::sleep(Duration::from_millis(next));
+            left -= next;
+        }
+        let mut hash = Sha256::new();
+        hash.update(code);
+        for module in &job.modules {
+            hash.update(module);
+        }
+        Returned::Value(hash.finalize().into_iter().collect())
+    }
+}
+
+/// Runs functions on threads, so that none holds its follower up.
+pub(crate) struct Worker<W> {
+    executor: Arc<dyn Executor>,
+    wakes: mpsc::SyncSender<W>,
+    /// What runs, and was not stopped.
+    present: Option<(TaskId, Stop)>,
+    /// Of the runs so far. What an earlier one returns comes too late.
+    pub(crate) number: u64,
+}
+
+impl<W: Send + 'static> Worker<W> {
+    pub(crate) fn new(executor: Arc<dyn Executor>, wakes: mpsc::SyncSender<W>) -> Self {
+        Self {
+            executor,
+            wakes,
+            present: None,
+            number: 0,
+        }
+    }
+
+    /// Starts a function. What it returns comes as what `wake` makes of it, with the number of the run.
+    pub(crate) fn start(
+        &mut self,
+        task: TaskId,
+        job: Job,
+        wake: impl FnOnce(u64, TaskId, Returned) -> W + Send + 'static,
+    ) -> io::Result<()> {
+        let stop = Stop::default();
+        self.number += 1;
+        let (number, executor, wakes) =
+            (self.number, Arc::clone(&self.executor), self.wakes.clone());
+        let theirs = stop.clone();
+        thread::Builder::new()
+            .name("function".into())
+            .spawn(move || {
+                let returned = catch_unwind(AssertUnwindSafe(|| executor.execute(&job, &theirs)));
+                let returned = returned.unwrap_or(Returned::Failed);
+                // A host that is gone does not ask.
+                let _told = wakes.send(wake(number, task, returned));
+            })?;
+        self.present = Some((task, stop));
+        Ok(())
+    }
+
+    /// Stops the function of a task, if it runs.
+    pub(crate) fn stop(&mut self, task: TaskId) {
+        if let Some((_, stop)) = self.present.take_if(|it| it.0 == task) {
+            stop.stop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use selvedge_core::Member;
+
+    use super::*;
+
+    fn job(code: &[u8]) -> Job {
+        Job {
+            function: Function::new(code),
+            modules: Vec::new(),
+            memory: 0,
+            time: Span::secs(1),
+            result: 256,
+        }
+    }
+
+    #[test]
+    fn the_value_of_a_function_is_its_hash() {
+        let value = Returned::Value(Hash::value(b"wait 1 x").into_iter().collect());
+        assert_eq!(Hash.execute(&job(b"wait 1 x"), &Stop::default()), value);
+        assert_eq!(
+            Hash.execute(&job(b"fail x"), &Stop::default()),
+            Returned::Failed
+        );
+        let mut with_module = job(b"wait 1 x");
+        with_module.modules.push(Arc::from(*b"m"));
+        assert_ne!(Hash.execute(&with_module, &Stop::default()), value);
+    }
+
+    struct Panics;
+
+    impl Executor for Panics {
+        fn execute(&self, _: &Job, _: &Stop) -> Returned {
+            panic!("a defect of what runs functions");
+        }
+    }
+
+    #[test]
+    fn what_panics_has_failed_and_what_is_stopped_ends() {
+        let task = TaskId {
+            client: Member::new(1, 1),
+            number: 1,
+        };
+        let (wake, wakes) = mpsc::sync_channel(1);
+        let patience = Duration::from_secs(20);
+        let mut worker = Worker::new(Arc::new(Panics), wake.clone());
+        let tell = |number, _, returned| (number, returned);
+        worker.start(task, job(b""), tell).unwrap();
+        assert_eq!(wakes.recv_timeout(patience), Ok((1, Returned::Failed)));
+        let mut worker = Worker::new(Arc::new(Hash), wake);
+        // It would take weeks.
+        worker.start(task, job(b"wait 9999999999 x"), tell).unwrap();
+        worker.stop(task);
+        let (number, returned) = wakes.recv_timeout(patience).unwrap();
+        assert_eq!(number, 1);
+        assert!(matches!(returned, Returned::Value(_)));
+    }
+}

@@ -1,0 +1,411 @@
+//! The process of a follower: it is connected to its gateway's broker while it is awake, and not while it
+//! sleeps. Its mailbox is the session that the broker keeps for it meanwhile.
+
+use core::convert::Infallible;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+
+use chacha20::ChaCha12Rng;
+use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span};
+use selvedge_pcm::follower::{Command, Config, Event, Follower, Phase, Reject};
+use selvedge_pcm::{Function, Message, Returned, TaskId};
+use thiserror::Error;
+
+use crate::clock::{self, Clock, NoChance};
+use crate::counters::Counters;
+use crate::executor::{Executor, Job, Worker};
+use crate::find::Gateways;
+use crate::frame::{self, Frame};
+use crate::link::{Access, Link, LinkEvent, Session, Setup};
+use crate::notice::Notice;
+
+use crate::shelf::Shelf;
+use crate::topic::Topic;
+
+/// How many wakes may wait.
+const WAKES: usize = 1_024;
+/// How long to wait where nothing is due.
+const IDLE: Span = Span::secs(60);
+
+/// The settings of a follower's process.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The follower.
+    pub id: NodeId,
+    /// The gateways that it can go to, the first one first.
+    pub gateways: Gateways,
+    /// The name and the password for their brokers.
+    pub access: Access,
+    /// The settings of the machine.
+    pub config: Config,
+    /// Whether it says on the standard error when a phase begins.
+    pub is_verbose: bool,
+}
+
+/// Why a follower's process ends.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FollowerError {
+    /// The machine refuses its settings.
+    #[error(transparent)]
+    Machine(#[from] Reject),
+    /// There is no chance.
+    #[error(transparent)]
+    Chance(#[from] NoChance),
+}
+
+enum Wake {
+    /// Of the link with this number.
+    Link(u64, LinkEvent),
+    /// Of the run with this number.
+    Returned(u64, TaskId, Returned),
+}
+
+/// The link to the gateway that the follower is at.
+struct Stay {
+    gateway: NodeId,
+    number: u64,
+    /// Whether it left a mailbox there.
+    relies: bool,
+    /// Nothing when the system gives no thread.
+    link: Option<Link>,
+}
+
+struct Host {
+    options: Options,
+    driver: Driver<Follower>,
+    rng: ChaCha12Rng,
+    clock: Clock,
+    wakes: Receiver<Wake>,
+    wake: SyncSender<Wake>,
+    stay: Option<Stay>,
+    /// How many links there were.
+    links: u64,
+    /// Where the mailbox is that this life has.
+    mailbox: Option<NodeId>,
+    /// The link that was closed when it fell asleep.
+    closing: u64,
+    /// What that one brought all the same, and has acknowledged: as if it lay in the mailbox.
+    late: VecDeque<(String, Vec<u8>)>,
+    worker: Worker<Wake>,
+    shelf: Shelf,
+    /// What is told to the machine after the present effects.
+    commands: VecDeque<Command>,
+    counters: Counters,
+}
+
+/// Runs a follower, until the process ends.
+///
+/// # Errors
+/// [`FollowerError`], if it cannot begin.
+pub fn run(options: Options, executor: Arc<dyn Executor>) -> Result<Infallible, FollowerError> {
+    let me = clock::life(options.id);
+    let machine = Follower::new(me, options.config, options.gateways.ids())?;
+    let (wake, wakes) = mpsc::sync_channel(WAKES);
+    let mut host = Host {
+        driver: Driver::new(machine),
+        rng: clock::chance()?,
+        clock: Clock::start(),
+        wakes,
+        stay: None,
+        links: 0,
+        mailbox: None,
+        closing: 0,
+        late: VecDeque::new(),
+        worker: Worker::new(executor, wake.clone()),
+        shelf: Shelf::default(),
+        commands: VecDeque::new(),
+        counters: Counters::default(),
+        wake,
+        options,
+    };
+    host.command(Command::Start)?;
+    host.run()
+}
+
+impl Host {
+    fn run(&mut self) -> Result<Infallible, FollowerError> {
+        loop {
+            let now = self.clock.now();
+            let wait = self.driver.wait(now).unwrap_or(IDLE).min(IDLE);
+            let wait = self.shelf.wait(now).map_or(wait, |it| it.min(wait));
+            let wake = self.wakes.recv_timeout(wait.into());
+            let mut effects = Vec::new();
+            let now = self.clock.now();
+            self.driver
+                .expire(now, &mut self.rng, |it| effects.push(it));
+            self.carry_out(effects);
+            match wake {
+                Ok(Wake::Link(number, event)) => self.on_link(number, event),
+                Ok(Wake::Returned(number, task, returned)) if number == self.worker.number => {
+                    self.counters.ended += 1;
+                    // It is refused where the function was stopped meanwhile.
+                    self.say(Command::Returned { task, returned });
+                }
+                Ok(Wake::Returned(..)) | Err(_) => {}
+            }
+            self.look_at_shelf();
+        }
+    }
+
+    fn command(&mut self, command: Command) -> Result<(), Reject> {
+        self.step(Input::Command(command))
+    }
+
+    /// Tells the machine what may have become pointless.
+    fn say(&mut self, command: Command) {
+        self.counters.refused += u64::from(self.command(command).is_err());
+    }
+
+    fn step(&mut self, input: Input<Follower>) -> Result<(), Reject> {
+        let (now, mut effects) = (self.clock.now(), Vec::new());
+        let taken = self
+            .driver
+            .step(now, &mut self.rng, input, |it| effects.push(it));
+        self.carry_out(effects);
+        taken
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect<Follower>>) {
+        for effect in effects {
+            match effect {
+                Effect::Send { to, message } => self.send(to, &message),
+                Effect::Event(event) => self.on_event(event),
+                Effect::Multicast { .. } => {} // A follower uses none.
+            }
+        }
+        while let Some(command) = self.commands.pop_front() {
+            self.say(command);
+        }
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Phase(phase) => self.on_phase(phase),
+            Event::Fetch(gateway) => self.go_to(gateway),
+            Event::Load(library) => {
+                if self.shelf.has(library) {
+                    self.commands.push_back(Command::Loaded(library));
+                } else {
+                    self.shelf.want(library, self.clock.now());
+                }
+            }
+            Event::Unload(library) => self.shelf.drop(library),
+            Event::Run {
+                task,
+                function,
+                memory,
+            } => self.start(task, function, memory),
+            Event::Stop(task) => self.worker.stop(task),
+            _ => {}
+        }
+    }
+
+    fn on_phase(&mut self, phase: Phase) {
+        if self.options.is_verbose {
+            eprintln!("{} is {phase:?}", self.driver.machine().me());
+        }
+        if phase == Phase::Asleep {
+            // It says good-bye; the broker keeps the mailbox.
+            self.closing = self.stay.take().map_or(0, |it| it.number);
+        }
+    }
+
+    fn start(&mut self, task: TaskId, function: Function, memory: u32) {
+        let modules = self.shelf.get_all(&function.libraries);
+        let started = modules.map(|modules| Job {
+            function,
+            modules,
+            memory,
+            time: self.options.config.time,
+            result: self.options.config.result,
+        });
+        let started =
+            started.is_some_and(|job| self.worker.start(task, job, Wake::Returned).is_ok());
+        if !started {
+            let returned = Returned::Failed;
+            self.commands
+                .push_back(Command::Returned { task, returned });
+        }
+    }
+
+    /// Sees to it that the link is one to this gateway.
+    fn go_to(&mut self, gateway: NodeId) {
+        if self.stay.as_ref().is_some_and(|it| it.gateway == gateway) {
+            return;
+        }
+        self.links += 1;
+        let number = self.links;
+        let relies = self.mailbox == Some(gateway);
+        if !relies {
+            self.late.clear(); // As the mailbox is.
+            self.closing = 0;
+        }
+        let link = self.open(gateway, number);
+        if let Err(why) = &link {
+            let down = LinkEvent::Down(why.to_string());
+            // The queue is full only while there is enough to do.
+            let _told = self.wake.try_send(Wake::Link(number, down));
+        }
+        self.mailbox = Some(gateway);
+        self.stay = Some(Stay {
+            gateway,
+            number,
+            relies,
+            link: link.ok(),
+        });
+    }
+
+    fn open(&self, gateway: NodeId, number: u64) -> io::Result<Link> {
+        let me = self.options.id;
+        let unknown = || io::Error::other("no such gateway");
+        let address = self.options.gateways.address(gateway).ok_or_else(unknown)?;
+        let session = match self.mailbox == Some(gateway) {
+            true => Session::Kept,
+            false => Session::Emptied,
+        };
+        let setup = Setup {
+            name: format!("selvedge-faas-{me}"),
+            address: address.clone(),
+            access: self.options.access.clone(),
+            session,
+            filters: vec![Topic::Inbox(me).to_string()],
+            stays: false,
+        };
+        let wake = self.wake.clone();
+        Link::open(setup, move |it| wake.send(Wake::Link(number, it)).is_ok())
+    }
+
+    fn send(&mut self, to: Member, message: &Message) {
+        let here = self.driver.machine().attached_to();
+        let topic = match self.options.gateways.address(to.id) {
+            Some(_) => {
+                self.go_to(to.id);
+                Topic::Inbox(to.id)
+            }
+            None => Topic::Relay {
+                gateway: here,
+                to: to.id,
+            },
+        };
+        let me = self.driver.machine().me();
+        let payload = frame::message(me, message);
+        self.publish(&topic, payload.ok());
+    }
+
+    fn publish(&mut self, topic: &Topic, payload: Option<Vec<u8>>) {
+        let link = self.stay.as_ref().and_then(|it| it.link.as_ref());
+        let sent = link
+            .zip(payload)
+            .is_some_and(|it| it.0.publish(topic, it.1));
+        match sent {
+            true => self.counters.sent += 1,
+            false => self.counters.unsent += 1,
+        }
+    }
+
+    fn on_link(&mut self, number: u64, event: LinkEvent) {
+        if self.stay.as_ref().is_none_or(|it| it.number != number) {
+            return self.on_closed(number, event);
+        }
+        match event {
+            LinkEvent::Up { is_kept } => {
+                if self.stay.as_ref().is_some_and(|it| it.relies && !is_kept) {
+                    // The broker has forgotten the mailbox. At another gateway the follower is told
+                    // anew what lay in it.
+                    return self.say(Command::Unreachable);
+                }
+                for (topic, payload) in core::mem::take(&mut self.late) {
+                    self.on_published(&topic, &payload);
+                }
+            }
+            LinkEvent::Down(why) => {
+                if self.options.is_verbose {
+                    eprintln!("{} has lost its gateway: {why}", self.driver.machine().me());
+                }
+                self.counters.lost_links += 1;
+                self.stay = None;
+                // It may come back without the mailbox, which is not relied on then.
+                self.mailbox = None;
+                self.say(Command::Unreachable);
+            }
+            LinkEvent::Published { topic, payload } => self.on_published(&topic, &payload),
+        }
+    }
+
+    /// A link that was closed tells something.
+    fn on_closed(&mut self, number: u64, event: LinkEvent) {
+        let LinkEvent::Published { topic, payload } = event else {
+            return;
+        };
+        if number != self.closing {
+            return; // It is at another gateway meanwhile.
+        }
+        if self.stay.is_some() {
+            self.on_published(&topic, &payload);
+        } else if self.late.len() < WAKES {
+            self.late.push_back((topic, payload));
+        }
+    }
+
+    fn on_published(&mut self, topic: &str, payload: &[u8]) {
+        if Topic::parse(topic) != Ok(Topic::Inbox(self.options.id)) {
+            self.counters.foreign_topics += 1;
+            return;
+        }
+        match Frame::decode(payload) {
+            Ok(Frame::Message(it)) => {
+                self.counters.received += 1;
+                let (from, message) = (it.from, it.message);
+                let taken = self.step(Input::Message { from, message });
+                self.counters.refused += u64::from(taken.is_err());
+            }
+            Ok(Frame::Notice(it)) => {
+                self.counters.received += 1;
+                self.on_notice(it.message);
+            }
+            Err(why) => self.counters.count(&why),
+        }
+    }
+
+    fn on_notice(&mut self, notice: Notice) {
+        match notice {
+            Notice::Module(bytes) => {
+                if let Some(library) = self.shelf.take(&bytes) {
+                    self.say(Command::Loaded(library));
+                }
+            }
+            Notice::NoModule(library) => {
+                if self.shelf.give_up(library) {
+                    self.say(Command::Missing(library));
+                }
+            }
+            Notice::Gateways(_)
+            | Notice::Status(_)
+            | Notice::Put { .. }
+            | Notice::Kept { .. }
+            | Notice::NotKept { .. }
+            | Notice::Get(_)
+            | Notice::Unit { .. } => self.counters.refused += 1,
+        }
+    }
+
+    /// Asks for a module again, or gives it up.
+    fn look_at_shelf(&mut self) {
+        if self.stay.is_none() {
+            return; // It asks when it is awake.
+        }
+        match self.shelf.due(self.clock.now()) {
+            None => {}
+            Some((library, true)) => {
+                let me = self.driver.machine().me();
+                let topic = Topic::Inbox(self.driver.machine().attached_to());
+                let payload = frame::notice(me, &Notice::Get(library));
+                self.publish(&topic, payload.ok());
+            }
+            Some((library, false)) => self.say(Command::Missing(library)),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Fuzz targets as plain functions: they take bytes, and panic when a promise is broken.
+//!
+//! They run under libFuzzer, from the package in `fuzz/`, and in this package's tests over a committed
+//! corpus and over what the tests make.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::frame::{self, Frame};
+use crate::topic::Topic;
+use crate::{Argument, Call, Limits, Module, Run, Step, text_of};
+
+/// Bytes as a call, as an argument's text, and as a result.
+///
+/// # Panics
+/// When what is decoded does not encode to the same bytes, or what is read is not written so that it
+/// is read again.
+pub fn call(bytes: &[u8]) {
+    if let Ok(call) = Call::decode(bytes) {
+        let function = call.to_function();
+        assert!(function.as_ref().is_ok_and(|it| *it.code == *bytes));
+        assert!(function.is_ok_and(|it| Call::from_function(&it) == Ok(call)));
+    }
+    let shown = text_of(bytes);
+    assert!(shown.starts_with("hex:") || shown.as_bytes() == bytes);
+    let Ok(text) = core::str::from_utf8(bytes) else {
+        return;
+    };
+    if let Ok(argument) = text.parse::<Argument>() {
+        assert!(argument.to_string().parse() == Ok(argument));
+    }
+}
+
+/// Bytes as a module, whose exports are called with small limits, whole and in slices.
+///
+/// # Panics
+/// When a call does not come to the same in slices, or takes more fuel than it may.
+pub fn module(bytes: &[u8]) {
+    let limits = Limits::new()
+        .with_fuel(20_000)
+        .with_memory(2 * 65_536)
+        .with_module(16_384);
+    let Ok(module) = Module::compile(bytes, &limits) else {
+        return;
+    };
+    for name in module.functions().take(4) {
+        let passed = [
+            Vec::new(),
+            Vec::from([Argument::I32(3)]),
+            Vec::from([Argument::Bytes(Vec::from([5; 99]))]),
+            Vec::from([Argument::I64(-1), Argument::F64(0.5)]),
+        ];
+        for arguments in passed {
+            let Ok(call) = Call::new(module.id(), &name, arguments) else {
+                continue;
+            };
+            let whole = Run::new(&module, &call, &limits).finish();
+            assert!(whole.fuel <= limits.fuel);
+            assert!(whole.log.len() <= usize::from(limits.log));
+            let mut run = Run::new(&module, &call, &limits);
+            let sliced = loop {
+                if let Step::Finished(ran) = run.step(777) {
+                    break ran;
+                }
+            };
+            assert!(sliced == whole);
+        }
+    }
+}
+
+/// Reads a payload; what is read is written and read alike.
+///
+/// # Panics
+/// If it is not.
+pub fn frame(bytes: &[u8]) {
+    let Ok(frame) = Frame::decode(bytes) else {
+        return;
+    };
+    let written = match &frame {
+        Frame::Message(it) => frame::message(it.from, &it.message),
+        Frame::Notice(it) => frame::notice(it.from, &it.message),
+    };
+    // Numbers may be written longer than need be, so bytes may differ.
+    let again = written.and_then(|it| Frame::decode(&it));
+    assert_eq!(again, Ok(frame), "a frame changes when it is written");
+}
+
+/// Reads a topic; what is read is written alike.
+///
+/// # Panics
+/// If it is not.
+pub fn topic(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(topic) = Topic::parse(&text) {
+        assert_eq!(
+            topic.to_string(),
+            text,
+            "a topic changes when it is written"
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! The process of a gateway: the machine, its memory on a disk, the mailboxes of its followers at its
+//! broker, and links to the brokers of the other gateways.
+
+mod host;
+mod modules;
+mod status;
+mod storage;
+#[cfg(test)]
+mod tests;
+
+use core::convert::Infallible;
+use core::net::SocketAddr;
+use std::io;
+use std::path::PathBuf;
+
+use selvedge_core::{Member, NodeId};
+use selvedge_pcm::Limits;
+use selvedge_pcm::gateway::{Config, Reject};
+use selvedge_replica::Configuration;
+use thiserror::Error;
+
+pub use self::storage::{Memory, Room, StorageError};
+use crate::clock::NoChance;
+use crate::link::{Access, Address};
+
+/// Where a gateway has its broker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Broker {
+    /// Inside of its process.
+    Embedded {
+        /// Where it listens.
+        listen: SocketAddr,
+    },
+    /// In a process of its own.
+    At(Address),
+}
+
+/// The settings of a gateway's process.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The gateway.
+    pub id: NodeId,
+    /// Its broker.
+    pub broker: Broker,
+    /// Where others find its broker, if that is not where it listens.
+    pub advertise: Option<Address>,
+    /// The other gateways and their brokers.
+    pub peers: Vec<(NodeId, Address)>,
+    /// The name and the password for all brokers.
+    pub access: Access,
+    /// The directory of its data.
+    pub data: PathBuf,
+    /// What the directory holds.
+    pub memory: Memory,
+    /// The settings of the machine.
+    pub config: Config,
+    /// How much the tables hold; all gateways begin with equal ones.
+    pub limits: Limits,
+    /// How many modules are kept.
+    pub room: Room,
+    /// Whether it says on the standard error what changes.
+    pub is_verbose: bool,
+}
+
+/// Why a gateway's process ends.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum GatewayError {
+    /// It has no memory.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// There is no chance.
+    #[error(transparent)]
+    Chance(#[from] NoChance),
+    /// The broker inside does not start.
+    #[error("cannot listen at {listen}: {source}: choose another address with --listen")]
+    Listen {
+        /// Where it was to listen.
+        listen: SocketAddr,
+        /// Why it does not.
+        source: io::Error,
+    },
+    /// This program has no broker.
+    #[error("this program was built without a broker: name one with --broker")]
+    NoBroker,
+    /// The broker inside does not answer any more.
+    #[error("the broker inside has stopped, which is a defect: start the gateway again")]
+    Stopped,
+    /// A thread does not start.
+    #[error("cannot start a thread: {0}: see how many this process may have")]
+    Thread(#[from] io::Error),
+    /// The machine does not start.
+    #[error(transparent)]
+    Machine(#[from] Reject),
+}
+
+impl Options {
+    fn first(&self) -> Configuration {
+        let others = self.peers.iter().map(|it| it.0);
+        let mut all: Vec<NodeId> = others.chain([self.id]).collect();
+        all.sort_unstable();
+        all.dedup();
+        Configuration::of(all.into_iter().map(|id| Member::new(id.0, 0)))
+    }
+
+    /// Where its broker is for this process.
+    fn own(&self) -> Address {
+        match &self.broker {
+            Broker::At(address) => address.clone(),
+            Broker::Embedded { listen } => Address {
+                host: match listen.ip().is_unspecified() {
+                    true if listen.is_ipv6() => "::1".into(),
+                    true => "127.0.0.1".into(),
+                    false => listen.ip().to_string(),
+                },
+                port: listen.port(),
+            },
+        }
+    }
+}
+
+/// Runs a gateway, until the process ends.
+///
+/// # Errors
+/// [`GatewayError`], if it cannot begin, or go on. A later start takes it from what is stored.
+pub fn run(options: Options) -> Result<Infallible, GatewayError> {
+    host::Host::start(options)?.run()
+}
+
+fn start_broker(options: &Options) -> Result<(), GatewayError> {
+    let Broker::Embedded { listen } = options.broker else {
+        return Ok(());
+    };
+    #[cfg(feature = "broker")]
+    return crate::broker::start(listen, &options.access)
+        .map_err(|source| GatewayError::Listen { listen, source });
+    #[cfg(not(feature = "broker"))]
+    {
+        let _unused = listen;
+        Err(GatewayError::NoBroker)
+    }
+}

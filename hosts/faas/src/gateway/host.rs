@@ -1,0 +1,405 @@
+//! The loop of a gateway: what comes in, what is stored, and what goes out, in this order.
+
+use core::convert::Infallible;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+
+use chacha20::ChaCha12Rng;
+use selvedge_core::durable::Barrier;
+use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
+use selvedge_pcm::gateway::{Command, Event, Gateway};
+use selvedge_pcm::{Assignment, Message, TaskId};
+
+use super::modules::{Modules, Out};
+use super::storage::{Beginning, Storage, StorageError};
+use super::{Broker, GatewayError, Options, start_broker, status};
+use crate::clock::{self, Clock};
+use crate::counters::Counters;
+use crate::frame::{self, Frame};
+use crate::link::{Link, LinkEvent, Session, Setup};
+use crate::notice::{Notice, Place};
+use crate::topic::Topic;
+
+/// How many wakes, and how many effects, may wait for one write of the database.
+const WAITING: usize = 1_024;
+/// How often it says how it is.
+const STATUS: Span = Span::secs(1);
+/// After how long without its own broker a gateway ends whose broker is inside.
+const ALONE: Span = Span::secs(10);
+/// Of how many tasks it is known which unit has them, for their clients.
+const UNITS: usize = 256;
+
+enum Wake {
+    Own(LinkEvent),
+    Peer(LinkEvent),
+}
+
+pub(crate) struct Host {
+    options: Options,
+    driver: Driver<Gateway>,
+    barrier: Barrier<Effect<Gateway>>,
+    storage: Storage,
+    rng: ChaCha12Rng,
+    clock: Clock,
+    wakes: Receiver<Wake>,
+    own: Link,
+    /// Since when the own broker is away.
+    alone: Option<Time>,
+    peers: BTreeMap<NodeId, Link>,
+    modules: Modules,
+    /// Of tasks that clients asked for here: the unit that has them, as it was last seen.
+    units: BTreeMap<TaskId, Option<Assignment>>,
+    is_available: bool,
+    next_status: Time,
+    counters: Counters,
+}
+
+impl Host {
+    pub(crate) fn start(options: Options) -> Result<Self, GatewayError> {
+        let beginning = Beginning {
+            id: options.id,
+            config: options.config,
+            first: options.first(),
+            limits: options.limits,
+            memory: options.memory,
+        };
+        let (storage, gateway) = Storage::open(&options.data, options.room, &beginning)?;
+        start_broker(&options)?;
+        let (wake, wakes) = mpsc::sync_channel(WAITING);
+        let own = open_own(&options, &wake)?;
+        let mut peers = BTreeMap::new();
+        for (id, _) in &options.peers {
+            peers.insert(*id, open_peer(&options, *id, &wake)?);
+        }
+        let others = peers.keys().copied().collect();
+        let clock = Clock::start();
+        Ok(Self {
+            driver: Driver::new(gateway),
+            barrier: Barrier::new(WAITING),
+            storage,
+            rng: clock::chance()?,
+            clock,
+            wakes,
+            own,
+            alone: Some(clock.now()),
+            peers,
+            modules: Modules::new(options.id, others),
+            units: BTreeMap::new(),
+            is_available: true,
+            next_status: Time::ZERO,
+            counters: Counters::default(),
+            options,
+        })
+    }
+
+    /// Runs until storage fails, or the broker inside does.
+    pub(crate) fn run(&mut self) -> Result<Infallible, GatewayError> {
+        self.note(&format!("{} begins", self.driver.machine().me()));
+        self.step(Input::Command(Command::Start))?;
+        loop {
+            let now = self.clock.now();
+            let until_status = self.next_status.since(now);
+            let wait = self.driver.wait(now);
+            let wait = wait.map_or(until_status, |it| it.min(until_status));
+            let first = self.wakes.recv_timeout(wait.into()).ok();
+            // What has come meanwhile shares a write of the database.
+            let batch: Vec<Wake> = first
+                .into_iter()
+                .chain(self.wakes.try_iter().take(WAITING))
+                .collect();
+            self.expire();
+            for wake in batch {
+                match wake {
+                    Wake::Own(event) => self.on_own(event)?,
+                    Wake::Peer(LinkEvent::Down(_)) => self.counters.lost_links += 1,
+                    Wake::Peer(..) => {} // Nothing is read there.
+                }
+            }
+            self.look_at_units();
+            self.store()?;
+            self.look_at_time()?;
+        }
+    }
+
+    /// Steps the machine. Returns whether it took the input.
+    fn step(&mut self, input: Input<Gateway>) -> Result<bool, StorageError> {
+        if self.barrier.ready().is_err() {
+            self.store()?;
+        }
+        let (now, barrier, mut out) = (self.clock.now(), &mut self.barrier, Vec::new());
+        let done = self.driver.step(now, &mut self.rng, input, |effect| {
+            barrier.take(effect, |it| out.push(it));
+        });
+        out.into_iter().for_each(|it| self.carry_out(it));
+        Ok(done.is_ok())
+    }
+
+    /// Ticks the timers that are due. All is stored when a round begins, so the barrier is ready.
+    fn expire(&mut self) {
+        let (now, barrier, mut out) = (self.clock.now(), &mut self.barrier, Vec::new());
+        self.driver.expire(now, &mut self.rng, |effect| {
+            barrier.take(effect, |it| out.push(it));
+        });
+        out.into_iter().for_each(|it| self.carry_out(it));
+    }
+
+    /// Stores all new facts in one write, and then carries out what waited for them.
+    fn store(&mut self) -> Result<(), StorageError> {
+        let (mut facts, mut out) = (Vec::new(), Vec::new());
+        let mark = self
+            .barrier
+            .write_facts(|it| facts.push(postcard::to_allocvec(it)));
+        let Some(mark) = mark else { return Ok(()) };
+        let facts: Vec<Vec<u8>> = facts.into_iter().collect::<Result<_, _>>()?;
+        let begun = self.clock.now();
+        self.storage.store(&facts, self.driver.machine())?;
+        self.counters.writes += 1;
+        self.counters.write_us += self.clock.now().since(begun).0;
+        self.barrier.stored(mark, |it| out.push(it));
+        out.into_iter().for_each(|it| self.carry_out(it));
+        Ok(())
+    }
+
+    fn carry_out(&mut self, effect: Effect<Gateway>) {
+        match effect {
+            Effect::Send { to, message } => {
+                if let Message::Answer { number, .. } = message {
+                    self.say_unit(to, number);
+                }
+                let payload = frame::message(self.driver.machine().me(), &message);
+                self.send(to.id, payload.ok());
+            }
+            Effect::Event(event) => self.on_event(&event),
+            Effect::Multicast { .. } => {} // A gateway uses none.
+        }
+    }
+
+    #[allow(clippy::wildcard_enum_match_arm, reason = "the others are not told")]
+    fn on_event(&mut self, event: &Event) {
+        match event {
+            Event::Ended(_) => self.counters.ended += 1,
+            Event::Available => self.is_available = true,
+            Event::Unavailable => self.is_available = false,
+            Event::Fact(_) => return,
+            _ => {}
+        }
+        self.note(&format!("{event:?}"));
+    }
+
+    fn note(&self, what: &str) {
+        if self.options.is_verbose {
+            eprintln!("gateway {}: {what}", self.options.id);
+        }
+    }
+
+    /// Sends to a gateway at its broker; to others at the own one, where their mailboxes are.
+    fn send(&mut self, to: NodeId, payload: Option<Vec<u8>>) {
+        let link = self.peers.get(&to).unwrap_or(&self.own);
+        let sent = payload.is_some_and(|it| link.publish(&Topic::Inbox(to), it));
+        match sent {
+            true => self.counters.sent += 1,
+            false => self.counters.unsent += 1,
+        }
+    }
+
+    fn say(&mut self, to: NodeId, notice: &Notice) {
+        let payload = frame::notice(self.driver.machine().me(), notice);
+        self.send(to, payload.ok());
+    }
+
+    fn on_own(&mut self, event: LinkEvent) -> Result<(), GatewayError> {
+        match event {
+            LinkEvent::Up { .. } => {
+                self.alone = None;
+                self.say_gateways();
+                Ok(())
+            }
+            LinkEvent::Down(why) => {
+                self.note(&format!("lost its broker: {why}"));
+                self.counters.lost_links += 1;
+                self.alone.get_or_insert(self.clock.now());
+                Ok(())
+            }
+            LinkEvent::Published { topic, payload } => self.on_published(&topic, &payload),
+        }
+    }
+
+    /// Takes what was published. Any bytes may come.
+    fn on_published(&mut self, topic: &str, payload: &[u8]) -> Result<(), GatewayError> {
+        let me = self.options.id;
+        let topic = Topic::parse(topic);
+        let frame = match topic {
+            Ok(Topic::Inbox(id)) if id == me => Frame::decode(payload),
+            Ok(Topic::Relay { gateway, to }) if gateway == me => {
+                self.relay(to, payload);
+                return Ok(());
+            }
+            Ok(_) | Err(_) => {
+                self.counters.foreign_topics += 1;
+                return Ok(());
+            }
+        };
+        let was_taken = match frame {
+            Ok(Frame::Message(it)) => {
+                let (from, message) = (it.from, it.message);
+                self.on_asked(from, &message);
+                self.step(Input::Message { from, message })?
+            }
+            Ok(Frame::Notice(it)) => self.on_notice(it.from, it.message)?,
+            Err(why) => {
+                self.counters.count(&why);
+                return Ok(());
+            }
+        };
+        self.counters.received += 1;
+        self.counters.refused += u64::from(!was_taken);
+        Ok(())
+    }
+
+    fn on_notice(&mut self, from: Member, notice: Notice) -> Result<bool, StorageError> {
+        let (now, mut out) = (self.clock.now(), Out::new());
+        let storage = &mut self.storage;
+        let was_taken = self
+            .modules
+            .on_notice(from, notice, storage, now, &mut out)?;
+        for (to, notice) in out {
+            self.say(to, &notice);
+        }
+        Ok(was_taken)
+    }
+
+    /// Forwards what a follower tells another one into its mailbox, as it is.
+    fn relay(&mut self, to: NodeId, payload: &[u8]) {
+        let is_between_followers = match Frame::decode(payload) {
+            Ok(Frame::Message(it)) => {
+                matches!(it.message, Message::Vote { .. } | Message::Counted { .. })
+            }
+            Ok(Frame::Notice(_)) => false,
+            Err(why) => {
+                self.counters.count(&why);
+                return;
+            }
+        };
+        let tables = self.driver.machine().tables();
+        let known = tables.and_then(|it| it.follower(to));
+        let place = known.filter(|_| is_between_followers).map(|it| it.gateway);
+        let link = place.and_then(|gateway| match gateway == self.options.id {
+            true => Some(&self.own),
+            false => self.peers.get(&gateway),
+        });
+        let sent = link.is_some_and(|it| it.publish(&Topic::Inbox(to), payload.to_vec()));
+        match sent {
+            true => self.counters.relayed += 1,
+            false => self.counters.not_relayed += 1,
+        }
+    }
+
+    /// A client asks: it will want to know which unit had its task.
+    fn on_asked(&mut self, client: Member, message: &Message) {
+        if let Message::Submit { number, .. } = *message {
+            let task = TaskId { client, number };
+            if self.units.len() >= UNITS {
+                self.units.pop_first();
+            }
+            self.units.entry(task).or_insert(None);
+        }
+    }
+
+    fn look_at_units(&mut self) {
+        let tables = self.driver.machine().tables();
+        for (task, unit) in &mut self.units {
+            let present = tables.and_then(|it| it.assignment(*task));
+            if let Some(present) = present {
+                *unit = Some(present.clone());
+            }
+        }
+    }
+
+    /// Tells a client which unit had its task.
+    fn say_unit(&mut self, client: Member, number: u64) {
+        let unit = self.units.remove(&TaskId { client, number }).flatten();
+        if let Some(unit) = unit {
+            let (attempt, electors) = (unit.attempt, unit.electors);
+            let notice = Notice::Unit {
+                number,
+                attempt,
+                electors,
+            };
+            self.say(client.id, &notice);
+        }
+    }
+
+    /// Says which gateways there are, for followers and clients that begin.
+    fn say_gateways(&self) {
+        let own = self.options.advertise.clone();
+        let own = own.unwrap_or_else(|| self.options.own());
+        let own = (self.options.id, own);
+        let all = [&own].into_iter().chain(&self.options.peers);
+        let places = all.map(|(gateway, address)| Place {
+            gateway: *gateway,
+            address: address.to_string().bytes().collect(),
+        });
+        let notice = Notice::Gateways(places.collect());
+        let payload = frame::notice(self.driver.machine().me(), &notice);
+        if let Ok(payload) = payload {
+            self.own.retain(&Topic::Gateways(self.options.id), payload);
+        }
+    }
+
+    /// What is done each second.
+    fn look_at_time(&mut self) -> Result<(), GatewayError> {
+        let now = self.clock.now();
+        if self.next_status > now {
+            return Ok(());
+        }
+        self.next_status = now + STATUS;
+        let is_inside = matches!(self.options.broker, Broker::Embedded { .. });
+        if is_inside && self.alone.is_some_and(|it| now.since(it) > ALONE) {
+            return Err(GatewayError::Stopped);
+        }
+        let mut out = Out::new();
+        self.modules.expire(&self.storage, now, &mut out)?;
+        for (to, notice) in out {
+            self.say(to, &notice);
+        }
+        let (gateway, modules) = (self.driver.machine(), self.storage.modules()?);
+        let status = status::of(gateway, self.is_available, self.counters, modules);
+        let notice = Notice::Status(Box::new(status));
+        if let Ok(payload) = frame::notice(gateway.me(), &notice) {
+            self.own
+                .publish_once(&Topic::Status(self.options.id), payload);
+        }
+        Ok(())
+    }
+}
+
+fn open_own(options: &Options, wake: &SyncSender<Wake>) -> io::Result<Link> {
+    let (me, wake) = (options.id, wake.clone());
+    let setup = Setup {
+        name: format!("selvedge-faas-{me}"),
+        address: options.own(),
+        access: options.access.clone(),
+        // A request that lay somewhere while it was away is not carried out: it is asked again.
+        session: Session::Clean,
+        filters: vec![Topic::Inbox(me).to_string(), Topic::relays_of(me)],
+        stays: true,
+    };
+    Link::open(setup, move |it| wake.send(Wake::Own(it)).is_ok())
+}
+
+fn open_peer(options: &Options, peer: NodeId, wake: &SyncSender<Wake>) -> io::Result<Link> {
+    let (me, wake) = (options.id, wake.clone());
+    let address = options.peers.iter().find(|it| it.0 == peer);
+    let address = address.map(|it| it.1.clone());
+    let setup = Setup {
+        // All gateways may share one broker.
+        name: format!("selvedge-faas-{me}-to-{peer}"),
+        address: address.unwrap_or_else(|| options.own()),
+        access: options.access.clone(),
+        session: Session::Clean,
+        filters: Vec::new(),
+        stays: true,
+    };
+    Link::open(setup, move |it| wake.send(Wake::Peer(it)).is_ok())
+}

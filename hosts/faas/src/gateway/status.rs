@@ -1,0 +1,45 @@
+//! How a gateway is, for those that look on.
+
+use selvedge_core::NodeId;
+use selvedge_pcm::gateway::Gateway;
+
+use crate::counters::Counters;
+use crate::notice::{FollowerStatus, Status, TaskStatus};
+
+/// How the gateway is now. O(n) for n followers and tasks.
+pub(crate) fn of(
+    gateway: &Gateway,
+    is_available: bool,
+    counters: Counters,
+    modules: u64,
+) -> Status {
+    let tables = gateway.tables();
+    let unit = |id: NodeId| tables.and_then(|it| it.unit_of(id));
+    let followers = tables.into_iter().flat_map(|it| it.followers());
+    let some_followers = followers.take(Status::SHOWN).map(|it| FollowerStatus {
+        member: it.member,
+        gateway: it.gateway,
+        duty: it.duty,
+        unit: unit(it.member.id),
+    });
+    let tasks = tables.into_iter().flat_map(|it| it.open());
+    let some_tasks = tasks.take(Status::SHOWN).map(|(task, open)| TaskStatus {
+        task,
+        attempts: open.attempts,
+        orchestrator: open.assignment.as_ref().and_then(|it| it.orchestrator()),
+    });
+    let count = |many: usize| u32::try_from(many).unwrap_or(u32::MAX);
+    Status {
+        manages: gateway.manages(),
+        is_available,
+        version: gateway.replica().version(),
+        gateways: gateway.gateways().collect(),
+        units: count(tables.map_or(0, |it| it.units())),
+        followers: count(tables.map_or(0, |it| it.followers().count())),
+        some_followers: some_followers.collect(),
+        open: count(tables.map_or(0, |it| it.open().count())),
+        some_tasks: some_tasks.collect(),
+        counters,
+        modules: u32::try_from(modules).unwrap_or(u32::MAX),
+    }
+}

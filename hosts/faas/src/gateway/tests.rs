@@ -1,0 +1,362 @@
+//! Tests of what a gateway stores, and of modules between gateways.
+
+use std::path::PathBuf;
+use std::{env, fs, process};
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng as _;
+use redb::{Database, TableDefinition};
+use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
+use selvedge_pcm::gateway::{Command, Config, Event, Gateway};
+use selvedge_pcm::{Function, Limits, Message, TaskId};
+use selvedge_replica::Configuration;
+
+use super::modules::{Modules, Out};
+use super::storage::{Beginning, Memory, Room, Storage, StorageError};
+use crate::frame::MODULE_MAX;
+use crate::notice::{NotKept, Notice};
+use crate::shelf;
+
+const ROOM: Room = Room {
+    modules: 3,
+    bytes: 1_000,
+};
+
+/// A directory that goes with this.
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new(name: &str) -> Self {
+        let dir = env::temp_dir().join(format!("selvedge-faas-{name}-{}", process::id()));
+        fs::remove_dir_all(&dir).ok();
+        Self(dir)
+    }
+
+    fn open(&self, id: u64, memory: Memory) -> Result<(Storage, Gateway), StorageError> {
+        Storage::open(&self.0, ROOM, &beginning(id, memory))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("gateway.redb")
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn beginning(id: u64, memory: Memory) -> Beginning {
+    Beginning {
+        id: NodeId(id),
+        config: Config::new(),
+        // Alone, it decides alone.
+        first: Configuration::of([Member::new(id, 0)]),
+        limits: Limits::new(),
+        memory,
+    }
+}
+
+fn error(opened: Result<(Storage, Gateway), StorageError>) -> StorageError {
+    match opened {
+        Ok(_) => panic!("it was opened"),
+        Err(error) => error,
+    }
+}
+
+/// Runs a gateway for a second, in which a client asks for tasks; all facts are stored.
+fn work(storage: &mut Storage, gateway: Gateway, tasks: u64) -> Gateway {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut driver = Driver::new(gateway);
+    let mut now = Time::ZERO;
+    let mut inputs = vec![Input::Command(Command::Start)];
+    inputs.extend((1..=tasks).map(|number| Input::Message {
+        from: CLIENT,
+        message: Message::Submit {
+            number,
+            function: Function::new(&number.to_be_bytes()),
+        },
+    }));
+    for input in inputs {
+        let mut facts = Vec::new();
+        let mut keep = |effect| {
+            if let Effect::Event(Event::Fact(fact)) = effect {
+                facts.push(postcard::to_allocvec(&fact).unwrap());
+            }
+        };
+        driver.step(now, &mut rng, input, &mut keep).unwrap();
+        for _ in 0..20 {
+            now = now + Span::millis(100);
+            driver.expire(now, &mut rng, &mut keep);
+        }
+        storage.store(&facts, driver.machine()).unwrap();
+    }
+    driver.into_machine()
+}
+
+const CLIENT: Member = Member::new(9, 1);
+
+#[test]
+fn what_was_decided_is_there_after_each_start() {
+    let dir = Dir::new("decided");
+    let (mut storage, gateway) = dir.open(1, Memory::None).unwrap();
+    assert_eq!(gateway.me(), Member::new(1, 0));
+    // More facts than are stored before a base takes their place.
+    let gateway = work(&mut storage, gateway, 40);
+    assert_eq!(gateway.tables().unwrap().open().count(), 40);
+    let before = gateway.replica().version();
+    drop((storage, gateway));
+    for life in 1..4 {
+        let (_, gateway) = dir.open(1, Memory::Kept).unwrap();
+        assert_eq!(gateway.me(), Member::new(1, life));
+        assert_eq!(gateway.replica().version(), before);
+        let tables = gateway.tables().unwrap();
+        assert_eq!(tables.open().count(), 40);
+        let (client, number) = (CLIENT, 40);
+        assert!(tables.open_task(TaskId { client, number }).is_some());
+    }
+}
+
+#[test]
+fn a_gateway_begins_as_its_user_says_or_not_at_all() {
+    let dir = Dir::new("begins");
+    assert!(matches!(
+        error(dir.open(1, Memory::Kept)),
+        StorageError::Nothing
+    ));
+    drop(dir.open(1, Memory::None).unwrap());
+    for memory in [Memory::None, Memory::Lost] {
+        assert!(matches!(
+            error(dir.open(1, memory)),
+            StorageError::Something
+        ));
+    }
+    let other = error(dir.open(2, Memory::Kept));
+    let (asked, found) = (NodeId(2), NodeId(1));
+    assert!(
+        matches!(other, StorageError::Other { asked: a, found: f } if (a, f) == (asked, found))
+    );
+    let lost = Dir::new("lost");
+    let (_, gateway) = lost.open(1, Memory::Lost).unwrap();
+    assert!(gateway.tables().is_none());
+    assert!(gateway.me().supersedes(Member::new(1, 1_000)));
+}
+
+#[test]
+fn a_file_that_is_foreign_or_newer_or_damaged_is_refused() {
+    let dir = Dir::new("foreign");
+    fs::create_dir_all(&dir.0).unwrap();
+    fs::write(dir.file(), "a text that somebody needs").unwrap();
+    assert!(matches!(
+        error(dir.open(1, Memory::Kept)),
+        StorageError::Foreign
+    ));
+    assert!(dir.file().exists());
+    fs::remove_file(dir.file()).unwrap();
+    let database = Database::create(dir.file()).unwrap();
+    let txn = database.begin_write().unwrap();
+    txn.open_table(TableDefinition::<u8, u8>::new("recipes"))
+        .unwrap();
+    txn.commit().unwrap();
+    drop(database);
+    assert!(matches!(
+        error(dir.open(1, Memory::Kept)),
+        StorageError::Foreign
+    ));
+    fs::remove_file(dir.file()).unwrap();
+
+    drop(dir.open(1, Memory::None).unwrap());
+    let whole = fs::read(dir.file()).unwrap();
+    let database = Database::create(dir.file()).unwrap();
+    let base = TableDefinition::<(), &[u8]>::new("selvedge faas: base");
+    let txn = database.begin_write().unwrap();
+    txn.open_table(base)
+        .unwrap()
+        .insert((), [7, 1, 2].as_slice())
+        .unwrap();
+    txn.commit().unwrap();
+    drop(database);
+    assert!(matches!(
+        error(dir.open(1, Memory::Kept)),
+        StorageError::Newer(7)
+    ));
+
+    // What was read before is overwritten.
+    let mut damaged = whole;
+    damaged.iter_mut().skip(4_096).for_each(|it| *it ^= 0x55);
+    fs::write(dir.file(), damaged).unwrap();
+    assert!(matches!(
+        error(dir.open(1, Memory::Kept)),
+        StorageError::Damaged(_)
+    ));
+    assert!(dir.file().with_extension("damaged").exists());
+    assert!(matches!(
+        error(dir.open(1, Memory::Kept)),
+        StorageError::Nothing
+    ));
+}
+
+#[test]
+fn the_oldest_modules_make_room_and_the_others_stay_over_a_start() {
+    let dir = Dir::new("modules");
+    let (mut storage, _gateway) = dir.open(1, Memory::None).unwrap();
+    let module = |fill: u8, len: usize| vec![fill; len];
+    for fill in 0..4 {
+        storage.keep(&module(fill, 100)).unwrap();
+        storage.keep(&module(fill, 100)).unwrap();
+    }
+    assert_eq!(storage.modules().unwrap(), 3);
+    let kept = |storage: &Storage, fill: u8, len| {
+        let module = module(fill, len);
+        let found = storage.module(shelf::library(&module)).unwrap();
+        found.is_some_and(|it| it == module)
+    };
+    assert!(!kept(&storage, 0, 100));
+    assert!((1..4).all(|it| kept(&storage, it, 100)));
+    // Beside it there is room for one more.
+    storage.keep(&module(9, 850)).unwrap();
+    assert!(kept(&storage, 9, 850) && kept(&storage, 3, 100));
+    assert!(!kept(&storage, 2, 100));
+    drop(storage);
+    let (storage, _gateway) = dir.open(1, Memory::Kept).unwrap();
+    assert!(kept(&storage, 9, 850) && kept(&storage, 3, 100));
+    assert_eq!(storage.modules().unwrap(), 2);
+}
+
+/// Gateways with modules, and what is on its way between them.
+struct Net {
+    dirs: Vec<Dir>,
+    gateways: Vec<(Modules, Storage)>,
+    /// That say nothing.
+    away: Vec<u64>,
+    now: Time,
+    /// What nodes that are no gateways were told.
+    told: Vec<(NodeId, Notice)>,
+}
+
+impl Net {
+    fn new(name: &str) -> Self {
+        let (mut dirs, mut gateways) = (Vec::new(), Vec::new());
+        for id in 1..=3 {
+            let dir = Dir::new(&format!("{name}-{id}"));
+            let (storage, _) = dir.open(id, Memory::None).unwrap();
+            let others = (1..=3).filter(|it| *it != id).map(NodeId).collect();
+            gateways.push((Modules::new(NodeId(id), others), storage));
+            dirs.push(dir);
+        }
+        Self {
+            dirs,
+            gateways,
+            away: Vec::new(),
+            now: Time::ZERO,
+            told: Vec::new(),
+        }
+    }
+
+    fn say(&mut self, from: u64, to: u64, notice: Notice) {
+        let mut way = vec![(from, to, notice)];
+        while let Some((from, to, notice)) = way.pop() {
+            if self.away.contains(&to) {
+                continue;
+            }
+            let Some((modules, storage)) = self.gateways.get_mut(to as usize - 1) else {
+                self.told.push((NodeId(to), notice));
+                continue;
+            };
+            let mut out = Out::new();
+            let from = Member::new(from, 0);
+            assert!(
+                modules
+                    .on_notice(from, notice, storage, self.now, &mut out)
+                    .unwrap()
+            );
+            way.extend(out.into_iter().map(|it| (to, it.0.0, it.1)));
+        }
+    }
+
+    fn wait(&mut self, span: Span) {
+        self.now = self.now + span;
+        for id in 1..=3 {
+            let mut out = Out::new();
+            let (modules, storage) = &mut self.gateways[id as usize - 1];
+            modules.expire(storage, self.now, &mut out).unwrap();
+            for (to, notice) in out {
+                self.say(id, to.0, notice);
+            }
+        }
+    }
+
+    fn put(&mut self, module: &[u8]) {
+        let module = module.iter().copied().collect();
+        let spreads = true;
+        self.say(CLIENT.id.0, 1, Notice::Put { module, spreads });
+    }
+}
+
+const MODULE: &[u8] = b"\0asm and the rest";
+
+#[test]
+fn a_client_hears_of_its_module_when_most_gateways_have_it() {
+    let library = shelf::library(MODULE);
+    let mut net = Net::new("put");
+    net.away = vec![2, 3];
+    net.put(MODULE);
+    assert_eq!(net.told, [], "one of three has it");
+    net.away = vec![3];
+    net.wait(Span::secs(2));
+    let by = 2;
+    assert_eq!(net.told, [(CLIENT.id, Notice::Kept { library, by })]);
+    assert!(net.gateways[1].1.module(library).unwrap().is_some());
+    assert_eq!(net.dirs.len(), 3);
+}
+
+#[test]
+fn a_gateway_that_lacks_a_module_asks_the_others() {
+    let library = shelf::library(MODULE);
+    let mut net = Net::new("get");
+    net.away = vec![3];
+    net.put(MODULE);
+    net.away.clear();
+    net.told.clear();
+    net.say(101, 3, Notice::Get(library));
+    let module = MODULE.iter().copied().collect();
+    assert_eq!(net.told, [(NodeId(101), Notice::Module(module))]);
+    assert!(net.gateways[2].1.module(library).unwrap().is_some());
+    net.told.clear();
+    let other = shelf::library(b"another one");
+    net.say(101, 3, Notice::Get(other));
+    assert_eq!(net.told, [(NodeId(101), Notice::NoModule(other))]);
+    // Gateways that say nothing are not waited for without end.
+    net.told.clear();
+    net.away = vec![1, 2];
+    net.say(101, 3, Notice::Get(other));
+    for _ in 0..3 {
+        assert_eq!(net.told, []);
+        net.wait(Span::secs(2));
+    }
+    assert_eq!(net.told, [(NodeId(101), Notice::NoModule(other))]);
+}
+
+#[test]
+fn what_is_no_module_is_not_kept() {
+    let mut net = Net::new("wrong");
+    net.put(b"a text");
+    let library = shelf::library(b"a text");
+    let why = NotKept::NoModule;
+    assert_eq!(net.told, [(CLIENT.id, Notice::NotKept { library, why })]);
+    net.told.clear();
+    let long = [MODULE, &vec![0; MODULE_MAX]].concat();
+    net.put(&long);
+    let (library, limit) = (shelf::library(&long), MODULE_MAX as u32);
+    let len = long.len() as u32;
+    let why = NotKept::TooLong { len, limit };
+    assert_eq!(net.told, [(CLIENT.id, Notice::NotKept { library, why })]);
+    assert_eq!(net.gateways[0].1.modules().unwrap(), 0);
+    // A follower can not make a gateway keep what it did not ask for.
+    let (modules, storage) = &mut net.gateways[0];
+    let notice = Notice::Module(MODULE.iter().copied().collect());
+    let taken = modules.on_notice(CLIENT, notice, storage, Time::ZERO, &mut Out::new());
+    assert!(!taken.unwrap());
+    assert_eq!(storage.modules().unwrap(), 0);
+}

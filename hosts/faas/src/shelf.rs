@@ -1,0 +1,141 @@
+//! The modules that a follower has, and the one that it wants.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use selvedge_core::{Span, Time};
+use selvedge_pcm::Library;
+use sha2::{Digest as _, Sha256};
+
+/// How long to wait for a module before it is asked for again.
+const PATIENCE: Span = Span::secs(2);
+/// How often it is asked for.
+const TRIES: u8 = 5;
+
+/// What names a module: the first 64 bits of its SHA-256, the first byte the highest one.
+#[must_use]
+pub fn library(module: &[u8]) -> Library {
+    let digest: [u8; 32] = Sha256::digest(module).into();
+    let first = digest.first_chunk::<8>().copied().unwrap_or_default();
+    Library(u64::from_be_bytes(first))
+}
+
+/// The modules that a follower has. The machine says which go.
+#[derive(Debug, Default)]
+pub(crate) struct Shelf {
+    modules: BTreeMap<Library, Arc<[u8]>>,
+    wants: Option<Want>,
+}
+
+#[derive(Debug)]
+struct Want {
+    library: Library,
+    due: Time,
+    asked: u8,
+}
+
+impl Shelf {
+    pub(crate) fn has(&self, library: Library) -> bool {
+        self.modules.contains_key(&library)
+    }
+
+    pub(crate) fn drop(&mut self, library: Library) {
+        self.modules.remove(&library);
+    }
+
+    /// All of these, if all are here.
+    pub(crate) fn get_all(&self, libraries: &[Library]) -> Option<Vec<Arc<[u8]>>> {
+        let all = libraries.iter().map(|it| self.modules.get(it).cloned());
+        all.collect()
+    }
+
+    /// One at a time is wanted.
+    pub(crate) fn want(&mut self, library: Library, now: Time) {
+        self.wants = Some(Want {
+            library,
+            due: now,
+            asked: 0,
+        });
+    }
+
+    /// A module came. Which one it is, if it was wanted.
+    pub(crate) fn take(&mut self, module: &[u8]) -> Option<Library> {
+        let want = self.wants.as_ref()?;
+        let library = library(module);
+        if want.library != library {
+            return None;
+        }
+        self.wants = None;
+        self.modules.insert(library, module.into());
+        Some(library)
+    }
+
+    /// A module cannot be had. Whether it was wanted.
+    pub(crate) fn give_up(&mut self, library: Library) -> bool {
+        self.wants.take_if(|it| it.library == library).is_some()
+    }
+
+    /// How long until one is to be asked for.
+    pub(crate) fn wait(&self, now: Time) -> Option<Span> {
+        // One that is due already is asked for when the follower is awake.
+        let want = self.wants.as_ref().filter(|it| it.due > now);
+        want.map(|it| it.due.since(now))
+    }
+
+    /// What is due: to ask for a module (true), or to give it up.
+    pub(crate) fn due(&mut self, now: Time) -> Option<(Library, bool)> {
+        let want = self.wants.as_mut().filter(|it| it.due <= now)?;
+        let library = want.library;
+        if want.asked >= TRIES {
+            self.wants = None;
+            return Some((library, false));
+        }
+        want.asked += 1;
+        want.due = now + PATIENCE;
+        Some((library, true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Time = Time::ZERO;
+
+    #[test]
+    fn a_module_is_named_by_the_first_64_bits_of_its_hash() {
+        // Of "abc", from FIPS 180-2.
+        assert_eq!(library(b"abc"), Library(0xba78_16bf_8f01_cfea));
+    }
+
+    #[test]
+    fn a_module_that_is_wanted_is_taken_and_no_other() {
+        let (mut shelf, abc) = (Shelf::default(), library(b"abc"));
+        assert_eq!(shelf.take(b"abc"), None);
+        shelf.want(abc, START);
+        assert_eq!(shelf.take(b"abd"), None);
+        assert_eq!(shelf.get_all(&[abc]), None);
+        assert_eq!(shelf.take(b"abc"), Some(abc));
+        assert_eq!(shelf.get_all(&[abc]), Some(vec![Arc::from(*b"abc")]));
+        assert_eq!(shelf.take(b"abc"), None);
+        shelf.drop(abc);
+        assert!(!shelf.has(abc));
+    }
+
+    #[test]
+    fn a_module_is_asked_for_now_and_then_and_given_up() {
+        let (mut shelf, abc) = (Shelf::default(), library(b"abc"));
+        shelf.want(abc, START);
+        let mut now = START;
+        for _ in 0..TRIES {
+            assert_eq!(shelf.due(now), Some((abc, true)));
+            assert_eq!(shelf.due(now), None);
+            assert_eq!(shelf.wait(now), Some(PATIENCE));
+            now = now + PATIENCE;
+        }
+        assert_eq!(shelf.due(now), Some((abc, false)));
+        assert_eq!(shelf.due(now), None);
+        assert_eq!(shelf.wait(now), None);
+        assert!(!shelf.give_up(abc));
+    }
+}

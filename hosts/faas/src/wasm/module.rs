@@ -1,0 +1,206 @@
+//! A module that is compiled, and can be called.
+
+use alloc::borrow::Cow;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+
+use thiserror::Error;
+use wasmi::errors::ErrorKind;
+use wasmi::{CompilationMode, Config, EnforcedLimits, ExternType, FuncType, Linker};
+
+use super::binary::{self, Flaw};
+use super::imports::{self, State};
+use super::limits::{Limits, MAX_CALLS, MAX_LOCALS, MAX_STACK};
+use super::signature::{CallMismatch, Signature};
+use crate::call::{Call, ModuleId};
+
+/// A module that is valid, compiled, and imports nothing but what there is. Cloning is O(1).
+///
+/// It has an interpreter of its own, which goes with it: an interpreter keeps all code that it ever
+/// compiled.
+#[derive(Clone, Debug)]
+pub struct Module {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    id: ModuleId,
+    engine: wasmi::Engine,
+    module: wasmi::Module,
+    linker: Linker<State>,
+}
+
+impl Module {
+    /// Validates and compiles a module, in time that the limit of its length bounds.
+    ///
+    /// # Errors
+    /// A module that is too long, invalid, or too much in some other way; an import that is not
+    /// among [those that there are](super), or has another type.
+    pub fn compile(bytes: &[u8], limits: &Limits) -> Result<Self, ModuleError> {
+        let (len, most) = (bytes.len(), limits.module);
+        if u32::try_from(len).map_or(true, |it| it > most) {
+            return Err(ModuleError::TooLong { len, most });
+        }
+        let prepared = binary::prepare(bytes).map_err(|flaw| match flaw {
+            Flaw::Malformed => ModuleError::Invalid(String::from("its sections are malformed")),
+            Flaw::Locals(locals) => ModuleError::Locals(locals),
+        })?;
+        let engine = wasmi::Engine::new(&config());
+        let module = wasmi::Module::new(&engine, &*prepared).map_err(not_valid)?;
+        let is_start = |it: Option<ExternType>| {
+            let ty = it.as_ref().and_then(ExternType::func);
+            ty.is_some_and(|it| it.params().is_empty() && it.results().is_empty())
+        };
+        if matches!(prepared, Cow::Owned(_)) && !is_start(module.get_export(binary::START)) {
+            let what = "its start function has parameters or results";
+            return Err(ModuleError::Invalid(String::from(what)));
+        }
+        let linker = imports::linker(&engine).map_err(not_valid)?;
+        imports::check(&module)?;
+        let inner = Inner {
+            id: ModuleId::of(bytes),
+            engine,
+            module,
+            linker,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn id(&self) -> ModuleId {
+        self.inner.id
+    }
+
+    /// Whether a call can be run: its export is there, and takes these arguments.
+    ///
+    /// # Errors
+    /// What does not match.
+    pub fn check(&self, call: &Call) -> Result<(), CallMismatch> {
+        self.signature(call).map(drop)
+    }
+
+    /// The names of the functions that it exports, in the order in which it does.
+    pub fn functions(&self) -> impl Iterator<Item = String> + '_ {
+        let exports = self.inner.module.exports();
+        let functions = exports.filter(|it| it.ty().func().is_some());
+        // The start function is none of its exports.
+        let names = functions.map(|it| it.name().to_string());
+        names.filter(|it| it != binary::START)
+    }
+
+    pub(super) fn signature(&self, call: &Call) -> Result<Signature, CallMismatch> {
+        if call.module() != self.id() {
+            return Err(CallMismatch::OtherModule(self.id()));
+        }
+        Signature::of(self, call)
+    }
+
+    /// The type of an exported function.
+    pub(super) fn function(&self, name: &str) -> Option<FuncType> {
+        self.inner.module.get_export(name)?.func().cloned()
+    }
+
+    /// The name of the memory that it exports.
+    pub(super) fn memory(&self) -> Option<String> {
+        let mut exports = self.inner.module.exports();
+        let memory = exports.find(|it| it.ty().memory().is_some())?;
+        Some(memory.name().to_string())
+    }
+
+    pub(super) fn imports_arguments(&self) -> bool {
+        let mut imports = self.inner.module.imports();
+        imports.any(|it| it.name().starts_with("argument_"))
+    }
+
+    pub(super) fn store(&self, state: State) -> wasmi::Store<State> {
+        wasmi::Store::new(&self.inner.engine, state)
+    }
+
+    pub(super) fn instantiate(
+        &self,
+        store: &mut wasmi::Store<State>,
+    ) -> Result<wasmi::Instance, wasmi::Error> {
+        let linker = &self.inner.linker;
+        linker.instantiate_and_start(store, &self.inner.module)
+    }
+}
+
+/// What modules may use.
+fn config() -> Config {
+    let mut config = Config::default();
+    config
+        .consume_fuel(true)
+        // What is compiled when it is called first would take fuel in one call, and none in the next.
+        .compilation_mode(CompilationMode::Eager)
+        .enforced_limits(EnforcedLimits::strict())
+        .ignore_custom_sections(true)
+        .allow_start_fn(false)
+        .set_max_recursion_depth(MAX_CALLS as usize)
+        .set_max_stack_height(MAX_STACK as usize)
+        .set_max_cached_stacks(1)
+        // The interpreter evaluates nested constant expressions on the native stack.
+        .wasm_extended_const(false)
+        .wasm_multi_memory(false)
+        .wasm_tail_call(false)
+        .wasm_custom_page_sizes(false)
+        .wasm_wide_arithmetic(false);
+    config
+}
+
+fn not_valid(error: wasmi::Error) -> ModuleError {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "all other kinds say that it is invalid"
+    )]
+    match error.kind() {
+        ErrorKind::UserLimits(limit) => ModuleError::TooMuch(limit.to_string()),
+        _ => ModuleError::Invalid(error.to_string()),
+    }
+}
+
+/// Why a module is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ModuleError {
+    /// It is too long.
+    #[error(
+        "the module has {len} bytes, where {most} may be: shorten it, or raise `Limits::module`"
+    )]
+    TooLong {
+        /// How many bytes it has.
+        len: usize,
+        /// [`Limits::module`].
+        most: u32,
+    },
+    /// It is no valid module of WebAssembly 2.0 without vectors.
+    #[error("the module is not valid: {0}")]
+    Invalid(String),
+    /// It has too many of something, or functions that are very short on average.
+    #[error("{0}: build it with optimization, or make several modules of it")]
+    TooMuch(String),
+    /// A function has too many local variables; how many.
+    #[error(
+        "a function has {0} local variables, where {MAX_LOCALS} may be: build it with optimization"
+    )]
+    Locals(u64),
+    /// It imports what there is not.
+    #[error(
+        "the module imports `{name}` of `{module}`, which is not there: see the table of imports"
+    )]
+    UnknownImport {
+        /// Of what it wants it.
+        module: String,
+        /// What it wants.
+        name: String,
+    },
+    /// It imports something as what it is not.
+    #[error("the module imports `{name}` with another type: see the table of imports")]
+    ImportType {
+        /// What it wants.
+        name: String,
+    },
+}

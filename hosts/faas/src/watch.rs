@@ -1,0 +1,78 @@
+//! Looks on: what gateways say of themselves each second.
+
+use std::io;
+use std::sync::mpsc::{self, Receiver};
+
+use selvedge_core::{Member, NodeId, Span};
+
+use crate::find::Gateways;
+use crate::frame::Frame;
+use crate::link::{Access, Link, LinkEvent, Session, Setup};
+use crate::notice::{Notice, Status};
+use crate::topic::Topic;
+
+/// How much may wait to be looked at; what is more is missed.
+const WAITING: usize = 256;
+
+/// Links to the brokers of gateways, on which nothing is said.
+#[derive(Debug)]
+pub struct Watch {
+    seen: Receiver<(Member, Status)>,
+    _links: Vec<Link>,
+}
+
+impl Watch {
+    /// Looks at these gateways.
+    ///
+    /// # Errors
+    /// If a thread does not start.
+    pub fn start(gateways: &Gateways, access: &Access, me: NodeId) -> io::Result<Self> {
+        let (see, seen) = mpsc::sync_channel(WAITING);
+        let mut links = Vec::new();
+        for (id, address) in gateways.all() {
+            let setup = Setup {
+                name: format!("selvedge-faas-{me}-look-{id}"),
+                address: address.clone(),
+                access: access.clone(),
+                session: Session::Clean,
+                filters: vec![Topic::Status(*id).to_string()],
+                stays: true,
+            };
+            let see = see.clone();
+            links.push(Link::open(setup, move |event| {
+                if let Some(status) = read(&event) {
+                    // One that is missed is outdated in a second.
+                    let _seen = see.try_send(status);
+                }
+                true
+            })?);
+        }
+        Ok(Self {
+            seen,
+            _links: links,
+        })
+    }
+
+    /// What a gateway says next, if one does in this time.
+    #[must_use]
+    pub fn wait(&self, most: Span) -> Option<(Member, Status)> {
+        self.seen.recv_timeout(most.into()).ok()
+    }
+}
+
+fn read(event: &LinkEvent) -> Option<(Member, Status)> {
+    let LinkEvent::Published { topic, payload } = event else {
+        return None;
+    };
+    let Ok(Topic::Status(gateway)) = Topic::parse(topic) else {
+        return None;
+    };
+    let Ok(Frame::Notice(it)) = Frame::decode(payload) else {
+        return None;
+    };
+    let from = it.from;
+    let Notice::Status(status) = it.message else {
+        return None;
+    };
+    (from.id == gateway).then_some((from, *status))
+}

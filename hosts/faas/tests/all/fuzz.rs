@@ -1,0 +1,96 @@
+//! The fuzz targets, over the committed corpus and over what is made here.
+
+use std::fs;
+use std::path::Path;
+
+use selvedge_faas::frame::Frame;
+use selvedge_faas::topic::Topic;
+use selvedge_faas::{Call, ModuleId, fuzz};
+
+use crate::support::{arguments, wasm};
+
+/// The committed inputs of a target.
+fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fuzz/corpus")
+        .join(target);
+    let files = fs::read_dir(folder).unwrap();
+    let inputs: Vec<_> = files
+        .map(|it| fs::read(it.unwrap().path()).unwrap())
+        .collect();
+    assert!(!inputs.is_empty());
+    inputs
+}
+
+/// The input with some of its bytes changed, removed or doubled, by a seed.
+fn changed(input: &[u8], mut seed: u64) -> Vec<u8> {
+    let mut next = |below: usize| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below.max(1)
+    };
+    let mut out = input.to_vec();
+    for _ in 0..=next(3) {
+        let at = next(out.len());
+        match next(4) {
+            0 if !out.is_empty() => out[at] ^= 1 << next(8),
+            1 if !out.is_empty() => out[at] = next(256) as u8,
+            2 if !out.is_empty() => drop(out.remove(at)),
+            _ => out.insert(at, next(256) as u8),
+        }
+    }
+    out
+}
+
+#[test]
+fn calls_and_arguments_that_are_made_up_break_no_promise() {
+    let all = arguments(&["-7", "300i64", "1.5f32", "-2.0", "text:abc"]);
+    let call = Call::new(ModuleId([7; 32]), "mean", all).unwrap();
+    let mut inputs = corpus("call");
+    inputs.push(call.encode().unwrap());
+    inputs.extend(
+        ["0x7fi64", "-1.5e3f32", "hex:00ff", "text:é", "NaN"].map(|it| it.as_bytes().to_vec()),
+    );
+    for input in &inputs {
+        fuzz::call(input);
+        (0..300).for_each(|seed| fuzz::call(&changed(input, seed)));
+    }
+}
+
+#[test]
+fn frames_and_topics_that_are_made_up_break_no_promise() {
+    for input in &corpus("frame") {
+        // A seed that is none tests nothing.
+        Frame::decode(input).unwrap();
+        fuzz::frame(input);
+        (0..2_000).for_each(|seed| fuzz::frame(&changed(input, seed)));
+    }
+    for input in &corpus("topic") {
+        Topic::parse(core::str::from_utf8(input).unwrap()).unwrap();
+        fuzz::topic(input);
+        (0..2_000).for_each(|seed| fuzz::topic(&changed(input, seed)));
+    }
+}
+
+#[test]
+fn modules_that_are_made_up_break_no_promise() {
+    let mut inputs = corpus("module");
+    let functions = Path::new(env!("CARGO_MANIFEST_DIR")).join("functions");
+    for name in ["gcd", "image", "network", "samples", "sha256"] {
+        inputs.push(fs::read(functions.join(name).with_extension("wasm")).unwrap());
+    }
+    inputs.push(wasm(
+        r#"(module
+        (import "selvedge" "log" (func $log (param i32 i32)))
+        (memory (export "m") 1) (table 3 funcref) (elem (i32.const 0) $s $g)
+        (func $s (drop (memory.grow (i32.const 1)))) (start $s)
+        (func $g (export "g") (param i32) (result i32) (call $g (local.get 0)))
+        (func (export "f") (call $log (i32.const 0) (i32.const 9)) (call_indirect (i32.const 0)) (loop (br 0)))
+        (data (i32.const 0) "abc"))"#,
+    ));
+    for input in &inputs {
+        fuzz::module(input);
+        (0..400).for_each(|seed| fuzz::module(&changed(input, seed)));
+    }
+}

@@ -1,0 +1,48 @@
+//! What followers say of an outcome.
+
+use std::collections::BTreeSet;
+
+use selvedge_faas::{Failure, Outcome, Trap};
+use selvedge_pcm::Returned;
+
+#[test]
+fn a_value_is_returned_and_each_failure_is_the_same() {
+    let value = Returned::from(Outcome::Value(b"42".to_vec()));
+    assert_eq!(value, Returned::Value(b"42".iter().copied().collect()));
+    for failure in [
+        Failure::NoModule,
+        Failure::OutOfFuel,
+        Failure::Trapped(Trap::Unreachable),
+    ] {
+        assert_eq!(Returned::from(Outcome::Failed(failure)), Returned::Failed);
+    }
+}
+
+#[test]
+fn a_kind_of_failure_has_a_number_of_its_own() {
+    let known: Vec<Failure> = (0..=u8::MAX).filter_map(Failure::from_code).collect();
+    assert_eq!(known.len(), 7 + 11);
+    for failure in &known {
+        assert_eq!(Failure::from_code(failure.code()), Some(*failure));
+    }
+    let texts: BTreeSet<String> = known.iter().map(Failure::to_string).collect();
+    assert_eq!(texts.len(), known.len());
+    // What was written down once means the same later.
+    assert_eq!(Failure::from_code(5), Some(Failure::OutOfFuel));
+    assert_eq!(
+        Failure::from_code(16),
+        Some(Failure::Trapped(Trap::Unreachable))
+    );
+    assert_eq!(
+        Failure::from_code(26),
+        Some(Failure::Trapped(Trap::NoMemory))
+    );
+    assert_eq!(Failure::from_code(0), None);
+}
+
+#[test]
+fn only_what_depends_on_the_follower_is_not_agreed() {
+    let known = (0..=u8::MAX).filter_map(Failure::from_code);
+    let not_agreed: Vec<Failure> = known.filter(|it| !it.is_agreed()).collect();
+    assert_eq!(not_agreed, [Failure::NoModule]);
+}
