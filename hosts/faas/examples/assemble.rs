@@ -1,6 +1,6 @@
 //! Assembles a module from its text: `cargo run --example assemble TEXT.wat MODULE.wasm`.
 
-use std::error::Error;
+use core::error::Error;
 use std::{env, fs};
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -7,9 +7,10 @@
     reason = "it measures time"
 )]
 
-use std::error::Error;
+use core::error::Error;
+use core::time::Duration;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use std::{env, fs};
 
 use selvedge_faas::{Argument, Call, Engine, Limits, Module};
