@@ -7,9 +7,10 @@
     reason = "it measures time"
 )]
 
-use std::error::Error;
+use core::error::Error;
+use core::time::Duration;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use std::{env, fs};
 
 use selvedge_faas::{Argument, Call, Engine, Limits, Module};
@@ -128,7 +129,7 @@ fn memory(before: u64) -> Result<(), Box<dyn Error>> {
         (kept - start) as f64 / count as f64
     );
     println!(
-        "a run of it under way, besides the pages of its memory that it touched: {:.1} KiB",
+        "a run of it under way, with a page of memory (64 KiB): {:.1} KiB",
         (running - kept) as f64 / count as f64
     );
     Ok(())
