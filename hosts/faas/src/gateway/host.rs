@@ -164,8 +164,8 @@ impl Host {
     fn carry_out(&mut self, effect: Effect<Gateway>) {
         match effect {
             Effect::Send { to, message } => {
-                if let Message::Answer { number, .. } = message {
-                    self.say_unit(to, number);
+                if let Message::Answer { task, .. } = message {
+                    self.say_unit(to, task.number);
                 }
                 let payload = frame::message(self.driver.machine().me(), &message);
                 self.send(to.id, payload.ok());
