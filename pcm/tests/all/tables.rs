@@ -540,3 +540,21 @@ fn no_state_is_longer_than_the_limits_say() {
     let most = limits.largest_state(301);
     assert!(size <= most && size * 4 > most, "{size} of {most}");
 }
+
+/// Gateways of one release and of the next form the same units.
+#[test]
+fn units_stay_as_they_are() {
+    let ids = |tables: &Tables| -> Vec<Vec<u64>> {
+        let units = units(tables).into_iter();
+        units
+            .map(|it| it.iter().map(|it| it.id.0).collect())
+            .collect()
+    };
+    assert_eq!(tables([]).units(), 0);
+    // The first ones are the most available.
+    let all = (1..=12).map(|id| (id, 50_000 - 1_000 * id as u32));
+    assert_eq!(
+        ids(&tables(all)),
+        [vec![1, 4, 9, 10], vec![2, 5, 8, 11], vec![3, 6, 7, 12]]
+    );
+}
