@@ -64,7 +64,7 @@ impl Config {
 pub enum Command {
     /// Have a function run. It is the task with [`Client::next_number`].
     Submit(Function),
-    /// Do not want a task any more. [`Event::Answered`] follows all the same; the task may have been
+    /// Do not want a task any more. [`Event::Answered`] or [`Event::Refused`] follows all the same; the task may have been
     /// answered before.
     Cancel(u64),
 }

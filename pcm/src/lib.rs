@@ -16,6 +16,7 @@
 //! | a unit's answer is what more than half of its followers returned, or half with the orchestrator; or it says that there is no such value | fewer than half of the followers that the unit has left lie, and its orchestrator does not (erratum Q5) |
 //! | only the present attempt, under its present orchestrator, ends a task (errata Q4, Q7) | |
 //! | each task ends | a quorum of gateways is up, messages get through now and then, also between the gateways of that quorum both ways, and followers wake; no two gateways stand for manager at one moment again and again |
+//! | a gateway that is gone is noticed, and a resource manager replaced | gateways hear of each other: each [`timeout`](gateway::Config::timeout) is above twice the longest [`heartbeat`](gateway::Config::heartbeat) of any; or membership tells it |
 //! | all gateways form the same units; a follower has one seat | |
 //! | what is said late of a follower does not bring it back (erratum Q3) | it left not longer ago than [`Limits::tombstones`] others |
 //! | a follower's result is said until its orchestrator has it (erratum Q6) | [`follower::Config::repeats`] |
@@ -28,7 +29,8 @@
 //!   it still, while another one has it. Functions have no state. One answer counts.
 //! - That a follower runs a function once: one that holds few tasks ([`follower::Config::jobs`]) forgets
 //!   what it ran, and runs what is delivered twice. One vote counts.
-//! - A right answer of an orchestrator that lies.
+//! - A right answer of an orchestrator that lies, nor of later tasks with the same function while that
+//!   answer is kept ([`Limits::cache`]).
 //! - That a task with [`Answer::Unanswered`] was not run.
 //!
 //! # Why it is safe

@@ -23,7 +23,7 @@ pub enum Message {
         /// The gateways that count as failed; and the one that it is for, where that decides no more.
         gone: List<NodeId, 4>,
     },
-    /// Gateway to resource manager: it is here, too.
+    /// Gateway to resource manager, or to all where none manages: it is here, too.
     Here,
     /// Follower to its gateway: it is here (PCM, Figure 3, kind 1).
     KeepAlive {
@@ -107,7 +107,7 @@ pub enum Message {
         /// Why.
         why: Refusal,
     },
-    /// Gateway to follower or client: it reaches no quorum; another gateway may.
+    /// Gateway to follower or client: it reaches no quorum, or no manager; another gateway may.
     Elsewhere,
 }
 

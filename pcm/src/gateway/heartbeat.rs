@@ -39,6 +39,13 @@ impl Gateway {
         }
     }
 
+    /// A gateway that this manager did not know before is to say that it is here, in time.
+    pub(super) fn expect_word(&self, id: NodeId, cx: &mut Context<'_, Self>) {
+        if self.hears_others() && id != self.me.id {
+            cx.arm(Timer::Timeout(id), self.config.timeout);
+        }
+    }
+
     /// The resource manager says that it is here, also to those that are gone: they may have come back.
     pub(super) fn on_heartbeat_tick(&self, cx: &mut Context<'_, Self>) {
         if !self.manages {
@@ -71,7 +78,8 @@ impl Gateway {
 
     /// Whether followers and clients should go elsewhere: what they say here is decided by nobody.
     pub(super) fn is_cut_off(&self) -> bool {
-        self.is_unavailable || !self.has_quorum() || self.unheard >= UNHEARD
+        let is_unheard = !self.manages && self.unheard >= UNHEARD;
+        self.is_unavailable || !self.has_quorum() || is_unheard
     }
 
     /// The resource manager says that it is here, and which gateways are gone.
@@ -162,8 +170,8 @@ impl Gateway {
         }
     }
 
-    /// Where nobody manages nobody asks who is here. One that came back in another life, and others
-    /// count as failed, is heard of in no other way.
+    /// Where no gateway manages, none asks which are here. One that came back in another life, and that
+    /// others count as failed, is heard of in no other way.
     fn say_here(&self, cx: &mut Context<'_, Self>) {
         for other in self.others() {
             cx.send(other, Message::Here);

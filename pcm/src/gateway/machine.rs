@@ -344,9 +344,13 @@ impl Gateway {
     }
 
     /// The gateways that decide are others: all of them are known.
-    pub(super) fn on_configured(&mut self) {
+    pub(super) fn on_configured(&mut self, cx: &mut Context<'_, Self>) {
         let named = self.replica.machine().configuration().members();
-        for member in named.map(|it| it.member) {
+        let named: Vec<Member> = named.map(|it| it.member).collect();
+        for member in named {
+            if !self.gateways.contains_key(&member.id) && self.manages {
+                self.expect_word(member.id, cx);
+            }
             let known = self.gateways.entry(member.id).or_insert(member);
             if member.supersedes(*known) {
                 *known = member;
@@ -359,6 +363,8 @@ impl Gateway {
             Command::Start if self.is_started => Err(Reject::Started),
             Command::Start => {
                 self.is_started = true;
+                // Facts that were folded may have named others.
+                self.on_configured(cx);
                 cx.arm(Timer::Review, self.config.review);
                 self.watch_own(cx);
                 self.watch_gateways(cx);

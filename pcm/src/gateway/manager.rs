@@ -155,7 +155,10 @@ impl Gateway {
     /// Whether a gateway looks after its followers itself: it is here, and holds the tables.
     pub(super) fn serves(&self, gateway: NodeId) -> bool {
         let configuration = self.replica.machine().configuration();
-        !self.gone.contains(&gateway) && configuration.voter(gateway).is_some()
+        let holds = configuration
+            .voter(gateway)
+            .is_some_and(|it| !it.is_witness);
+        holds && !self.gone.contains(&gateway)
     }
 
     /// Others manage, or decide, than before: the manager looks after the followers of those that do not.

@@ -17,7 +17,7 @@ impl Gateway {
             Told::Installed(_) => self.on_installed(cx),
             Told::Leads { .. } | Told::Deposed(_) => self.look_whether_it_manages(cx),
             Told::Configured { .. } => {
-                self.on_configured();
+                self.on_configured(cx);
                 self.look_whether_it_manages(cx);
                 self.look_for_orphans(cx);
             }

@@ -226,3 +226,28 @@ fn an_orchestrator_keeps_no_more_votes_than_of_two_units() {
     let held = format!("{machine:?}").matches("Value(").count();
     assert!((7..=34).contains(&held), "{held} votes");
 }
+
+/// The other one was deposed and does not know it, for it hears nobody.
+#[test]
+fn a_manager_that_another_one_holds_for_gone_serves_its_followers() {
+    let me = Member::new(HUB.id.0, 1);
+    let other = Member::new(2, 0);
+    let config = gateway::Config::new();
+    let first = Configuration::of([HUB]);
+    let former = Gateway::new(HUB, config, first, Limits::new()).unwrap();
+    let stored = former.replica().stored();
+    let machine = Gateway::restore(me, config, stored, [other.id]).unwrap();
+    let mut hub = Alone::new(machine);
+    hub.step(Input::Command(gateway::Command::Start)).unwrap();
+    hub.hear(Member::new(11, 0), keep_alive(1));
+    assert!(hub.driver.machine().manages());
+    for _ in 0..9 {
+        let gone = [me.id].into_iter().collect();
+        hub.hear(other, Message::Heartbeat { gone });
+    }
+    hub.sent.clear();
+    hub.hear(Member::new(12, 0), keep_alive(1));
+    assert!(!hub.sent.contains(&Message::Elsewhere), "{:?}", hub.sent);
+    let tables = hub.driver.machine().tables().unwrap();
+    assert_eq!(tables.followers().count(), 2);
+}

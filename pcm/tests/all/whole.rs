@@ -252,7 +252,7 @@ fn a_function_that_runs_longer_than_periods_is_answered_by_the_first_unit() {
         assert_eq!(answer(&world, task), Some(&right(&[code])));
     }
     let purged: usize = (0..3).map(|at| world.gateways[at].purged).sum();
-    assert_eq!(purged, 0, "who runs something is here");
+    assert_eq!(purged, 0, "a follower that runs something is here");
     let retries = (0..3).map(|at| world.machine(at).unwrap().counters().retries);
     assert_eq!(retries.sum::<u64>(), 0);
 }
