@@ -333,11 +333,18 @@ impl Tables {
                 task,
                 attempt,
                 term,
-                ..
-            } => stale(!self.is_present(task, attempt, term)),
+                ref answer,
+            } => {
+                let is_taken = self.is_present(task, attempt, term) && self.believes(answer);
+                stale(!is_taken)
+            }
             Update::Vote {
-                task, attempt, by, ..
+                task,
+                attempt,
+                by,
+                ref returned,
             } => match self.open_task(task) {
+                Some(_) if self.is_long(returned) => Some(Outcome::Stale),
                 Some(open) if self.takes_vote(task, attempt, by) => {
                     let is_counted = open.poll.vote(by).is_some() && open.verdict().is_none();
                     is_counted.then_some(Outcome::Voted { task, attempt, by })
@@ -546,16 +553,26 @@ impl Tables {
 
     fn answer_of(&mut self, task: TaskId, nth: (u16, u16), answer: &Answer) -> Outcome {
         let (attempt, term) = nth;
-        let is_long = matches!(answer, Answer::Value(it) if it.len() > self.limits.result.into());
         if self.rules.any_attempt() && self.answer(task).is_some() {
             self.tasks.replace(task, answer.clone());
             return Outcome::Ended { task, former: None };
         }
-        let is_believed = !self.limits.counts_votes;
-        match self.is_present(task, attempt, term) && is_believed && !is_long {
+        match self.is_present(task, attempt, term) && self.believes(answer) {
             true => self.end(task, answer.clone()),
             false => Outcome::Stale,
         }
+    }
+
+    /// Whether an orchestrator's word counts: gateways do not count themselves, and it is no longer than
+    /// a result may be.
+    fn believes(&self, answer: &Answer) -> bool {
+        let is_long = matches!(answer, Answer::Value(it) if it.len() > self.limits.result.into());
+        !self.limits.counts_votes && !is_long
+    }
+
+    /// Whether a follower returned more than a result may have.
+    fn is_long(&self, returned: &Returned) -> bool {
+        matches!(returned, Returned::Value(it) if it.len() > self.limits.result.into())
     }
 
     /// Whether a vote counts: gateways count, and the follower takes part in the present attempt.
@@ -566,9 +583,7 @@ impl Tables {
     }
 
     fn vote(&mut self, (task, attempt): (TaskId, u16), by: Member, returned: &Returned) -> Outcome {
-        let is_long =
-            matches!(returned, Returned::Value(it) if it.len() > self.limits.result.into());
-        if is_long || !self.takes_vote(task, attempt, by) {
+        if self.is_long(returned) || !self.takes_vote(task, attempt, by) {
             return Outcome::Stale;
         }
         match self.tasks.vote(task, by, returned.clone()) {

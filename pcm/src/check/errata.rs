@@ -104,7 +104,7 @@ fn cases() -> Vec<Case> {
                 followers: &[SLOW + 1, 2],
                 ..Setup::PLAIN
             },
-            states: 8_087,
+            states: 4_683,
             rules: &[Published::FirstHalf],
             believes: false,
             breaks: &[Promise::Right],
@@ -117,7 +117,7 @@ fn cases() -> Vec<Case> {
                 counts_votes: true,
                 ..Setup::PLAIN
             },
-            states: 20_016,
+            states: 11_184,
             rules: &[],
             believes: true,
             breaks: &[Promise::Right],

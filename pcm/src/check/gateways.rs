@@ -154,7 +154,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "two gateways, a follower moves",
-            148_960,
+            111_281,
             Setup {
                 followers: &[1],
                 moves: 1,
@@ -220,7 +220,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a follower that lies, votes counted, a loss",
-            325_053,
+            49_761,
             Setup {
                 followers: &[LIAR, 1, 1],
                 counts_votes: true,

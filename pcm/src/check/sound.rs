@@ -13,10 +13,10 @@ const PLAIN: Setup = Setup::PLAIN;
 
 pub(super) fn quick() -> Vec<Scenario> {
     vec![
-        holds("a task", 8_097, PLAIN),
+        holds("a task", 4_695, PLAIN),
         holds(
             "a task, a loss",
-            38_649,
+            21_479,
             Setup {
                 bounds: Setup::faults(1, 0),
                 ..PLAIN
@@ -24,7 +24,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a follower that lies",
-            20_119,
+            13_415,
             Setup {
                 followers: &[2, 1, 1],
                 bounds: Setup::faults(1, 0),
@@ -33,7 +33,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "three followers, three values",
-            3_697,
+            2_267,
             Setup {
                 followers: &[1, 2, 3],
                 sees: &[Sight::NoMajority],
@@ -60,7 +60,7 @@ pub(super) fn deep() -> Vec<Scenario> {
     vec![
         holds(
             "a task, a copy",
-            87_708,
+            54_269,
             Setup {
                 bounds: Setup::faults(0, 1),
                 ..PLAIN
@@ -68,7 +68,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a task that is cancelled",
-            74_282,
+            42_754,
             Setup {
                 asks: &[Ask::Submit, Ask::Cancel],
                 sees: &[Sight::Value, Sight::Cancelled],
@@ -95,7 +95,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a task, a loss, a copy",
-            376_366,
+            219_313,
             Setup {
                 bounds: Setup::faults(1, 1),
                 ..PLAIN
@@ -103,7 +103,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a follower that begins again",
-            413_071,
+            232_052,
             Setup {
                 bounds: AGAIN,
                 sees: &[Sight::Value, Sight::SecondTerm],

@@ -11,7 +11,8 @@ pub enum Voting {
     /// More than half of all gateways (erratum Q1).
     Static,
     /// More than half of those that are connected. They change by a decision of more than half of the
-    /// former ones, and act when more than half of the next ones have the tables (erratum Q2). Links work
+    /// former ones, and act when more than half of the next ones have the tables (erratum Q2). For a
+    /// first configuration of a majority, without [`also`](selvedge_replica::Configuration::also). Links work
     /// both ways or not at all: a gateway that is heard, and hears nobody, may be left as one of two. And
     /// gateways store facts: one that forgot may be named in its former life, and is needed where few are
     /// left.

@@ -13,6 +13,9 @@ use super::event::{Command, Counters, Event, Misbehaviour, Reject, Timer};
 use super::{Config, Voting};
 use crate::{Attachment, Hops, Limits, Message, Tables, TaskId, Update};
 
+/// So many gateways are known at most; former ones that are gone make room.
+const KNOWN_MOST: usize = 64;
+
 /// A gateway. See the [module](super).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Gateway {
@@ -347,7 +350,7 @@ impl Gateway {
     pub(super) fn on_configured(&mut self, cx: &mut Context<'_, Self>) {
         let named = self.replica.machine().configuration().members();
         let named: Vec<Member> = named.map(|it| it.member).collect();
-        for member in named {
+        for &member in &named {
             if !self.gateways.contains_key(&member.id) && self.manages {
                 self.expect_word(member.id, cx);
             }
@@ -355,6 +358,14 @@ impl Gateway {
             if member.supersedes(*known) {
                 *known = member;
             }
+        }
+        while self.gateways.len() > KNOWN_MOST {
+            let is_named = |id: &NodeId| named.iter().any(|it| it.id == *id);
+            let former = self.gone.iter().copied().find(|it| !is_named(it));
+            let Some(former) = former else { break };
+            self.gone.remove(&former);
+            self.gateways.remove(&former);
+            cx.disarm(Timer::Timeout(former));
         }
     }
 

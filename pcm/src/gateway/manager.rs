@@ -192,16 +192,28 @@ impl Gateway {
         }
         let present = self.replica.machine().configuration();
         let is_here = |id: NodeId| !self.gone.contains(&id);
-        let here = self.gateways.values().copied().filter(|it| is_here(it.id));
-        let here: Vec<Member> = here.collect();
-        let named: Vec<Member> = present.members().map(|it| it.member).collect();
-        let remain = named.iter().filter(|it| is_here(it.id)).count();
+        // Those that stay keep their order and their part.
+        let remain = present.voters.iter().filter(|it| is_here(it.member.id));
+        let mut voters: Vec<Voter> = remain
+            .map(|it| Voter {
+                member: self
+                    .gateways
+                    .get(&it.member.id)
+                    .copied()
+                    .unwrap_or(it.member),
+                ..*it
+            })
+            .collect();
+        let remain = voters.len();
+        let is_new = |it: &Member| is_here(it.id) && present.voter(it.id).is_none();
+        let new = self.gateways.values().copied().filter(is_new);
+        voters.extend(new.map(Voter::new));
         // Those that are gone could not agree to it.
-        if here == named || 2 * remain <= named.len() {
+        if voters == present.voters || 2 * remain <= present.voters.len() {
             return;
         }
         let next = Configuration {
-            voters: here.into_iter().map(Voter::new).collect(),
+            voters,
             ..present.clone()
         };
         // Refused while another change is under way; it is looked at again.

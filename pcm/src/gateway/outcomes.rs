@@ -121,7 +121,13 @@ impl Gateway {
         cx: &mut Context<'_, Self>,
     ) {
         if let Some(former) = former {
-            self.send_over(task, former.attempt, &former.electors, cx);
+            // The others go on with what they run, for the next attempt.
+            let present = self.tables().and_then(|it| it.assignment(task));
+            let is_present =
+                |it: &Member| present.is_some_and(|present| present.electors.contains(it));
+            let electors = former.electors.iter().copied();
+            let left: Vec<Member> = electors.filter(|it| !is_present(it)).collect();
+            self.send_over(task, former.attempt, &left, cx);
         }
         self.send_runs(task, None, cx);
         self.expect_answer(task, cx);
