@@ -47,6 +47,9 @@ impl Module {
             Flaw::Locals(locals) => ModuleError::Locals(locals),
         })?;
         let engine = wasmi::Engine::new(&config());
+        // The interpreter translates while it validates, and its translator takes for granted that
+        // nothing follows a function's end: it panics then.
+        wasmi::Module::validate(&engine, &prepared).map_err(not_valid)?;
         let module = wasmi::Module::new(&engine, &*prepared).map_err(not_valid)?;
         let is_start = |it: Option<ExternType>| {
             let ty = it.as_ref().and_then(ExternType::func);

@@ -126,7 +126,7 @@ fn tables_count_as_memory_and_do_not_grow() {
     let many = "(table 0 funcref)".repeat(101);
     assert!(matches!(
         refused(&format!("(module {many})")),
-        ModuleError::TooMuch(_)
+        ModuleError::Invalid(_)
     ));
 }
 
@@ -141,7 +141,9 @@ fn a_module_has_a_bounded_number_of_everything() {
     too_much("(func)", 10_001);
     let parameters = "i32 ".repeat(33);
     too_much(&format!("(type (func (param {parameters})))"), 1);
-    too_much("(memory 1)", 1);
+    // There is one memory in WebAssembly 2.0.
+    let two = refused("(module (memory 1) (memory 1))");
+    assert!(matches!(two, ModuleError::Invalid(_)), "{two}");
     let fine = format!(
         "(module {} (func (export \"f\")))",
         "(global i32 (i32.const 1))".repeat(1_000)
@@ -360,4 +362,33 @@ fn the_largest_module_of_jump_tables_compiles_in_bounded_memory_and_time() {
     let text = format!("(module (func (export \"f\") (br_table {targets} (i32.const 5))))");
     let module = Module::compile(&wasm(&text), &Limits::new());
     assert!(module.is_ok(), "{module:?}");
+}
+
+#[test]
+fn code_after_the_end_of_a_function_is_refused() {
+    // A function's type, the function, and its body: no variables, `end`, and what follows.
+    let with = |rest: &[u8]| {
+        let mut bytes = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0".to_vec();
+        let body = [b"\0\x0b", rest].concat();
+        bytes.extend([0x0a, body.len() as u8 + 2, 1, body.len() as u8]);
+        bytes.extend(body);
+        Module::compile(&bytes, &limits())
+    };
+    assert!(with(b"").is_ok());
+    for rest in [
+        &b"\x01"[..],
+        b"\x0b",
+        b"\x01\x0b",
+        b"\x00\x0b",
+        b"\x41\0\x1a\x0b",
+        b"\x20\0",
+        b"\x0c\0",
+        b"\x02\x40\x0b\x0b",
+    ] {
+        let error = with(rest).unwrap_err();
+        assert!(
+            matches!(error, ModuleError::Invalid(_)),
+            "{rest:?}: {error}"
+        );
+    }
 }
