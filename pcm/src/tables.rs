@@ -302,7 +302,19 @@ impl Tables {
         self.tasks.open()
     }
 
-    /// What an update comes to, if it would change nothing: it need not be proposed. O(log n).
+    /// Each two gateways that are not one link from each other, by id.
+    pub(crate) fn far(&self) -> impl Iterator<Item = Hops> + '_ {
+        self.hops.far()
+    }
+
+    /// Whether there is no room for how far these gateways are from each other. O(g^2) for g gateways.
+    pub(crate) fn lacks_room_for(&self, hops: Hops) -> bool {
+        !self.hops.knows(hops) && !self.hops.has_room(hops)
+    }
+
+    /// What an update comes to, if it would change nothing: it need not be proposed. O(log n); for
+    /// [`Hops`](Update::Hops) O(g^2) for g gateways, and O(length) for a function where no task more can
+    /// be open.
     #[must_use]
     pub fn known(&self, update: &Update) -> Option<Outcome> {
         let stale = |is_stale: bool| is_stale.then_some(Outcome::Stale);
@@ -322,8 +334,8 @@ impl Tables {
                 stale(known.is_none_or(|it| it.is_later(follower)))
             }
             Update::Cluster { after } => stale(after != self.clustered),
-            Update::Submit { task, .. } => match self.tasks.get(task) {
-                Known::New => None,
+            Update::Submit { task, ref function } => match self.tasks.get(task) {
+                Known::New => (!self.has_room_for(function)).then_some(Outcome::Full(task)),
                 Known::Open(_) => Some(Outcome::Open(task)),
                 Known::Done(_) => Some(Outcome::Done(task)),
                 Known::Forgotten => Some(Outcome::Forgotten(task)),
@@ -356,7 +368,7 @@ impl Tables {
                 Known::Done(_) => Some(Outcome::Done(task)),
                 Known::Forgotten => Some(Outcome::Forgotten(task)),
             },
-            Update::Hops(hops) => stale(self.hops.knows(hops)),
+            Update::Hops(hops) => stale(self.hops.knows(hops) || !self.hops.has_room(hops)),
         }
     }
 
@@ -462,16 +474,21 @@ impl Tables {
             Known::Done(_) => return Outcome::Done(task),
             Known::Forgotten => return Outcome::Forgotten(task),
         }
+        if !self.has_room_for(function) {
+            return Outcome::Full(task);
+        }
         let cached = self.tasks.cached(&function.digest()).cloned();
         if let Some(value) = cached {
             self.tasks.begin_done(task, Answer::Value(value));
             return Outcome::Ended { task, former: None };
         }
-        if self.tasks.is_full() {
-            return Outcome::Full(task);
-        }
         self.tasks.begin(task, function.clone());
         self.assign(task, None)
+    }
+
+    /// Whether a new task can be open, or need not be: what its function returned is known.
+    fn has_room_for(&self, function: &Function) -> bool {
+        !self.tasks.is_full() || self.tasks.cached(&function.digest()).is_some()
     }
 
     /// The unit that should run a function: of those that are alike the one whose followers keep most of

@@ -41,19 +41,21 @@ impl Topology {
         }
     }
 
-    /// Whether this changes nothing.
+    /// Whether this is known.
     pub(crate) fn knows(&self, hops: Hops) -> bool {
         self.between(hops.one, hops.other) == hops.hops || hops.one == hops.other
     }
 
-    /// Takes in how far two gateways are from each other. Whether that is new.
-    pub(crate) fn learn(&mut self, hops: Hops) -> bool {
-        if self.knows(hops) {
-            return false;
-        }
+    /// Whether the distance of these gateways finds room. O(g^2) for g gateways.
+    pub(crate) fn has_room(&self, hops: Hops) -> bool {
         let mut known: BTreeSet<NodeId> = self.hops.keys().flat_map(|it| [it.0, it.1]).collect();
         known.extend([hops.one, hops.other]);
-        if known.len() > self.limit.into() {
+        known.len() <= self.limit.into()
+    }
+
+    /// Takes in how far two gateways are from each other. Whether that changes anything.
+    pub(crate) fn learn(&mut self, hops: Hops) -> bool {
+        if self.knows(hops) || !self.has_room(hops) {
             return false;
         }
         match hops.hops {
@@ -61,6 +63,12 @@ impl Topology {
             far => self.hops.insert(hops.key(), far),
         };
         true
+    }
+
+    /// Each two gateways that are not one link from each other.
+    pub(crate) fn far(&self) -> impl Iterator<Item = Hops> + '_ {
+        let all = self.hops.iter();
+        all.map(|(&(one, other), &hops)| Hops { one, other, hops })
     }
 
     fn between(&self, one: NodeId, other: NodeId) -> u8 {

@@ -36,10 +36,16 @@ impl Gateway {
             return cx.send(client, Message::Elsewhere);
         };
         let known = tables.known(&update);
-        let is_full = self.asked.len() >= self.config.clients.into();
-        let has_room = !is_full || self.asked.contains_key(&task);
+        let waits = self.asked.contains_key(&task);
+        let has_room = waits || self.asked.len() < self.config.clients.into();
         let is_over = matches!(known, Some(Outcome::Done(_) | Outcome::Forgotten(_)));
-        if !has_room && known.is_none() && matches!(update, Update::Submit { .. }) {
+        let is_refused = match (&known, &update) {
+            (None, Update::Submit { .. }) => !has_room,
+            // One that was proposed before finds room, perhaps.
+            (Some(Outcome::Full(_)), _) => !waits,
+            _ => false,
+        };
+        if is_refused {
             self.counters.0.no_room += 1;
             let why = Refusal::Full;
             return cx.send(client, Message::Refused { task, why });
@@ -51,6 +57,7 @@ impl Gateway {
         match known {
             Some(Outcome::Done(_)) => self.answer(task, cx),
             Some(Outcome::Forgotten(_)) => self.refuse(task, Refusal::Forgotten, cx),
+            Some(Outcome::Full(_)) => {} // What was proposed before says which.
             Some(_) => cx.send(client, Message::Taken { task }),
             None => match self.propose(update, cx) {
                 Ok(()) => {}

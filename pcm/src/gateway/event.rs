@@ -13,6 +13,10 @@ pub enum Command {
     /// It is there: it looks after its followers from now on.
     Start,
     /// Another gateway is so many links away. Without it, one. It may be lost: it is said now and then.
+    ///
+    /// It is dropped where the present configuration does not name both, for it would be forgotten at the
+    /// next review of the resource manager. [`no_room`](Counters::no_room) counts what goes beyond
+    /// [`Limits::gateways`](crate::Limits::gateways).
     Hops {
         /// The other gateway.
         to: NodeId,
@@ -114,7 +118,7 @@ pub enum Misbehaviour {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Followers and tasks that found no room.
+    /// Followers, tasks and distances of gateways that found no room.
     pub no_room: u64,
     /// Proposals that the replica did not take; they are made again when there is reason.
     pub not_proposed: u64,

@@ -381,19 +381,34 @@ impl Gateway {
                 self.watch_gateways(cx);
                 Ok(())
             }
-            Command::Hops { to, hops } => {
-                let hops = Hops {
-                    one: self.me.id,
-                    other: to,
-                    hops,
-                };
-                Ok(self.propose(Update::Hops(hops), cx)?)
-            }
+            Command::Hops { to, hops } => self.on_hops(to, hops, cx),
             Command::Configure(next) => {
                 let command = selvedge_replica::Command::Configure(next);
                 Ok(self.step(Input::Command(command), cx)?)
             }
         }
+    }
+
+    /// Another gateway is so many links away.
+    fn on_hops(&mut self, to: NodeId, hops: u8, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let one = self.me.id;
+        let hops = Hops {
+            one,
+            other: to,
+            hops,
+        };
+        let configuration = self.replica.machine().configuration();
+        if [one, to]
+            .iter()
+            .any(|it| configuration.voter(*it).is_none())
+        {
+            return Ok(());
+        }
+        if self.tables().is_some_and(|it| it.lacks_room_for(hops)) {
+            self.counters.0.no_room += 1;
+            return Ok(());
+        }
+        Ok(self.propose(Update::Hops(hops), cx)?)
     }
 
     fn tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) -> Result<(), Reject> {

@@ -1,5 +1,6 @@
 //! What the resource manager sees to, and which gateway it is.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, Input, Member, NodeId, Span};
@@ -7,7 +8,7 @@ use selvedge_replica::{Command, Configuration, Voter};
 
 use super::event::{Event, Timer};
 use super::machine::Gateway;
-use crate::{Tables, TaskId, Update};
+use crate::{Hops, Tables, TaskId, Update};
 
 impl Gateway {
     /// Takes up what a resource manager does, or lays it down.
@@ -117,10 +118,25 @@ impl Gateway {
             self.cluster(cx);
         }
         self.retry_waiting(cx);
+        self.forget_distances(cx);
         self.look_at_voters(cx);
         // What this gateway says as leader meanwhile would keep the other one from standing.
         if self.replica.machine().waiting() == 0 {
             self.look_for_better_manager(cx);
+        }
+    }
+
+    /// How far gateways are that do not decide any more is forgotten, for it takes room: they count as one
+    /// link away, as those do that nothing is known of.
+    fn forget_distances(&mut self, cx: &mut Context<'_, Self>) {
+        let named = self.replica.machine().configuration().members();
+        let named: BTreeSet<NodeId> = named.map(|it| it.member.id).collect();
+        let is_named = |it: &Hops| named.contains(&it.one) && named.contains(&it.other);
+        let far = self.tables().into_iter().flat_map(Tables::far);
+        let former: Vec<Hops> = far.filter(|it| !is_named(it)).collect();
+        for former in former {
+            let hops = Hops { hops: 1, ..former };
+            self.try_to_propose(Update::Hops(hops), cx);
         }
     }
 

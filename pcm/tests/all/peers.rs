@@ -159,6 +159,73 @@ fn a_follower_that_finds_no_room_costs_no_update() {
 }
 
 #[test]
+fn a_task_that_finds_no_room_costs_no_update() {
+    let mut hub = hub(gateway::Config::new(), Limits::new().with_open(1));
+    hub.hear(APP, submit(1, Function::new(b"f")));
+    hub.sent.clear();
+    let version = hub.driver.machine().replica().version();
+    for _ in 0..3 {
+        hub.hear(APP, submit(2, Function::new(b"g")));
+    }
+    let client = APP;
+    let task = |number| TaskId { client, number };
+    let refused = Message::Refused {
+        task: task(2),
+        why: Refusal::Full,
+    };
+    assert_eq!(hub.sent, [refused.clone(), refused.clone(), refused]);
+    let gateway = hub.driver.machine();
+    assert_eq!(gateway.replica().version(), version);
+    assert_eq!(gateway.counters().no_room, 3);
+}
+
+/// It asked before, and what it asked for is not decided.
+#[test]
+fn a_task_that_was_proposed_is_not_refused_because_others_came_before_it() {
+    let gateways = [HUB, Member::new(2, 0)];
+    let first = Configuration::of(gateways);
+    let limits = Limits::new().with_open(1);
+    let machine = Gateway::new(HUB, gateway::Config::new(), first, limits).unwrap();
+    let mut hub = Alone::new(machine);
+    hub.step(Input::Command(gateway::Command::Start)).unwrap();
+    hub.hear(APP, submit(1, Function::new(b"f")));
+    let other = TaskId {
+        client: Member::new(22, 0),
+        number: 1,
+    };
+    let entries = [Entry::Update(Proposal {
+        by: gateways[1],
+        number: 1,
+        first: 1,
+        since: 0,
+        update: Update::Submit {
+            task: other,
+            function: Function::new(b"g"),
+        },
+    })];
+    let body = Body::Learn {
+        after: hub.driver.machine().replica().version(),
+        entries: entries.into_iter().collect(),
+    };
+    let message = selvedge_replica::Message {
+        configuration: 1,
+        body,
+    };
+    hub.hear(gateways[1], Message::Tables(message.into()));
+    let tables = hub.driver.machine().tables().unwrap();
+    assert_eq!(tables.open().count(), 1);
+    hub.sent.clear();
+    hub.hear(APP, submit(1, Function::new(b"f")));
+    assert_eq!(hub.sent, []);
+    hub.hear(APP, submit(2, Function::new(b"h")));
+    assert!(
+        matches!(hub.sent[..], [Message::Refused { .. }]),
+        "{:?}",
+        hub.sent
+    );
+}
+
+#[test]
 fn a_function_that_has_no_room_in_a_request_is_refused() {
     let mut hub = hub(gateway::Config::new(), Limits::new());
     let function = |code| Function {

@@ -1,7 +1,9 @@
 //! Gateways, followers and clients together.
 
-use selvedge_core::{Delta, Span};
-use selvedge_pcm::{Answer, DutyCycle, Function, Library, Limits, TaskId, gateway};
+use selvedge_core::{Delta, NodeId, Span};
+use selvedge_pcm::{
+    Answer, DutyCycle, Function, Hops, Library, Limits, Outcome, TaskId, Update, gateway,
+};
 
 use super::world::{World, value};
 
@@ -255,4 +257,44 @@ fn a_function_that_runs_longer_than_periods_is_answered_by_the_first_unit() {
     assert_eq!(purged, 0, "a follower that runs something is here");
     let retries = (0..3).map(|at| world.machine(at).unwrap().counters().retries);
     assert_eq!(retries.sum::<u64>(), 0);
+}
+
+/// The limit is three gateways. A fourth one gets the room of one that does not decide any more.
+#[test]
+fn how_far_former_gateways_are_takes_no_room() {
+    let limits = Limits::new().with_gateways(3);
+    let mut world = World::new(11, 4, gateway::Config::new(), limits);
+    world.run(Span::secs(20));
+    let is_known = |world: &World, to: usize, hops| {
+        let hops = Update::Hops(Hops {
+            one: NodeId(1),
+            other: world.gateways[to].me.id,
+            hops,
+        });
+        let tables = world.machine(0).unwrap().tables().unwrap();
+        tables.known(&hops) == Some(Outcome::Stale)
+    };
+    let version = |world: &World| world.machine(0).unwrap().replica().version();
+    for to in [1, 2] {
+        world.set_hops(0, to, 2);
+        world.run(Span::secs(1));
+        assert!(is_known(&world, to, 2));
+    }
+    let before = version(&world);
+    world.set_hops(0, 3, 2);
+    world.run(Span::secs(1));
+    assert_eq!(version(&world), before, "it is not proposed");
+    assert_eq!(world.machine(0).unwrap().counters().no_room, 1);
+    world.configure(&[0, 1, 3]);
+    world.run(Span::secs(20));
+    assert_eq!(voters(&world, 0), 3);
+    assert!(is_known(&world, 2, 1), "it is forgotten");
+    let before = version(&world);
+    world.set_hops(0, 2, 2);
+    world.run(Span::secs(1));
+    assert_eq!(version(&world), before, "it would be forgotten");
+    world.set_hops(0, 3, 2);
+    world.run(Span::secs(1));
+    assert!(is_known(&world, 1, 2) && is_known(&world, 3, 2));
+    assert_eq!(world.machine(0).unwrap().counters().no_room, 1);
 }

@@ -273,6 +273,14 @@ impl World {
         self.command_gateway(at, gateway::Command::Hops { to, hops });
     }
 
+    /// The manager is asked to have these gateways decide from now on.
+    pub(crate) fn configure(&mut self, gateways: &[usize]) {
+        let members = gateways.iter().map(|at| self.gateways[*at].me);
+        let next = Configuration::of(members);
+        let manager = self.manager().expect("a gateway manages");
+        self.command_gateway(manager, gateway::Command::Configure(next));
+    }
+
     pub(crate) fn empty_mailboxes(&mut self, at: usize) {
         self.gateways[at].mailboxes.clear();
     }
