@@ -1,6 +1,7 @@
 //! How much the tables hold.
 
 use selvedge_core::settings::{self, OutOfRange, Setting};
+use selvedge_core::wire::{MEMBER_MAX_LEN, varint_len};
 use serde::{Deserialize, Serialize};
 
 /// How much the tables hold, and how units are formed. It is part of what is replicated, for all
@@ -38,7 +39,9 @@ pub struct Limits {
     /// Whether gateways count the votes themselves, so that no orchestrator has to be believed (erratum Q5).
     /// It costs an update for each vote. Default no.
     pub counts_votes: bool,
-    /// How many bytes a result may have: from 1. Default 256. It must fit into a frame.
+    /// How many bytes a result may have: from 1. Default 256. It must fit into a
+    /// frame with what is around it: [`gateway::Reject::NoRoomForResult`](crate::gateway::Reject::NoRoomForResult)
+    /// says how much does.
     pub result: u16,
 }
 
@@ -116,6 +119,19 @@ impl Limits {
         sum += (self.done as u64 + 1) * done;
         sum += (self.cache as u64 + 1) * cached;
         sum + (self.clients as u64 + 1) * client
+    }
+
+    /// How many bytes an update with a result takes beside it: that of an orchestrator's word, or of a
+    /// vote where gateways count.
+    pub(crate) const fn around_result(&self) -> usize {
+        let task = MEMBER_MAX_LEN + varint_len(u64::MAX);
+        let attempt = varint_len(u16::MAX as u64);
+        let by = match self.counts_votes {
+            true => MEMBER_MAX_LEN,
+            false => attempt,
+        };
+        // The kinds of the update and of what it came to, and the length of the result.
+        1 + task + attempt + by + 1 + varint_len(u16::MAX as u64)
     }
 
     /// Whether these limits can work.

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::quorum::{Electorate, Quorum};
 use selvedge_core::settings::{self, OutOfRange, Setting};
-use selvedge_core::wire::{HEADER_LEN, varint_len};
+use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN, varint_len};
 use selvedge_core::{Member, NodeId, Span};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -176,6 +176,17 @@ impl Configuration {
         let sender = id + varint_len(u32::MAX.into());
         let versions = 2 * varint_len(VERSION_MAX);
         HEADER_LEN + sender + varint_len(NUMBER_MAX) + 1 + 2 * ballot + versions + 3
+    }
+
+    /// How many bytes an update may have, whoever proposes it: what is left of a frame beside the longest
+    /// header, sender, ballot and number of a proposal. A proposer with short ids has room for a few
+    /// more.
+    #[must_use]
+    pub fn update_room(&self) -> usize {
+        // A kind, the proposer, its number, the first of those that wait, and since when it is known.
+        let proposal = 1 + MEMBER_MAX_LEN + 3 * varint_len(u64::MAX);
+        let budget = usize::from(self.frame_budget);
+        budget.saturating_sub(self.fixed_len() + proposal)
     }
 
     /// Whether this configuration can work.

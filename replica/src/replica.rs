@@ -321,6 +321,13 @@ impl<S: State> Replica<S> {
         self.acceptor.votes()
     }
 
+    /// Whether the members for which `is_here` is true could decide without the others. O(n) for n
+    /// members.
+    #[must_use]
+    pub fn could_decide(&self, is_here: impl Fn(NodeId) -> bool) -> bool {
+        self.acceptor.group().is_quorum(is_here)
+    }
+
     /// Whether this node has no part in the group any more: the latest configuration that it knows does
     /// not name it, it has given the state up, and nobody waits to be told of the next members.
     #[must_use]

@@ -32,7 +32,7 @@ impl Gateway {
 
     fn ask(&mut self, task: TaskId, update: Update, cx: &mut Context<'_, Self>) {
         let client = task.client;
-        let Some(tables) = self.tables().filter(|_| !self.is_cut_off()) else {
+        let Some(tables) = self.available() else {
             return cx.send(client, Message::Elsewhere);
         };
         let known = tables.known(&update);

@@ -23,7 +23,13 @@ pub enum Command {
         /// How many links.
         hops: u8,
     },
-    /// Asks this resource manager to have the tables go over to these gateways.
+    /// Asks this resource manager to have the tables go over to these gateways. Its `frame_budget` has room
+    /// for [`Limits::result`](crate::Limits::result).
+    ///
+    /// With [`Voting::Dynamic`](super::Voting::Dynamic) the voters do not stay as they are named: at its
+    /// next review at the latest the manager takes those off the list that are gone, and puts those on it
+    /// that are here. What else the configuration says stays, such as `frame_budget`, `lease` and
+    /// `proposers`.
     Configure(Configuration),
 }
 
@@ -45,9 +51,10 @@ pub enum Event {
     Clustered(usize),
     /// A task is over.
     Ended(TaskId),
-    /// This gateway reaches no quorum: it sends followers and clients to others.
+    /// This gateway sends followers and clients to others: it reaches no quorum, or no manager, or it
+    /// holds no tables. Until it is told, it serves them.
     Unavailable,
-    /// It reaches one again.
+    /// It serves them again.
     Available,
     /// Another gateway counts as failed: it said nothing for [`Config::timeout`](super::Config::timeout),
     /// or membership says so.
@@ -85,6 +92,19 @@ pub enum Reject {
     /// A setting is out of its range.
     #[error(transparent)]
     Config(#[from] OutOfRange),
+    /// A result may be longer than what a frame between gateways has room for: its task would never end.
+    #[error(
+        "a result may have {result} bytes, and a frame of {budget} has room for {room}: lower \
+         `Limits::result`, or raise `frame_budget`"
+    )]
+    NoRoomForResult {
+        /// [`Limits::result`](crate::Limits::result).
+        result: u16,
+        /// `frame_budget` of the configuration.
+        budget: u16,
+        /// How many bytes there are for a result.
+        room: usize,
+    },
     /// It was started before.
     #[error("it is started already: start a gateway once in each life")]
     Started,

@@ -9,13 +9,13 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Context, Delta, Member, NodeId, Span};
 
-use super::event::{Misbehaviour, Timer};
+use super::event::{Event, Misbehaviour, Timer};
 use super::machine::Gateway;
-use crate::Message;
+use crate::{Message, Tables};
 
 /// As many heartbeats in a row say that this gateway is gone, though it has answered, or as many
 /// timeouts passed without one: it reaches no manager.
-const UNHEARD: u8 = 3;
+const MISSED_MOST: u8 = 3;
 
 impl Gateway {
     /// This gateway is there, or another one manages: others are watched than before.
@@ -66,20 +66,30 @@ impl Gateway {
         }
     }
 
-    /// Whether more than half of those that decide are here.
-    fn has_quorum(&self) -> bool {
-        let all = self.replica.machine().configuration().members();
-        let (all, here) = all.fold((0, 0), |(all, here), it| {
-            let is_here = !self.gone.contains(&it.member.id);
-            (all + 1, here + u32::from(is_here))
-        });
-        2 * here > all
+    /// Whether the gateways that are here could decide.
+    pub(super) fn has_quorum(&self) -> bool {
+        let replica = self.replica.machine();
+        replica.could_decide(|id| !self.gone.contains(&id))
     }
 
-    /// Whether followers and clients should go elsewhere: what they say here is decided by nobody.
-    pub(super) fn is_cut_off(&self) -> bool {
-        let is_unheard = !self.manages && self.unheard >= UNHEARD;
-        self.is_unavailable || !self.has_quorum() || is_unheard
+    /// The tables, where what followers and clients say here is decided. They go elsewhere otherwise.
+    pub(super) fn available(&self) -> Option<&Tables> {
+        let is_missed = !self.manages && self.missed >= MISSED_MOST;
+        let is_cut_off = self.is_stalled || !self.has_quorum() || is_missed;
+        self.tables().filter(|_| !is_cut_off)
+    }
+
+    /// Tells the host, once, that followers and clients go elsewhere from now on, or do no more.
+    pub(super) fn tell_whether_available(&mut self, cx: &mut Context<'_, Self>) {
+        let is_available = self.available().is_some();
+        if is_available == self.is_available {
+            return;
+        }
+        self.is_available = is_available;
+        cx.event(match is_available {
+            true => Event::Available,
+            false => Event::Unavailable,
+        });
     }
 
     /// The resource manager says that it is here, and which gateways are gone.
@@ -91,8 +101,8 @@ impl Gateway {
     ) -> Result<(), Misbehaviour> {
         self.on_here(from, cx)?;
         cx.send(from, Message::Here);
-        self.unheard = match gone.contains(&self.me.id) {
-            true => self.unheard.saturating_add(1),
+        self.missed = match gone.contains(&self.me.id) {
+            true => self.missed.saturating_add(1),
             false => 0,
         };
         // One that does not know that it was deposed keeps nobody from missing its successor.
@@ -158,7 +168,7 @@ impl Gateway {
     /// The resource manager has said nothing for too long.
     pub(super) fn on_manager_tick(&mut self, cx: &mut Context<'_, Self>) {
         cx.arm(Timer::Manager, self.config.timeout);
-        self.unheard = self.unheard.saturating_add(1);
+        self.missed = self.missed.saturating_add(1);
         let leader = self.replica.machine().leader().map(|it| it.0);
         let known = leader.and_then(|it| self.gateways.get(&it).copied());
         match known.filter(|it| it.id != self.me.id && !self.gone.contains(&it.id)) {

@@ -35,10 +35,12 @@ pub struct Gateway {
     pub(super) is_started: bool,
     /// Whether this gateway acts as resource manager.
     pub(super) manages: bool,
-    /// Whether no quorum answers.
-    pub(super) is_unavailable: bool,
-    /// How many of the manager's heartbeats in a row said that this gateway is gone, or were missed.
-    pub(super) unheard: u8,
+    /// Whether the replica has asked for long, and no quorum answers.
+    pub(super) is_stalled: bool,
+    /// How many of the manager's heartbeats in a row said that this gateway is gone, or did not come.
+    pub(super) missed: u8,
+    /// Whether followers and clients are served here, as the host was told; it takes that for granted.
+    pub(super) is_available: bool,
     /// Whether followers came or went since units were formed.
     pub(super) has_changed: bool,
     /// Whether units are about to be formed anew.
@@ -51,8 +53,8 @@ impl Gateway {
     /// and `limits`.
     ///
     /// # Errors
-    /// [`Reject::Config`] and [`Reject::Replica`], if these cannot work; `replica.state_limit` has to let
-    /// all in that `limits` do.
+    /// [`Reject::Config`], [`Reject::Replica`] and [`Reject::NoRoomForResult`], if these cannot work;
+    /// `replica.state_limit` has to let all in that `limits` do.
     pub fn new(
         me: Member,
         config: Config,
@@ -67,6 +69,7 @@ impl Gateway {
         ])?;
         let gateways: Vec<Member> = first.members().map(|it| it.member).collect();
         let replica = Replica::new(me, config.replica, first, Tables::new(limits))?;
+        check_result(&limits, replica.configuration())?;
         Self::make(me, config, replica, gateways)
     }
 
@@ -146,8 +149,9 @@ impl Gateway {
             asked: BTreeMap::new(),
             is_started: false,
             manages: false,
-            is_unavailable: false,
-            unheard: 0,
+            is_stalled: false,
+            missed: 0,
+            is_available: true,
             has_changed: false,
             settles: false,
             counters: Untracked(Counters::default()),
@@ -247,7 +251,7 @@ impl Gateway {
     }
 
     /// Looks at what the replica told, and at what it told about that.
-    fn settle(&mut self, cx: &mut Context<'_, Self>) {
+    fn look_at_told(&mut self, cx: &mut Context<'_, Self>) {
         while let Some(event) = self.told.0.pop_front() {
             self.on_told(event, cx);
         }
@@ -383,6 +387,9 @@ impl Gateway {
             }
             Command::Hops { to, hops } => self.on_hops(to, hops, cx),
             Command::Configure(next) => {
+                if let Some(tables) = self.tables() {
+                    check_result(tables.limits(), &next)?;
+                }
                 let command = selvedge_replica::Command::Configure(next);
                 Ok(self.step(Input::Command(command), cx)?)
             }
@@ -431,6 +438,20 @@ impl Gateway {
     }
 }
 
+/// Whether the longest result fits into what gateways of this configuration send each other.
+fn check_result(limits: &Limits, configuration: &Configuration) -> Result<(), Reject> {
+    let room = configuration.update_room();
+    let room = room.saturating_sub(limits.around_result());
+    if usize::from(limits.result) > room {
+        return Err(Reject::NoRoomForResult {
+            result: limits.result,
+            budget: configuration.frame_budget,
+            room,
+        });
+    }
+    Ok(())
+}
+
 impl Machine for Gateway {
     type Message = Message;
     type Timer = Timer;
@@ -445,7 +466,8 @@ impl Machine for Gateway {
             Input::Membership(delta) => self.on_delta(delta, cx),
             Input::Command(command) => self.command(command, cx),
         };
-        self.settle(cx);
+        self.look_at_told(cx);
+        self.tell_whether_available(cx);
         taken
     }
 }

@@ -18,7 +18,7 @@ impl Gateway {
             return;
         }
         self.manages = manages;
-        self.unheard = 0;
+        self.missed = 0;
         self.watch_gateways(cx);
         let open = self.tables().into_iter().flat_map(Tables::open);
         let open: Vec<TaskId> = open.map(|it| it.0).collect();
@@ -220,12 +220,11 @@ impl Gateway {
                 ..*it
             })
             .collect();
-        let remain = voters.len();
         let is_new = |it: &Member| is_here(it.id) && present.voter(it.id).is_none();
         let new = self.gateways.values().copied().filter(is_new);
         voters.extend(new.map(Voter::new));
         // Those that are gone could not agree to it.
-        if voters == present.voters || 2 * remain <= present.voters.len() {
+        if voters == present.voters || !self.has_quorum() {
             return;
         }
         let next = Configuration {

@@ -21,14 +21,8 @@ impl Gateway {
                 self.look_whether_it_manages(cx);
                 self.look_for_orphans(cx);
             }
-            Told::Unavailable { .. } => {
-                self.is_unavailable = true;
-                cx.event(Event::Unavailable);
-            }
-            Told::Available => {
-                self.is_unavailable = false;
-                cx.event(Event::Available);
-            }
+            Told::Unavailable { .. } => self.is_stalled = true,
+            Told::Available => self.is_stalled = false,
             // What was proposed is seen in the tables, or is proposed again.
             Told::Fact(_)
             | Told::Overtaken { .. }

@@ -21,7 +21,7 @@ impl Gateway {
         libraries: &[Library],
         cx: &mut Context<'_, Self>,
     ) {
-        let Some(tables) = self.tables().filter(|_| !self.is_cut_off()) else {
+        let Some(tables) = self.available() else {
             return cx.send(from, Message::Elsewhere);
         };
         let last = tables.limits().libraries.into();
@@ -168,7 +168,7 @@ impl Gateway {
         returned: Returned,
         cx: &mut Context<'_, Self>,
     ) {
-        let Some(tables) = self.tables().filter(|_| !self.is_cut_off()) else {
+        let Some(tables) = self.available() else {
             return cx.send(from, Message::Elsewhere);
         };
         let update = Update::Vote {
@@ -196,7 +196,7 @@ impl Gateway {
         answer: Answer,
         cx: &mut Context<'_, Self>,
     ) {
-        let Some(tables) = self.tables().filter(|_| !self.is_cut_off()) else {
+        let Some(tables) = self.available() else {
             return cx.send(from, Message::Elsewhere);
         };
         let present = tables.assignment(task);

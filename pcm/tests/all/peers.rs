@@ -2,14 +2,14 @@
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng as _;
-use selvedge_core::{Driver, Effect, Input, Machine, Member, Span, Time};
+use selvedge_core::{Delta, Driver, Effect, Input, Machine, Member, NodeId, Span, Time};
 use selvedge_pcm::client::{self, Client};
 use selvedge_pcm::follower::{self, Follower};
 use selvedge_pcm::gateway::{self, Gateway, Misbehaviour, Reject};
 use selvedge_pcm::{
     Answer, DutyCycle, Function, Library, Limits, Message, Refusal, Returned, Run, TaskId, Update,
 };
-use selvedge_replica::{Body, Configuration, Entry, Proposal};
+use selvedge_replica::{Body, Configuration, Entry, Proposal, QuorumRule, Voter};
 
 use super::wire::LONGEST_CODE;
 
@@ -245,6 +245,168 @@ fn a_function_that_has_no_room_in_a_request_is_refused() {
         why: Refusal::TooLong,
     };
     assert_eq!(hub.sent, [refused]);
+}
+
+/// An answer, or a vote, that does not fit would be proposed in vain, and its task given to one unit after
+/// another.
+#[test]
+fn the_longest_result_fits_into_a_frame_between_gateways() {
+    let me = Member::new(u64::MAX, 0);
+    let new = |result, counts_votes| {
+        let limits = Limits::new()
+            .with_result(result)
+            .with_counts_votes(counts_votes);
+        Gateway::new(me, gateway::Config::new(), Configuration::of([me]), limits)
+    };
+    for counts_votes in [false, true] {
+        let refused = new(2_000, counts_votes).unwrap_err();
+        let Reject::NoRoomForResult { room, budget, .. } = refused else {
+            panic!("{refused}");
+        };
+        assert_eq!(budget, 1_400);
+        assert_eq!(
+            refused.to_string(),
+            format!(
+                "a result may have 2000 bytes, and a frame of 1400 has room for {room}: lower \
+                 `Limits::result`, or raise `frame_budget`"
+            ),
+        );
+        let most = room as u16;
+        assert!(new(most + 1, counts_votes).is_err());
+        let mut hub = Alone::new(new(most, counts_votes).unwrap());
+        hub.step(Input::Command(gateway::Command::Start)).unwrap();
+        // Ids as long as any: what is voted for, or answered, is decided.
+        let elector = Member::new(u64::MAX - 1, u32::MAX);
+        let client = Member::new(u64::MAX - 2, u32::MAX);
+        hub.hear(elector, keep_alive(1));
+        hub.pass(Span::secs(1));
+        let number = u64::MAX;
+        hub.hear(client, submit(number, Function::new(b"f")));
+        let task = TaskId { client, number };
+        let value: selvedge_pcm::Bytes = vec![7; room].into_iter().collect();
+        let attempt = 1;
+        hub.hear(
+            elector,
+            match counts_votes {
+                true => Message::Vote {
+                    task,
+                    attempt,
+                    returned: Returned::Value(value.clone()),
+                },
+                false => Message::Verdict {
+                    task,
+                    attempt,
+                    term: 0,
+                    answer: Answer::Value(value.clone()),
+                },
+            },
+        );
+        let tables = hub.driver.machine().tables().unwrap();
+        assert!(tables.answer(task) == Some(&Answer::Value(value)));
+        let smaller = Configuration {
+            frame_budget: 1_000,
+            ..Configuration::of([me])
+        };
+        let smaller = gateway::Command::Configure(smaller);
+        let refused = hub.step(Input::Command(smaller));
+        assert!(matches!(refused, Err(Reject::NoRoomForResult { .. })));
+    }
+}
+
+/// The hub, before it has heard of the others.
+fn one_of(first: Configuration, config: gateway::Config) -> Alone<Gateway> {
+    let machine = Gateway::new(HUB, config, first, Limits::new()).unwrap();
+    let mut hub = Alone::new(machine);
+    hub.step(Input::Command(gateway::Command::Start)).unwrap();
+    hub
+}
+
+fn three() -> Configuration {
+    Configuration::of([HUB, Member::new(2, 0), Member::new(3, 0)])
+}
+
+/// More than half are here in both.
+#[test]
+fn a_gateway_that_reaches_no_quorum_of_its_configuration_sends_followers_on() {
+    let all = Configuration {
+        quorum: QuorumRule::AtLeast(3),
+        ..three()
+    };
+    let also = Configuration {
+        also: vec![Voter::new(Member::new(4, 0))],
+        ..three()
+    };
+    for (first, gone) in [(all, 3), (also, 4)] {
+        let mut hub = one_of(first, gateway::Config::new());
+        let gone = Member::new(gone, 0);
+        hub.step(Input::Membership(Delta::Failed(gone))).unwrap();
+        hub.sent.clear();
+        hub.hear(Member::new(11, 0), keep_alive(1));
+        assert_eq!(hub.sent, [Message::Elsewhere]);
+        hub.step(Input::Membership(Delta::Refuted(gone))).unwrap();
+        hub.sent.clear();
+        hub.hear(Member::new(11, 0), keep_alive(2));
+        assert!(!hub.sent.contains(&Message::Elsewhere), "{:?}", hub.sent);
+    }
+}
+
+/// What its host was told of that since it was last asked, and whether it does.
+fn sends_on(hub: &mut Alone<Gateway>) -> (Vec<gateway::Event>, bool) {
+    use gateway::Event::{Available, Unavailable};
+    let told = core::mem::take(&mut hub.told);
+    let told = told.into_iter();
+    let told = told.filter(|it| matches!(it, Available | Unavailable));
+    let told = told.collect();
+    hub.sent.clear();
+    let from = Member::new(12, 0);
+    hub.hear(from, Message::Cancel { number: 1 });
+    (told, hub.sent.contains(&Message::Elsewhere))
+}
+
+#[test]
+fn the_host_hears_once_that_followers_are_sent_on_whatever_the_reason() {
+    use gateway::Event::{Available, Unavailable};
+    let others = [Member::new(2, 0), Member::new(3, 0)];
+    let here = (vec![], false);
+    // It is not heard by the manager.
+    let mut hub = one_of(three(), gateway::Config::new());
+    assert_eq!(sends_on(&mut hub), here);
+    let beat = |gone: &[u64]| Message::Heartbeat {
+        gone: gone.iter().map(|it| NodeId(*it)).collect(),
+    };
+    hub.hear(others[0], beat(&[1]));
+    hub.hear(others[0], beat(&[1]));
+    assert_eq!(sends_on(&mut hub), here);
+    for told in [vec![Unavailable], vec![]] {
+        hub.hear(others[0], beat(&[1]));
+        assert_eq!(sends_on(&mut hub), (told, true));
+    }
+    hub.hear(others[0], beat(&[]));
+    assert_eq!(sends_on(&mut hub), (vec![Available], false));
+    // It hears no quorum.
+    let mut hub = one_of(three(), gateway::Config::new());
+    hub.step(Input::Membership(Delta::Failed(others[0])))
+        .unwrap();
+    assert_eq!(sends_on(&mut hub), here);
+    hub.step(Input::Membership(Delta::Failed(others[1])))
+        .unwrap();
+    assert_eq!(sends_on(&mut hub), (vec![Unavailable], true));
+    hub.step(Input::Membership(Delta::Refuted(others[0])))
+        .unwrap();
+    assert_eq!(sends_on(&mut hub), (vec![Available], false));
+    // All are here, as far as it knows, and none answers.
+    let mut hub = one_of(three(), gateway::Config::new().with_heartbeat(Span::ZERO));
+    assert_eq!(sends_on(&mut hub), here);
+    for _ in 0..60 {
+        hub.pass(Span::secs(1));
+    }
+    assert_eq!(sends_on(&mut hub), (vec![Unavailable], true));
+    // It holds no tables.
+    let others = others.map(|it| it.id);
+    let machine = Gateway::newcomer(HUB, gateway::Config::new(), others).unwrap();
+    let mut hub = Alone::new(machine);
+    hub.step(Input::Command(gateway::Command::Start)).unwrap();
+    assert_eq!(sends_on(&mut hub), (vec![Unavailable], true));
 }
 
 /// A gateway that lies names new followers again and again, and more than a unit has.
