@@ -108,7 +108,7 @@ impl Limits {
         let open = task + 10 + code as u64 + 20 + electors * (member + vote + elector);
         let done = 2 * task + value;
         let cached = 2 * 32 + value;
-        let client = 10 + member + 20;
+        let client = 10 + member + 20 + 20;
         let unit = 15 + 2 * 15;
         let hops = self.gateways as u64 * self.gateways as u64 * 21;
         let mut sum = 1_024 + hops;

@@ -60,6 +60,8 @@ pub(crate) struct Tasks {
     /// In the order in which they ended.
     done: VecDeque<TaskId>,
     forgotten: BTreeMap<NodeId, Forgotten>,
+    /// The clients of `forgotten`, by [`Forgotten::nth`].
+    order: BTreeMap<u64, NodeId>,
     /// How many tasks were forgotten.
     count: u64,
     results: BTreeMap<Digest, Bytes>,
@@ -86,6 +88,7 @@ impl Tasks {
             open: 0,
             done: VecDeque::new(),
             forgotten: BTreeMap::new(),
+            order: BTreeMap::new(),
             count: 0,
             results: BTreeMap::new(),
             cached: VecDeque::new(),
@@ -252,6 +255,10 @@ impl Tasks {
         };
         let is_empty = |it: &crate::Assignment| it.electors.is_empty();
         let is_over = |id: &TaskId| matches!(self.tasks.get(id), Some(Task::Done(_)));
+        let is_ordered = |(nth, node): (&u64, &NodeId)| {
+            let of_it = self.forgotten.get(node);
+            of_it.is_some_and(|it| it.nth == *nth)
+        };
         let limits = &self.limits;
         let promises = [
             (
@@ -277,6 +284,10 @@ impl Tasks {
                 self.cached.len() == self.results.len()
                     && self.cached.iter().all(|it| self.results.contains_key(it)),
                 "a result is not in its order",
+            ),
+            (
+                self.forgotten.len() == self.order.len() && self.order.iter().all(is_ordered),
+                "a client is not in its order",
             ),
             (
                 self.open <= limits.open
@@ -311,6 +322,7 @@ impl Tasks {
         }
     }
 
+    /// Remembers of the client that this task is forgotten. O(log n) for n clients.
     fn forget(&mut self, id: TaskId) {
         self.count += 1;
         let (node, nth) = (id.client.id, self.count);
@@ -320,6 +332,9 @@ impl Tasks {
             Some(known) if known.client == id.client => known.number.max(id.number),
             _ => id.number,
         };
+        if let Some(known) = known {
+            self.order.remove(&known.nth);
+        }
         let client = id.client;
         let forgotten = Forgotten {
             client,
@@ -327,12 +342,11 @@ impl Tasks {
             nth,
         };
         self.forgotten.insert(node, forgotten);
-        if self.forgotten.len() > self.limits.clients as usize {
-            let longest = self.forgotten.values().min_by_key(|it| it.nth);
-            let longest = longest.map(|it| it.client.id);
-            if let Some(client) = longest {
-                self.forgotten.remove(&client);
-            }
+        self.order.insert(nth, node);
+        if self.order.len() > self.limits.clients as usize
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.forgotten.remove(&oldest);
         }
     }
 }

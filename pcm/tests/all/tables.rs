@@ -395,6 +395,26 @@ fn tasks_that_are_forgotten_are_not_run_again_and_memory_is_bounded() {
     assert_eq!(assigned(&mut tables, &submit(6, &[2])), Some(task(6)));
 }
 
+#[test]
+fn of_clients_the_one_whose_tasks_are_forgotten_for_longest_makes_room() {
+    let mut tables = Tables::new(Limits::new().with_done(1).with_clients(2));
+    let task = |client, number| TaskId {
+        client: Member::new(client, 0),
+        number,
+    };
+    let cancelled = [(1, 1), (2, 1), (1, 2), (3, 1), (4, 1)];
+    for (client, number) in cancelled {
+        let task = task(client, number);
+        assert_eq!(ended(&mut tables, &Update::Cancel(task)), Some(task));
+    }
+    // All but the last are forgotten: of the first client twice.
+    for (client, is_known) in [(1, true), (2, false), (3, true)] {
+        let task = task(client, 1);
+        let forgotten = is_known.then_some(Outcome::Forgotten(task));
+        assert_eq!(tables.known(&Update::Cancel(task)), forgotten);
+    }
+}
+
 fn updates() -> impl Strategy<Value = Update> {
     let any_follower = (0..30_u64, 0..2_u32, 0..4_u32, 0..3_u64, 0..100_000_u32).prop_map(
         |(id, life, number, gateway, active)| Attachment {
