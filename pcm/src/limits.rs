@@ -153,3 +153,36 @@ impl Limits {
         ])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use selvedge_core::Member;
+
+    use super::*;
+    use crate::{Answer, Bytes, Returned, TaskId, Update};
+
+    #[test]
+    fn what_stands_around_a_result_is_as_long_as_foretold() {
+        let by = Member::new(u64::MAX, u32::MAX);
+        let (client, number, attempt) = (by, u64::MAX, u16::MAX);
+        let task = TaskId { client, number };
+        let value: Bytes = core::iter::repeat_n(7, usize::from(u16::MAX)).collect();
+        let answer = Update::Answer {
+            task,
+            attempt,
+            term: u16::MAX,
+            answer: Answer::Value(value.clone()),
+        };
+        let vote = Update::Vote {
+            task,
+            attempt,
+            by,
+            returned: Returned::Value(value),
+        };
+        for (update, counts_votes) in [(answer, false), (vote, true)] {
+            let limits = Limits::new().with_counts_votes(counts_votes);
+            let len = postcard::to_allocvec(&update).unwrap().len();
+            assert_eq!(limits.around_result() + usize::from(u16::MAX), len);
+        }
+    }
+}

@@ -12,10 +12,30 @@ const LISTS: u64 = 1_500;
 
 /// The seeds that `SELVEDGE_HISTORIES` asks for: so many from 0, or `5000..9000`.
 fn wanted(otherwise: u64) -> Range<u64> {
-    let text = env::var("SELVEDGE_HISTORIES").unwrap_or_default();
-    let (first, end) = text.split_once("..").unwrap_or(("0", &text));
-    let parse = |it: &str, otherwise| it.parse().unwrap_or(otherwise);
-    parse(first, 0)..parse(end, otherwise)
+    match env::var("SELVEDGE_HISTORIES") {
+        Err(env::VarError::NotPresent) => 0..otherwise,
+        Err(error) => panic!("SELVEDGE_HISTORIES: {error}"),
+        Ok(text) => seeds(&text).unwrap_or_else(|| {
+            panic!("SELVEDGE_HISTORIES is {text:?}: set it to a number from 1, or to a range as 5000..9000")
+        }),
+    }
+}
+
+fn seeds(text: &str) -> Option<Range<u64>> {
+    let (first, end) = text.split_once("..").unwrap_or(("0", text));
+    let seeds = first.parse().ok()?..end.parse().ok()?;
+    (!seeds.is_empty()).then_some(seeds)
+}
+
+#[test]
+fn seeds_are_a_number_of_them_or_a_range() {
+    assert_eq!(seeds("300"), Some(0..300));
+    assert_eq!(seeds("5000..9000"), Some(5_000..9_000));
+    for text in [
+        "", "many", "0", "5..5", "5..", "..5", "5..=9", "-1", "1 000",
+    ] {
+        assert_eq!(seeds(text), None, "{text:?}");
+    }
 }
 
 fn list(seed: u64) -> Vec<u8> {
