@@ -36,7 +36,7 @@ impl Gateway {
             return cx.send(client, Message::Elsewhere);
         };
         let known = tables.known(&update);
-        let waits = self.asked.contains_key(&task);
+        let waits = self.asked.contains(&task);
         let has_room = waits || self.asked.len() < self.config.clients.into();
         let is_over = matches!(known, Some(Outcome::Done(_) | Outcome::Forgotten(_)));
         let is_refused = match (&known, &update) {
@@ -52,7 +52,7 @@ impl Gateway {
         }
         // A task that is open is not refused. Its client asks again where there is no room.
         if has_room || is_over {
-            self.asked.insert(task, client);
+            self.asked.insert(task);
         }
         match known {
             Some(Outcome::Done(_)) => self.answer(task, cx),

@@ -30,8 +30,8 @@ pub struct Gateway {
     pub(super) gone: BTreeSet<NodeId>,
     /// What the followers of this gateway said last.
     pub(super) own: BTreeMap<NodeId, Attachment>,
-    /// The clients that wait for a task.
-    pub(super) asked: BTreeMap<TaskId, Member>,
+    /// The tasks that clients wait for here.
+    pub(super) asked: BTreeSet<TaskId>,
     pub(super) is_started: bool,
     /// Whether this gateway acts as resource manager.
     pub(super) manages: bool,
@@ -146,7 +146,7 @@ impl Gateway {
             gateways,
             gone: BTreeSet::new(),
             own: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            asked: BTreeSet::new(),
             is_started: false,
             manages: false,
             is_stalled: false,

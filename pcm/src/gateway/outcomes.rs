@@ -176,7 +176,7 @@ impl Gateway {
             self.send_runs(task, None, cx);
             self.expect_answer(task, cx);
         }
-        let asked: Vec<TaskId> = self.asked.keys().copied().collect();
+        let asked: Vec<TaskId> = self.asked.iter().copied().collect();
         for task in asked {
             self.answer(task, cx);
         }
@@ -187,16 +187,16 @@ impl Gateway {
     pub(super) fn answer(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
         let answer = self.tables().and_then(|it| it.answer(task)).cloned();
         if let Some(answer) = answer
-            && let Some(client) = self.asked.remove(&task)
+            && self.asked.remove(&task)
         {
-            cx.send(client, Message::Answer { task, answer });
+            cx.send(task.client, Message::Answer { task, answer });
         }
     }
 
     /// Forgets the clients of tasks that are not open here: what was proposed was lost, or is forgotten.
     /// Those that still wait ask again.
     pub(super) fn forget_clients(&mut self, cx: &mut Context<'_, Self>) {
-        let asked: Vec<TaskId> = self.asked.keys().copied().collect();
+        let asked: Vec<TaskId> = self.asked.iter().copied().collect();
         for task in asked {
             self.answer(task, cx);
             if self.tables().and_then(|it| it.open_task(task)).is_none() {
@@ -206,8 +206,8 @@ impl Gateway {
     }
 
     pub(super) fn refuse(&mut self, task: TaskId, why: Refusal, cx: &mut Context<'_, Self>) {
-        if let Some(client) = self.asked.remove(&task) {
-            cx.send(client, Message::Refused { task, why });
+        if self.asked.remove(&task) {
+            cx.send(task.client, Message::Refused { task, why });
         }
     }
 }

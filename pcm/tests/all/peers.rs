@@ -358,8 +358,7 @@ fn sends_on(hub: &mut Alone<Gateway>) -> (Vec<gateway::Event>, bool) {
     let told = told.filter(|it| matches!(it, Available | Unavailable));
     let told = told.collect();
     hub.sent.clear();
-    let from = Member::new(12, 0);
-    hub.hear(from, Message::Cancel { number: 1 });
+    hub.hear(Member::new(12, 0), keep_alive(1));
     (told, hub.sent.contains(&Message::Elsewhere))
 }
 

@@ -5,9 +5,7 @@ use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Driver, Effect, Input, Machine, Member, NodeId, Time};
 use selvedge_pcm::client::{self, Client};
 use selvedge_pcm::follower::{self, Event, Follower, Phase};
-use selvedge_pcm::{
-    Answer, Assignment, DutyCycle, Function, Message, Refusal, Returned, Run, TaskId,
-};
+use selvedge_pcm::{Assignment, DutyCycle, Function, Message, Returned, Run, TaskId};
 
 mod few;
 
@@ -158,40 +156,20 @@ fn an_orchestrator_whose_task_is_over_hears_of_it() {
     assert!(sent(&effects).iter().any(asks), "{effects:?}");
 }
 
-fn client(life: u32, gateways: &[u64], repeats: u8) -> Driver<Client> {
+fn client(gateways: &[u64], repeats: u8) -> Driver<Client> {
     let config = client::Config::new().with_repeats(repeats);
     let gateways = gateways.iter().map(|it| NodeId(*it));
-    Driver::new(Client::new(Member::new(31, life), config, gateways).unwrap())
+    Driver::new(Client::new(Member::new(31, 0), config, gateways).unwrap())
 }
 
 fn submit() -> Input<Client> {
     Input::Command(client::Command::Submit(Function::new(b"f")))
 }
 
-/// Each life counts its tasks from 1.
-#[test]
-fn an_answer_for_a_former_life_is_none() {
-    let mut it = client(1, &[1], 2);
-    step(&mut it, ms(0), submit());
-    let (former, why) = (task(1), Refusal::Forgotten);
-    for message in [
-        Message::Refused { task: former, why },
-        Message::Answer {
-            task: former,
-            answer: Answer::Failed,
-        },
-    ] {
-        let from = GATEWAY;
-        let effects = step(&mut it, ms(1), Input::Message { from, message });
-        assert_eq!(effects, []);
-    }
-    assert_eq!(it.machine().waiting().count(), 1);
-}
-
 /// One gateway of four decides; the others send the client on.
 #[test]
 fn a_client_that_is_sent_on_asks_each_gateway() {
-    let mut it = client(0, &[1, 2, 3, 4], 1);
+    let mut it = client(&[1, 2, 3, 4], 1);
     let mut asked = Vec::new();
     let mut effects = step(&mut it, ms(0), submit());
     for turn in 1..5 {

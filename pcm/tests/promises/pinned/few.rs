@@ -3,10 +3,8 @@
 use selvedge_core::durable::Durable;
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId};
 use selvedge_pcm::gateway::{self, Command, Event, Gateway};
-use selvedge_pcm::{
-    Attachment, DutyCycle, Function, Limits, Message, Outcome, Refusal, Tables, Update,
-};
-use selvedge_replica::{Configuration, State as _};
+use selvedge_pcm::{DutyCycle, Function, Limits, Message, Refusal, Tables, TaskId, Update};
+use selvedge_replica::{Body, Configuration, Entry, Proposal};
 
 use super::{GATEWAY, expire, ms, sent, step};
 
@@ -33,26 +31,6 @@ fn says(from: u64, message: Message) -> Input<Gateway> {
     Input::Message { from, message }
 }
 
-/// It says the same in each period. That is known beforehand, and not proposed.
-#[test]
-fn a_follower_that_finds_no_room_costs_no_updates() {
-    let attach = |id| {
-        Update::Attach(Attachment {
-            member: Member::new(id, 0),
-            number: 1,
-            gateway: NodeId(1),
-            duty: DutyCycle::always(),
-            libraries: selvedge_pcm::Libraries::new(),
-        })
-    };
-    let mut tables = Tables::new(Limits::new().with_followers(1));
-    assert_eq!(tables.known(&attach(11)), None);
-    tables.apply(&attach(11));
-    let no_room = Outcome::NoRoom(NodeId(12));
-    assert_eq!(tables.known(&attach(12)), Some(no_room.clone()));
-    assert_eq!(tables.apply(&attach(12)), no_room);
-}
-
 /// Where nobody manages nobody asks whether it is here.
 #[test]
 fn a_newcomer_that_nobody_asks_says_that_it_is_here() {
@@ -65,47 +43,97 @@ fn a_newcomer_that_nobody_asks_says_that_it_is_here() {
     assert_eq!(sent(&effects), [(1, Message::Here), (2, Message::Here)]);
 }
 
-/// It hears the manager, and the manager hears nothing of it: what is said here is decided by nobody.
-#[test]
-fn a_gateway_that_is_not_heard_sends_followers_on() {
-    let gateways = [1, 2, 3].map(|id| Member::new(id, 0));
-    let first = Configuration::of(gateways);
-    let it = Gateway::new(gateways[1], gateway::Config::new(), first, Limits::new());
-    let mut it = Driver::new(it.unwrap());
-    step(&mut it, ms(0), Input::Command(Command::Start));
-    for second in 1..4 {
-        let gone = [NodeId(2)].into_iter().collect();
-        let heartbeat = says(1, Message::Heartbeat { gone });
-        step(&mut it, ms(second * 1_000), heartbeat);
-    }
-    let effects = step(&mut it, ms(4_000), says(11, keep_alive(1)));
-    assert_eq!(sent(&effects), [(11, Message::Elsewhere)]);
-    // Heard again, it asks the others for the follower.
-    let gone = [].into_iter().collect();
-    step(&mut it, ms(4_500), says(1, Message::Heartbeat { gone }));
-    let effects = step(&mut it, ms(5_000), says(11, keep_alive(2)));
-    assert!(!sent(&effects).contains(&(11, Message::Elsewhere)));
-}
-
 /// A gateway at which as many clients wait as may refuses what is new, and nothing that runs.
 #[test]
 fn a_task_that_runs_is_not_refused() {
-    let mut it = alone(gateway::Config::new().with_clients(1), Limits::new());
+    let gateways = [1, 2].map(|id| Member::new(id, 0));
+    let config = gateway::Config::new().with_clients(1);
+    let first = Configuration::of(gateways);
+    let it = Gateway::new(gateways[0], config, first, Limits::new());
+    let mut it = Driver::new(it.unwrap());
+    step(&mut it, ms(0), Input::Command(Command::Start));
     let submit = || Message::Submit {
         number: 1,
         function: Function::new(b"f"),
     };
-    // The second one waits in the tables, as if it had asked another gateway.
-    step(&mut it, ms(10_001), says(31, submit()));
-    let effects = step(&mut it, ms(10_002), says(32, submit()));
-    let is_full = |it: &(u64, Message)| {
-        let why = Refusal::Full;
-        matches!(it.1, Message::Refused { why: said, .. } if said == why)
+    let task = |client| TaskId {
+        client: Member::new(client, 0),
+        number: 1,
     };
-    assert!(sent(&effects).iter().all(is_full));
+    step(&mut it, ms(1), says(31, submit()));
+    // The second client asked the other gateway, and that was decided.
+    let decided = Entry::Update(Proposal {
+        by: gateways[1],
+        number: 1,
+        first: 1,
+        since: 0,
+        update: Update::Submit {
+            task: task(32),
+            function: Function::new(b"f"),
+        },
+    });
+    let learn = selvedge_replica::Message {
+        configuration: 1,
+        body: Body::Learn {
+            after: it.machine().replica().version(),
+            entries: [decided].into_iter().collect(),
+        },
+    };
+    step(&mut it, ms(2), says(2, Message::Tables(learn.into())));
+    let tables = it.machine().tables().unwrap();
+    assert!(tables.open_task(task(32)).is_some());
+    let effects = step(&mut it, ms(3), says(32, submit()));
+    let taken = Message::Taken { task: task(32) };
+    assert_eq!(sent(&effects), [(32, taken)]);
+    let effects = step(&mut it, ms(4), says(33, submit()));
+    let (task, why) = (task(33), Refusal::Full);
+    assert_eq!(sent(&effects), [(33, Message::Refused { task, why })]);
     // To cancel what is open takes no room.
-    let cancelled = step(&mut it, ms(10_003), says(32, Message::Cancel { number: 9 }));
-    assert!(!sent(&cancelled).iter().any(is_full), "{cancelled:?}");
+    let effects = step(&mut it, ms(5), says(32, Message::Cancel { number: 1 }));
+    let is_refused = |it: &(u64, Message)| matches!(it.1, Message::Refused { .. });
+    assert!(!sent(&effects).iter().any(is_refused), "{effects:?}");
+}
+
+/// So many followers of a gateway, a task that their unit does not answer, and which of them are told
+/// that the first attempt is over.
+fn told_that_it_is_over(followers: u64) -> (Vec<u64>, Vec<u64>) {
+    let mut it = alone(gateway::Config::new(), Limits::new());
+    let all = 11..11 + followers;
+    for id in all.clone() {
+        step(&mut it, ms(10_001), says(id, keep_alive(1)));
+    }
+    expire(&mut it, ms(11_001));
+    let submit = Message::Submit {
+        number: 1,
+        function: Function::new(b"f"),
+    };
+    let mut last = sent(&step(&mut it, ms(11_002), says(31, submit)));
+    let runs = |sent: &[(u64, Message)], nth| -> Vec<u64> {
+        let sent = sent.iter();
+        let runs = sent.filter(|it| matches!(&it.1, Message::Run(run) if run.attempt == nth));
+        runs.map(|it| it.0).collect()
+    };
+    let first = runs(&last, 1);
+    let mut at = 11_002;
+    while runs(&last, 2).is_empty() {
+        at += 1_000;
+        assert!(at < 60_000, "it is given to a unit again");
+        for id in all.clone() {
+            step(&mut it, ms(at), says(id, keep_alive(1)));
+        }
+        last = sent(&expire(&mut it, ms(at)));
+    }
+    let is_over = |it: &&(u64, Message)| matches!(it.1, Message::Over { attempt: 1, .. });
+    let over = last.iter().filter(is_over).map(|it| it.0).collect();
+    (first, over)
+}
+
+/// It may have the result by now, and would begin anew.
+#[test]
+fn a_unit_that_gets_its_task_again_is_not_told_that_it_is_over() {
+    assert_eq!(told_that_it_is_over(3), (vec![11, 12, 13], vec![]));
+    let (first, over) = told_that_it_is_over(6);
+    assert_eq!((first.len(), over), (3, first), "there is another unit");
 }
 
 fn fact(effect: &Effect<Gateway>) -> Option<selvedge_replica::Fact<Tables>> {
@@ -285,4 +313,54 @@ fn a_gateway_that_was_taken_off_the_list_hears_of_it() {
         Input::Command(Command::Configure(next)),
     );
     assert_eq!(talk(&mut it, &mut other, 30_000, 60_000), [NodeId(2)]);
+}
+
+/// It never spoke.
+#[test]
+fn a_gateway_that_is_named_and_says_nothing_is_gone() {
+    let gateways = [1, 2].map(|id| Member::new(id, 0));
+    let first = Configuration::of(gateways);
+    let new = |me| Gateway::new(me, gateway::Config::new(), first.clone(), Limits::new());
+    let mut nodes = gateways.map(|me| Driver::new(new(me).unwrap()));
+    for it in &mut nodes {
+        step(it, ms(0), Input::Command(Command::Start));
+    }
+    talk(&mut nodes, 100, 15_000);
+    let manager = nodes.iter().position(|it| it.machine().manages()).unwrap();
+    let next = Configuration::of([1, 2, 3].map(|id| Member::new(id, 0)));
+    let next = Input::Command(Command::Configure(next));
+    let mut wire = vec![(manager, step(&mut nodes[manager], ms(15_000), next))];
+    deliver(&mut nodes, 15_000, &mut wire);
+    // The next manager, which may be the same gateway, watches all that are named.
+    let third = |nodes: &[Driver<Gateway>]| {
+        let managers = nodes.iter().map(Driver::machine).filter(|it| it.manages());
+        let mut known = managers.flat_map(Gateway::gateways);
+        known.find(|it| it.0.id == NodeId(3)).map(|it| it.1)
+    };
+    talk(&mut nodes, 15_100, 19_000);
+    assert_eq!(third(&nodes), Some(true));
+    talk(&mut nodes, 19_000, 21_000);
+    assert_eq!(third(&nodes), Some(false));
+}
+
+/// All that these gateways, from 1 on, say to each other in this time, in milliseconds.
+fn talk(nodes: &mut [Driver<Gateway>], from: u64, to: u64) {
+    for at in (from..to).step_by(100) {
+        let expired = nodes.iter_mut().map(|it| expire(it, ms(at)));
+        let mut wire = expired.enumerate().collect();
+        deliver(nodes, at, &mut wire);
+    }
+}
+
+/// Delivers what these gateways said, by place, and what they say to that.
+fn deliver(nodes: &mut [Driver<Gateway>], at: u64, wire: &mut Vec<(usize, Vec<Effect<Gateway>>)>) {
+    while let Some((sender, effects)) = wire.pop() {
+        for (to, message) in sent(&effects) {
+            let place = to as usize - 1;
+            if let Some(node) = nodes.get_mut(place) {
+                let effects = step(node, ms(at), says(sender as u64 + 1, message));
+                wire.push((place, effects));
+            }
+        }
+    }
 }
