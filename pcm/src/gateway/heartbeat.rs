@@ -39,13 +39,6 @@ impl Gateway {
         }
     }
 
-    /// A gateway that this manager did not know before is to say that it is here, in time.
-    pub(super) fn expect_word(&self, id: NodeId, cx: &mut Context<'_, Self>) {
-        if self.hears_others() && id != self.me.id {
-            cx.arm(Timer::Timeout(id), self.config.timeout);
-        }
-    }
-
     /// The resource manager says that it is here, also to those that are gone: they may have come back.
     pub(super) fn on_heartbeat_tick(&self, cx: &mut Context<'_, Self>) {
         if !self.manages {

@@ -44,7 +44,7 @@ pub struct Gateway {
     /// Whether followers came or went since units were formed.
     pub(super) has_changed: bool,
     /// Whether units are about to be formed anew.
-    pub(super) settles: bool,
+    pub(super) is_cluster_due: bool,
     pub(super) counters: Untracked<Counters>,
 }
 
@@ -153,7 +153,7 @@ impl Gateway {
             missed: 0,
             is_available: true,
             has_changed: false,
-            settles: false,
+            is_cluster_due: false,
             counters: Untracked(Counters::default()),
         })
     }
@@ -355,9 +355,6 @@ impl Gateway {
         let named = self.replica.machine().configuration().members();
         let named: Vec<Member> = named.map(|it| it.member).collect();
         for &member in &named {
-            if !self.gateways.contains_key(&member.id) && self.manages {
-                self.expect_word(member.id, cx);
-            }
             let known = self.gateways.entry(member.id).or_insert(member);
             if member.supersedes(*known) {
                 *known = member;

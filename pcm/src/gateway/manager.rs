@@ -81,20 +81,20 @@ impl Gateway {
     /// Followers came or went: units may be broken.
     pub(super) fn on_followers_changed(&mut self, cx: &mut Context<'_, Self>) {
         self.has_changed = true;
-        self.settle_units(cx);
+        self.look_at_units(cx);
     }
 
     /// Units that are broken are formed anew, when followers had time to come and go.
-    pub(super) fn settle_units(&mut self, cx: &mut Context<'_, Self>) {
+    pub(super) fn look_at_units(&mut self, cx: &mut Context<'_, Self>) {
         let tables = self.tables().filter(|_| self.manages);
-        if !self.settles && tables.is_some_and(Tables::want_clustering) {
-            self.settles = true;
+        if !self.is_cluster_due && tables.is_some_and(Tables::want_clustering) {
+            self.is_cluster_due = true;
             cx.arm(Timer::Cluster, self.config.settle);
         }
     }
 
     pub(super) fn on_cluster_tick(&mut self, cx: &mut Context<'_, Self>) {
-        self.settles = false;
+        self.is_cluster_due = false;
         if self.tables().is_some_and(Tables::want_clustering) {
             self.cluster(cx);
         }

@@ -150,7 +150,7 @@ impl Gateway {
         let units = self.tables().map_or(0, Tables::units);
         cx.event(Event::Clustered(units));
         // Nothing, unless what is wrong with them is not mended so (erratum Q9).
-        self.settle_units(cx);
+        self.look_at_units(cx);
         self.retry_waiting(cx);
     }
 
