@@ -1,12 +1,12 @@
 //! A node that wants functions run, and runs none.
 
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 
 use selvedge_core::settings::{self, OutOfRange, Setting};
 use selvedge_core::{Context, Input, Machine, Member, NodeId, Span};
 use thiserror::Error;
 
+use crate::gateway_list::GatewayList;
 use crate::{Answer, Function, Message, Refusal};
 
 /// The settings of a client.
@@ -133,14 +133,12 @@ enum Wait {
 pub struct Client {
     config: Config,
     me: Member,
-    gateways: Vec<Member>,
-    /// To which of them it speaks.
-    at: usize,
+    gateways: GatewayList,
     /// The number of the last task.
     last: u64,
     waits: BTreeMap<u64, Wait>,
     /// How often in a row it asked, and heard nothing.
-    unheard: u8,
+    unanswered: u8,
     /// Whether a gateway sent it on to the present one, which was not asked yet.
     is_sent_on: bool,
 }
@@ -156,19 +154,14 @@ impl Client {
         gateways: impl IntoIterator<Item = NodeId>,
     ) -> Result<Self, Reject> {
         config.check()?;
-        let gateways = gateways.into_iter().map(|id| Member::new(id.0, 0));
-        let gateways: Vec<Member> = gateways.collect();
-        if gateways.is_empty() {
-            return Err(Reject::NoGateway);
-        }
+        let gateways = GatewayList::new(gateways).ok_or(Reject::NoGateway)?;
         Ok(Self {
             config,
             me,
             gateways,
-            at: 0,
             last: 0,
             waits: BTreeMap::new(),
-            unheard: 0,
+            unanswered: 0,
             is_sent_on: false,
         })
     }
@@ -191,7 +184,7 @@ impl Client {
     }
 
     fn gateway(&self) -> Member {
-        self.gateways.get(self.at).copied().unwrap_or_default()
+        self.gateways.present()
     }
 
     fn send(&self, number: u64, wait: &Wait, cx: &mut Context<'_, Self>) {
@@ -213,8 +206,8 @@ impl Client {
     }
 
     fn go_elsewhere(&mut self) {
-        self.at = (self.at + 1) % self.gateways.len().max(1);
-        self.unheard = 0;
+        self.gateways.go_on();
+        self.unanswered = 0;
     }
 
     fn on_resend_tick(&mut self, cx: &mut Context<'_, Self>) {
@@ -225,8 +218,8 @@ impl Client {
         if core::mem::take(&mut self.is_sent_on) {
             return self.send_all(cx);
         }
-        self.unheard = self.unheard.saturating_add(1);
-        if self.unheard >= self.config.repeats {
+        self.unanswered = self.unanswered.saturating_add(1);
+        if self.unanswered >= self.config.repeats {
             self.go_elsewhere();
         }
         self.send_all(cx);
@@ -238,25 +231,26 @@ impl Client {
         message: Message,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
-        let at = self.gateways.iter().position(|it| it.id == from.id);
-        let at = at.ok_or(Reject::Misdirected(from))?;
+        if !self.gateways.contains(from.id) {
+            return Err(Reject::Misdirected(from));
+        }
         match message {
             // To a former life, which counted its tasks as this one does.
             Message::Taken { task }
             | Message::Answer { task, .. }
             | Message::Refused { task, .. }
                 if task.client != self.me => {}
-            Message::Taken { .. } => self.unheard = 0,
+            Message::Taken { .. } => self.unanswered = 0,
             Message::Answer { task, answer } => {
                 let number = task.number;
-                self.unheard = 0;
+                self.unanswered = 0;
                 if self.end(number, cx) {
                     cx.event(Event::Answered { number, answer });
                 }
             }
             Message::Refused { task, why } => {
                 let number = task.number;
-                self.unheard = 0;
+                self.unanswered = 0;
                 if self.end(number, cx) {
                     cx.event(Event::Refused { number, why });
                 }
@@ -281,11 +275,7 @@ impl Client {
             | Message::Submit { .. }
             | Message::Cancel { .. } => return Err(Reject::Misdirected(from)),
         }
-        if let Some(known) = self.gateways.get_mut(at)
-            && from.supersedes(*known)
-        {
-            *known = from;
-        }
+        self.gateways.meet(from);
         Ok(())
     }
 

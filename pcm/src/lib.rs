@@ -172,6 +172,7 @@ mod duty;
 pub mod follower;
 mod followers;
 pub mod gateway;
+mod gateway_list;
 mod limits;
 mod message;
 mod poll;

@@ -17,7 +17,7 @@ impl Follower {
             self.duty = next_duty.unwrap_or(self.duty);
             self.attach_anew();
         }
-        self.tried = 0;
+        self.refusals = 0;
         self.enter(Phase::Active, cx);
         self.keep_alive(cx);
         self.repeat(cx);
@@ -42,7 +42,7 @@ impl Follower {
         self.is_late = is_running && self.phase == Some(Phase::Active);
         if self.is_late {
             // It is here as before: its gateway hears so in each period.
-            self.tried = 0;
+            self.refusals = 0;
             self.keep_alive(cx);
             cx.arm(Timer::Phase, self.duty.period());
             return;
@@ -76,7 +76,7 @@ impl Follower {
 
     /// The gateway that the follower is at.
     pub(super) fn gateway(&self) -> Member {
-        self.gateways.get(self.at).copied().unwrap_or_default()
+        self.gateways.present()
     }
 
     /// What it says from now on is later than what it said.
@@ -87,11 +87,10 @@ impl Follower {
 
     /// Goes to the next gateway, with a later attachment. In one period it tries each gateway once.
     pub(super) fn go_elsewhere(&mut self, cx: &mut Context<'_, Self>) {
-        let count = self.gateways.len().max(1);
-        self.at = (self.at + 1) % count;
+        self.gateways.go_on();
         self.attach_anew();
-        self.tried = self.tried.saturating_add(1);
-        if usize::from(self.tried) < count {
+        self.refusals = self.refusals.saturating_add(1);
+        if usize::from(self.refusals) < self.gateways.len() {
             self.keep_alive(cx);
         }
     }

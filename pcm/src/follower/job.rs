@@ -35,8 +35,8 @@ pub(super) struct Job {
     pub(super) stage: Stage,
     /// Whether nothing is left to say: the vote is counted, the verdict recorded, or the task over.
     pub(super) is_over: bool,
-    /// How often the same was said.
-    pub(super) said: u8,
+    /// How often the same vote, or verdict, was sent.
+    pub(super) sent: u8,
     /// The votes, at the orchestrator.
     pub(super) poll: Poll,
     /// What they come to.
@@ -53,7 +53,7 @@ impl Job {
             to_gateway: run.to_gateway,
             stage: Stage::Waits(run.function),
             is_over: false,
-            said: 0,
+            sent: 0,
             poll: Poll::default(),
             verdict: None,
         }
@@ -98,9 +98,9 @@ impl Job {
     /// Whether a request says more than is known: another attempt, another orchestrator, or that
     /// followers are gone.
     pub(super) fn is_renewed_by(&self, run: &Run) -> bool {
-        let (known, said) = ((self.attempt, self.term), (run.attempt, run.term));
-        let has_fewer = said == known && run.electors.len() < self.electors.len();
-        said > known || has_fewer
+        let (known, named) = ((self.attempt, self.term), (run.attempt, run.term));
+        let has_fewer = named == known && run.electors.len() < self.electors.len();
+        named > known || has_fewer
     }
 
     /// The same function for another attempt, orchestrator or unit. What it returned counts there, too.
@@ -117,6 +117,6 @@ impl Job {
         self.to_gateway = run.to_gateway;
         self.verdict = None;
         self.is_over = false;
-        self.said = 0;
+        self.sent = 0;
     }
 }

@@ -8,6 +8,7 @@ use selvedge_core::{Context, Input, Machine, Member, NodeId, Untracked};
 use super::Config;
 use super::event::{Command, Counters, Event, Misbehaviour, Phase, Reject, Timer};
 use super::job::Job;
+use crate::gateway_list::GatewayList;
 use crate::published::Rules;
 use crate::{DutyCycle, Libraries, Library, Limits, Message};
 
@@ -16,12 +17,10 @@ use crate::{DutyCycle, Libraries, Library, Limits, Message};
 pub struct Follower {
     pub(super) config: Config,
     pub(super) me: Member,
-    /// Where it can go, each in its latest life that is known.
-    pub(super) gateways: Vec<Member>,
-    /// At which of them it is.
-    pub(super) at: usize,
+    /// Where it can go, and where it is.
+    pub(super) gateways: GatewayList,
     /// How many gateways turned it away in this period.
-    pub(super) tried: u8,
+    pub(super) refusals: u8,
     /// Of its attachment.
     pub(super) number: u32,
     pub(super) duty: DutyCycle,
@@ -54,19 +53,12 @@ impl Follower {
         gateways: impl IntoIterator<Item = NodeId>,
     ) -> Result<Self, Reject> {
         config.check()?;
-        let gateways: Vec<Member> = gateways
-            .into_iter()
-            .map(|id| Member::new(id.0, 0))
-            .collect();
-        if gateways.is_empty() {
-            return Err(Reject::NoGateway);
-        }
+        let gateways = GatewayList::new(gateways).ok_or(Reject::NoGateway)?;
         Ok(Self {
             config,
             me,
             gateways,
-            at: 0,
-            tried: 0,
+            refusals: 0,
             number: 1,
             duty: config.duty,
             next_duty: None,
@@ -106,7 +98,7 @@ impl Follower {
         Some((job.attempt, job.poll.votes()))
     }
 
-    /// In which attempt, and under which orchestrator of it, it takes part in a task; and who that is.
+    /// In which attempt, and under which orchestrator of it, it takes part in a task; and that orchestrator.
     #[cfg(feature = "check")]
     pub(crate) fn seat(&self, task: crate::TaskId) -> Option<((u16, u16), Member)> {
         let job = self.jobs.iter().find(|it| it.task == task)?;
@@ -225,12 +217,10 @@ impl Follower {
 
     /// A gateway of the list speaks, in this life.
     fn meet_gateway(&mut self, from: Member) -> Result<(), Misbehaviour> {
-        let known = self.gateways.iter_mut().find(|it| it.id == from.id);
-        let known = known.ok_or(Misbehaviour::NoGateway(from))?;
-        if from.supersedes(*known) {
-            *known = from;
+        match self.gateways.meet(from) {
+            true => Ok(()),
+            false => Err(Misbehaviour::NoGateway(from)),
         }
-        Ok(())
     }
 
     fn command(&mut self, command: Command, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
@@ -271,7 +261,7 @@ impl Machine for Follower {
                 self.on_run_tick(cx);
                 Ok(())
             }
-            // Who is here it learns from its gateway.
+            // It learns from its gateway which followers are here.
             Input::Membership(_) => Ok(()),
             Input::Command(command) => self.command(command, cx),
         }

@@ -16,10 +16,10 @@ impl Follower {
             || run.function.libraries.len() > self.config.libraries.into();
         match self.job_mut(task) {
             Some(job) if job.is_renewed_by(&run) => {
-                let said = job.said;
+                let sent = job.sent;
                 job.renew(run);
                 if says_once {
-                    job.said = said;
+                    job.sent = sent;
                 }
             }
             Some(_) => return, // It came twice, or late.
@@ -291,7 +291,7 @@ impl Follower {
                 return;
             }
             job.verdict = verdict;
-            job.said = 0;
+            job.sent = 0;
         }
         self.say(task, cx);
     }
@@ -300,7 +300,7 @@ impl Follower {
     fn say(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
         let (me, gateway) = (self.me, self.gateway());
         let says_once = self.rules.votes_once();
-        let may_say = |it: &Job| !(it.is_over || says_once && it.said > 0);
+        let may_say = |it: &Job| !(it.is_over || says_once && it.sent > 0);
         let Some(job) = self.job_mut(task).filter(|it| may_say(it)) else {
             return;
         };
@@ -333,7 +333,7 @@ impl Follower {
             }
             _ => return,
         }
-        job.said = job.said.saturating_add(1);
+        job.sent = job.sent.saturating_add(1);
     }
 
     /// Says again what nobody has acknowledged (erratum Q6).
@@ -349,10 +349,10 @@ impl Follower {
             let Some(job) = self.job_mut(task).filter(|it| !it.is_over) else {
                 continue;
             };
-            if job.said > repeats {
+            if job.sent > repeats {
                 job.is_over = true;
                 self.counters.0.given_up += 1;
-            } else if job.said > 0 {
+            } else if job.sent > 0 {
                 self.say(task, cx);
             } else {
                 self.ask_whether_over(task, cx);
