@@ -108,7 +108,7 @@ pub(crate) fn class_of(place: u16, size: u16) -> Class {
 #[derive(Clone, Debug)]
 pub(crate) struct Formed {
     pub(crate) shape: Shape,
-    /// Who sits where, unit by unit and place by place.
+    /// Which follower has which seat, unit by unit and place by place.
     pub(crate) seats: Vec<Option<Slot>>,
     /// Those that have another seat than before.
     pub(crate) moved: Vec<(Slot, Seat)>,

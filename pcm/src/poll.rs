@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Limits;
 use crate::task::{Answer, Returned};
 
-/// In which attempt, and who returned what, in the order in which it came.
+/// The attempt, and what each follower returned, in the order in which it came.
 #[cfg(feature = "check")]
 pub(crate) type Votes = (u16, Vec<(Member, Returned)>);
 
@@ -20,7 +20,7 @@ pub(crate) type Votes = (u16, Vec<(Member, Returned)>);
 /// orchestrator, is one value in whatever order votes come (erratum Q5).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Poll {
-    /// Who returned what, in the order in which it came. Of former electors as well: a follower that is
+    /// What each follower returned, in the order in which it came. Of former electors as well: a follower that is
     /// taken off the list may be put back on it.
     votes: Vec<(Member, Returned)>,
 }

@@ -1,4 +1,4 @@
-//! What differs from history to history: who there is, and with which settings.
+//! What differs from history to history: which nodes there are, and with which settings.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 

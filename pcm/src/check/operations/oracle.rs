@@ -30,7 +30,7 @@ pub(super) struct Known {
     attempts: u16,
     /// The lists of followers that the present attempt had.
     lists: Vec<List>,
-    /// Who returned what.
+    /// What each follower returned.
     returned: Vec<(Member, Returned)>,
 }
 

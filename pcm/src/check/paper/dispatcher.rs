@@ -69,7 +69,7 @@ pub struct Dispatcher {
     /// Those that it misses.
     pub(super) gone: BTreeSet<u64>,
     pub(super) era: u8,
-    /// For whom it voted in this era.
+    /// The gateway that got its vote in this era.
     pub(super) voted: Option<u64>,
     /// The manager, as far as it knows.
     pub(super) manager: u64,

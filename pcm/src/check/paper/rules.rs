@@ -10,7 +10,7 @@ pub enum Published {
     /// The majority is one of the gateways that a gateway has discovered (Figure 2, `gateways []`;
     /// erratum Q1).
     OwnList,
-    /// The era, and for whom one voted in it, are kept in memory only (Figure 2, "Volatile"; erratum Q1).
+    /// The era, and which gateway got the vote in it, are kept in memory only (Figure 2, "Volatile"; erratum Q1).
     VolatileVote,
     /// A resource manager names its successor, which nobody votes for (section 4.2, succession; erratum
     /// Q1).
