@@ -134,6 +134,21 @@ pub(super) fn quick() -> Vec<Scenario> {
 }
 
 pub(super) fn deep() -> Vec<Scenario> {
+    let counted = holds(
+        "a follower that lies, votes counted, a loss",
+        49_761,
+        Setup {
+            followers: &[LIAR, 1, 1],
+            counts_votes: true,
+            bounds: Setup::faults(1, 0),
+            ..Setup::PLAIN
+        },
+    );
+    let all = two().into_iter().chain(three());
+    all.chain([counted]).collect()
+}
+
+fn two() -> Vec<Scenario> {
     vec![
         holds(
             "two gateways, one misses the other, a loss",
@@ -188,6 +203,11 @@ pub(super) fn deep() -> Vec<Scenario> {
                 ..TWO
             },
         ),
+    ]
+}
+
+fn three() -> Vec<Scenario> {
+    vec![
         holds(
             "three gateways, one begins again",
             327_088,
@@ -216,16 +236,6 @@ pub(super) fn deep() -> Vec<Scenario> {
                 gateways: 3,
                 followers: &[1],
                 ..FOLLOWED
-            },
-        ),
-        holds(
-            "a follower that lies, votes counted, a loss",
-            49_761,
-            Setup {
-                followers: &[LIAR, 1, 1],
-                counts_votes: true,
-                bounds: Setup::faults(1, 0),
-                ..Setup::PLAIN
             },
         ),
         holds(

@@ -65,27 +65,11 @@ pub(super) fn promise(model: Model<Party, Watch>, promise: Promise) -> Model<Par
     match promise {
         Promise::ElectionSafety => model.always(
             "no two gateways manage in one era (election safety)",
-            |mesh: &Mesh| {
-                let managers = || gateways(mesh).filter(|it| it.manages());
-                let label = |it: &Gateway| {
-                    let replica = it.replica();
-                    (
-                        replica.configuration().number,
-                        replica.leader().map(|it| it.1),
-                    )
-                };
-                managers()
-                    .all(|it| managers().filter(|other| label(other) == label(it)).count() == 1)
-            },
+            has_one_manager,
         ),
         Promise::OneOrchestrator => model.always(
             "an attempt has one orchestrator at a time (election safety)",
-            |mesh: &Mesh| {
-                seats(mesh).all(|it| {
-                    let mut alike = seats(mesh).filter(|other| other.0 == it.0);
-                    alike.all(|other| other.1 == it.1)
-                })
-            },
+            has_one_orchestrator,
         ),
         Promise::Tracking => model
             .always(
@@ -94,13 +78,7 @@ pub(super) fn promise(model: Model<Party, Watch>, promise: Promise) -> Model<Par
             )
             .always(
                 "later tables have the answer (resource manager completeness)",
-                |mesh: &Mesh| {
-                    let Some(first) = mesh.observer().answered else {
-                        return true;
-                    };
-                    let mut later = gateways(mesh).filter(|it| it.replica().version() >= first);
-                    later.all(|it| it.tables().is_none_or(|it| it.answer(TASK).is_some()))
-                },
+                keeps_the_answer,
             ),
         Promise::OneUnit => model.always(
             "a follower has one seat (cluster exclusiveness)",
@@ -116,30 +94,12 @@ pub(super) fn promise(model: Model<Party, Watch>, promise: Promise) -> Model<Par
         ),
         Promise::TableMatching => model.always(
             "tables of one version are the same (table matching)",
-            |mesh: &Mesh| {
-                let all =
-                    || gateways(mesh).filter_map(|it| Some((it.replica().version(), it.tables()?)));
-                all().all(|it| all().all(|other| other.0 != it.0 || other.1 == it.1))
-            },
+            tables_match,
         ),
-        Promise::OneAnswer => model.always("a task has one answer", |mesh: &Mesh| {
-            let first = mesh.machines().filter_map(|it| match it {
-                Party::Gateway(_, first) => first.as_ref(),
-                Party::Follower(..) | Party::Client(..) => None,
-            });
-            let mut all = decided(mesh).chain(first);
-            let one = all.next();
-            all.all(|it| Some(it) == one)
-        }),
+        Promise::OneAnswer => model.always("a task has one answer", has_one_answer),
         Promise::Heard => model.always(
             "a client hears what is decided, once (resource manager completeness)",
-            |mesh: &Mesh| {
-                let heard = heard(mesh);
-                heard.len() <= 1
-                    && heard
-                        .iter()
-                        .all(|it| decided(mesh).any(|other| it == other))
-            },
+            hears_what_is_decided,
         ),
         Promise::Backed => model.always(
             "what an orchestrator says enough of its electors returned",
@@ -163,6 +123,54 @@ pub(super) fn promise(model: Model<Party, Watch>, promise: Promise) -> Model<Par
             matches!(heard(mesh), [Answer::Value(_)])
         }),
     }
+}
+
+fn has_one_manager(mesh: &Mesh) -> bool {
+    let managers = || gateways(mesh).filter(|it| it.manages());
+    let label = |it: &Gateway| {
+        let replica = it.replica();
+        (
+            replica.configuration().number,
+            replica.leader().map(|it| it.1),
+        )
+    };
+    managers().all(|it| managers().filter(|other| label(other) == label(it)).count() == 1)
+}
+
+fn has_one_orchestrator(mesh: &Mesh) -> bool {
+    seats(mesh).all(|it| {
+        let mut alike = seats(mesh).filter(|other| other.0 == it.0);
+        alike.all(|other| other.1 == it.1)
+    })
+}
+
+fn keeps_the_answer(mesh: &Mesh) -> bool {
+    let Some(first) = mesh.observer().answered else {
+        return true;
+    };
+    let mut later = gateways(mesh).filter(|it| it.replica().version() >= first);
+    later.all(|it| it.tables().is_none_or(|it| it.answer(TASK).is_some()))
+}
+
+fn tables_match(mesh: &Mesh) -> bool {
+    let all = || gateways(mesh).filter_map(|it| Some((it.replica().version(), it.tables()?)));
+    all().all(|it| all().all(|other| other.0 != it.0 || other.1 == it.1))
+}
+
+fn has_one_answer(mesh: &Mesh) -> bool {
+    let first = mesh.machines().filter_map(|it| match it {
+        Party::Gateway(_, first) => first.as_ref(),
+        Party::Follower(..) | Party::Client(..) => None,
+    });
+    let mut all = decided(mesh).chain(first);
+    let one = all.next();
+    all.all(|it| Some(it) == one)
+}
+
+fn hears_what_is_decided(mesh: &Mesh) -> bool {
+    let heard = heard(mesh);
+    let mut all = heard.iter();
+    heard.len() <= 1 && all.all(|it| decided(mesh).any(|other| it == other))
 }
 
 /// Which orchestrator an attempt and term has, as gateways and followers know it.
