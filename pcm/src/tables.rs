@@ -1,5 +1,7 @@
 //! What the gateways hold together: the table of followers, with their units, and that of tasks.
 
+mod units;
+
 use alloc::vec::Vec;
 
 use selvedge_core::{Member, NodeId};
@@ -8,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Limits;
 use crate::clustering::Slot;
-use crate::followers::{Attached, Attachment, Followers};
+use crate::followers::{Attachment, Followers};
 use crate::published::Rules;
 use crate::task::{Answer, Assignment, Function, Returned, TaskId};
 use crate::tasks::{Known, Open, Tasks};
@@ -388,85 +390,6 @@ impl Tables {
         broken.or((!is_one).then_some("a follower has not the one seat that it is in"))
     }
 
-    fn attach(&mut self, follower: Attachment) -> Outcome {
-        let id = follower.member.id;
-        let member = follower.member;
-        let (former, is_other) = match self.followers.attach(follower) {
-            Attached::Stale => return Outcome::Stale,
-            Attached::Full => return Outcome::NoRoom(id),
-            Attached::Changed { former, is_other } => (Some(former), is_other),
-            Attached::Joined(slot) => {
-                let seat = self.units.join(slot);
-                self.followers.seat(slot, seat);
-                (None, true)
-            }
-        };
-        // Another life knows nothing of what its former one ran.
-        let former = former.filter(|it| *it != member);
-        let tasks = former.map(|it| self.withdraw(it)).unwrap_or_default();
-        Outcome::Attached {
-            follower: id,
-            tasks,
-            is_other,
-        }
-    }
-
-    /// A follower takes part in no task any more: in which it did.
-    fn withdraw(&mut self, elector: Member) -> Vec<TaskId> {
-        let tasks: Vec<TaskId> = self.tasks.of(elector.id).collect();
-        for &task in &tasks {
-            if let Some(unit) = self.tasks.remove_elector(task, elector) {
-                self.units.count_task(unit, false);
-            }
-        }
-        tasks
-    }
-
-    fn purge(&mut self, follower: &Attachment) -> Outcome {
-        let Some((member, seat)) = self.followers.purge(follower) else {
-            return Outcome::Stale;
-        };
-        if let Some(seat) = seat {
-            let followers = &self.followers;
-            let availability =
-                |slot: Slot| followers.at(slot).map_or(0, |it| it.duty.availability());
-            if let Some((slot, seat)) = self.units.leave(seat, availability) {
-                self.followers.seat(slot, Some(seat));
-            }
-        }
-        Outcome::Purged {
-            follower: member.id,
-            tasks: self.withdraw(member),
-        }
-    }
-
-    fn cluster(&mut self, after: u64) -> Outcome {
-        if after != self.clustered {
-            return Outcome::Stale;
-        }
-        self.clustered += 1;
-        let margin = self.limits.margin;
-        let moved = self.units.recluster(self.followers.standings(), margin);
-        for (slot, seat) in moved {
-            self.followers.seat(slot, Some(seat));
-        }
-        // Tasks stay with the followers that have them.
-        let open: Vec<(TaskId, Option<Member>)> = self
-            .tasks
-            .open()
-            .filter_map(|(task, open)| Some((task, open.assignment.as_ref()?.orchestrator())))
-            .collect();
-        for (task, orchestrator) in open {
-            let seat = orchestrator.and_then(|it| self.followers.seat_of(it.id));
-            let unit = seat.map(|it| it.unit);
-            self.tasks.count_for(task, unit);
-            if let Some(unit) = unit {
-                self.units.count_task(unit, true);
-            }
-        }
-        Outcome::Clustered
-    }
-
     fn submit(&mut self, task: TaskId, function: &Function) -> Outcome {
         match self.tasks.get(task) {
             Known::New => {}
@@ -489,21 +412,6 @@ impl Tables {
     /// Whether a new task can be open, or need not be: what its function returned is known.
     fn has_room_for(&self, function: &Function) -> bool {
         !self.tasks.is_full() || self.tasks.cached(&function.digest()).is_some()
-    }
-
-    /// The unit that should run a function: of those that are alike the one whose followers keep most of
-    /// the libraries that it needs.
-    fn best_unit(&self, function: &Function, except: Option<u32>) -> Option<u32> {
-        if function.libraries.is_empty() {
-            return self.units.best(except);
-        }
-        let keeps = |unit: u32| -> usize {
-            let members = self.units.members(unit);
-            let members = members.filter_map(|it| self.followers.at(it));
-            members.map(|it| it.keeps(&function.libraries)).sum()
-        };
-        let alike = self.units.alike(except).take(ALIKE);
-        alike.min_by_key(|&it| core::cmp::Reverse(keeps(it)))
     }
 
     /// Gives a task to the best unit; to another one than this, if there is one.
@@ -628,9 +536,6 @@ impl Tables {
         Outcome::Ended { task, former }
     }
 }
-
-/// Among how many units that are alike the libraries of followers decide.
-const ALIKE: usize = 8;
 
 impl State for Tables {
     type Update = Update;
