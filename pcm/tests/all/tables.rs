@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use selvedge_core::{Member, NodeId};
 use selvedge_pcm::{
-    Answer, Attachment, DutyCycle, Function, Libraries, Library, Limits, Outcome, Returned, Tables,
-    TaskId, Update,
+    Answer, Attachment, DutyCycle, Function, Hops, Libraries, Library, Limits, Outcome, Returned,
+    Tables, TaskId, Update,
 };
 use selvedge_replica::State as _;
 
@@ -393,6 +393,25 @@ fn tasks_that_are_forgotten_are_not_run_again_and_memory_is_bounded() {
     // The results of the last two are known by their functions; that of the second is forgotten.
     assert_eq!(ended(&mut tables, &submit(5, &[4])), Some(task(5)));
     assert_eq!(assigned(&mut tables, &submit(6, &[2])), Some(task(6)));
+}
+
+#[test]
+fn a_distance_that_finds_no_room_changes_nothing_and_that_is_known() {
+    let far = |other, hops| {
+        Update::Hops(Hops {
+            one: NodeId(1),
+            other: NodeId(other),
+            hops,
+        })
+    };
+    let mut tables = Tables::new(Limits::new().with_gateways(2));
+    assert_eq!(tables.apply(&far(2, 3)), Outcome::Measured);
+    assert_eq!(tables.known(&far(3, 3)), Some(Outcome::Stale));
+    assert_eq!(tables.apply(&far(3, 3)), Outcome::Stale);
+    // One link is what counts where nothing is known: it makes room.
+    assert_eq!(tables.known(&far(2, 1)), None);
+    assert_eq!(tables.apply(&far(2, 1)), Outcome::Measured);
+    assert_eq!(tables.apply(&far(3, 3)), Outcome::Measured);
 }
 
 #[test]
