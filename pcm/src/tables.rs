@@ -9,7 +9,6 @@ use selvedge_replica::State;
 use serde::{Deserialize, Serialize};
 
 use crate::Limits;
-use crate::clustering::Slot;
 use crate::followers::{Attachment, Followers};
 use crate::published::Rules;
 use crate::task::{Answer, Assignment, Function, Returned, TaskId};
@@ -378,7 +377,8 @@ impl Tables {
     #[cfg(feature = "check")]
     pub(crate) fn broken_invariant(&self) -> Option<&'static str> {
         let tasks: Vec<u32> = self.tasks.open().filter_map(|it| it.1.unit).collect();
-        let seats: alloc::collections::BTreeMap<Slot, _> = self.units.seats().collect();
+        let seats: alloc::collections::BTreeMap<crate::clustering::Slot, _> =
+            self.units.seats().collect();
         let is_seated = |it: crate::clustering::Standing| seats.get(&it.slot) == it.seat.as_ref();
         let seated = self.followers.standings().filter(|it| it.seat.is_some());
         let is_one = self.followers.standings().all(is_seated)
