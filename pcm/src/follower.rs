@@ -5,7 +5,7 @@
 //! | event | the host |
 //! |---|---|
 //! | [`Phase`](Event::Phase) | powers down while the follower sleeps; its clock and its timers go on, and what comes meanwhile, commands included, waits |
-//! | [`Fetch`](Event::Fetch) | gets what lies in the follower's mailbox, at this gateway, and hands it over; says [`Unreachable`](Command::Unreachable) where it cannot |
+//! | [`Fetch`](Event::Fetch) | gets what lies in the follower's mailbox, at this gateway, and hands it over; says [`Unreachable`](Command::Unreachable) where it cannot, and [`Emptied`](Command::Emptied) where all that lay there is gone |
 //! | [`Load`](Event::Load) | gets a library, from wherever it is, and says [`Loaded`](Command::Loaded) or [`Missing`](Command::Missing) |
 //! | [`Run`](Event::Run), [`Stop`](Event::Stop) | runs a function, with what it needs, and says what it [returned](Command::Returned) |
 //!

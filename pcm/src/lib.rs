@@ -189,6 +189,9 @@ pub use message::{KIND, Message, Refusal, Run};
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use tables::{Outcome, Tables, Update};
-pub use task::{Answer, Assignment, Bytes, Digest, Function, Libraries, Library, Returned, TaskId};
+pub use task::{
+    Answer, Assignment, Bytes, Digest, Failure, Function, Libraries, Library, Returned, TaskId,
+    Voters,
+};
 pub use tasks::Open;
 pub use topology::Hops;

@@ -38,7 +38,8 @@ pub struct Limits {
     /// Whether gateways count the votes themselves, so that no orchestrator has to be believed (erratum Q5).
     /// It costs an update for each vote. Default no.
     pub counts_votes: bool,
-    /// How many bytes a result may have: from 1. Default 256. It must fit into a frame.
+    /// How many bytes a result may have: from 1. Default 256. It must fit into a frame, beside the ids of
+    /// those that returned it.
     pub result: u16,
 }
 
@@ -103,8 +104,9 @@ impl Limits {
         let vote = member + value;
         let elector = 10 + task;
         let open = task + 10 + code as u64 + 20 + electors * (member + vote + elector);
-        let done = 2 * task + value;
-        let cached = 2 * 32 + value;
+        let voters = 1 + electors * 10;
+        let done = 2 * task + value + voters;
+        let cached = 2 * 32 + value + voters;
         let client = 10 + member + 20;
         let unit = 15 + 2 * 15;
         let hops = self.gateways as u64 * self.gateways as u64 * 21;

@@ -72,7 +72,7 @@ fn cases() -> Vec<Case> {
                 suspects: &[2],
                 suspects_late: true,
                 bounds: TICKS,
-                promises: &[Promise::Backed],
+                promises: &[Promise::Backed, Promise::Voted],
                 ..Setup::PLAIN
             },
             states: 127_004,
@@ -89,7 +89,7 @@ fn cases() -> Vec<Case> {
                 suspects: &[2],
                 suspects_late: true,
                 bounds: TICKS,
-                promises: &[Promise::OneAnswer, Promise::Heard],
+                promises: &[Promise::OneAnswer, Promise::Heard, Promise::Voted],
                 ..Setup::PLAIN
             },
             states: 127_004,

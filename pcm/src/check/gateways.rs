@@ -23,6 +23,7 @@ const ALL: &[Promise] = &[
     Promise::TableMatching,
     Promise::OneAnswer,
     Promise::Heard,
+    Promise::Voted,
     Promise::Right,
 ];
 

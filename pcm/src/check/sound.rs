@@ -86,6 +86,7 @@ pub(super) fn deep() -> Vec<Scenario> {
                     Promise::OneAnswer,
                     Promise::Heard,
                     Promise::Backed,
+                    Promise::Voted,
                     Promise::OneOrchestrator,
                     Promise::OneUnit,
                     Promise::AppendOnly,
@@ -116,7 +117,12 @@ pub(super) fn deep() -> Vec<Scenario> {
             Setup {
                 offload: Offload::Never,
                 bounds: Bounds { drops: 1, ..AGAIN },
-                promises: &[Promise::OneAnswer, Promise::Heard, Promise::Right],
+                promises: &[
+                    Promise::OneAnswer,
+                    Promise::Heard,
+                    Promise::Voted,
+                    Promise::Right,
+                ],
                 ..PLAIN
             },
         ),

@@ -2,12 +2,13 @@
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng as _;
-use selvedge_core::{Driver, Effect, Input, Machine, Member, Span, Time};
+use selvedge_core::{Driver, Effect, Input, Machine, Member, NodeId, Span, Time};
 use selvedge_pcm::client::{self, Client};
 use selvedge_pcm::follower::{self, Follower};
 use selvedge_pcm::gateway::{self, Gateway, Misbehaviour, Reject};
 use selvedge_pcm::{
-    Answer, DutyCycle, Function, Library, Limits, Message, Refusal, Returned, Run, TaskId, Update,
+    Answer, DutyCycle, Failure, Function, Library, Limits, Message, Refusal, Returned, Run, TaskId,
+    Update, Voters,
 };
 use selvedge_replica::{Body, Configuration, Entry, Proposal};
 
@@ -93,17 +94,23 @@ fn an_answer_to_a_former_life_of_a_client_is_none_to_this_one() {
         client: Member::new(APP.id.0, life),
         number: 1,
     };
+    let voters = || -> Voters { [NodeId(11), NodeId(12)].into_iter().collect() };
     let answer = |life| Message::Answer {
         task: task(life),
-        answer: Answer::Failed,
+        answer: Answer::Failed(Failure::Trapped),
+        voters: voters(),
     };
     let why = Refusal::Full;
     client.hear(HUB, answer(0));
     client.hear(HUB, Message::Refused { task: task(0), why });
     assert_eq!(client.told, [], "the former life counted its tasks alike");
     client.hear(HUB, answer(1));
-    let (number, answer) = (1, Answer::Failed);
-    assert_eq!(client.told, [client::Event::Answered { number, answer }]);
+    let answered = client::Event::Answered {
+        number: 1,
+        answer: Answer::Failed(Failure::Trapped),
+        voters: voters(),
+    };
+    assert_eq!(client.told, [answered]);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use selvedge_core::{Driver, Effect, Input, Machine, Member, NodeId, Time};
 use selvedge_pcm::client::{self, Client};
 use selvedge_pcm::follower::{self, Event, Follower, Phase};
 use selvedge_pcm::{
-    Answer, Assignment, DutyCycle, Function, Message, Refusal, Returned, Run, TaskId,
+    Answer, Assignment, DutyCycle, Failure, Function, Message, Refusal, Returned, Run, TaskId,
+    Voters,
 };
 
 mod few;
@@ -74,7 +75,7 @@ fn vote(number: u64, from: u64) -> Input<Follower> {
         message: Message::Vote {
             task: task(number),
             attempt: 1,
-            returned: Returned::Failed,
+            returned: Returned::Failed(Failure::Trapped),
         },
     }
 }
@@ -82,7 +83,7 @@ fn vote(number: u64, from: u64) -> Input<Follower> {
 fn returned(number: u64) -> Input<Follower> {
     Input::Command(follower::Command::Returned {
         task: task(number),
-        returned: Returned::Failed,
+        returned: Returned::Failed(Failure::Trapped),
     })
 }
 
@@ -178,7 +179,8 @@ fn an_answer_for_a_former_life_is_none() {
         Message::Refused { task: former, why },
         Message::Answer {
             task: former,
-            answer: Answer::Failed,
+            answer: Answer::Cancelled,
+            voters: Voters::new(),
         },
     ] {
         let from = GATEWAY;
