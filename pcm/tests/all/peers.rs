@@ -14,20 +14,20 @@ use selvedge_replica::{Body, Configuration, Entry, Proposal};
 
 use super::wire::LONGEST_CODE;
 
-const HUB: Member = Member::new(1, 0);
-const APP: Member = Member::new(21, 0);
+pub(crate) const HUB: Member = Member::new(1, 0);
+pub(crate) const APP: Member = Member::new(21, 0);
 
 /// A node by itself, and what it sends and tells.
-struct Alone<M: Machine> {
-    driver: Driver<M>,
+pub(crate) struct Alone<M: Machine> {
+    pub(crate) driver: Driver<M>,
     now: Time,
     rng: ChaCha8Rng,
-    sent: Vec<M::Message>,
+    pub(crate) sent: Vec<M::Message>,
     told: Vec<M::Event>,
 }
 
 impl<M: Machine> Alone<M> {
-    fn new(machine: M) -> Self {
+    pub(crate) fn new(machine: M) -> Self {
         Self {
             driver: Driver::new(machine),
             now: Time::ZERO,
@@ -37,7 +37,7 @@ impl<M: Machine> Alone<M> {
         }
     }
 
-    fn step(&mut self, input: Input<M>) -> Result<(), M::Reject> {
+    pub(crate) fn step(&mut self, input: Input<M>) -> Result<(), M::Reject> {
         let (sent, told) = (&mut self.sent, &mut self.told);
         self.driver
             .step(self.now, &mut self.rng, input, |it| match it {
@@ -47,11 +47,11 @@ impl<M: Machine> Alone<M> {
             })
     }
 
-    fn hear(&mut self, from: Member, message: M::Message) {
+    pub(crate) fn hear(&mut self, from: Member, message: M::Message) {
         self.step(Input::Message { from, message }).unwrap();
     }
 
-    fn pass(&mut self, span: Span) {
+    pub(crate) fn pass(&mut self, span: Span) {
         self.now = self.now + span;
         let (sent, told) = (&mut self.sent, &mut self.told);
         self.driver.expire(self.now, &mut self.rng, |it| match it {
@@ -63,7 +63,7 @@ impl<M: Machine> Alone<M> {
 }
 
 /// The only gateway.
-fn hub(config: gateway::Config, limits: Limits) -> Alone<Gateway> {
+pub(crate) fn hub(config: gateway::Config, limits: Limits) -> Alone<Gateway> {
     let machine = Gateway::new(HUB, config, Configuration::of([HUB]), limits).unwrap();
     let mut hub = Alone::new(machine);
     hub.step(Input::Command(gateway::Command::Start)).unwrap();
@@ -72,7 +72,7 @@ fn hub(config: gateway::Config, limits: Limits) -> Alone<Gateway> {
     hub
 }
 
-fn keep_alive(number: u32) -> Message {
+pub(crate) fn keep_alive(number: u32) -> Message {
     Message::KeepAlive {
         number,
         duty: DutyCycle::always(),
@@ -80,7 +80,7 @@ fn keep_alive(number: u32) -> Message {
     }
 }
 
-fn submit(number: u64, function: Function) -> Message {
+pub(crate) fn submit(number: u64, function: Function) -> Message {
     Message::Submit { number, function }
 }
 
