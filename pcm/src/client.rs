@@ -199,6 +199,12 @@ impl Client {
         self.last + 1
     }
 
+    /// The gateway that it speaks to.
+    #[must_use]
+    pub fn speaks_to(&self) -> NodeId {
+        self.gateway().id
+    }
+
     /// The tasks that wait for an answer.
     pub fn waiting(&self) -> impl Iterator<Item = u64> + '_ {
         self.waits.keys().copied()
