@@ -58,7 +58,7 @@ fn cases() -> Vec<Case> {
                 promises: &[Promise::Value],
                 ..Setup::PLAIN
             },
-            states: 13_236,
+            states: 13_302,
             rules: &[Published::VotesOnce],
             believes: false,
             breaks: &[Promise::Value],

@@ -155,7 +155,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "two gateways, a follower moves",
-            111_281,
+            112_959,
             Setup {
                 followers: &[1],
                 moves: 1,
@@ -165,7 +165,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "two gateways, three followers, a loss",
-            87_154,
+            87_172,
             Setup {
                 bounds: lossy(1, 0, 1),
                 ..FOLLOWED
