@@ -75,7 +75,7 @@ fn cases() -> Vec<Case> {
                 promises: &[Promise::Backed, Promise::Voted],
                 ..Setup::PLAIN
             },
-            states: 127_004,
+            states: 99_252,
             rules: &[Published::AnyVote],
             believes: false,
             breaks: &[Promise::Backed],
@@ -92,7 +92,7 @@ fn cases() -> Vec<Case> {
                 promises: &[Promise::OneAnswer, Promise::Heard, Promise::Voted],
                 ..Setup::PLAIN
             },
-            states: 127_004,
+            states: 99_252,
             rules: &[Published::AnyAttempt],
             believes: false,
             breaks: &[Promise::OneAnswer],

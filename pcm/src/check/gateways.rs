@@ -212,7 +212,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "three gateways, a follower",
-            341_064,
+            413_480,
             Setup {
                 gateways: 3,
                 followers: &[1],
