@@ -6,7 +6,7 @@
 
 use core::hint::black_box;
 use core::time::Duration;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
 
 use chacha20::ChaCha8Rng;
@@ -285,11 +285,13 @@ impl Gateways {
         };
         assert_eq!(runs.len(), 5);
         let orchestrator = *run.electors.first().expect("a unit");
+        let voters: BTreeSet<NodeId> = run.electors.iter().map(|it| it.id).collect();
         let verdict = Message::Verdict {
             task: run.task,
             attempt: run.attempt,
             term: run.term,
             answer: Answer::Value(b"21.5".iter().copied().collect()),
+            voters: voters.into_iter().collect(),
         };
         self.hear(orchestrator, verdict);
         // Five hear that it is over, and the client what it came to.

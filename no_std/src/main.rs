@@ -254,8 +254,11 @@ fn pcm_works() -> bool {
                 } else {
                     let input = Input::Message { from, message };
                     let taken = client.step(now, chance, input, |it| {
-                        let answer = Answer::Value(b"49".iter().copied().collect());
-                        let answered = client::Event::Answered { number: 1, answer };
+                        let answered = client::Event::Answered {
+                            number: 1,
+                            answer: Answer::Value(b"49".iter().copied().collect()),
+                            voters: core::iter::once(sensor.id).collect(),
+                        };
                         is_answered |= it == Effect::Event(answered);
                     });
                     works &= taken.is_ok();

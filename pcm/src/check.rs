@@ -23,7 +23,7 @@ use alloc::vec::Vec;
 
 use selvedge_sim::check::Scenario;
 
-pub use party::{Ask, Party, Tick};
+pub use party::{Ask, Decided, Party, Tick};
 pub use setup::{Memory, Offload, Promise, Setup, Sight};
 pub use votes::verdict;
 pub use watch::{Told, Watch};

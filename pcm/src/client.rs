@@ -7,7 +7,7 @@ use selvedge_core::{Context, Input, Machine, Member, NodeId, Span};
 use thiserror::Error;
 
 use crate::gateway_list::GatewayList;
-use crate::{Answer, Function, Message, Refusal};
+use crate::{Answer, Function, Limits, Message, Refusal, Voters};
 
 /// The settings of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,6 +67,10 @@ pub enum Command {
     /// Do not want a task any more. [`Event::Answered`] or [`Event::Refused`] follows all the same; the task may have been
     /// answered before.
     Cancel(u64),
+    /// The gateway that it speaks to cannot be reached. The client goes to the next gateway of its list, and
+    /// asks it at once for all that waits, unless it has asked each within [`Config::resend`]; then it asks
+    /// when that has passed. The host says it once each time that it finds so.
+    Unreachable,
 }
 
 /// What the application is told.
@@ -79,6 +83,9 @@ pub enum Event {
         number: u64,
         /// What it came to.
         answer: Answer,
+        /// The followers whose equal votes made it, by id: none where nobody's did. Where the gateways had
+        /// the answer already, from another task with an equal function, they are those of that task.
+        voters: Voters,
     },
     /// A task is not run, or its answer is forgotten, or not waited for: [`Refusal`] says which.
     Refused {
@@ -115,6 +122,9 @@ pub enum Reject {
     /// A node that is no gateway of the list says what gateways say, or a gateway what no client is told.
     #[error("{0} says what no gateway of the list says to a client")]
     Misdirected(Member),
+    /// A gateway names more voters than a unit has followers.
+    #[error("{0} names {1} voters: a unit has at most {max} followers", max = Limits::UNIT_MOST)]
+    TooMany(Member, usize),
 }
 
 /// A task that waits.
@@ -139,8 +149,11 @@ pub struct Client {
     waits: BTreeMap<u64, Wait>,
     /// How often in a row it asked, and heard nothing.
     unanswered: u8,
-    /// Whether a gateway sent it on to the present one, which was not asked yet.
+    /// Whether a gateway sent it on to the present one, or could not be reached, and the present one was not
+    /// asked yet.
     is_sent_on: bool,
+    /// How many gateways could not be reached since requests were last due.
+    unreachable: usize,
 }
 
 impl Client {
@@ -163,6 +176,7 @@ impl Client {
             waits: BTreeMap::new(),
             unanswered: 0,
             is_sent_on: false,
+            unreachable: 0,
         })
     }
 
@@ -176,6 +190,12 @@ impl Client {
     #[must_use]
     pub const fn next_number(&self) -> u64 {
         self.last + 1
+    }
+
+    /// The gateway that it speaks to.
+    #[must_use]
+    pub fn speaks_to(&self) -> NodeId {
+        self.gateway().id
     }
 
     /// The tasks that wait for an answer.
@@ -210,7 +230,22 @@ impl Client {
         self.unanswered = 0;
     }
 
+    /// The host cannot reach the present gateway. Until requests are due again each gateway is asked once.
+    fn on_unreachable(&mut self, cx: &mut Context<'_, Self>) {
+        self.go_elsewhere();
+        self.is_sent_on = false;
+        if self.waits.is_empty() {
+            return;
+        }
+        self.unreachable = self.unreachable.saturating_add(1);
+        self.is_sent_on = self.unreachable >= self.gateways.len();
+        if !self.is_sent_on {
+            self.send_all(cx);
+        }
+    }
+
     fn on_resend_tick(&mut self, cx: &mut Context<'_, Self>) {
+        self.unreachable = 0;
         if self.waits.is_empty() {
             return;
         }
@@ -241,11 +276,23 @@ impl Client {
             | Message::Refused { task, .. }
                 if task.client != self.me => {}
             Message::Taken { .. } => self.unanswered = 0,
-            Message::Answer { task, answer } => {
+            Message::Answer { voters, .. } if voters.len() > Limits::UNIT_MOST.into() => {
+                return Err(Reject::TooMany(from, voters.len()));
+            }
+            Message::Answer {
+                task,
+                answer,
+                voters,
+            } => {
                 let number = task.number;
                 self.unanswered = 0;
                 if self.end(number, cx) {
-                    cx.event(Event::Answered { number, answer });
+                    let answered = Event::Answered {
+                        number,
+                        answer,
+                        voters,
+                    };
+                    cx.event(answered);
                 }
             }
             Message::Refused { task, why } => {
@@ -303,8 +350,13 @@ impl Client {
                 }
                 (number, Wait::Cancelled)
             }
+            Command::Unreachable => {
+                self.on_unreachable(cx);
+                return Ok(());
+            }
         };
         if self.waits.is_empty() {
+            self.unreachable = 0;
             cx.arm(Timer::Resend, self.config.resend);
         }
         self.send(number, &wait, cx);

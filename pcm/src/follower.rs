@@ -5,7 +5,7 @@
 //! | event | the host |
 //! |---|---|
 //! | [`Phase`](Event::Phase) | powers down while the follower sleeps; its clock and its timers go on, and what comes meanwhile, commands included, waits |
-//! | [`Fetch`](Event::Fetch) | gets what lies in the follower's mailbox, at this gateway, and hands it over; says [`Unreachable`](Command::Unreachable) where it cannot |
+//! | [`Fetch`](Event::Fetch) | gets what lies in the follower's mailbox, at this gateway, and hands it over; says [`Unreachable`](Command::Unreachable) where it cannot, and [`Emptied`](Command::Emptied) where all that lay there is gone |
 //! | [`Load`](Event::Load) | gets a library, from wherever it is, and says [`Loaded`](Command::Loaded) or [`Missing`](Command::Missing) |
 //! | [`Run`](Event::Run), [`Stop`](Event::Stop) | runs a function, with what it needs, and says what it [returned](Command::Returned) |
 //!
@@ -28,9 +28,9 @@
 //! | jobs, code, result | machine | all jobs | with all votes | at most |
 //! |---|---|---|---|---|
 //! | 8, 1,024, 256 (the defaults) | 248 | 10,304 | 22,784 | 23,392 |
-//! | 1, 256, 32 | 248 | 1,072 | 1,512 | 1,896 |
-//! | 2, 256, 32 | 248 | 1,408 | 2,288 | 2,672 |
-//! | 4, 256, 32 | 248 | 2,080 | 3,840 | 4,224 |
+//! | 1, 256, 32 | 248 | 1,072 | 1,512 | 2,056 |
+//! | 2, 256, 32 | 248 | 1,408 | 2,288 | 2,832 |
+//! | 4, 256, 32 | 248 | 2,080 | 3,840 | 4,384 |
 //!
 //! - *All jobs* wait, each with its function: 184 bytes, 16 for each follower of the unit, and the code.
 //! - *With all votes* the follower is the orchestrator of each job, and the others have voted before it

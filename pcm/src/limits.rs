@@ -40,8 +40,8 @@ pub struct Limits {
     /// It costs an update for each vote. Default no.
     pub counts_votes: bool,
     /// How many bytes a result may have: from 1. Default 256. It must fit into a
-    /// frame with what is around it: [`gateway::Reject::NoRoomForResult`](crate::gateway::Reject::NoRoomForResult)
-    /// says how much does.
+    /// frame with what is around it, the ids of those that returned it among that:
+    /// [`gateway::Reject::NoRoomForResult`](crate::gateway::Reject::NoRoomForResult) says how much does.
     pub result: u16,
 }
 
@@ -102,12 +102,13 @@ impl Limits {
         let left = 10 + follower + 10 + 20;
         let task = member + 10;
         let value = 1 + 3 + self.result as u64;
-        let electors = self.unit as u64 + 2;
+        let electors = self.most_electors();
         let vote = member + value;
         let elector = 10 + task;
         let open = task + 10 + code as u64 + 20 + electors * (member + vote + elector);
-        let done = 2 * task + value;
-        let cached = 2 * 32 + value;
+        let voters = 1 + electors * 10;
+        let done = 2 * task + value + voters;
+        let cached = 2 * 32 + value + voters;
         let client = 10 + member + 20 + 20;
         let unit = 15 + 2 * 15;
         let hops = self.gateways as u64 * self.gateways as u64 * 21;
@@ -121,17 +122,22 @@ impl Limits {
         sum + (self.clients as u64 + 1) * client
     }
 
-    /// How many bytes an update with a result takes beside it: that of an orchestrator's word, or of a
-    /// vote where gateways count.
+    /// How many bytes an update with a result takes beside it: that of an orchestrator's word with all of
+    /// its unit as voters, or of a vote where gateways count.
     pub(crate) const fn around_result(&self) -> usize {
         let task = MEMBER_MAX_LEN + varint_len(u64::MAX);
         let attempt = varint_len(u16::MAX as u64);
         let by = match self.counts_votes {
             true => MEMBER_MAX_LEN,
-            false => attempt,
+            false => attempt + 1 + self.most_electors() as usize * varint_len(u64::MAX),
         };
         // The kinds of the update and of what it came to, and the length of the result.
         1 + task + attempt + by + 1 + varint_len(u16::MAX as u64)
+    }
+
+    /// How many followers a unit has at most.
+    const fn most_electors(&self) -> u64 {
+        self.unit as u64 + 2
     }
 
     /// Whether these limits can work.
@@ -172,6 +178,7 @@ mod tests {
             attempt,
             term: u16::MAX,
             answer: Answer::Value(value.clone()),
+            voters: core::iter::repeat_n(by.id, 7).collect(),
         };
         let vote = Update::Vote {
             task,

@@ -7,7 +7,7 @@ use selvedge_core::{Member, NodeId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::task::{Answer, Assignment, Function, Libraries, Returned, TaskId};
+use crate::task::{Answer, Assignment, Function, Libraries, Returned, TaskId, Voters};
 use crate::{DutyCycle, Update};
 
 /// The kind of a frame with a [`Message`].
@@ -75,6 +75,8 @@ pub enum Message {
         term: u16,
         /// What the votes come to.
         answer: Answer,
+        /// Whose votes make it.
+        voters: Voters,
     },
     /// Client to a gateway: run this.
     Submit {
@@ -99,6 +101,8 @@ pub enum Message {
         task: TaskId,
         /// What it came to.
         answer: Answer,
+        /// Whose votes made it; where it was kept from another task, those of that one.
+        voters: Voters,
     },
     /// Gateway to client: the task is not run.
     Refused {

@@ -6,7 +6,7 @@ use selvedge_core::Member;
 use serde::{Deserialize, Serialize};
 
 use crate::Limits;
-use crate::task::{Answer, Returned};
+use crate::task::{Answer, Returned, Voters};
 
 /// The attempt, and what each follower returned, in the order in which it came.
 #[cfg(feature = "check")]
@@ -112,18 +112,32 @@ impl Poll {
         let mut is_open = open == all && all > 0;
         for (_, value) in cast.clone() {
             let votes = count(value);
-            let wins = |votes: usize, is_own| 2 * votes > all || 2 * votes == all && is_own;
-            if wins(votes, own == Some(value)) {
+            if wins(votes, all, own == Some(value)) {
                 return Some(value.clone().into());
             }
             // The votes that are missing, the orchestrator's perhaps among them, may all be for it.
             let may_be_own = own.is_none_or(|it| it == value);
-            is_open |= wins(votes + open, may_be_own);
+            is_open |= wins(votes + open, all, may_be_own);
         }
         // Or all for one that nobody has returned yet.
         is_open |= 2 * open > all || 2 * open == all && own.is_none() && all > 0;
         (!is_open && all > 0).then_some(Answer::NoMajority)
     }
+
+    /// The electors that have returned what the votes came to. Those that did so after it was certain are
+    /// among them. O(m log m) comparisons for m electors.
+    pub(crate) fn voters(&self, electors: &[Member], answer: &Answer) -> Voters {
+        let cast = self.votes.iter().filter(|it| electors.contains(&it.0));
+        let equal = cast.filter(|it| it.1.comes_to(answer));
+        let mut voters: Voters = equal.map(|it| it.0.id).collect();
+        voters.sort_unstable();
+        voters
+    }
+}
+
+/// Whether so many of `all` electors decide: more than half, or half with the orchestrator.
+pub(crate) const fn wins(votes: usize, all: usize, with_own: bool) -> bool {
+    2 * votes > all || 2 * votes == all && with_own
 }
 
 #[cfg(test)]
@@ -131,6 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Failure;
 
     fn members(count: u64) -> Vec<Member> {
         (1..=count).map(|id| Member::new(id, 0)).collect()
@@ -138,7 +153,7 @@ mod tests {
 
     fn returned(value: u8) -> Returned {
         match value {
-            0 => Returned::Failed,
+            0 => Returned::Failed(Failure::Trapped),
             _ => Returned::Value(core::iter::once(value).collect()),
         }
     }

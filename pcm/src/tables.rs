@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::Limits;
 use crate::followers::{Attachment, Followers};
 use crate::published::Rules;
-use crate::task::{Answer, Assignment, Function, Returned, TaskId};
-use crate::tasks::{Known, Open, Tasks};
+use crate::task::{Answer, Assignment, Function, Returned, TaskId, Voters};
+use crate::tasks::{Done, Known, Open, Tasks};
 use crate::topology::{Hops, Topology};
 use crate::units::Units;
 
@@ -53,6 +53,8 @@ pub enum Update {
         term: u16,
         /// What it came to.
         answer: Answer,
+        /// Whose votes made it; only present electors count, and enough of them.
+        voters: Voters,
     },
     /// What a follower returned, where gateways count the votes ([`Limits::counts_votes`]).
     Vote {
@@ -251,8 +253,18 @@ impl Tables {
     #[must_use]
     pub fn answer(&self, task: TaskId) -> Option<&Answer> {
         match self.tasks.get(task) {
-            Known::Done(answer) => Some(answer),
+            Known::Done(done) => Some(&done.answer),
             Known::New | Known::Forgotten | Known::Open(_) => None,
+        }
+    }
+
+    /// The followers whose votes made a task's answer, by id; none while it is open, or not known. Where the
+    /// answer was kept from another task, they are those of that one. O(log n).
+    #[must_use]
+    pub fn voters(&self, task: TaskId) -> &[NodeId] {
+        match self.tasks.get(task) {
+            Known::Done(done) => &done.voters,
+            Known::New | Known::Forgotten | Known::Open(_) => &[],
         }
     }
 
@@ -347,8 +359,11 @@ impl Tables {
                 attempt,
                 term,
                 ref answer,
+                ref voters,
             } => {
-                let is_taken = self.is_present(task, attempt, term) && self.believes(answer);
+                let is_taken = self.is_present(task, attempt, term)
+                    && self.believes(answer)
+                    && self.can_have_made(task, answer, voters);
                 stale(!is_taken)
             }
             Update::Vote {
@@ -400,9 +415,8 @@ impl Tables {
         if !self.has_room_for(function) {
             return Outcome::Full(task);
         }
-        let cached = self.tasks.cached(&function.digest()).cloned();
-        if let Some(value) = cached {
-            self.tasks.begin_done(task, Answer::Value(value));
+        if let Some(done) = self.tasks.cached(&function.digest()) {
+            self.tasks.begin_done(task, done);
             return Outcome::Ended { task, former: None };
         }
         self.tasks.begin(task, function.clone());
@@ -457,7 +471,7 @@ impl Tables {
             return Outcome::Stale;
         }
         if after >= self.limits.attempts {
-            return self.end(task, Answer::Unanswered);
+            return self.end(task, Answer::Unanswered.into());
         }
         let except = self.open_task(task).and_then(|it| it.unit);
         self.assign(task, except)
@@ -476,16 +490,37 @@ impl Tables {
         self.rules.any_attempt()
     }
 
-    fn answer_of(&mut self, task: TaskId, nth: (u16, u16), answer: &Answer) -> Outcome {
+    fn answer_of(
+        &mut self,
+        task: TaskId,
+        nth: (u16, u16),
+        (answer, voters): (&Answer, &Voters),
+    ) -> Outcome {
         let (attempt, term) = nth;
+        let done = || Done {
+            answer: answer.clone(),
+            voters: voters.clone(),
+        };
         if self.rules.any_attempt() && self.answer(task).is_some() {
-            self.tasks.replace(task, answer.clone());
+            self.tasks.replace(task, done());
             return Outcome::Ended { task, former: None };
         }
-        match self.is_present(task, attempt, term) && self.believes(answer) {
-            true => self.end(task, answer.clone()),
+        let is_taken = self.is_present(task, attempt, term)
+            && self.believes(answer)
+            && self.can_have_made(task, answer, voters);
+        match is_taken {
+            true => self.end(task, done()),
             false => Outcome::Stale,
         }
+    }
+
+    /// Whether these are enough of the followers that have an open task now, so that their votes can have
+    /// made this answer. Whether they did, its orchestrator alone knows.
+    pub(crate) fn can_have_made(&self, task: TaskId, answer: &Answer, voters: &[NodeId]) -> bool {
+        let has_other_rules =
+            self.rules.any_attempt() || self.rules.any_vote() || self.rules.first_half();
+        let present = self.assignment(task);
+        has_other_rules || present.is_some_and(|it| it.can_have_made(answer, voters))
     }
 
     /// Whether an orchestrator's word counts: gateways do not count themselves, and it is no longer than
@@ -512,7 +547,7 @@ impl Tables {
             return Outcome::Stale;
         }
         match self.tasks.vote(task, by, returned.clone()) {
-            Some(answer) => self.end(task, answer),
+            Some(done) => self.end(task, done),
             None => Outcome::Voted { task, attempt, by },
         }
     }
@@ -520,17 +555,17 @@ impl Tables {
     fn cancel(&mut self, task: TaskId) -> Outcome {
         match self.tasks.get(task) {
             // What asked for it may come later: it is not run then.
-            Known::New => self.tasks.begin_done(task, Answer::Cancelled),
-            Known::Open(_) => return self.end(task, Answer::Cancelled),
+            Known::New => self.tasks.begin_done(task, Answer::Cancelled.into()),
+            Known::Open(_) => return self.end(task, Answer::Cancelled.into()),
             Known::Done(_) => return Outcome::Done(task),
             Known::Forgotten => return Outcome::Forgotten(task),
         }
         Outcome::Ended { task, former: None }
     }
 
-    fn end(&mut self, task: TaskId, answer: Answer) -> Outcome {
+    fn end(&mut self, task: TaskId, done: Done) -> Outcome {
         let former = self.assignment(task).cloned();
-        if let Some(unit) = self.tasks.end(task, answer) {
+        if let Some(unit) = self.tasks.end(task, done) {
             self.units.count_task(unit, false);
         }
         Outcome::Ended { task, former }
@@ -553,7 +588,8 @@ impl State for Tables {
                 attempt,
                 term,
                 ref answer,
-            } => self.answer_of(task, (attempt, term), answer),
+                ref voters,
+            } => self.answer_of(task, (attempt, term), (answer, voters)),
             Update::Vote {
                 task,
                 attempt,

@@ -2,10 +2,13 @@
 
 use core::fmt;
 
-use selvedge_core::Member;
 use selvedge_core::wire::List;
+use selvedge_core::{Member, NodeId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use thiserror::Error;
+
+use crate::poll::wins;
 
 /// Bytes of the application.
 pub type Bytes = List<u8, 24>;
@@ -81,9 +84,63 @@ impl fmt::Debug for Digest {
 pub enum Returned {
     /// A value.
     Value(Bytes),
-    /// Nothing: it failed, or went beyond a limit of the follower.
-    Failed,
+    /// Nothing: it failed, or went beyond a limit of the follower. Votes are equal where their kinds are.
+    Failed(Failure),
 }
+
+impl Returned {
+    /// Whether an answer says this.
+    pub(crate) fn comes_to(&self, answer: &Answer) -> bool {
+        match (self, answer) {
+            (Self::Value(value), Answer::Value(said)) => value == said,
+            (Self::Failed(why), Answer::Failed(said)) => why == said,
+            _ => false,
+        }
+    }
+}
+
+/// Why a function returned nothing: what a host knows, and hosts with equal limits and settings agree on.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Error,
+)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Failure {
+    /// Its code is no function of what it needs, or does not call one as it has to be called.
+    #[error("it calls no function: name one that is there, with the arguments that it takes")]
+    NoFunction,
+    /// A library that it needs cannot be had.
+    #[error("a library that it needs is missing: load it where followers get libraries")]
+    NoLibrary,
+    /// Its code is longer than a follower keeps, or it needs more libraries.
+    #[error(
+        "its code is too long, or needs too many libraries: shorten it, or raise `code` and \
+         `libraries` of followers"
+    )]
+    TooLong,
+    /// It did what is forbidden, or said itself that it failed.
+    #[error("it trapped: mend the function, or call it with other arguments")]
+    Trapped,
+    /// It took more time, or more steps, than it may.
+    #[error(
+        "it took too long: split its work, or raise `time` of followers, or their hosts' limit"
+    )]
+    Time,
+    /// It asked for more memory than it may have.
+    #[error("it asked for too much memory: take less, or raise `memory` of followers")]
+    Memory,
+    /// What it returned is longer than a result may be.
+    #[error(
+        "its result is too long: return less, or raise `Limits::result` and `result` of followers"
+    )]
+    Result,
+    /// The host could not run it, or has a defect. Others may return a value.
+    #[error("the host could not run it: look at what the hosts of its unit say")]
+    Host,
+}
+
+/// The followers whose equal votes made an answer, each once, by id; none where no votes made it. They are
+/// [`Limits::UNIT_MOST`](crate::Limits::UNIT_MOST) at most.
+pub type Voters = List<NodeId, 5>;
 
 /// What a task comes to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -91,8 +148,8 @@ pub enum Returned {
 pub enum Answer {
     /// Enough followers of one unit returned this.
     Value(Bytes),
-    /// The function failed at enough followers of one unit.
-    Failed,
+    /// The function failed in the same way at enough followers of one unit.
+    Failed(Failure),
     /// All followers of its unit answered, and too few of them the same (erratum Q5).
     NoMajority,
     /// No unit answered in time, as often as it was given to one.
@@ -105,7 +162,7 @@ impl From<Returned> for Answer {
     fn from(returned: Returned) -> Self {
         match returned {
             Returned::Value(value) => Self::Value(value),
-            Returned::Failed => Self::Failed,
+            Returned::Failed(why) => Self::Failed(why),
         }
     }
 }
@@ -127,5 +184,22 @@ impl Assignment {
     #[must_use]
     pub fn orchestrator(&self) -> Option<Member> {
         self.electors.first().copied()
+    }
+
+    /// Whether these followers can have made this answer: as many of the electors as it takes, each once,
+    /// by id; none where nobody's vote made it. O(m^2) for m electors.
+    pub(crate) fn can_have_made(&self, answer: &Answer, voters: &[NodeId]) -> bool {
+        match answer {
+            Answer::NoMajority | Answer::Unanswered | Answer::Cancelled => voters.is_empty(),
+            Answer::Value(_) | Answer::Failed(_) => {
+                let orchestrator = self.orchestrator().map(|it| it.id);
+                let with_own = orchestrator.is_some_and(|it| voters.contains(&it));
+                let is_elector = |it: &NodeId| self.electors.iter().any(|other| other.id == *it);
+                voters.len() <= self.electors.len()
+                    && voters.is_sorted_by(|one, next| one < next)
+                    && voters.iter().all(is_elector)
+                    && wins(voters.len(), self.electors.len(), with_own)
+            }
+        }
     }
 }

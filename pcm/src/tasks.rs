@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Limits;
 use crate::poll::Poll;
-use crate::task::{Answer, Assignment, Bytes, Digest, Function, Returned, TaskId};
+use crate::task::{Answer, Assignment, Bytes, Digest, Function, Returned, TaskId, Voters};
 
 /// A task that is not over.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -26,17 +26,43 @@ pub struct Open {
 
 impl Open {
     /// What the votes come to that gateways have counted, if more cannot change it.
-    pub(crate) fn verdict(&self) -> Option<Answer> {
+    pub(crate) fn verdict(&self) -> Option<Done> {
         let assignment = self.assignment.as_ref()?;
         let orchestrator = assignment.orchestrator()?;
-        self.poll.verdict(&assignment.electors, orchestrator)
+        let answer = self.poll.verdict(&assignment.electors, orchestrator)?;
+        let voters = self.poll.voters(&assignment.electors, &answer);
+        Some(Done { answer, voters })
     }
+}
+
+/// A task that is over.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Done {
+    /// What it came to.
+    pub(crate) answer: Answer,
+    /// Whose votes made that.
+    pub(crate) voters: Voters,
+}
+
+impl From<Answer> for Done {
+    /// What nobody's votes made.
+    fn from(answer: Answer) -> Self {
+        let voters = Voters::new();
+        Self { answer, voters }
+    }
+}
+
+/// What a function returned before, and whose votes made that.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Cached {
+    value: Bytes,
+    voters: Voters,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Task {
     Open(Open),
-    Done(Answer),
+    Done(Done),
 }
 
 /// The tasks of a client that the table has forgotten.
@@ -64,7 +90,7 @@ pub(crate) struct Tasks {
     order: BTreeMap<u64, NodeId>,
     /// How many tasks were forgotten.
     count: u64,
-    results: BTreeMap<Digest, Bytes>,
+    results: BTreeMap<Digest, Cached>,
     /// In the order in which they came.
     cached: VecDeque<Digest>,
 }
@@ -74,7 +100,7 @@ pub(crate) struct Tasks {
 pub(crate) enum Known<'a> {
     New,
     Open(&'a Open),
-    Done(&'a Answer),
+    Done(&'a Done),
     /// It was over, and is forgotten.
     Forgotten,
 }
@@ -98,7 +124,7 @@ impl Tasks {
     /// What is known of a task. O(log n).
     pub(crate) fn get(&self, id: TaskId) -> Known<'_> {
         match self.tasks.get(&id) {
-            Some(Task::Done(answer)) => Known::Done(answer),
+            Some(Task::Done(done)) => Known::Done(done),
             Some(Task::Open(open)) => Known::Open(open),
             None => {
                 let forgotten = self.forgotten.get(&id.client.id);
@@ -115,8 +141,10 @@ impl Tasks {
     }
 
     /// What a function returned before. O(log n).
-    pub(crate) fn cached(&self, digest: &Digest) -> Option<&Bytes> {
-        self.results.get(digest)
+    pub(crate) fn cached(&self, digest: &Digest) -> Option<Done> {
+        let Cached { value, voters } = self.results.get(digest)?.clone();
+        let answer = Answer::Value(value);
+        Some(Done { answer, voters })
     }
 
     /// Whether no task more can be open.
@@ -139,9 +167,9 @@ impl Tasks {
     }
 
     /// A task that nothing was known of, and that is over.
-    pub(crate) fn begin_done(&mut self, id: TaskId, answer: Answer) {
+    pub(crate) fn begin_done(&mut self, id: TaskId, done: Done) {
         debug_assert_eq!(self.get(id), Known::New, "a task begins once");
-        self.tasks.insert(id, Task::Done(answer));
+        self.tasks.insert(id, Task::Done(done));
         self.retire(id);
     }
 
@@ -167,7 +195,7 @@ impl Tasks {
     }
 
     /// A task that is open is over. The unit that it counted for.
-    pub(crate) fn end(&mut self, id: TaskId, answer: Answer) -> Option<u32> {
+    pub(crate) fn end(&mut self, id: TaskId, done: Done) -> Option<u32> {
         let unit = self.assign(id, None);
         let Some(task) = self.tasks.get_mut(&id) else {
             return unit;
@@ -175,15 +203,18 @@ impl Tasks {
         if let Task::Open(open) = task {
             let digest = open.function.digest();
             self.open = self.open.saturating_sub(1);
-            let value = match &answer {
-                Answer::Value(value) => Some(value.clone()),
-                Answer::Failed | Answer::NoMajority | Answer::Unanswered | Answer::Cancelled => {
+            let cached = match &done.answer {
+                Answer::Value(value) => Some(Cached {
+                    value: value.clone(),
+                    voters: done.voters.clone(),
+                }),
+                Answer::Failed(_) | Answer::NoMajority | Answer::Unanswered | Answer::Cancelled => {
                     None
                 }
             };
-            *task = Task::Done(answer);
-            if let Some(value) = value {
-                self.cache(digest, value);
+            *task = Task::Done(done);
+            if let Some(cached) = cached {
+                self.cache(digest, cached);
             }
             self.retire(id);
         }
@@ -191,7 +222,7 @@ impl Tasks {
     }
 
     /// A follower of the present attempt votes. What the votes come to, if more cannot change it.
-    pub(crate) fn vote(&mut self, id: TaskId, by: Member, returned: Returned) -> Option<Answer> {
+    pub(crate) fn vote(&mut self, id: TaskId, by: Member, returned: Returned) -> Option<Done> {
         let Some(Task::Open(open)) = self.tasks.get_mut(&id) else {
             return None;
         };
@@ -201,8 +232,8 @@ impl Tasks {
     }
 
     /// Another answer of a task that is over. Under a published rule only.
-    pub(crate) fn replace(&mut self, id: TaskId, answer: Answer) {
-        self.tasks.insert(id, Task::Done(answer));
+    pub(crate) fn replace(&mut self, id: TaskId, done: Done) {
+        self.tasks.insert(id, Task::Done(done));
     }
 
     /// The tasks in which a follower takes part, by id. O(log n) for each.
@@ -300,8 +331,8 @@ impl Tasks {
         promises.into_iter().find(|it| !it.0).map(|it| it.1)
     }
 
-    fn cache(&mut self, digest: Digest, value: Bytes) {
-        if self.results.insert(digest, value).is_none() {
+    fn cache(&mut self, digest: Digest, cached: Cached) {
+        if self.results.insert(digest, cached).is_none() {
             self.cached.push_back(digest);
         }
         if self.cached.len() > self.limits.cache as usize

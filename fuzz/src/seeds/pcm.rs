@@ -3,8 +3,8 @@
 use selvedge_core::wire::Envelope;
 use selvedge_core::{Member, NodeId, Stamp};
 use selvedge_pcm::{
-    Answer, Attachment, DutyCycle, Function, Hops, Library, Message, Refusal, Returned, Run,
-    TaskId, Update,
+    Answer, Attachment, DutyCycle, Failure, Function, Hops, Library, Message, Refusal, Returned,
+    Run, TaskId, Update, Voters,
 };
 use selvedge_replica::{self as replica, Body, Proposal};
 
@@ -15,6 +15,10 @@ const TASK: TaskId = TaskId {
     client: Member::new(700, 2),
     number: 300,
 };
+
+fn voters() -> Voters {
+    [101, 300].map(NodeId).into_iter().collect()
+}
 
 fn duty() -> DutyCycle {
     DutyCycle {
@@ -68,6 +72,7 @@ fn updates() -> Vec<Update> {
             attempt,
             term: 1,
             answer: value().into(),
+            voters: voters(),
         },
         Update::Vote {
             task,
@@ -130,7 +135,7 @@ fn to_followers() -> Vec<Message> {
         Message::Vote {
             task,
             attempt,
-            returned: Returned::Failed,
+            returned: Returned::Failed(Failure::Trapped),
         },
         Message::Counted { task, attempt },
         Message::Elsewhere,
@@ -141,12 +146,19 @@ fn of_clients() -> Vec<Message> {
     let (task, number) = (TASK, 300);
     let answers = [
         value().into(),
-        Answer::Failed,
+        Answer::Failed(Failure::Memory),
         Answer::NoMajority,
         Answer::Unanswered,
         Answer::Cancelled,
     ];
-    let answers = answers.map(|answer| Message::Answer { task, answer });
+    let answers = answers.map(|answer| Message::Answer {
+        task,
+        voters: match answer {
+            Answer::Value(_) | Answer::Failed(_) => voters(),
+            Answer::NoMajority | Answer::Unanswered | Answer::Cancelled => Voters::new(),
+        },
+        answer,
+    });
     let refusals = [Refusal::Full, Refusal::Forgotten, Refusal::TooLong];
     let refusals = refusals.map(|why| Message::Refused { task, why });
     let others = [
@@ -176,6 +188,7 @@ pub(super) fn decode_seeds() -> Vec<Seed> {
             attempt: 2,
             term: 1,
             answer: value().into(),
+            voters: voters(),
         },
     ];
     let one = updates().into_iter().map(|it| accept(vec![it]));

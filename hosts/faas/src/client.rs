@@ -55,6 +55,8 @@ pub enum Told {
         token: u64,
         /// What it came to.
         answer: Answer,
+        /// The followers whose equal votes made that, by id; none where nobody's did.
+        voters: Vec<NodeId>,
         /// The unit that had it last, if a gateway said so: how often it was given to one, and its
         /// followers, the orchestrator first.
         unit: Option<(u16, Vec<Member>)>,
@@ -313,12 +315,17 @@ impl Host {
 
     fn on_event(&mut self, event: Event) {
         match event {
-            Event::Answered { number, answer } => {
+            Event::Answered {
+                number,
+                answer,
+                voters,
+            } => {
                 let unit = self.units.remove(&number);
                 if let Some(token) = self.tokens.remove(&number) {
                     self.tell(Told::Answered {
                         token,
                         answer,
+                        voters: voters.into_iter().collect(),
                         unit,
                     });
                 }
@@ -375,15 +382,20 @@ impl Host {
     }
 
     fn on_link(&mut self, number: u64, event: LinkEvent) {
-        if self.stay.as_ref().is_none_or(|it| it.number != number) {
+        let stay = self.stay.as_ref().filter(|it| it.number == number);
+        let Some(gateway) = stay.map(|it| it.gateway) else {
             return; // It was closed meanwhile.
-        }
+        };
         match event {
             LinkEvent::Up { .. } => {}
             LinkEvent::Down(_) => {
-                // What is not answered is asked again, in time.
                 self.counters.lost_links += 1;
                 self.stay = None;
+                // Modules may be put at another gateway than the one that functions are asked for at.
+                if self.driver.machine().speaks_to() == gateway {
+                    let taken = self.step(Input::Command(Command::Unreachable));
+                    self.counters.refused += u64::from(taken.is_err());
+                }
             }
             LinkEvent::Published { topic, payload } => self.on_published(&topic, &payload),
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::{io, thread};
 
 use selvedge_core::Span;
-use selvedge_pcm::{Function, Returned, TaskId};
+use selvedge_pcm::{Failure, Function, Returned, TaskId};
 use sha2::{Digest as _, Sha256};
 
 pub use wasm::Wasm;
@@ -76,7 +76,7 @@ impl Executor for Hash {
     fn execute(&self, job: &Job, stop: &Stop) -> Returned {
         let code: &[u8] = &job.function.code;
         if code.starts_with(b"fail ") {
-            return Returned::Failed;
+            return Returned::Failed(Failure::Trapped);
         }
         let words = code
             .strip_prefix(b"wait ")
@@ -133,7 +133,7 @@ impl<W: Send + 'static> Worker<W> {
             .name("function".into())
             .spawn(move || {
                 let returned = catch_unwind(AssertUnwindSafe(|| executor.execute(&job, &theirs)));
-                let returned = returned.unwrap_or(Returned::Failed);
+                let returned = returned.unwrap_or(Returned::Failed(Failure::Host));
                 // A host that is gone does not ask.
                 let _told = wakes.send(wake(number, task, returned));
             })?;
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(Hash.execute(&job(b"wait 1 x"), &Stop::default()), value);
         assert_eq!(
             Hash.execute(&job(b"fail x"), &Stop::default()),
-            Returned::Failed
+            Returned::Failed(Failure::Trapped)
         );
         let mut with_module = job(b"wait 1 x");
         with_module.modules.push(Arc::from(*b"m"));
@@ -199,7 +199,8 @@ mod tests {
         let mut worker = Worker::new(Arc::new(Panics), wake.clone());
         let tell = |number, _, returned| (number, returned);
         worker.start(task, job(b""), tell).unwrap();
-        assert_eq!(wakes.recv_timeout(patience), Ok((1, Returned::Failed)));
+        let failed = Returned::Failed(Failure::Host);
+        assert_eq!(wakes.recv_timeout(patience), Ok((1, failed)));
         let mut worker = Worker::new(Arc::new(Hash), wake);
         // It would take weeks.
         worker.start(task, job(b"wait 9999999999 x"), tell).unwrap();

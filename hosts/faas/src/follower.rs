@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use chacha20::ChaCha12Rng;
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span};
 use selvedge_pcm::follower::{Command, Config, Event, Follower, Phase, Reject};
-use selvedge_pcm::{Function, Message, Returned, TaskId};
+use selvedge_pcm::{Failure, Function, Message, Returned, TaskId};
 use thiserror::Error;
 
 use crate::clock::{self, Clock, NoChance};
@@ -225,7 +225,7 @@ impl Host {
         let started =
             started.is_some_and(|job| self.worker.start(task, job, Wake::Returned).is_ok());
         if !started {
-            let returned = Returned::Failed;
+            let returned = Returned::Failed(Failure::Host);
             self.commands
                 .push_back(Command::Returned { task, returned });
         }
@@ -313,9 +313,8 @@ impl Host {
         match event {
             LinkEvent::Up { is_kept } => {
                 if self.stay.as_ref().is_some_and(|it| it.relies && !is_kept) {
-                    // The broker has forgotten the mailbox. At another gateway the follower is told
-                    // anew what lay in it.
-                    return self.say(Command::Unreachable);
+                    // The broker has forgotten the mailbox, and subscribes it anew.
+                    self.say(Command::Emptied);
                 }
                 for (topic, payload) in core::mem::take(&mut self.late) {
                     self.on_published(&topic, &payload);

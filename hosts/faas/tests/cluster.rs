@@ -287,9 +287,20 @@ fn webassembly_is_called_and_what_cannot_be_called_is_not_sent() {
         let refused = run(&format!("{gcd} {wrong}"));
         assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
     }
+    let voters = |err: &str| {
+        let line = err.lines().find_map(|it| it.strip_prefix("voted for it: followers "));
+        let known = ["101", "102", "103"];
+        let all: Vec<&str> = line.unwrap_or_default().split(", ").collect();
+        assert!(all.iter().all(|it| known.contains(it)), "{err}");
+        assert!((2..=3).contains(&all.len()), "{err}");
+    };
+    voters(&text(&answered.stderr));
     // A code that is no call fails at all followers alike.
     let failed = run(&format!("submit --code nonsense --gateway {at}"));
-    assert_eq!(failed.status.code(), Some(3), "{}", text(&failed.stderr));
+    let err = text(&failed.stderr);
+    assert_eq!(failed.status.code(), Some(3), "{err}");
+    assert!(err.contains("it calls no function"), "{err}");
+    voters(&err);
 }
 
 #[test]
@@ -313,7 +324,9 @@ fn a_function_may_take_longer_than_a_period_and_not_longer_than_its_time() {
     );
     assert!(begun.elapsed() >= Duration::from_secs(6));
     let longer = submit("wait 600000 x");
-    assert_eq!(longer.status.code(), Some(3), "{}", text(&longer.stderr));
+    let err = text(&longer.stderr);
+    assert_eq!(longer.status.code(), Some(3), "{err}");
+    assert!(err.contains("it took too long"), "{err}");
 }
 
 #[cfg(target_os = "linux")]

@@ -23,6 +23,7 @@ const ALL: &[Promise] = &[
     Promise::TableMatching,
     Promise::OneAnswer,
     Promise::Heard,
+    Promise::Voted,
     Promise::Right,
 ];
 
@@ -169,7 +170,7 @@ fn two() -> Vec<Scenario> {
         ),
         holds(
             "two gateways, a follower moves",
-            111_281,
+            112_959,
             Setup {
                 followers: &[1],
                 moves: 1,
@@ -179,7 +180,7 @@ fn two() -> Vec<Scenario> {
         ),
         holds(
             "two gateways, three followers, a loss",
-            87_154,
+            87_172,
             Setup {
                 bounds: lossy(1, 0, 1),
                 ..FOLLOWED
@@ -231,7 +232,7 @@ fn three() -> Vec<Scenario> {
         ),
         holds(
             "three gateways, a follower",
-            341_064,
+            413_480,
             Setup {
                 gateways: 3,
                 followers: &[1],

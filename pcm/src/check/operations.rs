@@ -45,7 +45,7 @@ use self::node::{Ask, Node};
 use self::settings::Settings;
 pub use self::summary::Summary;
 use self::watcher::{Tear, Watcher};
-use crate::{Function, Library, Message, Returned, TaskId, client, follower, gateway};
+use crate::{Failure, Function, Library, Message, Returned, TaskId, client, follower, gateway};
 
 /// At most so many messages are in flight; older ones are lost.
 const IN_FLIGHT: usize = 128;
@@ -182,7 +182,7 @@ impl World {
             5..=7 => Operation::DeliverAll,
             8 => Operation::Duplicate(self.pick(bytes)),
             9 => Operation::Lose(self.pick(bytes)),
-            10 => return self.empty_mailbox(bytes),
+            10 => return self.empty_mailbox(bits, bytes),
             11 => Operation::Wait(Span::millis(50 * u64::from(bytes.take() % 80))),
             12..=14 => return self.rounds(1 + 3 * bits, bytes),
             15..=18 => return self.submit(bits, bytes),
@@ -192,6 +192,10 @@ impl World {
             23 => return self.fall(self.watch.settings.gateways, bytes),
             24 => return self.fall(0, bytes),
             25 => return self.tear(usize::from(bits >> 1), bytes),
+            26 if bits < 2 => Operation::Command(
+                self.client(bytes),
+                Ask::Client(client::Command::Unreachable),
+            ),
             26 => Operation::Command(
                 self.follower(bytes),
                 Ask::Follower(follower::Command::Unreachable),
@@ -226,8 +230,8 @@ impl World {
         self.watch.settings.first_client() + bytes.pick(self.watch.settings.clients)
     }
 
-    /// What is on its way to a follower, or another node, is lost.
-    fn empty_mailbox(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
+    /// What is on its way to a follower, or another node, is lost. The host of a follower may hear of it.
+    fn empty_mailbox(&mut self, how: u8, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let seat = bytes.pick(self.mesh.seats().len());
         let id = self.mesh.seat(seat).map(|it| it.me().id);
         for at in (0..self.mesh.in_flight().len()).rev() {
@@ -235,7 +239,12 @@ impl World {
                 self.play(Operation::Lose(at), bytes)?;
             }
         }
-        Ok(())
+        let settings = &self.watch.settings;
+        let is_follower = (settings.first_follower()..settings.first_client()).contains(&seat);
+        match is_follower && how & 1 == 1 {
+            true => self.ask(seat, Ask::Follower(follower::Command::Emptied), bytes),
+            false => Ok(()),
+        }
     }
 
     fn submit(&mut self, like: u8, bytes: &mut Bytes<'_>) -> Result<(), String> {
@@ -330,7 +339,7 @@ impl World {
             return Ok(());
         };
         let returned = match how {
-            7 => Returned::Failed,
+            7 => Returned::Failed(Failure::Trapped),
             6 => Returned::Value([b'l'; 5].into_iter().collect()),
             _ if lies => Returned::Value(wrong()),
             _ => Returned::Value(value(&function)),

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_core::durable::Durable;
-use selvedge_core::{Context, Effect, Input, Machine, Member, Outbox};
+use selvedge_core::{Context, Effect, Input, Machine, Member, NodeId, Outbox};
 use selvedge_replica::{Damage, Fact};
 
 use super::watch::{self, Told};
@@ -14,7 +14,7 @@ use crate::client::{self, Client};
 use crate::follower::{self, Follower};
 use crate::gateway::{self, Gateway};
 use crate::poll::Votes;
-use crate::{Answer, Bytes, Function, Message, Returned, Tables, TaskId};
+use crate::{Answer, Bytes, Function, Message, Returned, Tables, TaskId, Voters};
 
 /// What may happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,6 +44,9 @@ pub(super) const TASK: TaskId = TaskId {
     number: 1,
 };
 
+/// The id of the first follower.
+pub(super) const FIRST: u64 = 11;
+
 /// The id of the client.
 pub(super) const CLIENT: u64 = 90;
 
@@ -58,14 +61,26 @@ pub(super) const LIAR: u8 = 9;
 pub enum Party {
     /// A gateway, and the first answer that it knew.
     #[doc(hidden)]
-    Gateway(Box<Gateway>, Option<Answer>),
+    Gateway(Box<Gateway>, Option<Decided>),
     /// A follower, and what its functions return, at once or, with `SLOW`, some time. `LIAR` also says so in the
     /// name of its unit.
     #[doc(hidden)]
     Follower(Box<Follower>, u8),
     /// A client, and what it was told.
     #[doc(hidden)]
-    Client(Client, Vec<Answer>),
+    Client(Client, Vec<Heard>),
+}
+
+/// What a task came to, and whose votes made that.
+pub(super) type Heard = (Answer, Voters);
+
+/// An answer as a gateway first knew it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Decided {
+    pub(super) heard: Heard,
+    /// The followers that had the task until then, the orchestrator first; nothing where other updates
+    /// came in the same step, or from what was stored.
+    pub(super) electors: Option<Vec<Member>>,
 }
 
 impl Party {
@@ -101,7 +116,8 @@ impl Party {
                 let open = tables.and_then(|it| it.open_task(TASK));
                 let followers: Vec<_> = tables.into_iter().flat_map(|it| it.followers()).collect();
                 let answer = tables.and_then(|it| it.answer(TASK));
-                format!("{open:?}; {answer:?}; {followers:?}")
+                let voters = tables.map(|it| it.voters(TASK));
+                format!("{open:?}; {answer:?} of {voters:?}; {followers:?}")
             }
             Self::Follower(it, _) => format!("{:?}", it.work_on(TASK)),
             Self::Client(_, heard) => format!("heard {heard:?}"),
@@ -133,8 +149,11 @@ impl Party {
         };
         let before = it.replica().version();
         let votes = it.tables().and_then(|it| it.votes(TASK));
+        let electors = it.tables().and_then(|it| it.assignment(TASK));
+        let electors = electors.map(|it| it.electors.to_vec());
         step(&mut **it, input, Tick::Gateway, cx, tell_facts)?;
-        note_answer(it, first);
+        let is_next = it.replica().version() == before + 1;
+        note_answer(it, first, electors.filter(|_| is_next));
         if it.replica().version() != before
             && let Some(told) = watch::holds(it)
         {
@@ -190,8 +209,8 @@ impl Party {
             return Err(String::from("no client"));
         };
         step(it, input, Tick::Client, cx, |event, _| {
-            if let client::Event::Answered { answer, .. } = event {
-                heard.push(answer);
+            if let client::Event::Answered { answer, voters, .. } = event {
+                heard.push((answer, voters));
             }
         })
     }
@@ -214,12 +233,19 @@ fn tell_recount(before: Option<&Votes>, now: Option<&Votes>, cx: &mut Context<'_
     }
 }
 
-/// The first answer that a gateway knew stays noted.
-fn note_answer(gateway: &Gateway, first: &mut Option<Answer>) {
+/// The first answer that a gateway knew stays noted, with those that had the task until then.
+fn note_answer(gateway: &Gateway, first: &mut Option<Decided>, electors: Option<Vec<Member>>) {
     if first.is_none() {
-        let answer = gateway.tables().and_then(|it| it.answer(TASK));
-        *first = answer.cloned();
+        let heard = heard_from(gateway);
+        *first = heard.map(|heard| Decided { heard, electors });
     }
+}
+
+/// What clients hear from a gateway.
+pub(super) fn heard_from(gateway: &Gateway) -> Option<Heard> {
+    let tables = gateway.tables()?;
+    let answer = tables.answer(TASK)?.clone();
+    Some((answer, tables.voters(TASK).iter().copied().collect()))
 }
 
 /// A value of one byte.
@@ -254,6 +280,8 @@ fn send_lie(to: Member, message: Message, cx: &mut Context<'_, Party>) {
         attempt,
         term,
         answer: Answer::Value(one(LIAR)),
+        // Enough for any unit of a check.
+        voters: [FIRST, FIRST + 1].map(NodeId).into_iter().collect(),
     };
     cx.send(to, verdict);
 }
@@ -346,7 +374,7 @@ impl Durable for Party {
     fn fold(&mut self, fact: &Fact<Tables>) -> Result<(), Damage> {
         if let Self::Gateway(gateway, first) = self {
             gateway.fold(fact)?;
-            note_answer(gateway, first);
+            note_answer(gateway, first, None);
         }
         Ok(())
     }

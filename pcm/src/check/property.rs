@@ -3,7 +3,7 @@
 use selvedge_core::{Member, NodeId};
 use selvedge_sim::check::Model;
 
-use super::party::{Party, TASK, one};
+use super::party::{Decided, Heard, Party, TASK, heard_from, one};
 use super::setup::{Mesh, Promise, Sight};
 use super::watch::Watch;
 use crate::follower::Follower;
@@ -18,7 +18,7 @@ fn followers(mesh: &Mesh) -> impl Iterator<Item = &Follower> {
     mesh.machines().filter_map(Party::follower)
 }
 
-fn heard(mesh: &Mesh) -> &[Answer] {
+fn heard(mesh: &Mesh) -> &[Heard] {
     let client = mesh.machines().find_map(|it| match it {
         Party::Client(_, heard) => Some(heard.as_slice()),
         Party::Gateway(..) | Party::Follower(..) => None,
@@ -26,8 +26,16 @@ fn heard(mesh: &Mesh) -> &[Answer] {
     client.unwrap_or_default()
 }
 
-fn decided(mesh: &Mesh) -> impl Iterator<Item = &Answer> {
-    gateways(mesh).filter_map(|it| it.tables()?.answer(TASK))
+fn decided(mesh: &Mesh) -> impl Iterator<Item = Heard> {
+    gateways(mesh).filter_map(heard_from)
+}
+
+/// What gateways knew at first.
+fn decided_first(mesh: &Mesh) -> impl Iterator<Item = &Decided> {
+    mesh.machines().filter_map(|it| match it {
+        Party::Gateway(_, first) => first.as_ref(),
+        Party::Follower(..) | Party::Client(..) => None,
+    })
 }
 
 /// Whether a follower is in the tables of some gateway.
@@ -105,6 +113,10 @@ pub(super) fn promise(model: Model<Party, Watch>, promise: Promise) -> Model<Par
             "what an orchestrator says enough of its electors returned",
             |mesh: &Mesh| followers(mesh).all(|it| is_backed(mesh, it)),
         ),
+        Promise::Voted => model.always(
+            "those that are told as voters returned the answer, and are enough",
+            |mesh: &Mesh| decided_first(mesh).all(|it| have_voted(mesh, it)),
+        ),
         Promise::Rest => model.always(
             "units are formed no more often than followers changed",
             |mesh: &Mesh| {
@@ -114,13 +126,13 @@ pub(super) fn promise(model: Model<Party, Watch>, promise: Promise) -> Model<Par
             },
         ),
         Promise::Right => model.always("no wrong value is decided", |mesh: &Mesh| {
-            decided(mesh).all(|it| !matches!(it, Answer::Value(value) if *value != one(1)))
+            decided(mesh).all(|it| !matches!(it.0, Answer::Value(value) if value != one(1)))
         }),
         Promise::Progress => model.progress("the client hears at last", |mesh: &Mesh| {
             !heard(mesh).is_empty()
         }),
         Promise::Value => model.progress("the client hears a value at last", |mesh: &Mesh| {
-            matches!(heard(mesh), [Answer::Value(_)])
+            matches!(heard(mesh), [(Answer::Value(_), _)])
         }),
     }
 }
@@ -158,19 +170,16 @@ fn tables_match(mesh: &Mesh) -> bool {
 }
 
 fn has_one_answer(mesh: &Mesh) -> bool {
-    let first = mesh.machines().filter_map(|it| match it {
-        Party::Gateway(_, first) => first.as_ref(),
-        Party::Follower(..) | Party::Client(..) => None,
-    });
+    let first = decided_first(mesh).map(|it| it.heard.clone());
     let mut all = decided(mesh).chain(first);
     let one = all.next();
-    all.all(|it| Some(it) == one)
+    all.all(|it| Some(&it) == one.as_ref())
 }
 
 fn hears_what_is_decided(mesh: &Mesh) -> bool {
     let heard = heard(mesh);
     let mut all = heard.iter();
-    heard.len() <= 1 && all.all(|it| decided(mesh).any(|other| it == other))
+    heard.len() <= 1 && all.all(|it| decided(mesh).any(|other| *it == other))
 }
 
 /// Which orchestrator an attempt and term has, as gateways and followers know it.
@@ -214,16 +223,45 @@ fn is_backed(mesh: &Mesh, orchestrator: &Follower) -> bool {
     2 * votes > electors.len() || 2 * votes == electors.len() && own == Some(&said)
 }
 
+/// Whether the followers that are told returned the answer, and more than half of those that had the task are
+/// among them, or half with the orchestrator.
+fn have_voted(mesh: &Mesh, decided: &Decided) -> bool {
+    let (answer, voters) = &decided.heard;
+    let said = match answer {
+        Answer::Value(value) => Returned::Value(value.clone()),
+        Answer::Failed(why) => Returned::Failed(*why),
+        Answer::NoMajority | Answer::Unanswered | Answer::Cancelled => return voters.is_empty(),
+    };
+    let returned = |it: &Follower| it.work_on(TASK).and_then(|it| it.0.cloned());
+    // One that is down, or began again since, has voted before.
+    let has_said = |id: &NodeId| {
+        let mut alive = followers(mesh).filter(|it| it.me().id == *id);
+        alive.all(|it| returned(it).as_ref() == Some(&said) || it.me().incarnation.0 > 0)
+    };
+    let is_first = |(nth, id): (usize, &NodeId)| voters.iter().position(|it| it == id) == Some(nth);
+    let are_enough = decided.electors.as_ref().is_none_or(|electors| {
+        let ids = || electors.iter().map(|it| it.id);
+        let count = voters.len();
+        let is_own = ids().next().is_some_and(|it| voters.contains(&it));
+        voters.iter().all(|it| ids().any(|id| id == *it))
+            && (2 * count > electors.len() || 2 * count == electors.len() && is_own)
+    });
+    !voters.is_empty()
+        && voters.iter().all(has_said)
+        && voters.iter().enumerate().all(is_first)
+        && are_enough
+}
+
 pub(super) fn sight(model: Model<Party, Watch>, sight: Sight) -> Model<Party, Watch> {
     match sight {
         Sight::Value => model.sometimes("the client hears a value", |mesh: &Mesh| {
-            matches!(heard(mesh), [Answer::Value(_)])
+            matches!(heard(mesh), [(Answer::Value(_), _)])
         }),
         Sight::Cancelled => model.sometimes("the client hears of its wish", |mesh: &Mesh| {
-            matches!(heard(mesh), [Answer::Cancelled])
+            matches!(heard(mesh), [(Answer::Cancelled, _)])
         }),
         Sight::NoMajority => model.sometimes("no value has a majority", |mesh: &Mesh| {
-            matches!(heard(mesh), [Answer::NoMajority])
+            matches!(heard(mesh), [(Answer::NoMajority, _)])
         }),
         Sight::SecondAttempt => model.sometimes("a second attempt is open", |mesh: &Mesh| {
             attempts(mesh).any(|it| it.0 == 2)

@@ -8,7 +8,7 @@ use selvedge_core::{Delta, Member, NodeId, Span};
 use selvedge_replica::{Configuration, State as _};
 use selvedge_sim::check::{Bounds, Model, State};
 
-use super::party::{Ask, CLIENT, Party, Tick};
+use super::party::{Ask, CLIENT, FIRST, Party, Tick};
 use super::property;
 use super::watch::Watch;
 use crate::client::{self, Client};
@@ -18,9 +18,6 @@ use crate::{Attachment, DutyCycle, Libraries, Limits, Published, Tables, Update}
 
 /// All nodes.
 pub(super) type Mesh = State<Party, Watch>;
-
-/// The id of the first follower.
-const FIRST: u64 = 11;
 
 /// Gateways 1 to n, followers from 11, a client; and what may go wrong.
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +105,8 @@ pub enum Promise {
     Heard,
     /// What an orchestrator says is what enough of its present electors returned.
     Backed,
+    /// Those that are told as voters returned the answer, and are enough of those that had the task.
+    Voted,
     /// Units are formed no more often than followers changed.
     Rest,
     /// What is decided is what honest followers return: 1.
@@ -173,6 +172,7 @@ impl Setup {
             Promise::OneAnswer,
             Promise::Heard,
             Promise::Backed,
+            Promise::Voted,
             Promise::Right,
             Promise::OneOrchestrator,
             Promise::OneUnit,

@@ -42,7 +42,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a follower that is gone",
-            13_236,
+            13_302,
             Setup {
                 offload: Offload::Never,
                 bounds: Bounds {
@@ -77,7 +77,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a follower that is taken for gone",
-            154_255,
+            123_007,
             Setup {
                 followers: &[1, 2, 2],
                 offload: Offload::Never,
@@ -86,6 +86,7 @@ pub(super) fn deep() -> Vec<Scenario> {
                     Promise::OneAnswer,
                     Promise::Heard,
                     Promise::Backed,
+                    Promise::Voted,
                     Promise::OneOrchestrator,
                     Promise::OneUnit,
                     Promise::AppendOnly,
@@ -103,7 +104,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a follower that begins again",
-            232_052,
+            254_727,
             Setup {
                 bounds: AGAIN,
                 sees: &[Sight::Value, Sight::SecondTerm],
@@ -112,11 +113,16 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a follower that begins again, a loss",
-            712_532,
+            777_708,
             Setup {
                 offload: Offload::Never,
                 bounds: Bounds { drops: 1, ..AGAIN },
-                promises: &[Promise::OneAnswer, Promise::Heard, Promise::Right],
+                promises: &[
+                    Promise::OneAnswer,
+                    Promise::Heard,
+                    Promise::Voted,
+                    Promise::Right,
+                ],
                 ..PLAIN
             },
         ),

@@ -95,6 +95,14 @@ impl Follower {
         }
     }
 
+    /// What the mailboxes took of it, and kept for it, may be lost. It attaches itself to its gateway anew, which
+    /// sends it the tasks that it has, and says again what nobody has acknowledged.
+    pub(super) fn on_emptied(&mut self, cx: &mut Context<'_, Self>) {
+        self.attach_anew();
+        self.keep_alive(cx);
+        self.repeat_lost(cx);
+    }
+
     /// A gateway says that an attachment was purged.
     pub(super) fn on_purged(&mut self, number: u32, cx: &mut Context<'_, Self>) {
         if number >= self.number && number < u32::MAX {

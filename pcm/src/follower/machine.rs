@@ -231,6 +231,7 @@ impl Follower {
             Command::Start if self.phase.is_some() => return Err(Reject::Started),
             Command::Start => self.begin_period(cx),
             Command::Unreachable => self.go_elsewhere(cx),
+            Command::Emptied => self.on_emptied(cx),
             Command::Duty(duty) => {
                 duty.check()?;
                 self.next_duty = (duty != self.duty).then_some(duty);

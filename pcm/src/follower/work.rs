@@ -5,7 +5,7 @@ use selvedge_core::{Context, Member};
 use super::event::{Event, Phase, Reject, Timer};
 use super::job::{Job, Stage};
 use super::machine::Follower;
-use crate::{Function, Library, Message, Returned, Run, TaskId};
+use crate::{Failure, Function, Library, Message, Returned, Run, TaskId};
 
 impl Follower {
     /// A gateway gives the unit a task.
@@ -36,7 +36,7 @@ impl Follower {
             && let Some(job) = self.job_mut(task)
             && job.take_waiting().is_some()
         {
-            job.stage = Stage::Returned(Returned::Failed);
+            job.stage = Stage::Returned(Returned::Failed(Failure::TooLong));
             self.counters.0.beyond_limits += 1;
         }
         self.look_at(task, cx);
@@ -137,7 +137,7 @@ impl Follower {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         if let Some((task, _)) = self.take_loading(library)? {
-            self.set_returned(task, Returned::Failed, cx);
+            self.set_returned(task, Returned::Failed(Failure::NoLibrary), cx);
         }
         self.run_next(cx);
         Ok(())
@@ -156,7 +156,7 @@ impl Follower {
         let is_long = is_longer(&returned, self.config.result);
         self.counters.0.beyond_limits += u64::from(is_long);
         let returned = match is_long {
-            true => Returned::Failed,
+            true => Returned::Failed(Failure::Result),
             false => returned,
         };
         cx.disarm(Timer::Run);
@@ -170,7 +170,7 @@ impl Follower {
         if let Some(task) = running.map(|it| it.task) {
             self.counters.0.beyond_limits += 1;
             cx.event(Event::Stop(task));
-            self.end_run(task, Returned::Failed, cx);
+            self.end_run(task, Returned::Failed(Failure::Time), cx);
         }
     }
 
@@ -298,8 +298,8 @@ impl Follower {
 
     /// Says the vote, or the verdict, if there is one.
     fn say(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
-        let (me, gateway) = (self.me, self.gateway());
-        let says_once = self.rules.votes_once();
+        let (me, gateway, rules) = (self.me, self.gateway(), self.rules);
+        let says_once = rules.votes_once();
         let may_say = |it: &Job| !(it.is_over || says_once && it.sent > 0);
         let Some(job) = self.job_mut(task).filter(|it| may_say(it)) else {
             return;
@@ -314,12 +314,17 @@ impl Follower {
                 let Some(answer) = job.verdict.clone() else {
                     return;
                 };
+                let voters = match rules.any_vote() {
+                    true => job.poll.voters(&job.poll.with_all(&job.electors), &answer),
+                    false => job.poll.voters(&job.electors, &answer),
+                };
                 let term = job.term;
                 let verdict = Message::Verdict {
                     task,
                     attempt,
                     term,
                     answer,
+                    voters,
                 };
                 cx.send(gateway, verdict);
             }
@@ -343,20 +348,40 @@ impl Follower {
         }
         let repeats = self.config.repeats;
         for at in 0..self.jobs.len() {
-            let Some(task) = self.jobs.get(at).map(|it| it.task) else {
-                return;
-            };
-            let Some(job) = self.job_mut(task).filter(|it| !it.is_over) else {
+            let Some(job) = self.jobs.get_mut(at).filter(|it| !it.is_over) else {
                 continue;
             };
             if job.sent > repeats {
                 job.is_over = true;
                 self.counters.0.given_up += 1;
-            } else if job.sent > 0 {
-                self.say(task, cx);
             } else {
-                self.ask_whether_over(task, cx);
+                let task = job.task;
+                self.say_again(task, cx);
             }
+        }
+    }
+
+    /// Says again what nobody has acknowledged, as if it had not been said: what took it has lost it.
+    pub(super) fn repeat_lost(&mut self, cx: &mut Context<'_, Self>) {
+        if self.rules.votes_once() {
+            return;
+        }
+        for at in 0..self.jobs.len() {
+            let Some(job) = self.jobs.get(at).filter(|it| !it.is_over) else {
+                continue;
+            };
+            let (task, sent) = (job.task, job.sent);
+            self.say_again(task, cx);
+            if let Some(job) = self.job_mut(task) {
+                job.sent = sent;
+            }
+        }
+    }
+
+    fn say_again(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
+        match self.job_mut(task).is_some_and(|it| it.sent > 0) {
+            true => self.say(task, cx),
+            false => self.ask_whether_over(task, cx),
         }
     }
 

@@ -144,6 +144,9 @@ pub struct Counters {
     pub not_proposed: u64,
     /// How often a unit did not answer in time.
     pub retries: u64,
+    /// Verdicts whose voters, of the followers that have the task, cannot have made them. One that was purged
+    /// meanwhile may be among them: its orchestrator hears who is left, and counts again.
+    pub disbelieved: u64,
     /// How often the resource manager had another gateway lead.
     pub handed_over: u64,
 }

@@ -291,7 +291,8 @@ impl Gateway {
                 attempt,
                 term,
                 answer,
-            } => self.on_verdict(from, task, (attempt, term), answer, cx),
+                voters,
+            } => self.on_verdict(from, task, (attempt, term), (answer, voters), cx),
             Message::Vote {
                 task,
                 attempt,

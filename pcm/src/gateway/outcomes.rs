@@ -185,11 +185,20 @@ impl Gateway {
 
     /// Answers the client of a task that is over, if it waits here.
     pub(super) fn answer(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
-        let answer = self.tables().and_then(|it| it.answer(task)).cloned();
-        if let Some(answer) = answer
-            && self.asked.remove(&task)
-        {
-            cx.send(task.client, Message::Answer { task, answer });
+        let Some(tables) = self.tables() else {
+            return;
+        };
+        let Some(answer) = tables.answer(task).cloned() else {
+            return;
+        };
+        let voters = tables.voters(task).iter().copied().collect();
+        if self.asked.remove(&task) {
+            let told = Message::Answer {
+                task,
+                answer,
+                voters,
+            };
+            cx.send(task.client, told);
         }
     }
 

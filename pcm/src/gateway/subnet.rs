@@ -8,7 +8,7 @@ use selvedge_core::{Context, Member, NodeId};
 use super::event::Timer;
 use super::machine::Gateway;
 use crate::{
-    Answer, Attachment, DutyCycle, Library, Message, Outcome, Returned, Run, TaskId, Update,
+    Answer, Attachment, DutyCycle, Library, Message, Outcome, Returned, Run, TaskId, Update, Voters,
 };
 
 impl Gateway {
@@ -187,13 +187,13 @@ impl Gateway {
         }
     }
 
-    /// An orchestrator says what the votes come to.
+    /// An orchestrator says what the votes come to, and whose make it.
     pub(super) fn on_verdict(
         &mut self,
         from: Member,
         task: TaskId,
         (attempt, term): (u16, u16),
-        answer: Answer,
+        (answer, voters): (Answer, Voters),
         cx: &mut Context<'_, Self>,
     ) {
         let Some(tables) = self.available() else {
@@ -203,12 +203,17 @@ impl Gateway {
         let present = present.filter(|it| it.attempt == attempt);
         let orchestrator = present.and_then(|it| it.orchestrator());
         let is_elector = present.is_some_and(|it| it.electors.contains(&from));
-        if orchestrator == Some(from) || tables.takes_any_attempt() {
+        if orchestrator == Some(from) && !tables.can_have_made(task, &answer, &voters) {
+            // One of them was purged, perhaps, and it has not heard of it.
+            self.counters.0.disbelieved += 1;
+            self.send_runs(task, Some(from), cx);
+        } else if orchestrator == Some(from) || tables.takes_any_attempt() {
             let update = Update::Answer {
                 task,
                 attempt,
                 term,
                 answer,
+                voters,
             };
             self.try_to_propose(update, cx);
         } else if is_elector {

@@ -362,12 +362,12 @@ fn with_followers(ids: Ids, followers: u64) -> Net {
 #[test]
 fn a_task_costs_two_updates_between_gateways_and_the_votes_that_cross() {
     let between = |ids, is_spread| Net::with_unit(ids, is_spread).tasks(1).between;
-    assert_eq!(between(Ids::SHORT, false), count(16, 296));
-    assert_eq!(between(Ids::SHORT, true), count(22, 368));
-    assert_eq!(between(Ids::MIXED, false), count(16, 332));
-    assert_eq!(between(Ids::MIXED, true), count(22, 512));
-    assert_eq!(between(Ids::LONG, false), count(16, 656));
-    assert_eq!(between(Ids::LONG, true), count(22, 836));
+    assert_eq!(between(Ids::SHORT, false), count(16, 304));
+    assert_eq!(between(Ids::SHORT, true), count(22, 376));
+    assert_eq!(between(Ids::MIXED, false), count(16, 394));
+    assert_eq!(between(Ids::MIXED, true), count(22, 574));
+    assert_eq!(between(Ids::LONG, false), count(16, 718));
+    assert_eq!(between(Ids::LONG, true), count(22, 898));
 }
 
 /// The client's request and its answer; for each follower what to run and that it is over, and a vote and
@@ -376,9 +376,9 @@ fn a_task_costs_two_updates_between_gateways_and_the_votes_that_cross() {
 fn a_task_costs_as_much_on_the_links_of_followers_wherever_they_are() {
     for is_spread in [false, true] {
         let access = |ids| Net::with_unit(ids, is_spread).tasks(1).access;
-        assert_eq!(access(Ids::SHORT), count(29, 503));
-        assert_eq!(access(Ids::MIXED), count(29, 1_142));
-        assert_eq!(access(Ids::LONG), count(29, 1_241));
+        assert_eq!(access(Ids::SHORT), count(29, 511));
+        assert_eq!(access(Ids::MIXED), count(29, 1_204));
+        assert_eq!(access(Ids::LONG), count(29, 1_303));
     }
 }
 
@@ -386,9 +386,9 @@ fn a_task_costs_as_much_on_the_links_of_followers_wherever_they_are() {
 #[test]
 fn tasks_that_are_asked_for_together_cost_less() {
     let between = |ids, is_spread| Net::with_unit(ids, is_spread).tasks(8).between;
-    assert_eq!(between(Ids::SHORT, false), count(100, 2_018));
-    assert_eq!(between(Ids::LONG, false), count(100, 4_394));
-    assert_eq!(between(Ids::LONG, true), count(148, 5_834));
+    assert_eq!(between(Ids::SHORT, false), count(100, 2_082));
+    assert_eq!(between(Ids::LONG, false), count(100, 4_890));
+    assert_eq!(between(Ids::LONG, true), count(148, 6_330));
 }
 
 #[test]

@@ -16,12 +16,14 @@ mod costs;
 #[cfg(feature = "check")]
 mod errata;
 mod histories;
+mod links;
 #[cfg(feature = "check")]
 mod model;
 mod peers;
 #[cfg(feature = "check")]
 mod props;
 mod tables;
+mod voters;
 mod whole;
 mod wire;
 mod world;

@@ -7,26 +7,27 @@ use selvedge_pcm::client::{self, Client};
 use selvedge_pcm::follower::{self, Follower};
 use selvedge_pcm::gateway::{self, Gateway, Misbehaviour, Reject};
 use selvedge_pcm::{
-    Answer, DutyCycle, Function, Library, Limits, Message, Refusal, Returned, Run, TaskId, Update,
+    Answer, DutyCycle, Failure, Function, Library, Limits, Message, Refusal, Returned, Run, TaskId,
+    Update, Voters,
 };
 use selvedge_replica::{Body, Configuration, Entry, Proposal, QuorumRule, Voter};
 
 use super::wire::LONGEST_CODE;
 
-const HUB: Member = Member::new(1, 0);
-const APP: Member = Member::new(21, 0);
+pub(crate) const HUB: Member = Member::new(1, 0);
+pub(crate) const APP: Member = Member::new(21, 0);
 
 /// A node by itself, and what it sends and tells.
-struct Alone<M: Machine> {
-    driver: Driver<M>,
+pub(crate) struct Alone<M: Machine> {
+    pub(crate) driver: Driver<M>,
     now: Time,
     rng: ChaCha8Rng,
-    sent: Vec<M::Message>,
+    pub(crate) sent: Vec<M::Message>,
     told: Vec<M::Event>,
 }
 
 impl<M: Machine> Alone<M> {
-    fn new(machine: M) -> Self {
+    pub(crate) fn new(machine: M) -> Self {
         Self {
             driver: Driver::new(machine),
             now: Time::ZERO,
@@ -36,7 +37,7 @@ impl<M: Machine> Alone<M> {
         }
     }
 
-    fn step(&mut self, input: Input<M>) -> Result<(), M::Reject> {
+    pub(crate) fn step(&mut self, input: Input<M>) -> Result<(), M::Reject> {
         let (sent, told) = (&mut self.sent, &mut self.told);
         self.driver
             .step(self.now, &mut self.rng, input, |it| match it {
@@ -46,11 +47,11 @@ impl<M: Machine> Alone<M> {
             })
     }
 
-    fn hear(&mut self, from: Member, message: M::Message) {
+    pub(crate) fn hear(&mut self, from: Member, message: M::Message) {
         self.step(Input::Message { from, message }).unwrap();
     }
 
-    fn pass(&mut self, span: Span) {
+    pub(crate) fn pass(&mut self, span: Span) {
         self.now = self.now + span;
         let (sent, told) = (&mut self.sent, &mut self.told);
         self.driver.expire(self.now, &mut self.rng, |it| match it {
@@ -62,7 +63,7 @@ impl<M: Machine> Alone<M> {
 }
 
 /// The only gateway.
-fn hub(config: gateway::Config, limits: Limits) -> Alone<Gateway> {
+pub(crate) fn hub(config: gateway::Config, limits: Limits) -> Alone<Gateway> {
     let machine = Gateway::new(HUB, config, Configuration::of([HUB]), limits).unwrap();
     let mut hub = Alone::new(machine);
     hub.step(Input::Command(gateway::Command::Start)).unwrap();
@@ -71,7 +72,7 @@ fn hub(config: gateway::Config, limits: Limits) -> Alone<Gateway> {
     hub
 }
 
-fn keep_alive(number: u32) -> Message {
+pub(crate) fn keep_alive(number: u32) -> Message {
     Message::KeepAlive {
         number,
         duty: DutyCycle::always(),
@@ -79,7 +80,7 @@ fn keep_alive(number: u32) -> Message {
     }
 }
 
-fn submit(number: u64, function: Function) -> Message {
+pub(crate) fn submit(number: u64, function: Function) -> Message {
     Message::Submit { number, function }
 }
 
@@ -93,17 +94,23 @@ fn an_answer_to_a_former_life_of_a_client_is_none_to_this_one() {
         client: Member::new(APP.id.0, life),
         number: 1,
     };
+    let voters = || -> Voters { [NodeId(11), NodeId(12)].into_iter().collect() };
     let answer = |life| Message::Answer {
         task: task(life),
-        answer: Answer::Failed,
+        answer: Answer::Failed(Failure::Trapped),
+        voters: voters(),
     };
     let why = Refusal::Full;
     client.hear(HUB, answer(0));
     client.hear(HUB, Message::Refused { task: task(0), why });
     assert_eq!(client.told, [], "the former life counted its tasks alike");
     client.hear(HUB, answer(1));
-    let (number, answer) = (1, Answer::Failed);
-    assert_eq!(client.told, [client::Event::Answered { number, answer }]);
+    let answered = client::Event::Answered {
+        number: 1,
+        answer: Answer::Failed(Failure::Trapped),
+        voters: voters(),
+    };
+    assert_eq!(client.told, [answered]);
 }
 
 #[test]
@@ -298,6 +305,7 @@ fn the_longest_result_fits_into_a_frame_between_gateways() {
                     attempt,
                     term: 0,
                     answer: Answer::Value(value.clone()),
+                    voters: [elector.id].into_iter().collect(),
                 },
             },
         );

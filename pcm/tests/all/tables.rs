@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use selvedge_core::{Member, NodeId};
 use selvedge_pcm::{
     Answer, Attachment, DutyCycle, Function, Hops, Libraries, Library, Limits, Outcome, Returned,
-    Tables, TaskId, Update,
+    Tables, TaskId, Update, Voters,
 };
 use selvedge_replica::State as _;
 
@@ -61,12 +61,17 @@ fn attached(id: u64) -> Outcome {
     }
 }
 
-fn answer(number: u64, attempt: u16, value: &[u8]) -> Update {
+/// An answer of all that have the task now.
+fn answer(tables: &Tables, number: u64, attempt: u16, value: &[u8]) -> Update {
+    let assignment = tables.assignment(task(number));
+    let electors = assignment.into_iter().flat_map(|it| it.electors.iter());
+    let voters: BTreeSet<NodeId> = electors.map(|it| it.id).collect();
     Update::Answer {
         task: task(number),
         attempt,
         term: 0,
         answer: Answer::Value(value.iter().copied().collect()),
+        voters: voters.into_iter().collect(),
     }
 }
 
@@ -238,9 +243,11 @@ fn a_task_ends_once_and_only_by_its_present_attempt() {
         "another unit"
     );
     assert_eq!(tables.apply(&retry), Outcome::Stale);
-    assert_eq!(tables.apply(&answer(1, 1, b"late")), Outcome::Stale);
-    assert_eq!(ended(&mut tables, &answer(1, 2, b"in time")), Some(task(1)));
-    assert_eq!(tables.apply(&answer(1, 2, b"again")), Outcome::Stale);
+    let late = answer(&tables, 1, 1, b"late");
+    let [in_time, again] = [b"in time", b"again.."].map(|it| answer(&tables, 1, 2, it));
+    assert_eq!(tables.apply(&late), Outcome::Stale);
+    assert_eq!(ended(&mut tables, &in_time), Some(task(1)));
+    assert_eq!(tables.apply(&again), Outcome::Stale);
     let value = b"in time".iter().copied().collect();
     assert_eq!(tables.answer(task(1)), Some(&Answer::Value(value)));
     assert_eq!(tables.apply(&submit(1, b"f")), Outcome::Done(task(1)));
@@ -378,10 +385,8 @@ fn tasks_that_are_forgotten_are_not_run_again_and_memory_is_bounded() {
             tables.apply(&submit(9, b"one more")),
             Outcome::Full(task(9))
         );
-        assert_eq!(
-            ended(&mut tables, &answer(number, 1, b"r")),
-            Some(task(number))
-        );
+        let ends = answer(&tables, number, 1, b"r");
+        assert_eq!(ended(&mut tables, &ends), Some(task(number)));
     }
     for number in 1..=2 {
         assert_eq!(
@@ -451,8 +456,14 @@ fn updates() -> impl Strategy<Value = Update> {
         2 => (1..12_u64, 0..4_u16).prop_map(|(number, after)| Update::Retry { task: task(number), after }),
         2 => (1..12_u64, 0..4_u16, any::<bool>()).prop_map(|(number, attempt, same)| {
             match same {
-                true => answer(number, attempt, b"r"),
-                false => Update::Answer { task: task(number), attempt, term: 0, answer: Answer::NoMajority },
+                true => answer(&Tables::new(Limits::new()), number, attempt, b"r"),
+                false => Update::Answer {
+                    task: task(number),
+                    attempt,
+                    term: 0,
+                    answer: Answer::NoMajority,
+                    voters: Voters::new(),
+                },
             }
         }),
         1 => (1..12_u64).prop_map(|number| Update::Cancel(task(number))),
@@ -473,6 +484,13 @@ proptest! {
         let mut tables = Tables::new(limits);
         let mut answers: BTreeMap<TaskId, Answer> = BTreeMap::new();
         for update in updates {
+            // Those that have the task are known now.
+            let update = match update {
+                Update::Answer { task, attempt, answer: Answer::Value(_), .. } => {
+                    answer(&tables, task.number, attempt, b"r")
+                }
+                other => other,
+            };
             let known = tables.known(&update);
             let before = tables.clone();
             let outcome = tables.apply(&update);

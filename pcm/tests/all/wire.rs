@@ -3,8 +3,8 @@
 use selvedge_core::wire::{Envelope, Message as _, VERSION, frame_len};
 use selvedge_core::{Member, NodeId};
 use selvedge_pcm::{
-    Answer, Attachment, DutyCycle, Function, Hops, KIND, Library, Limits, Message, Refusal,
-    Returned, Run, TaskId, Update,
+    Answer, Attachment, DutyCycle, Failure, Function, Hops, KIND, Library, Limits, Message,
+    Refusal, Returned, Run, TaskId, Update, Voters,
 };
 use selvedge_replica::{Body, Proposal};
 
@@ -47,7 +47,8 @@ fn updates() -> Vec<Update> {
             task,
             attempt,
             term: 1,
-            answer: Answer::NoMajority,
+            answer: Answer::Failed(Failure::Time),
+            voters: [NodeId(101), NodeId(300)].into_iter().collect(),
         },
         Update::Vote {
             task,
@@ -113,7 +114,7 @@ fn messages() -> Vec<Message> {
         Message::Vote {
             task,
             attempt,
-            returned: Returned::Failed,
+            returned: Returned::Failed(Failure::Trapped),
         },
         Message::Counted { task, attempt },
         Message::Verdict {
@@ -121,6 +122,7 @@ fn messages() -> Vec<Message> {
             attempt,
             term: 1,
             answer: Answer::Value(bytes(b"v")),
+            voters: [NodeId(101)].into_iter().collect(),
         },
         Message::Submit {
             number,
@@ -131,6 +133,7 @@ fn messages() -> Vec<Message> {
         Message::Answer {
             task,
             answer: Answer::Cancelled,
+            voters: Voters::new(),
         },
         Message::Refused {
             task,
@@ -174,13 +177,13 @@ const GOLDEN_MESSAGES: [&str; 16] = [
     "04ac02",
     "050901c8010201026500660001016601ac02",
     "060901c80102",
-    "070901c8010201",
+    "070901c801020103",
     "080901c80102",
-    "090901c8010201000176",
+    "090901c80102010001760165",
     "0ac801016601ac02",
     "0bc801",
     "0c0901c801",
-    "0d0901c80104",
+    "0d0901c8010400",
     "0e0901c80101",
     "0f",
 ];
@@ -191,7 +194,7 @@ const GOLDEN_UPDATES: [&str; 9] = [
     "02ac02",
     "030901c801016601ac02",
     "040901c80101",
-    "050901c801020102",
+    "050901c801020101040265ac02",
     "060901c801026501000176",
     "070901c801",
     "08010203",
@@ -247,6 +250,7 @@ fn each_message_of_default_settings_fits_a_datagram() {
             ..Function::new(&vec![0xff; LONGEST_CODE])
         },
     };
+    let voters: Voters = run.electors.iter().map(|it| it.id).collect();
     let all = [
         Message::Heartbeat {
             gone: (0..u64::from(limits.gateways))
@@ -269,10 +273,12 @@ fn each_message_of_default_settings_fits_a_datagram() {
             attempt,
             term,
             answer: Answer::Value(value.clone()),
+            voters: voters.clone(),
         },
         Message::Answer {
             task,
             answer: Answer::Value(value),
+            voters,
         },
     ];
     for message in all {

@@ -2,7 +2,8 @@
 
 use selvedge_core::{Choose, Member, NodeId};
 use selvedge_pcm::{
-    Answer, Assignment, DutyCycle, Function, Library, Message, Refusal, Returned, Run, TaskId,
+    Answer, Assignment, DutyCycle, Failure, Function, Library, Message, Refusal, Returned, Run,
+    TaskId, Voters,
 };
 
 use crate::node::In;
@@ -34,7 +35,7 @@ impl World {
 
     fn some_returned(&mut self) -> Returned {
         match self.below(4) {
-            0 => Returned::Failed,
+            0 => Returned::Failed(Failure::Trapped),
             _ => Returned::Value(self.some_bytes().into_iter().collect()),
         }
     }
@@ -46,6 +47,19 @@ impl World {
             2 => Answer::Cancelled,
             _ => self.some_returned().into(),
         }
+    }
+
+    /// All that had a task once, all followers, or none.
+    fn some_voters(&mut self, task: TaskId) -> Voters {
+        let had = self.oracle.assignments.get(&task).and_then(|it| it.last());
+        let had = had.map(|it| it.2.iter().map(|it| it.id).collect());
+        let mut ids: Vec<NodeId> = match self.below(4) {
+            0 => Vec::new(),
+            1 => self.followers().into_iter().map(NodeId).collect(),
+            _ => had.unwrap_or_default(),
+        };
+        ids.sort_unstable();
+        ids.into_iter().collect()
     }
 
     fn some_run(&mut self, me: Member, to: Member) -> Message {
@@ -103,6 +117,7 @@ impl World {
                 attempt,
                 term: self.short(),
                 answer: self.some_answer(),
+                voters: self.some_voters(task),
             },
             10 => Message::Submit {
                 number,
@@ -113,6 +128,7 @@ impl World {
             13 => Message::Answer {
                 task,
                 answer: self.some_answer(),
+                voters: self.some_voters(task),
             },
             14 => Message::Refused {
                 task,

@@ -197,9 +197,13 @@ impl World {
                 run.term,
                 run.electors.iter().copied().collect(),
             ),
-            Message::Answer { task, answer } if self.gateways().contains(&from.id.0) => {
+            Message::Answer {
+                task,
+                answer,
+                voters,
+            } if self.gateways().contains(&from.id.0) => {
                 assert_eq!(task.client, to);
-                self.oracle.claim(*task, answer);
+                self.oracle.claim(*task, &(answer.clone(), voters.clone()));
             }
             Message::Refused { task, why } if self.gateways().contains(&from.id.0) => {
                 assert_eq!(task.client, to);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use selvedge_core::Member;
-use selvedge_pcm::{Answer, Function, Library, Limits, Refusal, Returned, Tables, TaskId};
+use selvedge_pcm::{Answer, Function, Library, Limits, Refusal, Returned, Tables, TaskId, Voters};
 
 /// What a follower's settings allow.
 #[derive(Clone, Debug)]
@@ -16,6 +16,9 @@ pub(crate) struct Able {
     pub(crate) libraries: usize,
     pub(crate) liar: bool,
 }
+
+/// An answer, and whose votes made it.
+pub(crate) type Told = (Answer, Voters);
 
 #[derive(Default)]
 pub(crate) struct Oracle {
@@ -41,11 +44,11 @@ pub(crate) struct Oracle {
     pub(crate) stopped: BTreeSet<(Member, TaskId)>,
     pub(crate) assignments: BTreeMap<TaskId, BTreeSet<(u16, u16, Vec<Member>)>>,
     pub(crate) votes: BTreeMap<(Member, TaskId), BTreeSet<Returned>>,
-    pub(crate) values: BTreeMap<Function, BTreeSet<Answer>>,
-    pub(crate) decided: BTreeMap<TaskId, Answer>,
+    pub(crate) values: BTreeMap<Function, BTreeSet<Told>>,
+    pub(crate) decided: BTreeMap<TaskId, Told>,
     /// What clients were told.
     pub(crate) heard: BTreeMap<TaskId, Option<Answer>>,
-    claims: BTreeMap<TaskId, Answer>,
+    claims: BTreeMap<TaskId, Told>,
     ended: BTreeMap<TaskId, u64>,
     versions: BTreeMap<u64, u64>,
     shown: BTreeMap<Member, u64>,
@@ -161,7 +164,8 @@ impl Oracle {
             if let Some(answer) = tables.answer(task) {
                 let ended = self.ended.entry(task).or_insert(version);
                 *ended = version.min(*ended);
-                self.decide(task, answer);
+                let voters = tables.voters(task).iter().copied().collect();
+                self.decide(task, &(answer.clone(), voters));
             }
         }
     }
@@ -173,7 +177,7 @@ impl Oracle {
         all.insert((attempt, term, who));
     }
 
-    fn decide(&mut self, task: TaskId, answer: &Answer) {
+    fn decide(&mut self, task: TaskId, answer: &Told) {
         if let Some(known) = self.decided.get(&task) {
             assert!(
                 known == answer || !self.remembers,
@@ -186,7 +190,7 @@ impl Oracle {
     }
 
     /// A gateway answers a client.
-    pub(crate) fn claim(&mut self, task: TaskId, answer: &Answer) {
+    pub(crate) fn claim(&mut self, task: TaskId, answer: &Told) {
         let known = self.claims.insert(task, answer.clone());
         assert!(
             known.as_ref().is_none_or(|it| it == answer) || !self.remembers,
@@ -220,14 +224,15 @@ impl Oracle {
     }
 
     /// A client hears an answer.
-    pub(crate) fn answered(&mut self, task: TaskId, answer: &Answer) {
+    pub(crate) fn answered(&mut self, task: TaskId, told: &Told) {
         let claim = self.claims.get(&task);
-        assert_eq!(claim, Some(answer), "{task:?}: nobody has said this");
+        assert_eq!(claim, Some(told), "{task:?}: nobody has said this");
+        let (answer, _) = told;
         let before = self.heard.insert(task, Some(answer.clone()));
         assert_eq!(before, None, "{task:?} is answered twice");
         self.count(match answer {
             Answer::Value(_) => "value",
-            Answer::Failed => "failed",
+            Answer::Failed(_) => "failed",
             Answer::NoMajority => "no majority",
             Answer::Unanswered => "unanswered",
             Answer::Cancelled => "cancelled",

@@ -5,7 +5,7 @@ use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Driver, Effect, Input, Machine, Member, NodeId, Time};
 use selvedge_pcm::client::{self, Client};
 use selvedge_pcm::follower::{self, Event, Follower, Phase};
-use selvedge_pcm::{Assignment, DutyCycle, Function, Message, Returned, Run, TaskId};
+use selvedge_pcm::{Assignment, DutyCycle, Failure, Function, Message, Returned, Run, TaskId};
 
 mod few;
 
@@ -72,7 +72,7 @@ fn vote(number: u64, from: u64) -> Input<Follower> {
         message: Message::Vote {
             task: task(number),
             attempt: 1,
-            returned: Returned::Failed,
+            returned: Returned::Failed(Failure::Trapped),
         },
     }
 }
@@ -80,7 +80,7 @@ fn vote(number: u64, from: u64) -> Input<Follower> {
 fn returned(number: u64) -> Input<Follower> {
     Input::Command(follower::Command::Returned {
         task: task(number),
-        returned: Returned::Failed,
+        returned: Returned::Failed(Failure::Trapped),
     })
 }
 

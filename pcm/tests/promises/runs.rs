@@ -2,7 +2,7 @@
 
 use selvedge_core::Member;
 use selvedge_pcm::follower::{self, Event, Phase};
-use selvedge_pcm::{Function, Library, Returned, TaskId};
+use selvedge_pcm::{Failure, Function, Library, Returned, TaskId};
 
 use crate::node::{Host, In, Role};
 use crate::world::{Spec, What, World};
@@ -88,7 +88,7 @@ impl World {
         let spec = self.spec(&function.code);
         let returned = match liar {
             true => self.lie(&spec),
-            false if spec.fails_at.contains(&me.id.0) => Returned::Failed,
+            false if spec.fails_at.contains(&me.id.0) => Returned::Failed(Failure::Trapped),
             false => Returned::Value(spec.result.iter().copied().collect()),
         };
         // A host that is late returns after its time, or after it was told to stop.
@@ -116,7 +116,7 @@ impl World {
     /// Liars agree on what they say, most of the time.
     fn lie(&mut self, spec: &Spec) -> Returned {
         match self.below(10) {
-            0 => Returned::Failed,
+            0 => Returned::Failed(Failure::Memory),
             1 => Returned::Value(spec.result.iter().copied().collect()),
             2 => Returned::Value([0xEE, self.below(9) as u8].into_iter().collect()),
             _ => Returned::Value([0xEE].into_iter().collect()),

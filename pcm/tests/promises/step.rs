@@ -217,8 +217,13 @@ impl World {
 
     fn client_event(&mut self, me: Member, event: client::Event) {
         match event {
-            client::Event::Answered { number, answer } => {
-                self.oracle.answered(TaskId { client: me, number }, &answer);
+            client::Event::Answered {
+                number,
+                answer,
+                voters,
+            } => {
+                let task = TaskId { client: me, number };
+                self.oracle.answered(task, &(answer, voters));
             }
             client::Event::Refused { number, why } => {
                 self.oracle.refused(TaskId { client: me, number }, why);
@@ -265,16 +270,23 @@ impl World {
 fn check_answers(gateway: &gateway::Gateway, items: &[Item]) {
     for item in items {
         let Item::Send {
-            message: Message::Answer { task, answer },
+            message:
+                Message::Answer {
+                    task,
+                    answer,
+                    voters,
+                },
             ..
         } = item
         else {
             continue;
         };
-        let known = gateway.tables().and_then(|it| it.answer(*task));
+        let known = gateway
+            .tables()
+            .and_then(|it| Some((it.answer(*task)?, it.voters(*task))));
         assert!(
-            known.is_none_or(|it| it == answer),
-            "{task:?}: says {answer:?}, and knows {known:?}"
+            known.is_none_or(|it| it == (answer, &**voters)),
+            "{task:?}: says {answer:?} of {voters:?}, and knows {known:?}"
         );
     }
 }

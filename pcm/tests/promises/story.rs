@@ -79,6 +79,14 @@ impl World {
         self.step(id, Some(In::Client(command))).is_ok()
     }
 
+    /// All that waits for a follower is gone, and its host hears of it.
+    fn forget_mailboxes_of(&mut self, id: u64) -> follower::Command {
+        for node in self.nodes.values_mut() {
+            node.mailboxes.remove(&id);
+        }
+        follower::Command::Emptied
+    }
+
     fn cancel(&mut self, id: u64) {
         let waits: Vec<u64> = match self.nodes[&id].client() {
             Some(it) if !self.nodes[&id].paused => it.waiting().collect(),
@@ -228,9 +236,15 @@ impl World {
             35 | 36 => self.change_duty(follower),
             37 => {
                 if self.nodes[&follower].phase_is_awake() {
-                    let command = follower::Command::Unreachable;
+                    let command = match self.percent(50) {
+                        true => follower::Command::Unreachable,
+                        false => self.forget_mailboxes_of(follower),
+                    };
                     self.input(follower, In::Follower(command));
                 }
+            }
+            38 if self.percent(50) && self.nodes[&client].host.is_some() => {
+                self.input(client, In::Client(client::Command::Unreachable));
             }
             38..43 => self.forge(),
             43..46 if self.weather.echoes => self.echo(),

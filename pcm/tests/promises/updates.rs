@@ -5,8 +5,8 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Choose, Member, NodeId};
 use selvedge_pcm::{
-    Answer, Attachment, DutyCycle, Function, Hops, Library, Limits, Returned, Tables, TaskId,
-    Update,
+    Answer, Assignment, Attachment, DutyCycle, Failure, Function, Hops, Library, Limits, Returned,
+    Tables, TaskId, Update, Voters,
 };
 use selvedge_replica::State as _;
 
@@ -36,9 +36,20 @@ fn attachment(rng: &mut ChaCha8Rng) -> Attachment {
 
 fn returned(rng: &mut ChaCha8Rng) -> Returned {
     match rng.below(4) {
-        0 => Returned::Failed,
+        0 => Returned::Failed(Failure::Trapped),
         len => Returned::Value((0..3 * len as u8).collect()),
     }
+}
+
+/// All that have a task, most of the time.
+fn voters(rng: &mut ChaCha8Rng, assigned: Option<&Assignment>) -> Voters {
+    let electors = assigned.into_iter().flat_map(|it| it.electors.iter());
+    let mut ids: Vec<NodeId> = electors.map(|it| it.id).collect();
+    ids.sort_unstable();
+    if rng.below(8) == 0 {
+        ids.push(NodeId(rng.below(8)));
+    }
+    ids.into_iter().collect()
 }
 
 fn update(rng: &mut ChaCha8Rng, tables: &Tables) -> Update {
@@ -70,6 +81,7 @@ fn update(rng: &mut ChaCha8Rng, tables: &Tables) -> Update {
             attempt,
             term,
             answer: returned(rng).into(),
+            voters: voters(rng, assigned),
         },
         12 | 13 => {
             let electors = assigned.map(|it| it.electors.iter().copied().collect::<Vec<_>>());

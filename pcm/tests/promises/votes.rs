@@ -1,7 +1,7 @@
 //! What a unit may answer, from what its followers returned.
 
 use selvedge_core::Member;
-use selvedge_pcm::{Answer, Function, Returned, TaskId};
+use selvedge_pcm::{Answer, Function, Returned, TaskId, Voters};
 
 use crate::oracle::Oracle;
 
@@ -35,7 +35,7 @@ impl Oracle {
         let votes = self.votes.get(&(who, task));
         let too_long = votes.into_iter().flatten().any(|it| match it {
             Returned::Value(value) => value.len() > able.result,
-            Returned::Failed => true,
+            Returned::Failed(_) => true,
         });
         function.code.len() > able.code
             || too_long
@@ -57,7 +57,9 @@ impl Oracle {
         let votes = self.votes.get(&(who, task));
         match what {
             Returned::Value(_) => votes.is_some_and(|it| it.contains(what)),
-            Returned::Failed => self.may_fail(who, task, function),
+            Returned::Failed(_) => {
+                votes.is_some_and(|it| it.contains(what)) || self.may_fail(who, task, function)
+            }
         }
     }
 
@@ -66,18 +68,21 @@ impl Oracle {
     }
 
     /// Whether a task may come to this.
-    pub(crate) fn check(&mut self, task: TaskId, answer: &Answer) {
+    pub(crate) fn check(&mut self, task: TaskId, (answer, voters): &(Answer, Voters)) {
         let function = self.submitted[&task].clone();
         let known = self.values.get(&function);
         // Of those that are forgotten at once not all are seen.
-        let is_kept = known.is_some_and(|it| it.contains(answer)) || !self.keeps;
+        let is_kept = known.is_some_and(|it| it.contains(&(answer.clone(), voters.clone())));
+        let is_kept = is_kept || !self.keeps;
+        let has_voters = matches!(answer, Answer::Value(_) | Answer::Failed(_));
+        assert_ne!(has_voters, voters.is_empty(), "{task:?}: {answer:?}");
         let returned = match answer {
             Answer::Value(value) => {
                 let most = usize::from(self.limits.unwrap().result);
                 assert!(value.len() <= most, "{task:?}: {} bytes", value.len());
                 Returned::Value(value.clone())
             }
-            Answer::Failed => Returned::Failed,
+            Answer::Failed(why) => Returned::Failed(*why),
             Answer::NoMajority => {
                 assert!(self.may_disagree(task, &function), "{task:?}: no majority");
                 return;
@@ -97,9 +102,9 @@ impl Oracle {
             }
         };
         if !is_kept {
-            self.is_backed(task, &function, &returned);
+            self.is_backed(task, &function, &returned, voters);
             let values = self.values.entry(function).or_default();
-            values.insert(answer.clone());
+            values.insert((answer.clone(), voters.clone()));
         } else {
             self.count("kept");
         }
@@ -112,7 +117,7 @@ impl Oracle {
         !self.limits.unwrap().counts_votes && all.any(lies)
     }
 
-    fn is_backed(&self, task: TaskId, function: &Function, returned: &Returned) {
+    fn is_backed(&self, task: TaskId, function: &Function, returned: &Returned, voters: &Voters) {
         let counts = self.limits.unwrap().counts_votes;
         let all = self.assignments.get(&task).into_iter().flatten();
         let backed = all.clone().any(|(_, _, electors)| {
@@ -121,12 +126,14 @@ impl Oracle {
                 return true;
             }
             let say = |it: &Member| self.may_say(*it, task, function, returned);
-            let votes = electors.iter().filter(|it| say(it)).count();
+            let told = |it: &&Member| voters.contains(&it.id);
+            let votes = electors.iter().filter(told).filter(|it| say(it)).count();
             // Some may have left before it was decided.
-            let stay = |it: &&Member| say(it) || !self.left.contains(it);
+            let stay = |it: &&Member| told(it) || !self.left.contains(it);
             let stayed: Vec<&Member> = electors.iter().filter(stay).collect();
-            2 * votes > stayed.len()
-                || (2 * votes == stayed.len() && stayed.first().is_some_and(|it| say(it)))
+            votes == voters.len()
+                && (2 * votes > stayed.len()
+                    || (2 * votes == stayed.len() && stayed.first().is_some_and(told)))
         });
         if backed {
             return;
@@ -134,7 +141,7 @@ impl Oracle {
         let all: Vec<_> = all.collect();
         let votes = self.votes.iter().filter(|it| it.0.1 == task);
         let votes: Vec<_> = votes.collect();
-        panic!("{task:?} comes to {returned:?}: {all:?}, votes {votes:?}");
+        panic!("{task:?} comes to {returned:?} of {voters:?}: {all:?}, votes {votes:?}");
     }
 
     /// Whether the followers of some unit that has the task may have returned too little alike.

@@ -121,16 +121,24 @@ impl Submit {
 
 fn end(told: Told) -> Result<ExitCode, Failure> {
     let (line, status) = match told {
-        Told::Answered { answer, unit, .. } => {
+        Told::Answered {
+            answer,
+            voters,
+            unit,
+            ..
+        } => {
             if let Some((attempt, electors)) = unit {
                 say_unit(attempt, &electors);
+            }
+            if !voters.is_empty() {
+                eprintln!("voted for it: followers {}", list(voters));
             }
             match answer {
                 Answer::Value(value) => {
                     writeln!(io::stdout(), "{}", text_of(&value)).map_err(Failure::Output)?;
                     return Ok(ExitCode::SUCCESS);
                 }
-                Answer::Failed => ("the function failed at most of its unit".into(), 3),
+                Answer::Failed(why) => (format!("the function failed: {why}"), 3),
                 Answer::NoMajority => ("its unit did not agree on a value".into(), 4),
                 Answer::Unanswered => ("no unit answered in time: submit it again".into(), 5),
                 Answer::Cancelled => ("cancelled".into(), 130),
@@ -151,9 +159,13 @@ fn end(told: Told) -> Result<ExitCode, Failure> {
 }
 
 fn say_unit(attempt: u16, electors: &[Member]) {
-    let all: Vec<String> = electors.iter().map(|it| it.id.to_string()).collect();
-    let all = all.join(", ");
+    let all = list(electors.iter().map(|it| it.id));
     eprintln!("attempt {attempt}, at followers {all} (the first one counted the votes)");
+}
+
+fn list(ids: impl IntoIterator<Item = NodeId>) -> String {
+    let all: Vec<String> = ids.into_iter().map(|it| it.to_string()).collect();
+    all.join(", ")
 }
 
 /// Counts how often Ctrl-C is pressed.

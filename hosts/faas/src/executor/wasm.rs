@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use selvedge_core::settings::OutOfRange;
-use selvedge_pcm::Returned;
+use selvedge_pcm::{Failure, Returned};
 
 use super::{Executor, Job, Stop};
 use crate::{Engine, Limits, Outcome};
@@ -57,7 +57,7 @@ impl Executor for Wasm {
             engine.start_function(&job.function)
         };
         let Some(ran) = run.finish_unless(stop.flag(), SLICE) else {
-            return Returned::Failed; // It was stopped: nobody asks.
+            return Returned::Failed(Failure::Time); // It was stopped: nobody asks.
         };
         self.note(&ran.outcome, &ran.log);
         ran.outcome.into()
@@ -95,8 +95,8 @@ mod tests {
         assert_eq!(once.execute(&job(GCD, "gcd"), &Stop::default()), value);
         assert_eq!(once.execute(&job(GCD, "gcd"), &Stop::default()), value);
         let other = once.execute(&job(GCD, "other"), &Stop::default());
-        assert_eq!(other, Returned::Failed);
+        assert_eq!(other, Returned::Failed(Failure::NoFunction));
         let without = wasm().execute(&job(b"no module", "gcd"), &Stop::default());
-        assert_eq!(without, Returned::Failed);
+        assert_eq!(without, Returned::Failed(Failure::NoLibrary));
     }
 }

@@ -25,13 +25,25 @@ pub enum Outcome {
     Failed(Failure),
 }
 
-/// PCM agrees on a failure as on any value, and carries no kind of it: all failures are one answer.
-/// A follower has the kind for its log.
+/// PCM agrees on a failure as on any value, by its kind. A follower has more of it for its log.
 impl From<Outcome> for Returned {
     fn from(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Value(value) => Self::Value(value.into_iter().collect()),
-            Outcome::Failed(_) => Self::Failed,
+            Outcome::Failed(why) => Self::Failed(why.into()),
+        }
+    }
+}
+
+impl From<Failure> for selvedge_pcm::Failure {
+    fn from(why: Failure) -> Self {
+        match why {
+            Failure::NoCall | Failure::NoExport | Failure::WrongArguments => Self::NoFunction,
+            Failure::NoModule => Self::NoLibrary,
+            Failure::Trapped(_) => Self::Trapped,
+            Failure::OutOfFuel => Self::Time,
+            Failure::OutOfMemory => Self::Memory,
+            Failure::ResultTooLong => Self::Result,
         }
     }
 }

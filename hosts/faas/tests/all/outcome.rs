@@ -3,18 +3,25 @@
 use std::collections::BTreeSet;
 
 use selvedge_faas::{Failure, Outcome, Trap};
-use selvedge_pcm::Returned;
+use selvedge_pcm::{Failure as Kind, Returned};
 
 #[test]
-fn a_value_is_returned_and_each_failure_is_the_same() {
+fn a_value_is_returned_and_a_failure_has_its_kind() {
     let value = Returned::from(Outcome::Value(b"42".to_vec()));
     assert_eq!(value, Returned::Value(b"42".iter().copied().collect()));
-    for failure in [
-        Failure::NoModule,
-        Failure::OutOfFuel,
-        Failure::Trapped(Trap::Unreachable),
+    for (failure, kind) in [
+        (Failure::NoCall, Kind::NoFunction),
+        (Failure::NoExport, Kind::NoFunction),
+        (Failure::WrongArguments, Kind::NoFunction),
+        (Failure::NoModule, Kind::NoLibrary),
+        (Failure::OutOfFuel, Kind::Time),
+        (Failure::OutOfMemory, Kind::Memory),
+        (Failure::ResultTooLong, Kind::Result),
+        (Failure::Trapped(Trap::Unreachable), Kind::Trapped),
+        (Failure::Trapped(Trap::NoMemory), Kind::Trapped),
     ] {
-        assert_eq!(Returned::from(Outcome::Failed(failure)), Returned::Failed);
+        let returned = Returned::from(Outcome::Failed(failure));
+        assert_eq!(returned, Returned::Failed(kind));
     }
 }
 

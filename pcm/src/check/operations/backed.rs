@@ -3,7 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use selvedge_core::Member;
+use selvedge_core::{Member, NodeId};
 
 use crate::{Answer, Assignment, Returned};
 
@@ -36,14 +36,40 @@ pub(super) fn is_backed(
     returned: &[(Member, Returned)],
 ) -> bool {
     let mut of_term = lists.iter().filter(|it| it.term == term);
-    match answer {
-        Answer::Value(value) => {
-            of_term.any(|it| wins(it, &Returned::Value(value.clone()), returned))
-        }
-        Answer::Failed => of_term.any(|it| wins(it, &Returned::Failed, returned)),
-        Answer::NoMajority => of_term.any(|it| nothing_wins(it, returned)),
-        Answer::Unanswered | Answer::Cancelled => false,
+    match said_by(answer) {
+        Some(said) => of_term.any(|it| wins(it, &said, returned)),
+        None if *answer == Answer::NoMajority => of_term.any(|it| nothing_wins(it, returned)),
+        None => false,
     }
+}
+
+/// What those returned whose votes made an answer.
+fn said_by(answer: &Answer) -> Option<Returned> {
+    match answer {
+        Answer::Value(value) => Some(Returned::Value(value.clone())),
+        Answer::Failed(why) => Some(Returned::Failed(*why)),
+        Answer::NoMajority | Answer::Unanswered | Answer::Cancelled => None,
+    }
+}
+
+/// Whether those that are told as voters are enough of a list, each once, and none where nobody's vote made the
+/// answer; and where `returned` is known, whether each returned it.
+pub(super) fn have_voted(
+    answer: &Answer,
+    voters: &[NodeId],
+    list: &List,
+    returned: Option<&[(Member, Returned)]>,
+) -> bool {
+    let Some(said) = said_by(answer) else {
+        return voters.is_empty();
+    };
+    let electors = || list.electors.iter().filter(|it| voters.contains(&it.id));
+    let has = |it: &Member| returned.is_none_or(|all| all.contains(&(*it, said.clone())));
+    let (votes, all) = (electors().count(), list.electors.len());
+    let is_own = list
+        .orchestrator()
+        .is_some_and(|it| voters.contains(&it.id));
+    votes == voters.len() && electors().all(has) && (2 * votes > all || 2 * votes == all && is_own)
 }
 
 /// Whether more than half of a list returned a value, or half with the orchestrator.

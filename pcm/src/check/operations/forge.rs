@@ -10,7 +10,7 @@ use selvedge_sim::operations::{Operation, Seat};
 use super::World;
 use super::hosts::wrong;
 use super::settings::{Honesty, Settings};
-use crate::{Answer, Function, Message, Returned, Run, TaskId, Update};
+use crate::{Answer, Failure, Function, Message, Returned, Run, TaskId, Update, Voters};
 
 impl World {
     /// A message that no node sent: from a node that lies, or, in a hostile run, from any.
@@ -116,13 +116,30 @@ impl World {
         }
     }
 
+    /// All that may have made an answer of a task, some of them, others besides, or none.
+    fn some_voters(&self, task: TaskId, like: u8) -> Voters {
+        let present = self.watch.oracle.tables.assignment(task);
+        let electors = present.into_iter().flat_map(|it| it.electors.iter());
+        let mut ids: Vec<NodeId> = electors.map(|it| it.id).collect();
+        match like >> 3 & 7 {
+            0 => ids.push(Settings::stranger(like).id),
+            1 => ids.truncate(1),
+            2 => ids.extend_from_within(..),
+            3 => ids.clear(),
+            _ if like & 4 == 4 => ids.clear(),
+            _ => {}
+        }
+        ids.sort_unstable();
+        ids.into_iter().collect()
+    }
+
     /// A message of one kind with some fields.
     fn made(&self, kind: u8, bytes: &mut Bytes<'_>) -> Message {
         let (task, attempt, term) = self.some_task(bytes);
         let like = bytes.take();
         let number = u64::from(like % 8);
         let returned = match like & 3 {
-            0 => Returned::Failed,
+            0 => Returned::Failed(Failure::Trapped),
             _ => Returned::Value(wrong()),
         };
         let function = Function::new(&[like & 3]);
@@ -140,6 +157,7 @@ impl World {
                     0 => returned.into(),
                     _ => Answer::NoMajority,
                 },
+                voters: self.some_voters(task, like),
             },
             10 => Message::KeepAlive {
                 number: u32::from(like),
@@ -195,6 +213,7 @@ impl World {
             attempt,
             term,
             answer,
+            voters: self.some_voters(task, like),
         };
         let proposal = selvedge_replica::Proposal {
             by: Settings::stranger(like),

@@ -15,14 +15,16 @@ use std::hash::DefaultHasher;
 use selvedge_core::{Incarnation, Member, NodeId};
 use selvedge_replica::{Entry, Fact, Proposal, State as _};
 
-use super::backed::{List, is_backed};
-use crate::{Answer, Attachment, Bytes, Function, Outcome, Returned, Tables, TaskId, Update};
+use super::backed::{List, have_voted, is_backed};
+use crate::{
+    Answer, Attachment, Bytes, Function, Outcome, Returned, Tables, TaskId, Update, Voters,
+};
 
 /// What is known of a task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    /// What it came to: once, or once again where it was forgotten.
-    pub(super) answers: Vec<Answer>,
+    /// What it came to, and whose votes made it: once, or once again where it was forgotten.
+    pub(super) answers: Vec<(Answer, Voters)>,
     is_over: bool,
     /// The function that is run, of those that were asked for.
     function: Option<Function>,
@@ -48,8 +50,8 @@ pub(super) struct Oracle {
     pub(super) tasks: BTreeMap<TaskId, Known>,
     /// Those that left last, the latest last.
     left: Vec<Attachment>,
-    /// What functions came to that may be answered from memory.
-    values: BTreeSet<(Function, Bytes)>,
+    /// What functions came to that may be answered from memory, and whose votes made it.
+    values: BTreeSet<(Function, Bytes, Voters)>,
     /// Whether no client is ever forgotten.
     remembers: bool,
     pub(super) applied: u64,
@@ -282,21 +284,24 @@ impl Oracle {
         let limits = *self.tables.limits();
         let answer = self.tables.answer(task).cloned();
         let answer = answer.ok_or_else(|| format!("{task:?} is over without an answer"))?;
+        let voters: Voters = self.tables.voters(task).iter().copied().collect();
         let known = self.tasks.entry(task).or_default();
         if known.is_over && self.remembers {
             return Err(format!(
-                "{task:?} is over twice: {:?}, {answer:?}",
+                "{task:?} is over twice: {:?}, {answer:?} of {voters:?}",
                 known.answers
             ));
         }
         let is_as_promised = match update {
             Update::Submit { function, .. } => {
-                let is_kept = |it: &Bytes| self.values.contains(&(function.clone(), it.clone()));
-                matches!(&answer, Answer::Value(it) if is_kept(it))
+                let kept = |it: &Bytes| (function.clone(), it.clone(), voters.clone());
+                matches!(&answer, Answer::Value(it) if self.values.contains(&kept(it)))
             }
-            Update::Cancel(_) => answer == Answer::Cancelled,
+            Update::Cancel(_) => answer == Answer::Cancelled && voters.is_empty(),
             Update::Retry { .. } => {
-                answer == Answer::Unanswered && known.attempts >= limits.attempts
+                answer == Answer::Unanswered
+                    && voters.is_empty()
+                    && known.attempts >= limits.attempts
             }
             Update::Answer {
                 attempt,
@@ -309,27 +314,36 @@ impl Oracle {
                 // An orchestrator that lies may say anything (erratum Q5).
                 let is_believed = orchestrator.is_some_and(|it| is_liar(it.id));
                 self.backed += u64::from(!is_believed);
+                let returned = (!is_believed).then_some(known.returned.as_slice());
+                let last = known.lists.last();
                 !limits.counts_votes
+                    && last.is_some_and(|it| have_voted(&answer, &voters, it, returned))
                     && *said == answer
                     && (Some(*attempt), Some(*term)) == (Some(known.attempts), present)
                     && (is_believed || is_backed(&answer, *term, &known.lists, &known.returned))
             }
             Update::Vote { .. } => {
                 self.backed += 1;
-                let term = known.lists.last().map_or(0, |it| it.term);
-                limits.counts_votes && is_backed(&answer, term, &known.lists, &known.returned)
+                let last = known.lists.last();
+                let term = last.map_or(0, |it| it.term);
+                let returned = Some(known.returned.as_slice());
+                limits.counts_votes
+                    && last.is_some_and(|it| have_voted(&answer, &voters, it, returned))
+                    && is_backed(&answer, term, &known.lists, &known.returned)
             }
             Update::Attach(_) | Update::Purge(_) | Update::Cluster { .. } | Update::Hops(_) => {
                 false
             }
         };
         if !is_as_promised {
-            return Err(format!("{task:?} comes to {answer:?}, and is {known:?}"));
+            return Err(format!(
+                "{task:?} comes to {answer:?} of {voters:?}, and is {known:?}"
+            ));
         }
         known.is_over = true;
-        known.answers.push(answer.clone());
+        known.answers.push((answer.clone(), voters.clone()));
         if let (Answer::Value(value), Some(function)) = (answer, known.function.clone()) {
-            self.values.insert((function, value));
+            self.values.insert((function, value, voters));
         }
         Ok(())
     }

@@ -142,7 +142,7 @@ impl Watcher {
         if !self.heard.insert(task) {
             return Err(format!("{task:?} is heard twice"));
         }
-        let client::Event::Answered { answer, .. } = event else {
+        let client::Event::Answered { answer, voters, .. } = event else {
             self.summary.refused += 1;
             return Ok(());
         };
@@ -150,9 +150,10 @@ impl Watcher {
         self.summary.values += u64::from(matches!(answer, Answer::Value(_)));
         self.last = Some((task, answer.clone()));
         let known = self.oracle.tasks.get(&task);
-        match known.is_some_and(|it| it.answers.contains(answer)) {
+        let told = (answer.clone(), voters.clone());
+        match known.is_some_and(|it| it.answers.contains(&told)) {
             true => Ok(()),
-            false => Err(format!("{task:?} is heard as {answer:?}, and is {known:?}")),
+            false => Err(format!("{task:?} is heard as {told:?}, and is {known:?}")),
         }
     }
 

@@ -131,7 +131,7 @@ impl World {
             match effect {
                 Effect::Send { to, message } => self.post(me, to.id, message),
                 Effect::Multicast { .. } => panic!("clients multicast nothing"),
-                Effect::Event(client::Event::Answered { number, answer }) => {
+                Effect::Event(client::Event::Answered { number, answer, .. }) => {
                     let task = TaskId { client: me, number };
                     assert_eq!(
                         self.ended.get(&task),

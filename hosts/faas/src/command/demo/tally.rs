@@ -81,7 +81,7 @@ impl Tally {
                     "the right value"
                 }
                 Answer::Value(_) => "a wrong value",
-                Answer::Failed => "failed",
+                Answer::Failed(_) => "failed",
                 Answer::NoMajority => "no majority",
                 Answer::Unanswered => "unanswered",
                 Answer::Cancelled => "cancelled",
@@ -145,6 +145,7 @@ mod tests {
         Told::Answered {
             token,
             answer: Answer::Value(value.iter().copied().collect()),
+            voters: Vec::new(),
             unit: None,
         }
     }
