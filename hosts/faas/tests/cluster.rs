@@ -288,7 +288,9 @@ fn webassembly_is_called_and_what_cannot_be_called_is_not_sent() {
         assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
     }
     let voters = |err: &str| {
-        let line = err.lines().find_map(|it| it.strip_prefix("voted for it: followers "));
+        let line = err
+            .lines()
+            .find_map(|it| it.strip_prefix("voted for it: followers "));
         let known = ["101", "102", "103"];
         let all: Vec<&str> = line.unwrap_or_default().split(", ").collect();
         assert!(all.iter().all(|it| known.contains(it)), "{err}");
