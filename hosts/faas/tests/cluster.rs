@@ -292,6 +292,49 @@ fn webassembly_is_called_and_what_cannot_be_called_is_not_sent() {
     assert_eq!(failed.status.code(), Some(3), "{}", text(&failed.stderr));
 }
 
+/// Something that `functions/fetch.sh` has fetched, or a line that says so.
+fn part(name: &str) -> Option<String> {
+    let parts = env::var_os("SELVEDGE_PARTS").map(PathBuf::from);
+    let found = parts.map(|it| it.join("faas").join(name));
+    let found = found.filter(|it| it.exists());
+    if found.is_none() {
+        let is_required = env::var_os("SELVEDGE_PARTS_REQUIRED").is_some_and(|it| it == "1");
+        assert!(!is_required, "{name} is required: run functions/fetch.sh");
+        println!("skipped, for {name} is not in SELVEDGE_PARTS: run functions/fetch.sh");
+    }
+    Some(found?.display().to_string())
+}
+
+#[test]
+fn modules_of_others_run_at_followers_that_give_them_16_mib() {
+    let Some((fft, net)) = part("kissfft.wasm").zip(part("rnnoise.wasm")) else {
+        return;
+    };
+    let (dir, at) = (Dir::new("roomy"), "127.61.9.1:18831");
+    let _nodes = small(&dir, at, " --memory 20971520");
+    wait_until_shown("3 followers in 1 units", at, "");
+    // 1 and i: their sum, and their difference.
+    let pair = "hex:0000803f00000000000000000000803f";
+    let files = "--stub a.a --stub a.b --stub a.d --stub a.e";
+    let submit = format!("submit {fft} --gateway {at} --call fft --arg {pair}");
+    let transformed = run(&format!("{submit} {files}"));
+    assert_eq!(
+        text(&transformed.stdout),
+        "hex:0000803f0000803f0000803f000080bf\n",
+        "{}",
+        text(&transformed.stderr)
+    );
+    let refused = run(&submit);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("stub `a."));
+    // Silence is no voice.
+    let silence = "00".repeat(480);
+    let heard = run(&format!(
+        "submit {net} --gateway {at} --call voice --arg hex:{silence} --arg 3 --stub a.a"
+    ));
+    assert_eq!(text(&heard.stdout), "0.0f32\n", "{}", text(&heard.stderr));
+}
+
 #[test]
 fn a_function_may_take_longer_than_a_period_and_not_longer_than_its_time() {
     let (dir, at) = (Dir::new("long"), "127.61.7.1:18831");
