@@ -292,6 +292,59 @@ fn webassembly_is_called_and_what_cannot_be_called_is_not_sent() {
     assert_eq!(failed.status.code(), Some(3), "{}", text(&failed.stderr));
 }
 
+#[test]
+fn a_follower_that_is_killed_fetches_no_module_again_unless_it_is_damaged() {
+    let (dir, at) = (Dir::new("state"), "127.61.10.1:18831");
+    let _nodes = small(&dir, at, "");
+    wait_until_shown("3 followers in 1 units", at, "");
+    let (state, log) = (dir.0.join("state"), dir.0.join("log"));
+    let follower = || {
+        let mut command = Command::new(PROGRAM);
+        let state = state.display();
+        let arguments = format!(
+            "follower --id 104 --gateway 1={at} --active 500ms --asleep 200ms --state {state} --verbose"
+        );
+        command.args(arguments.split(' ')).arg("--is-child");
+        let log = fs::File::options().create(true).append(true).open(&log);
+        command.stdin(Stdio::null()).stderr(log.unwrap());
+        Node(command.spawn().unwrap())
+    };
+    // How often it says this, once it has run one more function.
+    let mut argument = 0;
+    let mut counts = |life: u32| {
+        let begun = Instant::now();
+        wait_until_shown("4 followers in 1 units", at, "");
+        loop {
+            argument += 12;
+            let module = concat!(env!("CARGO_MANIFEST_DIR"), "/functions/gcd.wasm");
+            let call = format!("--call gcd --arg {argument}i64 --arg 18i64");
+            let answered = run(&format!("submit {module} --gateway {at} {call}"));
+            assert!(answered.status.success(), "{}", text(&answered.stderr));
+            let said = fs::read_to_string(&log).unwrap();
+            let count = |what: &str| said.matches(what).count() as u32;
+            let (got, read) = (count("got module"), count("has module"));
+            if got + read == life {
+                return (got, read, count("has found 1 modules damaged"));
+            }
+            assert!(begun.elapsed() < PATIENCE, "{said}");
+        }
+    };
+    let first = follower();
+    assert_eq!(counts(1), (1, 0, 0));
+    drop(first); // As `kill -9` does.
+    let second = follower();
+    assert_eq!(counts(2), (1, 1, 0));
+    drop(second);
+    let mut files = fs::read_dir(&state).unwrap();
+    let file = files.next().unwrap().unwrap().path();
+    fs::write(file, "damaged").unwrap();
+    let third = follower();
+    assert_eq!(counts(3), (2, 1, 1));
+    drop(third);
+    let _fourth = follower();
+    assert_eq!(counts(4), (2, 2, 1));
+}
+
 /// Something that `functions/fetch.sh` has fetched, or a line that says so.
 fn part(name: &str) -> Option<String> {
     let parts = env::var_os("SELVEDGE_PARTS").map(PathBuf::from);
