@@ -31,6 +31,7 @@ enum Command {
     Submit(command::submit::Submit),
     Top(command::top::Top),
     Demo(command::demo::Demo),
+    Measure(command::measure::Measure),
 }
 
 fn main() -> ExitCode {
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Submit(it) => it.run(),
         Command::Top(it) => it.run(),
         Command::Demo(it) => it.run(),
+        Command::Measure(it) => it.run(),
     };
     ended.unwrap_or_else(|error| {
         eprintln!("selvedge-faas: {error}");
