@@ -34,6 +34,9 @@ pub(crate) struct Rate {
     /// With how many tasks a second to begin
     #[arg(long, default_value = "10")]
     first: u64,
+    /// No more tasks a second than these
+    #[arg(long, default_value = "100000")]
+    most: u64,
     /// How often the step is halved at last
     #[arg(long, default_value = "4")]
     halves: u32,
@@ -62,14 +65,13 @@ impl Rate {
             }
             Ok(is_within)
         };
-        let (mut good, mut rate) = (0, self.first.max(1));
-        while try_rate(rate)? {
-            (good, rate) = (rate, rate * 2);
+        let (mut good, mut bad) = (0, self.first.max(1));
+        while bad <= self.most && try_rate(bad)? {
+            (good, bad) = (bad, bad * 2);
         }
-        let mut bad = rate;
         for _ in 0..self.halves {
             let middle = u64::midpoint(good, bad);
-            if middle == good {
+            if middle == good || bad > self.most {
                 break;
             }
             match try_rate(middle)? {
