@@ -491,6 +491,30 @@ fn input_that_is_wrong_is_counted_and_nothing_else_happens() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_local_mesh_runs_functions_and_nothing_of_it_stays_after_ctrl_c() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let at = "127.0.0.1:28831";
+    let dir = Dir::new("local");
+    let mut command = Command::new(PROGRAM);
+    command.args(["local", "--port", "28831", "--active", "200"]);
+    command.env("TMPDIR", &dir.0).stdin(Stdio::null());
+    let mut local = Node(command.spawn().unwrap());
+    wait_for(at);
+    wait_until_shown("5 followers in 1 units", at, "");
+    let functions = concat!(env!("CARGO_MANIFEST_DIR"), "/functions");
+    let gcd = format!("submit {functions}/gcd.wasm --gateway {at} --call gcd");
+    let answered = run(&format!("{gcd} --arg 84i64 --arg 36i64"));
+    assert_eq!(text(&answered.stdout), "12i64\n");
+    assert!(fs::read_dir(&dir.0).unwrap().next().is_some());
+    kill_process(Pid::from_child(&local.0), Signal::INT).unwrap();
+    assert_eq!(local.0.wait().unwrap().code(), Some(0));
+    assert!(fs::read_dir(&dir.0).unwrap().next().is_none());
+    assert!(TcpStream::connect(at).is_err(), "the gateways are gone");
+}
+
 /// What a measurement prints, all of whose tasks were answered right.
 fn measure(arguments: &str) -> String {
     let output = run(&format!("measure {arguments}"));

@@ -5,6 +5,7 @@ pub(crate) mod demo;
 pub(crate) mod follower;
 pub(crate) mod gateway;
 mod gcd;
+pub(crate) mod local;
 pub(crate) mod measure;
 pub(crate) mod submit;
 pub(crate) mod top;

@@ -44,6 +44,8 @@ pub(crate) struct Setting {
     pub(crate) asleep: u64,
     /// How long after the gateways each follower starts; those without a time at once.
     pub(crate) begins: Vec<Duration>,
+    /// The port of the first gateway at 127.0.0.1; else each world has addresses of its own.
+    pub(crate) port: Option<u16>,
     /// A mosquitto for each gateway, instead of the broker inside.
     pub(crate) mosquitto: Option<PathBuf>,
     /// What each gateway and each follower is told besides.
@@ -139,8 +141,15 @@ impl World {
         self.nodes.iter().map(|(id, node)| (*id, node.0.id()))
     }
 
-    /// Each world has loopback addresses of its own.
+    /// Where a gateway listens.
     pub(crate) fn address(&self, gateway: u64) -> Address {
+        if let Some(first) = self.setting.port {
+            let more = u16::try_from(gateway.saturating_sub(1)).unwrap_or(u16::MAX);
+            return Address {
+                host: "127.0.0.1".into(),
+                port: first.saturating_add(more),
+            };
+        }
         let number = self.number;
         let (high, low) = (64 + number / 250 % 128, number % 250);
         Address {

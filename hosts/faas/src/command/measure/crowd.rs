@@ -141,7 +141,8 @@ fn print_load(
     let mib = |kib: u64| kib as f64 / 1_024.0;
     row("RSS", "MiB", &|it| mib(it.1.memory.rss));
     row("PSS", "MiB", &|it| mib(it.1.memory.pss));
-    row("of one core", "%", &|it| {
+    // The system accounts for time in steps of 10 ms.
+    row("of one core, in steps of 10 ms", "%", &|it| {
         it.1.cpu.saturating_sub(it.0.cpu).as_secs_f64() / lasted.as_secs_f64() * 100.0
     });
 }
