@@ -2,6 +2,7 @@
 
 mod argument;
 mod module_id;
+mod stub;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,15 +14,22 @@ use thiserror::Error;
 
 pub use argument::{Argument, ArgumentError, text_of};
 pub use module_id::{ModuleId, ModuleIdError};
+pub use stub::{Does, Stub, StubError};
 
-/// The version of the encoding, its first byte.
+/// The version of the encoding of a call without stubs, its first byte.
 pub const VERSION: u8 = 1;
 
-/// How many bytes an export's name may have.
+/// The version of the encoding of a call with stubs.
+pub const VERSION_WITH_STUBS: u8 = 2;
+
+/// How many bytes a name may have: that of an export, and each of a stub's.
 pub const MAX_EXPORT: usize = 64;
 
 /// How many arguments a call may have.
 pub const MAX_ARGUMENTS: usize = 16;
+
+/// How many stubs a call may have.
+pub const MAX_STUBS: usize = 16;
 
 /// How many bytes an encoded call may have. A follower takes no more than
 /// [`Config::code`](selvedge_pcm::follower::Config::code) of them.
@@ -30,11 +38,17 @@ pub const MAX_CALL: usize = 65_535;
 /// A call of an export of a module.
 ///
 /// Encoded it is [`VERSION`], then this in postcard: the module's SHA-256, the export's name, and the
-/// arguments. Each call has one encoding.
+/// arguments. A call with stubs is [`VERSION_WITH_STUBS`], the same, and the stubs in ascending order. Each
+/// call has one encoding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     body: Body,
+    stubs: Stubs,
 }
+
+/// What follows the arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Stubs(#[serde(with = "items")] Vec<Stub>);
 
 /// What follows the version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -64,10 +78,24 @@ impl Call {
             export,
             arguments,
         };
-        let call = Self { body };
+        let stubs = Stubs::default();
+        let call = Self { body, stubs };
         call.check()?;
         call.encode()?;
         Ok(call)
+    }
+
+    /// The same with these stubs, in whatever order, in place of those that it had.
+    ///
+    /// # Errors
+    /// More stubs than [`MAX_STUBS`], two for one import, a name longer than [`MAX_EXPORT`], or a call
+    /// longer than [`MAX_CALL`].
+    pub fn with_stubs(mut self, stubs: impl IntoIterator<Item = Stub>) -> Result<Self, CallError> {
+        self.stubs = Stubs(stubs.into_iter().take(MAX_STUBS + 1).collect());
+        self.stubs.0.sort_unstable();
+        self.check()?;
+        self.encode()?;
+        Ok(self)
     }
 
     /// What a function of PCM calls. O(length).
@@ -86,20 +114,23 @@ impl Call {
     ///
     /// # Errors
     /// Another version, bytes that are no call or not the encoding of one, or a limit of
-    /// [`new`](Self::new).
+    /// [`new`](Self::new) or [`with_stubs`](Self::with_stubs).
     pub fn decode(bytes: &[u8]) -> Result<Self, CallError> {
         if bytes.len() > MAX_CALL {
             return Err(CallError::TooLong(bytes.len()));
         }
         let (&version, rest) = bytes.split_first().ok_or(CallError::Malformed)?;
-        if version != VERSION {
-            return Err(CallError::Version(version));
-        }
-        let body = postcard::from_bytes(rest).map_err(|_| CallError::Malformed)?;
-        let call = Self { body };
+        let read = match version {
+            VERSION => postcard::from_bytes(rest).map(|body| (body, Stubs::default())),
+            VERSION_WITH_STUBS => postcard::from_bytes(rest),
+            _ => return Err(CallError::Version(version)),
+        };
+        let (body, stubs) = read.map_err(|_| CallError::Malformed)?;
+        let call = Self { body, stubs };
         call.check()?;
-        // A number may be written longer than it must be, and bytes may follow. Such code would be
-        // another function with the same meaning, and its result would not be found again.
+        // A number may be written longer than it must be, bytes may follow, and there may be no stubs
+        // where some are said to be. Such code would be another function with the same meaning, and its
+        // result would not be found again.
         match call.encode()? == bytes {
             true => Ok(call),
             false => Err(CallError::Malformed),
@@ -124,8 +155,12 @@ impl Call {
     /// # Errors
     /// None for a call that was made by [`new`](Self::new) or read.
     pub fn encode(&self) -> Result<Vec<u8>, CallError> {
-        let body = postcard::to_extend(&self.body, Vec::from([VERSION]));
-        let bytes = body.map_err(|_| CallError::Malformed)?;
+        let (body, stubs) = (&self.body, &self.stubs);
+        let bytes = match stubs.0.is_empty() {
+            true => postcard::to_extend(body, Vec::from([VERSION])),
+            false => postcard::to_extend(&(body, stubs), Vec::from([VERSION_WITH_STUBS])),
+        };
+        let bytes = bytes.map_err(|_| CallError::Malformed)?;
         match bytes.len() <= MAX_CALL {
             true => Ok(bytes),
             false => Err(CallError::TooLong(bytes.len())),
@@ -150,6 +185,12 @@ impl Call {
         &self.body.arguments
     }
 
+    /// What imports do that the host has not, in ascending order.
+    #[must_use]
+    pub fn stubs(&self) -> &[Stub] {
+        &self.stubs.0
+    }
+
     fn check(&self) -> Result<(), CallError> {
         let (name, arguments) = (self.export().len(), self.arguments().len());
         if name > MAX_EXPORT {
@@ -158,7 +199,23 @@ impl Call {
         if arguments > MAX_ARGUMENTS {
             return Err(CallError::Arguments);
         }
-        Ok(())
+        self.check_stubs()
+    }
+
+    fn check_stubs(&self) -> Result<(), CallError> {
+        let stubs = self.stubs();
+        if stubs.len() > MAX_STUBS {
+            return Err(CallError::Stubs);
+        }
+        let mut names = stubs.iter().flat_map(|it| [&it.module, &it.name]);
+        if let Some(long) = names.find(|it| it.len() > MAX_EXPORT) {
+            return Err(CallError::Export(long.len()));
+        }
+        let path = |it: &Stub| (it.module.clone(), it.name.clone());
+        match stubs.is_sorted_by(|one, next| path(one) < path(next)) {
+            true => Ok(()),
+            false => Err(CallError::StubTwice),
+        }
     }
 }
 
@@ -168,20 +225,25 @@ impl Call {
 pub enum CallError {
     /// It begins with the version of another encoding.
     #[error(
-        "a call of version {0}, where this host reads {VERSION}: client and followers need the same release"
+        "a call of version {0}, where this host reads {VERSION} and {VERSION_WITH_STUBS}: client and \
+         followers need the same release"
     )]
     Version(u8),
     /// It is no call.
     #[error("the bytes are no call: write them with `Call::encode`")]
     Malformed,
-    /// The name of the export is too long; how many bytes it has.
-    #[error(
-        "the export's name has {0} bytes, where {MAX_EXPORT} may be: export it under a shorter one"
-    )]
+    /// The name of the export, or one of a stub's, is too long; how many bytes it has.
+    #[error("a name has {0} bytes, where {MAX_EXPORT} may be: export it under a shorter one")]
     Export(usize),
     /// There are too many arguments.
     #[error("more than {MAX_ARGUMENTS} arguments: put some of them into one `Argument::Bytes`")]
     Arguments,
+    /// There are too many stubs.
+    #[error("more than {MAX_STUBS} stubs: merge the module with one that has what it imports")]
+    Stubs,
+    /// Two stubs are of one import, or they are not in order.
+    #[error("two stubs of one import, or stubs that are not in order: name each once")]
+    StubTwice,
     /// It is too long; how many bytes it has.
     #[error("the call has {0} bytes, where {MAX_CALL} may be: shorten its arguments")]
     TooLong(usize),

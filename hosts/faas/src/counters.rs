@@ -38,6 +38,14 @@ pub struct Counters {
     pub write_us: u64,
     /// How often a broker was lost.
     pub lost_links: u64,
+    /// Modules that a follower got from its gateway.
+    pub fetched_modules: u64,
+    /// Modules that a follower took from its disk.
+    pub read_modules: u64,
+    /// Modules on the disk that were damaged. They are asked for again.
+    pub damaged_modules: u64,
+    /// Modules that a follower could not write to its disk.
+    pub unwritten_modules: u64,
 }
 
 impl Counters {

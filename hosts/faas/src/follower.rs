@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use chacha20::ChaCha12Rng;
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span};
 use selvedge_pcm::follower::{Command, Config, Event, Follower, Phase, Reject};
-use selvedge_pcm::{Failure, Function, Message, Returned, TaskId};
+use selvedge_pcm::{Failure, Function, Library, Message, Returned, TaskId};
 use thiserror::Error;
 
 use crate::clock::{self, Clock, NoChance};
@@ -20,7 +20,7 @@ use crate::find::Gateways;
 use crate::frame::{self, Frame};
 use crate::link::{Access, Link, LinkEvent, Session, Setup};
 use crate::notice::Notice;
-
+pub use crate::shelf::Room;
 use crate::shelf::Shelf;
 use crate::topic::Topic;
 
@@ -40,7 +40,9 @@ pub struct Options {
     pub access: Access,
     /// The settings of the machine.
     pub config: Config,
-    /// Whether it says on the standard error when a phase begins.
+    /// Where modules stay for later lives; without it each life asks for them anew.
+    pub room: Option<Room>,
+    /// Whether it says on the standard error when a phase begins, and where modules come from.
     pub is_verbose: bool,
 }
 
@@ -54,6 +56,9 @@ pub enum FollowerError {
     /// There is no chance.
     #[error(transparent)]
     Chance(#[from] NoChance),
+    /// The directory for modules cannot be used.
+    #[error("the directory of the modules: {0}: name another one with --state")]
+    Directory(#[from] io::Error),
 }
 
 enum Wake {
@@ -115,7 +120,7 @@ pub fn run(options: Options, executor: Arc<dyn Executor>) -> Result<Infallible, 
         closing: 0,
         late: VecDeque::new(),
         worker: Worker::new(executor, wake.clone()),
-        shelf: Shelf::default(),
+        shelf: Shelf::open(options.room.clone())?,
         commands: VecDeque::new(),
         counters: Counters::default(),
         wake,
@@ -185,13 +190,7 @@ impl Host {
         match event {
             Event::Phase(phase) => self.on_phase(phase),
             Event::Fetch(gateway) => self.go_to(gateway),
-            Event::Load(library) => {
-                if self.shelf.has(library) {
-                    self.commands.push_back(Command::Loaded(library));
-                } else {
-                    self.shelf.want(library, self.clock.now());
-                }
-            }
+            Event::Load(library) => self.load(library),
             Event::Unload(library) => self.shelf.drop(library),
             Event::Run {
                 task,
@@ -204,12 +203,47 @@ impl Host {
     }
 
     fn on_phase(&mut self, phase: Phase) {
-        if self.options.is_verbose {
-            eprintln!("{} is {phase:?}", self.driver.machine().me());
-        }
+        self.note(&format!("is {phase:?}"));
         if phase == Phase::Asleep {
             // It says good-bye; the broker keeps the mailbox.
             self.closing = self.stay.take().map_or(0, |it| it.number);
+        }
+    }
+
+    fn load(&mut self, library: Library) {
+        let is_here = self.shelf.has(library);
+        let is_read = !is_here && self.shelf.read(library);
+        self.look_at_damage();
+        if is_read {
+            self.counters.read_modules += 1;
+            self.note(&format!("has module {:016x} on its disk", library.0));
+        }
+        match is_here || is_read {
+            true => self.commands.push_back(Command::Loaded(library)),
+            false => self.shelf.want(library, self.clock.now()),
+        }
+    }
+
+    fn look_at_damage(&mut self) {
+        let damage = self.shelf.damage();
+        let (damaged, unwritten) = (damage.damaged, damage.unwritten);
+        if (damaged, unwritten)
+            != (
+                self.counters.damaged_modules,
+                self.counters.unwritten_modules,
+            )
+        {
+            self.note(&format!(
+                "has found {damaged} modules damaged, and could not write {unwritten}"
+            ));
+        }
+        self.counters.damaged_modules = damaged;
+        self.counters.unwritten_modules = unwritten;
+    }
+
+    fn note(&self, what: &str) {
+        if self.options.is_verbose {
+            eprintln!("{} {what}", self.driver.machine().me());
         }
     }
 
@@ -321,9 +355,7 @@ impl Host {
                 }
             }
             LinkEvent::Down(why) => {
-                if self.options.is_verbose {
-                    eprintln!("{} has lost its gateway: {why}", self.driver.machine().me());
-                }
+                self.note(&format!("has lost its gateway: {why}"));
                 self.counters.lost_links += 1;
                 self.stay = None;
                 // It may come back without the mailbox, which is not relied on then.
@@ -373,6 +405,9 @@ impl Host {
         match notice {
             Notice::Module(bytes) => {
                 if let Some(library) = self.shelf.take(&bytes) {
+                    self.look_at_damage();
+                    self.counters.fetched_modules += 1;
+                    self.note(&format!("got module {:016x} from its gateway", library.0));
                     self.say(Command::Loaded(library));
                 }
             }

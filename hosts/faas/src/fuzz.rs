@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::frame::{self, Frame};
 use crate::topic::Topic;
-use crate::{Argument, Call, Limits, Module, Run, Step, text_of};
+use crate::{Argument, Call, Does, Limits, Module, Run, Step, Stub, text_of};
 
 /// Bytes as a call, as an argument's text, and as a result.
 ///
@@ -51,7 +51,8 @@ pub fn module(bytes: &[u8]) {
             Vec::from([Argument::I64(-1), Argument::F64(0.5)]),
         ];
         for arguments in passed {
-            let Ok(call) = Call::new(module.id(), &name, arguments) else {
+            let call = Call::new(module.id(), &name, arguments);
+            let Ok(call) = call.and_then(|it| it.with_stubs(stubs(&module))) else {
                 continue;
             };
             let whole = Run::new(&module, &call, &limits).finish();
@@ -66,6 +67,19 @@ pub fn module(bytes: &[u8]) {
             assert!(sliced == whole);
         }
     }
+}
+
+/// A stub for each import that is not there: all but the first return.
+fn stubs(module: &Module) -> impl Iterator<Item = Stub> + '_ {
+    let missing = module.missing().enumerate();
+    missing.map(|(nth, (module, name))| Stub {
+        module: module.to_string(),
+        name: name.to_string(),
+        does: match nth {
+            0 => Does::Traps,
+            _ => Does::ReturnsZero,
+        },
+    })
 }
 
 /// Reads a payload; what is read is written and read alike.

@@ -106,7 +106,7 @@ pub mod topic;
 pub mod wasm;
 pub mod watch;
 
-pub use call::{Argument, ArgumentError, Call, CallError, ModuleId, text_of};
+pub use call::{Argument, ArgumentError, Call, CallError, Does, ModuleId, Stub, text_of};
 pub use clock::NoChance;
 pub use counters::Counters;
 pub use link::{Access, Address, AddressError};

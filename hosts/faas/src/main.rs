@@ -30,7 +30,9 @@ enum Command {
     Follower(command::follower::Follower),
     Submit(command::submit::Submit),
     Top(command::top::Top),
+    Local(command::local::Local),
     Demo(command::demo::Demo),
+    Measure(command::measure::Measure),
 }
 
 fn main() -> ExitCode {
@@ -40,7 +42,9 @@ fn main() -> ExitCode {
         Command::Follower(it) => it.run().map(never),
         Command::Submit(it) => it.run(),
         Command::Top(it) => it.run(),
+        Command::Local(it) => it.run(),
         Command::Demo(it) => it.run(),
+        Command::Measure(it) => it.run(),
     };
     ended.unwrap_or_else(|error| {
         eprintln!("selvedge-faas: {error}");

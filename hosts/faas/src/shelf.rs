@@ -1,11 +1,17 @@
 //! The modules that a follower has, and the one that it wants.
 
+mod disk;
+
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 use selvedge_core::{Span, Time};
 use selvedge_pcm::Library;
 use sha2::{Digest as _, Sha256};
+
+use self::disk::Disk;
+pub use self::disk::Room;
 
 /// How long to wait for a module before it is asked for again.
 const PATIENCE: Span = Span::secs(2);
@@ -20,11 +26,21 @@ pub fn library(module: &[u8]) -> Library {
     Library(u64::from_be_bytes(first))
 }
 
-/// The modules that a follower has. The machine says which go.
+/// The modules that a follower has. The machine says which go; the disk keeps them as long as it has room.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
     modules: BTreeMap<Library, Arc<[u8]>>,
     wants: Option<Want>,
+    disk: Option<Disk>,
+}
+
+/// What became of modules so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Damage {
+    /// How many on the disk were damaged.
+    pub(crate) damaged: u64,
+    /// How many could not be written.
+    pub(crate) unwritten: u64,
 }
 
 #[derive(Debug)]
@@ -35,8 +51,34 @@ struct Want {
 }
 
 impl Shelf {
+    /// With what is on the disk, if there is room for modules.
+    pub(crate) fn open(room: Option<Room>) -> io::Result<Self> {
+        Ok(Self {
+            disk: room.map(Disk::open).transpose()?,
+            ..Self::default()
+        })
+    }
+
     pub(crate) fn has(&self, library: Library) -> bool {
         self.modules.contains_key(&library)
+    }
+
+    /// Takes a module from the disk. Whether it is there.
+    pub(crate) fn read(&mut self, library: Library) -> bool {
+        let module = self.disk.as_mut().and_then(|it| it.get(library));
+        let Some(module) = module else {
+            return false;
+        };
+        self.modules.insert(library, module.into());
+        true
+    }
+
+    pub(crate) fn damage(&self) -> Damage {
+        let disk = self.disk.as_ref();
+        disk.map_or_else(Damage::default, |it| Damage {
+            damaged: it.damaged,
+            unwritten: it.unwritten,
+        })
     }
 
     pub(crate) fn drop(&mut self, library: Library) {
@@ -66,6 +108,9 @@ impl Shelf {
             return None;
         }
         self.wants = None;
+        if let Some(disk) = &mut self.disk {
+            disk.put(module);
+        }
         self.modules.insert(library, module.into());
         Some(library)
     }

@@ -2,7 +2,7 @@
 //!
 //! # What a module may import
 //!
-//! Functions named `selvedge`, and nothing else. All numbers are `i32`; pointers and lengths are in
+//! Functions of `selvedge`; and others for which the call has a [`Stub`](crate::Stub). All numbers are `i32`; pointers and lengths are in
 //! bytes, in the memory that the module exports.
 //!
 //! | import | what it does |

@@ -306,6 +306,102 @@ fn webassembly_is_called_and_what_cannot_be_called_is_not_sent() {
 }
 
 #[test]
+fn a_follower_that_is_killed_fetches_no_module_again_unless_it_is_damaged() {
+    let (dir, at) = (Dir::new("state"), "127.61.10.1:18831");
+    let _nodes = small(&dir, at, "");
+    wait_until_shown("3 followers in 1 units", at, "");
+    let (state, log) = (dir.0.join("state"), dir.0.join("log"));
+    let follower = || {
+        let mut command = Command::new(PROGRAM);
+        let state = state.display();
+        let arguments = format!(
+            "follower --id 104 --gateway 1={at} --active 500ms --asleep 200ms --state {state} --verbose"
+        );
+        command.args(arguments.split(' ')).arg("--is-child");
+        let log = fs::File::options().create(true).append(true).open(&log);
+        command.stdin(Stdio::null()).stderr(log.unwrap());
+        Node(command.spawn().unwrap())
+    };
+    // How often it says this, once it has run one more function.
+    let mut argument = 0;
+    let mut counts = |life: u32| {
+        let begun = Instant::now();
+        wait_until_shown("4 followers in 1 units", at, "");
+        loop {
+            argument += 12;
+            let module = concat!(env!("CARGO_MANIFEST_DIR"), "/functions/gcd.wasm");
+            let call = format!("--call gcd --arg {argument}i64 --arg 18i64");
+            let answered = run(&format!("submit {module} --gateway {at} {call}"));
+            assert!(answered.status.success(), "{}", text(&answered.stderr));
+            let said = fs::read_to_string(&log).unwrap();
+            let count = |what: &str| said.matches(what).count() as u32;
+            let (got, read) = (count("got module"), count("has module"));
+            if got + read == life {
+                return (got, read, count("has found 1 modules damaged"));
+            }
+            assert!(begun.elapsed() < PATIENCE, "{said}");
+        }
+    };
+    let first = follower();
+    assert_eq!(counts(1), (1, 0, 0));
+    drop(first); // As `kill -9` does.
+    let second = follower();
+    assert_eq!(counts(2), (1, 1, 0));
+    drop(second);
+    let mut files = fs::read_dir(&state).unwrap();
+    let file = files.next().unwrap().unwrap().path();
+    fs::write(file, "damaged").unwrap();
+    let third = follower();
+    assert_eq!(counts(3), (2, 1, 1));
+    drop(third);
+    let _fourth = follower();
+    assert_eq!(counts(4), (2, 2, 1));
+}
+
+/// Something that `functions/fetch.sh` has fetched, or a line that says so.
+fn part(name: &str) -> Option<String> {
+    let parts = env::var_os("SELVEDGE_PARTS").map(PathBuf::from);
+    let found = parts.map(|it| it.join("faas").join(name));
+    let found = found.filter(|it| it.exists());
+    if found.is_none() {
+        let is_required = env::var_os("SELVEDGE_PARTS_REQUIRED").is_some_and(|it| it == "1");
+        assert!(!is_required, "{name} is required: run functions/fetch.sh");
+        println!("skipped, for {name} is not in SELVEDGE_PARTS: run functions/fetch.sh");
+    }
+    Some(found?.display().to_string())
+}
+
+#[test]
+fn modules_of_others_run_at_followers_that_give_them_16_mib() {
+    let Some((fft, net)) = part("kissfft.wasm").zip(part("rnnoise.wasm")) else {
+        return;
+    };
+    let (dir, at) = (Dir::new("roomy"), "127.61.9.1:18831");
+    let _nodes = small(&dir, at, " --memory 20971520");
+    wait_until_shown("3 followers in 1 units", at, "");
+    // 1 and i: their sum, and their difference.
+    let pair = "hex:0000803f00000000000000000000803f";
+    let files = "--stub a.a --stub a.b --stub a.d --stub a.e";
+    let submit = format!("submit {fft} --gateway {at} --call fft --arg {pair}");
+    let transformed = run(&format!("{submit} {files}"));
+    assert_eq!(
+        text(&transformed.stdout),
+        "hex:0000803f0000803f0000803f000080bf\n",
+        "{}",
+        text(&transformed.stderr)
+    );
+    let refused = run(&submit);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("stub `a."));
+    // Silence is no voice.
+    let silence = "00".repeat(480);
+    let heard = run(&format!(
+        "submit {net} --gateway {at} --call voice --arg hex:{silence} --arg 3 --stub a.a"
+    ));
+    assert_eq!(text(&heard.stdout), "0.0f32\n", "{}", text(&heard.stderr));
+}
+
+#[test]
 fn a_function_may_take_longer_than_a_period_and_not_longer_than_its_time() {
     let (dir, at) = (Dir::new("long"), "127.61.7.1:18831");
     let _nodes = small(&dir, at, " --executor hash --time 7s");
@@ -408,4 +504,70 @@ fn input_that_is_wrong_is_counted_and_nothing_else_happens() {
     ] {
         assert!(shown.contains(counted), "no {counted:?} in {shown}");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_local_mesh_runs_functions_and_nothing_of_it_stays_after_ctrl_c() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let at = "127.0.0.1:28831";
+    let dir = Dir::new("local");
+    let mut command = Command::new(PROGRAM);
+    command.args(["local", "--port", "28831", "--active", "200"]);
+    command.env("TMPDIR", &dir.0).stdin(Stdio::null());
+    let mut local = Node(command.spawn().unwrap());
+    wait_for(at);
+    wait_until_shown("5 followers in 1 units", at, "");
+    let functions = concat!(env!("CARGO_MANIFEST_DIR"), "/functions");
+    let gcd = format!("submit {functions}/gcd.wasm --gateway {at} --call gcd");
+    let answered = run(&format!("{gcd} --arg 84i64 --arg 36i64"));
+    assert_eq!(text(&answered.stdout), "12i64\n");
+    assert!(fs::read_dir(&dir.0).unwrap().next().is_some());
+    kill_process(Pid::from_child(&local.0), Signal::INT).unwrap();
+    assert_eq!(local.0.wait().unwrap().code(), Some(0));
+    assert!(fs::read_dir(&dir.0).unwrap().next().is_none());
+    assert!(TcpStream::connect(at).is_err(), "the gateways are gone");
+}
+
+/// What a measurement prints, all of whose tasks were answered right.
+fn measure(arguments: &str) -> String {
+    let output = run(&format!("measure {arguments}"));
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}\n{err}");
+    out
+}
+
+/// The cells of the rows that begin so.
+fn rows(table: &str, begin: &str) -> Vec<Vec<String>> {
+    let rows = table.lines().filter(|it| it.starts_with(begin));
+    let cells = rows.map(|it| it.split('|').map(|it| it.trim().to_owned()).collect());
+    cells.collect()
+}
+
+#[test]
+fn measurements_print_a_row_for_each_case() {
+    let short = "--units 3,5 --tasks 2 --at-once 1 --active 200 --length 100 --seed 1";
+    let duty = measure(&format!("duty --shares 50,100 {short}"));
+    for (share, unit) in [("50%", "3"), ("50%", "5"), ("100%", "3"), ("100%", "5")] {
+        let found = rows(&duty, &format!("| {share} |"));
+        let row = found.iter().find(|it| it[3] == unit).unwrap();
+        let [median, p99] = [4, 5].map(|it| row[it].parse::<u64>().unwrap());
+        assert!(100 <= median && median <= p99, "{duty}");
+        // The gateway takes 2.6 W, and three nodes as much.
+        let energy: f64 = row[7].parse().unwrap();
+        assert!(energy > 0.1 * 2.592_3, "{duty}");
+        assert_eq!(row[10], "0", "{duty}");
+    }
+    assert_eq!(rows(&duty, "| units of 5, from 50% to 100% |").len(), 1);
+    let crowd = measure("crowd --gateways 1 --followers 4 --asleep 500 --seconds 2 --seed 1");
+    assert!(crowd.contains("| 10 / 0 / 0 / 0 |"), "{crowd}");
+    let memory = &rows(&crowd, "| a follower: PSS")[0][2];
+    assert!(
+        memory.ends_with(" MiB") && !memory.starts_with("0.00"),
+        "{crowd}"
+    );
+    let rate = measure("rate --units 1 --first 5 --most 5 --limit 60000 --seconds 1 --halves 0");
+    let rate = rows(&rate, "| 5 |");
+    assert_eq!((rate.len(), rate[0][7].as_str()), (1, "yes"), "{rate:?}");
 }

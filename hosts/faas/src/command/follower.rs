@@ -1,13 +1,14 @@
 //! `selvedge-faas follower`.
 
 use core::convert::Infallible;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use selvedge_core::{NodeId, Span};
 use selvedge_faas::Limits;
 use selvedge_faas::executor::{Executor, Hash, Wasm};
-use selvedge_faas::follower::{self, Options};
+use selvedge_faas::follower::{self, Options, Room};
 use selvedge_pcm::DutyCycle;
 use selvedge_pcm::follower::Config;
 
@@ -39,10 +40,21 @@ pub(crate) struct Follower {
     /// How much fuel a function may take, about one for each instruction; all followers need the same
     #[arg(long, default_value = "100000000")]
     fuel: u64,
+    /// The directory for modules, which stay there for the follower's next start
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// How many bytes of modules stay there; the oldest go
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "4194304",
+        requires = "state"
+    )]
+    state_bytes: u64,
     /// What runs functions
     #[arg(long, value_enum, default_value = "wasm")]
     executor: ExecutorArg,
-    /// Say on the standard error when a phase begins
+    /// Say on the standard error when a phase begins, and where modules come from
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
@@ -73,6 +85,10 @@ impl Follower {
             config: Config::new(duty)
                 .with_time(Span::millis(self.time.into()))
                 .with_memory(self.memory),
+            room: self.state.map(|dir| Room {
+                dir,
+                bytes: self.state_bytes,
+            }),
             is_verbose: self.verbose,
         };
         let executor: Arc<dyn Executor> = match self.executor {

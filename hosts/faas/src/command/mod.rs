@@ -1,10 +1,15 @@
 //! The subcommands.
 
+mod awake;
 pub(crate) mod demo;
 pub(crate) mod follower;
 pub(crate) mod gateway;
+mod gcd;
+pub(crate) mod local;
+pub(crate) mod measure;
 pub(crate) mod submit;
 pub(crate) mod top;
+mod world;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,9 +40,9 @@ pub(crate) enum Failure {
     Signal(io::Error),
     #[error("cannot write to the standard output: {0}: run it with an open one")]
     Output(io::Error),
-    #[error("cannot start a process of the demo: {0}: see how many there may be")]
+    #[error("cannot start a process of this demo or measurement: {0}: see how many there may be")]
     Process(io::Error),
-    #[error("the directory of the demo: {0}: set TMPDIR to one that can be written")]
+    #[error("the directory of its data: {0}: set TMPDIR to one that can be written")]
     Directory(io::Error),
     #[error(transparent)]
     Limits(#[from] selvedge_core::settings::OutOfRange),

@@ -11,7 +11,7 @@ use std::{fs, io, thread};
 use clap::Args;
 use selvedge_core::{Member, NodeId, Span};
 use selvedge_faas::client::{self, Client, Options, Told};
-use selvedge_faas::{Argument, Call, Limits, Module, text_of};
+use selvedge_faas::{Argument, Call, Limits, Module, Stub, text_of};
 use selvedge_pcm::client::Config;
 use selvedge_pcm::{Answer, Function};
 
@@ -41,6 +41,10 @@ pub(crate) struct Submit {
         allow_hyphen_values = true
     )]
     arguments: Vec<Argument>,
+    /// What the module imports and nobody has, once for each: MODULE.NAME, which fails where it is called,
+    /// or MODULE.NAME=0, which does nothing and returns zero
+    #[arg(long = "stub", value_name = "MODULE.NAME[=0]", requires = "call")]
+    stubs: Vec<Stub>,
     /// A code that is no call, for followers with another executor
     #[arg(long, default_value = "", conflicts_with = "call")]
     code: String,
@@ -114,6 +118,7 @@ impl Submit {
         let compiled = Module::compile(&module, &Limits::new());
         let compiled = compiled.map_err(|why| Failure::Module { path, why })?;
         let call = Call::new(compiled.id(), export, self.arguments.iter().cloned())?;
+        let call = call.with_stubs(self.stubs.iter().cloned())?;
         compiled.check(&call)?;
         Ok((call.to_function()?, Some(module)))
     }

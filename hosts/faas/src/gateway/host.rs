@@ -359,10 +359,11 @@ impl Host {
             return Err(GatewayError::Stopped);
         }
         let mut out = Out::new();
-        self.modules.expire(&self.storage, now, &mut out)?;
+        self.modules.expire(&mut self.storage, now, &mut out)?;
         for (to, notice) in out {
             self.say(to, &notice);
         }
+        self.counters.damaged_modules = self.storage.damaged;
         let (gateway, modules) = (self.driver.machine(), self.storage.modules()?);
         let status = status::of(gateway, self.is_available, self.counters, modules);
         let notice = Notice::Status(Box::new(status));

@@ -174,7 +174,7 @@ impl Modules {
         &mut self,
         from: NodeId,
         library: Library,
-        storage: &Storage,
+        storage: &mut Storage,
         now: Time,
         out: &mut Out,
     ) -> Result<(), StorageError> {
@@ -244,7 +244,7 @@ impl Modules {
     /// Tells and asks again what was not answered, and gives up what never is.
     pub(crate) fn expire(
         &mut self,
-        storage: &Storage,
+        storage: &mut Storage,
         now: Time,
         out: &mut Out,
     ) -> Result<(), StorageError> {

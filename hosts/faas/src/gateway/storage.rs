@@ -138,6 +138,8 @@ pub(crate) struct Storage {
     database: Database,
     facts: u64,
     room: Room,
+    /// How many modules were not what their names say. They are gone.
+    pub(crate) damaged: u64,
 }
 
 impl Storage {
@@ -166,6 +168,7 @@ impl Storage {
             database,
             facts: 0,
             room,
+            damaged: 0,
         };
         let gateway = begin(read, beginning)?;
         storage.rebase(&gateway)?;
@@ -222,7 +225,7 @@ impl Storage {
         Ok(self.insert(shelf::library(module), module)?)
     }
 
-    fn insert(&mut self, library: Library, module: &[u8]) -> Result<(), redb::Error> {
+    pub(super) fn insert(&mut self, library: Library, module: &[u8]) -> Result<(), redb::Error> {
         let mut txn = self.database.begin_write()?;
         txn.set_durability(Durability::Immediate);
         {
@@ -250,9 +253,31 @@ impl Storage {
         Ok(txn.commit()?)
     }
 
-    /// A module, if it is kept.
-    pub(crate) fn module(&self, library: Library) -> Result<Option<Vec<u8>>, StorageError> {
-        Ok(self.get(library)?)
+    /// A module, if it is kept and undamaged.
+    pub(crate) fn module(&mut self, library: Library) -> Result<Option<Vec<u8>>, StorageError> {
+        let module = self.get(library)?;
+        if module
+            .as_ref()
+            .is_some_and(|it| shelf::library(it) != library)
+        {
+            self.damaged += 1;
+            self.remove(library)?;
+            return Ok(None);
+        }
+        Ok(module)
+    }
+
+    fn remove(&self, library: Library) -> Result<(), redb::Error> {
+        let mut txn = self.database.begin_write()?;
+        txn.set_durability(Durability::Immediate);
+        {
+            let mut numbers = txn.open_table(NUMBERS)?;
+            let number = numbers.remove(library.0)?.map(|it| it.value());
+            if let Some(number) = number {
+                txn.open_table(MODULES)?.remove(number)?;
+            }
+        }
+        Ok(txn.commit()?)
     }
 
     fn get(&self, library: Library) -> Result<Option<Vec<u8>>, redb::Error> {

@@ -207,21 +207,35 @@ fn the_oldest_modules_make_room_and_the_others_stay_over_a_start() {
         storage.keep(&module(fill, 100)).unwrap();
     }
     assert_eq!(storage.modules().unwrap(), 3);
-    let kept = |storage: &Storage, fill: u8, len| {
+    let kept = |storage: &mut Storage, fill: u8, len| {
         let module = module(fill, len);
         let found = storage.module(shelf::library(&module)).unwrap();
         found.is_some_and(|it| it == module)
     };
-    assert!(!kept(&storage, 0, 100));
-    assert!((1..4).all(|it| kept(&storage, it, 100)));
+    assert!(!kept(&mut storage, 0, 100));
+    assert!((1..4).all(|it| kept(&mut storage, it, 100)));
     // Beside it there is room for one more.
     storage.keep(&module(9, 850)).unwrap();
-    assert!(kept(&storage, 9, 850) && kept(&storage, 3, 100));
-    assert!(!kept(&storage, 2, 100));
+    assert!(kept(&mut storage, 9, 850) && kept(&mut storage, 3, 100));
+    assert!(!kept(&mut storage, 2, 100));
     drop(storage);
-    let (storage, _gateway) = dir.open(1, Memory::Kept).unwrap();
-    assert!(kept(&storage, 9, 850) && kept(&storage, 3, 100));
+    let (mut storage, _gateway) = dir.open(1, Memory::Kept).unwrap();
+    assert!(kept(&mut storage, 9, 850) && kept(&mut storage, 3, 100));
     assert_eq!(storage.modules().unwrap(), 2);
+}
+
+#[test]
+fn a_module_that_is_not_what_its_name_says_is_counted_and_can_be_kept_again() {
+    let dir = Dir::new("damaged-module");
+    let (mut storage, _gateway) = dir.open(1, Memory::None).unwrap();
+    let (right, other) = (MODULE.to_vec(), b"\0asm and other rest");
+    let library = shelf::library(&right);
+    storage.insert(library, other).unwrap();
+    assert_eq!(storage.module(library).unwrap(), None);
+    assert_eq!((storage.damaged, storage.modules().unwrap()), (1, 0));
+    storage.keep(&right).unwrap();
+    assert_eq!(storage.module(library).unwrap(), Some(right));
+    assert_eq!(storage.damaged, 1);
 }
 
 /// Gateways with modules, and what is on its way between them.

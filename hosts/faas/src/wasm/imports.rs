@@ -1,15 +1,16 @@
 //! What a module may import.
 
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
 use wasmi::errors::HostError;
-use wasmi::{Caller, Engine, Error, Linker, Memory, ValType};
+use wasmi::{Caller, Engine, Error, FuncType, Linker, Memory, Val, ValType};
 
 use super::meter::Meter;
 use super::module::ModuleError;
 use super::outcome::{Failure, Trap};
+use crate::call::Does;
 
 /// The module that they are imported from.
 const NAME: &str = "selvedge";
@@ -38,6 +39,8 @@ pub(super) struct State {
     pub(super) most_log: u16,
     /// Fuel that was taken and was not there: it counts when the slice ends.
     pub(super) debt: u64,
+    /// What the imports do that there are not, in their order.
+    pub(super) stubs: Vec<Does>,
     pub(super) meter: Meter,
 }
 
@@ -61,30 +64,56 @@ fn trapped(trap: Trap) -> Error {
     ended(Failure::Trapped(trap))
 }
 
-/// Refuses what imports anything else.
-pub(super) fn check(module: &wasmi::Module) -> Result<(), ModuleError> {
-    for import in module.imports() {
-        let name = import.name().to_string();
-        let known = IMPORTS.into_iter().find(|it| it.0 == name);
-        let known = known.filter(|_| import.module() == NAME);
-        let Some((_, params, results)) = known else {
-            let module = import.module().to_string();
-            return Err(ModuleError::UnknownImport { module, name });
-        };
-        let is_i32 = |types: &[ValType], len| {
-            types.len() == len && types.iter().all(|it| *it == ValType::I32)
-        };
-        let ty = import.ty().func();
-        let is_alike =
-            |ty: &wasmi::FuncType| is_i32(ty.params(), params) && is_i32(ty.results(), results);
-        if !ty.is_some_and(is_alike) {
-            return Err(ModuleError::ImportType { name });
-        }
-    }
-    Ok(())
+/// A function that a module imports, and that there is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Missing {
+    pub(super) module: String,
+    pub(super) name: String,
+    ty: FuncType,
 }
 
-pub(super) fn linker(engine: &Engine) -> Result<Linker<State>, Error> {
+/// The functions that it imports and that there are not; it refuses what cannot be a stub.
+pub(super) fn missing(module: &wasmi::Module) -> Result<Vec<Missing>, ModuleError> {
+    let mut missing: Vec<Missing> = Vec::new();
+    for import in module.imports() {
+        let (module, name) = (import.module().to_string(), import.name().to_string());
+        let ty = import.ty().func().cloned();
+        if import.module() == NAME {
+            check(name, ty)?;
+            continue;
+        }
+        let Some(ty) = ty else {
+            return Err(ModuleError::UnknownImport { module, name });
+        };
+        let known = missing
+            .iter()
+            .find(|it| (&it.module, &it.name) == (&module, &name));
+        match known {
+            None => missing.push(Missing { module, name, ty }),
+            Some(known) if known.ty == ty => {}
+            Some(_) => return Err(ModuleError::ImportType { name }),
+        }
+    }
+    Ok(missing)
+}
+
+/// Refuses what is not among ours, or has another type.
+fn check(name: String, ty: Option<FuncType>) -> Result<(), ModuleError> {
+    let known = IMPORTS.into_iter().find(|it| it.0 == name);
+    let Some((_, params, results)) = known else {
+        let module = NAME.to_string();
+        return Err(ModuleError::UnknownImport { module, name });
+    };
+    let is_i32 =
+        |types: &[ValType], len| types.len() == len && types.iter().all(|it| *it == ValType::I32);
+    let is_alike = |ty: FuncType| is_i32(ty.params(), params) && is_i32(ty.results(), results);
+    match ty.is_some_and(is_alike) {
+        true => Ok(()),
+        false => Err(ModuleError::ImportType { name }),
+    }
+}
+
+pub(super) fn linker(engine: &Engine, missing: &[Missing]) -> Result<Linker<State>, Error> {
     let mut linker = Linker::new(engine);
     linker
         .func_wrap(NAME, "argument_count", |it: Caller<'_, State>| {
@@ -94,7 +123,26 @@ pub(super) fn linker(engine: &Engine) -> Result<Linker<State>, Error> {
         .func_wrap(NAME, "argument_read", argument_read)?
         .func_wrap(NAME, "log", log)?
         .func_wrap(NAME, "result_write", result_write)?;
+    for (nth, it) in missing.iter().enumerate() {
+        let stub = move |caller: Caller<'_, State>, _: &[Val], results: &mut [Val]| {
+            stub(&caller, nth, results)
+        };
+        linker.func_new(&it.module, &it.name, it.ty.clone(), stub)?;
+    }
     Ok(linker)
+}
+
+/// An import that there is not is called.
+fn stub(caller: &Caller<'_, State>, nth: usize, results: &mut [Val]) -> Result<(), Error> {
+    match caller.data().stubs.get(nth) {
+        Some(Does::ReturnsZero) => {
+            for result in results {
+                *result = Val::default_for_ty(result.ty());
+            }
+            Ok(())
+        }
+        Some(Does::Traps) | None => Err(trapped(Trap::Stub)),
+    }
 }
 
 fn argument_len(caller: Caller<'_, State>, nth: u32) -> i32 {

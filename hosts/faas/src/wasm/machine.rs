@@ -87,6 +87,7 @@ impl Machine {
             log: Vec::new(),
             most_log: limits.log,
             debt: 0,
+            stubs: signature.stubs.clone(),
             meter: Meter::new(limits.memory),
         };
         let mut store = module.store(state);

@@ -3,18 +3,20 @@
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use thiserror::Error;
 use wasmi::errors::ErrorKind;
 use wasmi::{CompilationMode, Config, EnforcedLimits, ExternType, FuncType, Linker};
 
 use super::binary::{self, Flaw};
-use super::imports::{self, State};
+use super::imports::{self, Missing, State};
 use super::limits::{Limits, MAX_CALLS, MAX_LOCALS, MAX_STACK};
 use super::signature::{CallMismatch, Signature};
-use crate::call::{Call, ModuleId};
+use crate::call::{Call, Does, ModuleId, Stub};
 
-/// A module that is valid, compiled, and imports nothing but what there is. Cloning is O(1).
+/// A module that is valid and compiled. What it imports is there, or a call needs a
+/// [`Stub`](crate::Stub) for it. Cloning is O(1).
 ///
 /// It has an interpreter of its own, which goes with it: an interpreter keeps all code that it ever
 /// compiled.
@@ -29,14 +31,15 @@ struct Inner {
     engine: wasmi::Engine,
     module: wasmi::Module,
     linker: Linker<State>,
+    missing: Vec<Missing>,
 }
 
 impl Module {
     /// Validates and compiles a module, in time that the limit of its length bounds.
     ///
     /// # Errors
-    /// A module that is too long, invalid, or too much in some other way; an import that is not
-    /// among [those that there are](super), or has another type.
+    /// A module that is too long, invalid, or too much in some other way; an import of `selvedge` that
+    /// is not among [those that there are](super), or has another type; an import that is no function.
     pub fn compile(bytes: &[u8], limits: &Limits) -> Result<Self, ModuleError> {
         let (len, most) = (bytes.len(), limits.module);
         if u32::try_from(len).map_or(true, |it| it > most) {
@@ -59,13 +62,14 @@ impl Module {
             let what = "its start function has parameters or results";
             return Err(ModuleError::Invalid(String::from(what)));
         }
-        let linker = imports::linker(&engine).map_err(not_valid)?;
-        imports::check(&module)?;
+        let missing = imports::missing(&module)?;
+        let linker = imports::linker(&engine, &missing).map_err(not_valid)?;
         let inner = Inner {
             id: ModuleId::of(bytes),
             engine,
             module,
             linker,
+            missing,
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -78,7 +82,8 @@ impl Module {
         self.inner.id
     }
 
-    /// Whether a call can be run: its export is there, and takes these arguments.
+    /// Whether a call can be run: its export is there, takes these arguments, and each import is there
+    /// or has a stub.
     ///
     /// # Errors
     /// What does not match.
@@ -95,11 +100,37 @@ impl Module {
         names.filter(|it| it != binary::START)
     }
 
+    /// What it imports and the host has not, in its order: module and name. A call needs a
+    /// [`Stub`](crate::Stub) for each.
+    pub fn missing(&self) -> impl Iterator<Item = (&str, &str)> + '_ {
+        let missing = self.inner.missing.iter();
+        missing.map(|it| (it.module.as_str(), it.name.as_str()))
+    }
+
     pub(super) fn signature(&self, call: &Call) -> Result<Signature, CallMismatch> {
         if call.module() != self.id() {
             return Err(CallMismatch::OtherModule(self.id()));
         }
         Signature::of(self, call)
+    }
+
+    /// What the imports do that there are not, in their order, by the call's stubs.
+    pub(super) fn stubs(&self, call: &Call) -> Result<Vec<Does>, CallMismatch> {
+        let is_of = |it: &Stub, path| (it.module.as_str(), it.name.as_str()) == path;
+        let unused = call
+            .stubs()
+            .iter()
+            .find(|stub| !self.missing().any(|it| is_of(stub, it)));
+        if let Some(stub) = unused {
+            return Err(CallMismatch::UnusedStub(stub.clone()));
+        }
+        let stubs = self.missing().map(|path| {
+            let stub = call.stubs().iter().find(|it| is_of(it, path));
+            let (module, name) = (path.0.to_string(), path.1.to_string());
+            stub.map(|it| it.does)
+                .ok_or(CallMismatch::Import { module, name })
+        });
+        stubs.collect()
     }
 
     /// The type of an exported function.
@@ -190,7 +221,7 @@ pub enum ModuleError {
         "a function has {0} local variables, where {MAX_LOCALS} may be: build it with optimization"
     )]
     Locals(u64),
-    /// It imports what there is not.
+    /// It imports what there is not, and what no stub can be: of `selvedge`, or no function.
     #[error(
         "the module imports `{name}` of `{module}`, which is not there: see the table of imports"
     )]

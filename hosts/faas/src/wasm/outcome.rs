@@ -76,6 +76,10 @@ pub enum Failure {
     /// Its result has more than [`Limits::result`](crate::Limits::result).
     #[error("its result is longer than it may be")]
     ResultTooLong,
+    /// The module imports what there is not and the call has no stub for, or the call has a stub for what
+    /// the module does not import.
+    #[error("the module imports what there is not, or a stub is for what it does not import")]
+    NoImport,
 }
 
 impl Failure {
@@ -97,6 +101,7 @@ impl Failure {
             Self::OutOfFuel => 5,
             Self::OutOfMemory => 6,
             Self::ResultTooLong => 7,
+            Self::NoImport => 8,
             Self::Trapped(trap) => 16 + trap as u8,
         }
     }
@@ -113,6 +118,7 @@ impl Failure {
             Self::OutOfFuel,
             Self::OutOfMemory,
             Self::ResultTooLong,
+            Self::NoImport,
         ];
         let mut all = others.into_iter().chain(traps);
         all.find(|it| it.code() == code)
@@ -157,10 +163,13 @@ pub enum Trap {
     /// It passed a pointer, and exports no memory to which it could lead.
     #[error("a pointer, without an exported memory")]
     NoMemory,
+    /// It called an import that is a [`Stub`](crate::Stub).
+    #[error("a call of an import that there is not")]
+    Stub,
 }
 
 impl Trap {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Unreachable,
         Self::MemoryOutOfBounds,
         Self::TableOutOfBounds,
@@ -172,5 +181,6 @@ impl Trap {
         Self::StackOverflow,
         Self::NoArgument,
         Self::NoMemory,
+        Self::Stub,
     ];
 }

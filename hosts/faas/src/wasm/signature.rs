@@ -1,13 +1,14 @@
 //! How an export is called.
 
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use thiserror::Error;
 use wasmi::{FuncType, ValType};
 
 use super::module::Module;
 use super::outcome::Failure;
-use crate::call::{Argument, Call, ModuleId};
+use crate::call::{Argument, Call, Does, ModuleId, Stub};
 
 /// How an export is called.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub(super) struct Signature {
     pub(super) place: Place,
     /// Whether its result lies where a pointer in front of its parameters leads.
     pub(super) is_behind_pointer: bool,
+    /// What the imports do that there are not, in their order.
+    pub(super) stubs: Vec<Does>,
 }
 
 /// Where bytes come to lie.
@@ -38,6 +41,7 @@ const ALIGNED: &str = "__wbindgen_malloc";
 
 impl Signature {
     pub(super) fn of(module: &Module, call: &Call) -> Result<Self, CallMismatch> {
+        let stubs = module.stubs(call)?;
         let ty = module.function(call.export());
         let ty = ty.ok_or_else(|| CallMismatch::NoExport(call.export().to_string()))?;
         let results = ty.results();
@@ -48,6 +52,7 @@ impl Signature {
             has_parameters: !ty.params().is_empty(),
             place: place(module),
             is_behind_pointer: false,
+            stubs,
         };
         if !signature.has_parameters {
             let are_read = call.arguments().is_empty() || module.imports_arguments();
@@ -145,6 +150,7 @@ impl CallMismatch {
             Self::OtherModule(_) | Self::NoModule(_) => Failure::NoModule,
             Self::NoExport(_) => Failure::NoExport,
             Self::Arguments { .. } | Self::Results | Self::NoMemory => Failure::WrongArguments,
+            Self::Import { .. } | Self::UnusedStub(_) => Failure::NoImport,
         }
     }
 }
@@ -176,4 +182,20 @@ pub enum CallMismatch {
     /// There are bytes among the arguments, and the module exports no memory to put them into.
     #[error("the module exports no memory for arguments that are bytes")]
     NoMemory,
+    /// The module imports what there is not, and the call has no stub for it.
+    #[error(
+        "the module imports `{name}` of `{module}`, which is not there: where it is never called, \
+         give the call a stub `{module}.{name}`"
+    )]
+    Import {
+        /// Of what it wants it.
+        module: String,
+        /// What it wants.
+        name: String,
+    },
+    /// The call has a stub for what the module does not import.
+    #[error(
+        "the module does not import `{0}` as a function that is not there: leave that stub out"
+    )]
+    UnusedStub(Stub),
 }

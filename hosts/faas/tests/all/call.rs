@@ -127,8 +127,8 @@ fn a_call_has_one_encoding() {
     let longer = [&encoded[..33], &[0x84, 0x00], &encoded[34..]].concat();
     assert_eq!(Call::decode(&longer), Err(CallError::Malformed));
     let mut other = encoded.clone();
-    other[0] = 2;
-    assert_eq!(Call::decode(&other), Err(CallError::Version(2)));
+    other[0] = 3;
+    assert_eq!(Call::decode(&other), Err(CallError::Version(3)));
     for len in 0..encoded.len() {
         assert_eq!(
             Call::decode(&encoded[..len]),

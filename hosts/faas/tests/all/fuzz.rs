@@ -5,7 +5,7 @@ use std::path::Path;
 
 use selvedge_faas::frame::Frame;
 use selvedge_faas::topic::Topic;
-use selvedge_faas::{Call, ModuleId, fuzz};
+use selvedge_faas::{Call, ModuleId, Stub, fuzz};
 
 use crate::support::{arguments, wasm};
 
@@ -49,6 +49,8 @@ fn calls_and_arguments_that_are_made_up_break_no_promise() {
     let call = Call::new(ModuleId([7; 32]), "mean", all).unwrap();
     let mut inputs = corpus("call");
     inputs.push(call.encode().unwrap());
+    let stubs = ["env.abort", "env.notify=0"].map(|it| it.parse::<Stub>().unwrap());
+    inputs.push(call.with_stubs(stubs).unwrap().encode().unwrap());
     inputs.extend(
         ["0x7fi64", "-1.5e3f32", "hex:00ff", "text:é", "NaN"].map(|it| it.as_bytes().to_vec()),
     );
@@ -83,9 +85,11 @@ fn modules_that_are_made_up_break_no_promise() {
     inputs.push(wasm(
         r#"(module
         (import "selvedge" "log" (func $log (param i32 i32)))
+        (import "a" "a" (func $a (result i64))) (import "a" "b" (func $b (param i32) (result f32)))
         (memory (export "m") 1) (table 3 funcref) (elem (i32.const 0) $s $g)
         (func $s (drop (memory.grow (i32.const 1)))) (start $s)
         (func $g (export "g") (param i32) (result i32) (call $g (local.get 0)))
+        (func (export "h") (drop (call $b (i32.const 1))) (drop (call $a)))
         (func (export "f") (call $log (i32.const 0) (i32.const 9)) (call_indirect (i32.const 0)) (loop (br 0)))
         (data (i32.const 0) "abc"))"#,
     ));

@@ -23,4 +23,5 @@ mod outcome;
 mod parts;
 mod runs;
 mod slices;
+mod stubs;
 mod support;

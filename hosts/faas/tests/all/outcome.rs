@@ -28,7 +28,7 @@ fn a_value_is_returned_and_a_failure_has_its_kind() {
 #[test]
 fn a_kind_of_failure_has_a_number_of_its_own() {
     let known: Vec<Failure> = (0..=u8::MAX).filter_map(Failure::from_code).collect();
-    assert_eq!(known.len(), 7 + 11);
+    assert_eq!(known.len(), 8 + 12);
     for failure in &known {
         assert_eq!(Failure::from_code(failure.code()), Some(*failure));
     }
@@ -44,6 +44,8 @@ fn a_kind_of_failure_has_a_number_of_its_own() {
         Failure::from_code(26),
         Some(Failure::Trapped(Trap::NoMemory))
     );
+    assert_eq!(Failure::from_code(8), Some(Failure::NoImport));
+    assert_eq!(Failure::from_code(27), Some(Failure::Trapped(Trap::Stub)));
     assert_eq!(Failure::from_code(0), None);
 }
 

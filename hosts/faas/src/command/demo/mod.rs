@@ -2,23 +2,21 @@
 
 mod plan;
 mod tally;
-mod world;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use selvedge_core::{NodeId, Span};
-use selvedge_faas::client::{Client, Options, Told};
-use selvedge_faas::find::{Gateways, Named};
-use selvedge_faas::{Access, client};
-use selvedge_pcm::client::Config;
+use selvedge_core::Span;
+use selvedge_faas::client::{self, Client};
 
 use self::plan::{Plan, Turn};
-use self::tally::{MODULE, Tally};
-use self::world::World;
-use super::Failure;
+use self::tally::Tally;
+use super::world::{Setting, World};
+use super::{Failure, gcd};
 
+/// How long the processes may take to come up.
+const BEGINNING: Duration = Duration::from_secs(60);
 /// How long to wait for answers when no task comes any more.
 const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -66,14 +64,17 @@ impl Demo {
             None => client::any_id()?.0,
         };
         println!("seed {seed}");
-        let mut world = World::start(&self)?;
-        world.wait_until_led()?;
+        let mut world = World::start(self.setting())?;
+        let (status, took) = world.wait_until(BEGINNING, |it| it.units > 0)?;
+        let (followers, units) = (status.followers, status.units);
+        let took = took.as_millis();
+        println!("{followers} followers in {units} units after {took} ms");
         let plan = match self.calm {
             true => Plan::default(),
             false => Plan::new(seed, self.seconds, self.gateways, self.followers),
         };
-        let client = self.client(&world)?;
-        put(&client)?;
+        let client = world.client()?;
+        println!("{} gateways keep the module", gcd::put(&client)?);
         let tally = self.stream(&mut world, plan, &client)?;
         drop(world);
         print!("{}", tally.table());
@@ -83,19 +84,16 @@ impl Demo {
         })
     }
 
-    fn client(&self, world: &World) -> Result<Client, Failure> {
-        let named = |id: u64| Named {
-            id: Some(NodeId(id)),
-            address: world.address(id),
-        };
-        let all = (1..=self.gateways).map(named);
-        let all = all.filter_map(|it| Some((it.id?, it.address)));
-        Ok(Client::start(Options {
-            id: client::any_id()?,
-            gateways: Gateways::new(all)?,
-            access: Access::default(),
-            config: Config::new().with_tasks(u16::MAX),
-        })?)
+    fn setting(&self) -> Setting {
+        Setting {
+            gateways: self.gateways,
+            followers: self.followers,
+            active: self.active,
+            asleep: self.asleep,
+            mosquitto: self.mosquitto.clone(),
+            is_verbose: self.verbose,
+            ..Setting::default()
+        }
     }
 
     /// Submits tasks, does what is planned, and hears answers.
@@ -113,7 +111,7 @@ impl Demo {
             if now < end && next <= now {
                 next += every;
                 let token = tally.submit(begun.elapsed());
-                client.submit(token, Tally::function(token)?);
+                client.submit(token, gcd::function(token)?);
             }
             let is_over = now >= end && tally.waiting() == 0 && turns.peek().is_none();
             if is_over || now > end + PATIENCE {
@@ -144,19 +142,5 @@ impl Demo {
         tally.kills += 1;
         world.kill(turn.id);
         Ok(())
-    }
-}
-
-/// Has the gateways keep the module that tasks call.
-fn put(client: &Client) -> Result<(), Failure> {
-    client.put(MODULE.to_vec());
-    match client.wait(Span::secs(30)) {
-        Some(Told::Kept { by, .. }) => {
-            println!("{by} gateways keep the module");
-            Ok(())
-        }
-        Some(_) | None => Err(Failure::Usage(
-            "the gateways do not keep the module of the demo",
-        )),
     }
 }

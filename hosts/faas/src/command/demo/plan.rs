@@ -6,6 +6,8 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng as _;
 use selvedge_core::Choose as _;
 
+use crate::command::world::FOLLOWERS;
+
 /// A process is killed, or started again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
@@ -21,8 +23,6 @@ pub(super) struct Plan {
     pub(super) turns: Vec<Turn>,
 }
 
-/// Followers' ids begin here.
-pub(super) const FOLLOWERS: u64 = 101;
 /// From one kill of a gateway to the next one. A minority is dead at a time.
 const GATEWAYS: u64 = 12;
 const DEAD: Duration = Duration::from_secs(5);

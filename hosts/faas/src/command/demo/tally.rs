@@ -5,11 +5,9 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use selvedge_faas::client::Told;
-use selvedge_faas::{Argument, Call, CallError, ModuleId};
-use selvedge_pcm::{Answer, Function};
+use selvedge_pcm::Answer;
 
-/// The greatest common divisor of two numbers.
-pub(super) const MODULE: &[u8] = include_bytes!("../../../functions/gcd.wasm");
+use crate::command::gcd;
 
 /// What a task came to.
 #[derive(Clone, Debug)]
@@ -29,18 +27,6 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// What a task calls: another call each time, so none is answered from what is remembered.
-    pub(super) fn function(token: u64) -> Result<Function, CallError> {
-        let token = i64::try_from(token).unwrap_or_default();
-        let arguments = [12 * token, 18 * token].map(Argument::I64);
-        Call::new(ModuleId::of(MODULE), "gcd", arguments)?.to_function()
-    }
-
-    /// What the call returns.
-    fn right(token: u64) -> String {
-        format!("{}i64", 6 * token)
-    }
-
     /// The next task, which is submitted now.
     pub(super) fn submit(&mut self, now: Duration) -> u64 {
         let token = self.tasks.len() as u64 + 1;
@@ -77,7 +63,7 @@ impl Tally {
         };
         match told {
             Told::Answered { answer, .. } => match answer {
-                Answer::Value(value) if value[..] == *Self::right(token).as_bytes() => {
+                Answer::Value(value) if value[..] == *gcd::right(token).as_bytes() => {
                     "the right value"
                 }
                 Answer::Value(_) => "a wrong value",
@@ -152,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_task_without_answer_or_with_two_or_with_a_wrong_one_is_seen() {
-        let right = Tally::right(1).into_bytes();
+        let right = gcd::right(1).into_bytes();
         let mut tally = Tally::default();
         assert!(!tally.is_right(), "no task at all");
         assert_eq!(tally.submit(Duration::ZERO), 1);

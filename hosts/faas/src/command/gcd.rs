@@ -1,0 +1,31 @@
+//! The function of demonstrations and measurements: the greatest common divisor of two numbers.
+
+use selvedge_core::Span;
+use selvedge_faas::client::{Client, Told};
+use selvedge_faas::{Argument, Call, CallError, ModuleId};
+use selvedge_pcm::Function;
+
+use super::Failure;
+
+const MODULE: &[u8] = include_bytes!("../../functions/gcd.wasm");
+
+/// What a task calls: another call each time, so none is answered from what is remembered.
+pub(crate) fn function(token: u64) -> Result<Function, CallError> {
+    let token = i64::try_from(token).unwrap_or_default();
+    let arguments = [12 * token, 18 * token].map(Argument::I64);
+    Call::new(ModuleId::of(MODULE), "gcd", arguments)?.to_function()
+}
+
+/// What the call returns.
+pub(crate) fn right(token: u64) -> String {
+    format!("{}i64", 6 * token)
+}
+
+/// Has the gateways keep the module; how many do.
+pub(crate) fn put(client: &Client) -> Result<u16, Failure> {
+    client.put(MODULE.to_vec());
+    match client.wait(Span::secs(30)) {
+        Some(Told::Kept { by, .. }) => Ok(by),
+        Some(_) | None => Err(Failure::Usage("the gateways do not keep the module")),
+    }
+}

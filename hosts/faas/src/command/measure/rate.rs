@@ -1,0 +1,136 @@
+//! `selvedge-faas measure rate`: how many tasks a second one gateway takes.
+
+use core::time::Duration;
+
+use clap::Args;
+
+use super::machine;
+use super::stream::{Answers, Stream};
+use super::times::ms;
+use crate::command::world::{Setting, World};
+use crate::command::{Failure, gcd};
+
+/// How long all followers may take to be in units.
+const BEGINNING: Duration = Duration::from_secs(60);
+
+/// Search the highest steady rate of tasks at which one gateway's answers come within a limit
+///
+/// Units are always awake. The rate doubles until p99 is above the limit or a task has no right answer; then
+/// the steps become smaller.
+#[derive(Debug, Args)]
+pub(crate) struct Rate {
+    /// How many units of followers
+    #[arg(long, default_value = "4")]
+    units: u64,
+    /// How many followers a unit has: from 3
+    #[arg(long, default_value = "3")]
+    unit: u64,
+    /// How many milliseconds 99 of 100 answers may take
+    #[arg(long, default_value = "250")]
+    limit: u64,
+    /// For how many seconds each rate is tried
+    #[arg(long, default_value = "5")]
+    seconds: u64,
+    /// With how many tasks a second to begin
+    #[arg(long, default_value = "10")]
+    first: u64,
+    /// No more tasks a second than these
+    #[arg(long, default_value = "100000")]
+    most: u64,
+    /// How often the step is halved at last
+    #[arg(long, default_value = "4")]
+    halves: u32,
+}
+
+impl Rate {
+    pub(super) fn run(self) -> Result<bool, Failure> {
+        let (machine, units) = (machine(), self.units);
+        println!(
+            "One gateway and {units} units of {} followers that are always awake; {} s a rate; p99 up to {} ms; \
+             no seed, for nothing is drawn; {machine}\n",
+            self.unit, self.seconds, self.limit
+        );
+        println!(
+            "| tasks a second | tasks | median ms | p99 ms | wrong, refused, missing | submitted late ms | within \
+             |\n|---|---|---|---|---|---|---|"
+        );
+        let mut best = None;
+        let mut try_rate = |rate: u64| -> Result<bool, Failure> {
+            let count = rate * self.seconds;
+            let answers = self.try_rate(rate, count)?;
+            let is_within = self.is_within(&answers);
+            print_row(rate, count, &answers, is_within);
+            if is_within {
+                best = best.max(Some((rate, answers.times.percent(99))));
+            }
+            Ok(is_within)
+        };
+        let (mut good, mut bad) = (0, self.first.max(1));
+        while bad <= self.most && try_rate(bad)? {
+            (good, bad) = (bad, bad * 2);
+        }
+        for _ in 0..self.halves {
+            let middle = u64::midpoint(good, bad);
+            if middle == good || bad > self.most {
+                break;
+            }
+            match try_rate(middle)? {
+                true => good = middle,
+                false => bad = middle,
+            }
+        }
+        match best {
+            Some((rate, p99)) => println!("\n{rate} tasks a second, with p99 at {} ms", ms(p99)),
+            None => println!("\nno rate is within the limit"),
+        }
+        Ok(best.is_some())
+    }
+
+    /// On processes of its own: what a rate that is too high leaves behind would count in the next one.
+    fn try_rate(&self, rate: u64, count: u64) -> Result<Answers, Failure> {
+        let followers = self.units * self.unit;
+        let world = World::start(Setting {
+            gateways: 1,
+            followers,
+            active: 1_000,
+            gateway_flags: vec!["--unit".into(), self.unit.to_string()],
+            ..Setting::default()
+        })?;
+        let (all, units) = (followers as u32, self.units as u32);
+        world.wait_until(BEGINNING, |it| it.followers == all && it.units == units)?;
+        let client = world.client()?;
+        gcd::put(&client)?;
+        // The module comes to the followers.
+        let few = self.units * 4;
+        stream(1, few, Duration::from_millis(50)).run(&client)?;
+        let every = Duration::from_secs(1) / u32::try_from(rate).unwrap_or(u32::MAX);
+        stream(1 + few, count, every).run(&client)
+    }
+
+    fn is_within(&self, answers: &Answers) -> bool {
+        answers.is_right() && ms(answers.times.percent(99)) <= self.limit.into()
+    }
+}
+
+const fn stream(first: u64, count: u64, every: Duration) -> Stream {
+    let patience = Duration::from_secs(20);
+    Stream {
+        first,
+        count,
+        every,
+        patience,
+    }
+}
+
+fn print_row(rate: u64, count: u64, answers: &Answers, is_within: bool) {
+    println!(
+        "| {rate} | {count} | {} | {} | {}, {}, {} | {} | {} |",
+        ms(answers.times.percent(50)),
+        ms(answers.times.percent(99)),
+        answers.wrong,
+        answers.refused,
+        answers.missing,
+        ms(answers.late),
+        if is_within { "yes" } else { "no" },
+    );
+}

@@ -1,0 +1,99 @@
+//! Tasks that come at a steady rate, and their answers.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use selvedge_core::Span;
+use selvedge_faas::client::{Client, Told};
+use selvedge_pcm::Answer;
+
+use super::times::Times;
+use crate::command::{Failure, gcd};
+
+/// When how many tasks come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stream {
+    /// The token of the first one; each task has another.
+    pub(super) first: u64,
+    pub(super) count: u64,
+    /// From one to the next. They come then, whether those before are answered or not.
+    pub(super) every: Duration,
+    /// How long to wait after the last one.
+    pub(super) patience: Duration,
+}
+
+/// What became of the tasks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Answers {
+    /// How long right answers took, from when the task was to come.
+    pub(super) times: Times,
+    /// Answers that are no right value.
+    pub(super) wrong: usize,
+    /// Tasks that the gateways did not take.
+    pub(super) refused: usize,
+    /// Tasks without an answer.
+    pub(super) missing: usize,
+    /// How late the latest task was submitted: this process had no time.
+    pub(super) late: Duration,
+}
+
+impl Answers {
+    pub(super) const fn is_right(&self) -> bool {
+        self.wrong == 0 && self.refused == 0 && self.missing == 0 && self.times.len() > 0
+    }
+}
+
+impl Stream {
+    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
+    pub(super) fn run(self, client: &Client) -> Result<Answers, Failure> {
+        let (begun, mut open) = (Instant::now(), BTreeMap::new());
+        let (mut took, mut answers, mut next) = (Vec::new(), Answers::default(), 0);
+        let at = |nth: u64| {
+            self.every
+                .saturating_mul(u32::try_from(nth).unwrap_or(u32::MAX))
+        };
+        let end = at(self.count) + self.patience;
+        while next < self.count || !open.is_empty() {
+            let now = begun.elapsed();
+            if now > end {
+                break;
+            }
+            if next < self.count && at(next) <= now {
+                let token = self.first + next;
+                client.submit(token, gcd::function(token)?);
+                open.insert(token, at(next));
+                answers.late = answers.late.max(now.saturating_sub(at(next)));
+                next += 1;
+                continue;
+            }
+            let until = if next < self.count { at(next) } else { end };
+            let wait = Span::micros(until.saturating_sub(now).as_micros() as u64);
+            let Some(told) = client.wait(wait) else {
+                continue;
+            };
+            let now = begun.elapsed();
+            match told {
+                Told::Answered { token, answer, .. } => {
+                    let submitted = open.remove(&token);
+                    match is_right(token, &answer) {
+                        true => took.extend(submitted.map(|it| now.saturating_sub(it))),
+                        false => answers.wrong += 1,
+                    }
+                }
+                Told::Refused { token, .. } | Told::Rejected { token, .. } => {
+                    open.remove(&token);
+                    answers.refused += 1;
+                }
+                Told::Kept { .. } | Told::NotKept { .. } => {}
+            }
+        }
+        answers.missing = open.len() + (self.count - next) as usize;
+        answers.times = Times::of(took);
+        Ok(answers)
+    }
+}
+
+fn is_right(token: u64, answer: &Answer) -> bool {
+    matches!(answer, Answer::Value(value) if value[..] == *gcd::right(token).as_bytes())
+}

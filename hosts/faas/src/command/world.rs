@@ -1,0 +1,268 @@
+//! Gateways and followers as processes of this one.
+
+use std::collections::BTreeMap;
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use std::{env, fs, io, process, thread};
+
+use selvedge_core::{NodeId, Span};
+use selvedge_faas::client::{self, Client, Options};
+use selvedge_faas::find::Gateways;
+use selvedge_faas::notice::Status;
+use selvedge_faas::watch::Watch;
+use selvedge_faas::{Access, Address};
+use selvedge_pcm::client::Config;
+
+use super::Failure;
+use super::awake::Awake;
+
+/// The ids of followers begin here.
+pub(crate) const FOLLOWERS: u64 = 101;
+const PORT: u16 = 18_830;
+/// A process. It is killed when this is dropped.
+struct Node(Child);
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // One that has ended is waited for all the same.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// Which processes there are.
+#[derive(Debug, Default)]
+pub(crate) struct Setting {
+    pub(crate) gateways: u64,
+    pub(crate) followers: u64,
+    /// For how many milliseconds a follower is awake in each period.
+    pub(crate) active: u64,
+    /// For how many milliseconds it sleeps.
+    pub(crate) asleep: u64,
+    /// How long after the gateways each follower starts; those without a time at once.
+    pub(crate) begins: Vec<Duration>,
+    /// The port of the first gateway at 127.0.0.1; else each world has addresses of its own.
+    pub(crate) port: Option<u16>,
+    /// A mosquitto for each gateway, instead of the broker inside.
+    pub(crate) mosquitto: Option<PathBuf>,
+    /// What each gateway and each follower is told besides.
+    pub(crate) gateway_flags: Vec<String>,
+    pub(crate) follower_flags: Vec<String>,
+    /// What hears when followers are awake; they say it on their standard error then.
+    pub(crate) awake: Option<Awake>,
+    /// Whether what the processes say is shown.
+    pub(crate) is_verbose: bool,
+}
+
+/// The processes, and the directory of their data, which goes with this.
+pub(crate) struct World {
+    setting: Setting,
+    /// Of all worlds of this process.
+    number: u32,
+    nodes: BTreeMap<u64, Node>,
+    /// Of all gateways, and not killed.
+    brokers: Vec<Node>,
+    data: PathBuf,
+    /// The gateways that were started before.
+    begun: Vec<u64>,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.nodes.clear();
+        self.brokers.clear();
+        fs::remove_dir_all(&self.data).ok(); // The system empties its directory, too.
+    }
+}
+
+impl World {
+    pub(crate) fn start(setting: Setting) -> Result<Self, Failure> {
+        static WORLDS: AtomicU32 = AtomicU32::new(0);
+        let number = process::id().wrapping_add(WORLDS.fetch_add(1, Ordering::Relaxed));
+        let name = format!("selvedge-faas-world-{}-{number}", process::id());
+        let data = env::temp_dir().join(name);
+        fs::create_dir_all(&data).map_err(Failure::Directory)?;
+        let mut world = Self {
+            setting,
+            number,
+            nodes: BTreeMap::new(),
+            brokers: Vec::new(),
+            data,
+            begun: Vec::new(),
+        };
+        for id in 1..=world.setting.gateways {
+            if let Some(program) = &world.setting.mosquitto {
+                let broker = world.start_broker(program, id).map_err(Failure::Process)?;
+                world.brokers.push(broker);
+            }
+        }
+        for id in 1..=world.setting.gateways {
+            world.start_node(id)?;
+        }
+        world.start_followers()?;
+        Ok(world)
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
+    fn start_followers(&mut self) -> Result<(), Failure> {
+        let begins = &self.setting.begins;
+        let begin = |nth: u64| begins.get(nth as usize).copied().unwrap_or_default();
+        let all = (0..self.setting.followers).map(|nth| (begin(nth), FOLLOWERS + nth));
+        let mut all: Vec<(Duration, u64)> = all.collect();
+        all.sort_unstable();
+        let begun = Instant::now();
+        for (begin, id) in all {
+            thread::sleep(begin.saturating_sub(begun.elapsed()));
+            self.start_node(id)?;
+        }
+        Ok(())
+    }
+
+    /// A client of these gateways.
+    pub(crate) fn client(&self) -> Result<Client, Failure> {
+        Ok(Client::start(Options {
+            id: client::any_id()?,
+            gateways: self.gateways()?,
+            access: Access::default(),
+            config: Config::new().with_tasks(u16::MAX),
+        })?)
+    }
+
+    fn gateways(&self) -> Result<Gateways, Failure> {
+        let all = (1..=self.setting.gateways).map(|it| (NodeId(it), self.address(it)));
+        Ok(Gateways::new(all)?)
+    }
+
+    /// The process of each node that runs.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        self.nodes.iter().map(|(id, node)| (*id, node.0.id()))
+    }
+
+    /// Where a gateway listens.
+    pub(crate) fn address(&self, gateway: u64) -> Address {
+        if let Some(first) = self.setting.port {
+            let more = u16::try_from(gateway.saturating_sub(1)).unwrap_or(u16::MAX);
+            return Address {
+                host: "127.0.0.1".into(),
+                port: first.saturating_add(more),
+            };
+        }
+        let number = self.number;
+        let (high, low) = (64 + number / 250 % 128, number % 250);
+        Address {
+            host: format!("127.{high}.{low}.{gateway}"),
+            port: PORT,
+        }
+    }
+
+    fn start_broker(&self, program: &PathBuf, id: u64) -> io::Result<Node> {
+        let Address { host, port } = self.address(id);
+        let path = self.data.join(format!("mosquitto-{id}.conf"));
+        let settings = format!(
+            "listener {port} {host}\nallow_anonymous true\npersistence false\n\
+             set_tcp_nodelay true\nlog_type error\n"
+        );
+        fs::write(&path, settings)?;
+        let mut command = Command::new(program);
+        command.arg("-c").arg(path).stdin(Stdio::null());
+        command.spawn().map(Node)
+    }
+
+    /// Starts a gateway or a follower, for the first time or again.
+    pub(crate) fn start_node(&mut self, id: u64) -> Result<(), Failure> {
+        let program = env::current_exe().map_err(Failure::Process)?;
+        let mut command = Command::new(program);
+        match id <= self.setting.gateways {
+            true => self.describe_gateway(&mut command, id),
+            false => self.describe_follower(&mut command, id),
+        }
+        command.arg("--is-child").stdin(Stdio::null());
+        let awake = self.setting.awake.as_ref();
+        let awake = awake.filter(|_| id > self.setting.gateways);
+        if self.setting.is_verbose || awake.is_some() {
+            command.arg("--verbose");
+        }
+        if awake.is_some() {
+            command.stderr(Stdio::piped());
+        }
+        let mut child = command.spawn().map_err(Failure::Process)?;
+        if let Some((awake, said)) = awake.zip(child.stderr.take()) {
+            awake.listen(id, said);
+        }
+        self.nodes.insert(id, Node(child));
+        Ok(())
+    }
+
+    fn describe_gateway(&mut self, command: &mut Command, id: u64) {
+        command.args(["gateway", "--id", &id.to_string()]);
+        let broker = match self.setting.mosquitto.is_some() {
+            true => "--broker",
+            false => "--listen",
+        };
+        command.arg(broker).arg(self.address(id).to_string());
+        for peer in (1..=self.setting.gateways).filter(|it| *it != id) {
+            let address = self.address(peer);
+            command.arg("--peer").arg(format!("{peer}={address}"));
+        }
+        command.arg("--data").arg(self.data.join(id.to_string()));
+        if !self.begun.contains(&id) {
+            self.begun.push(id);
+            command.arg("--first");
+        }
+        command.args(&self.setting.gateway_flags);
+    }
+
+    fn describe_follower(&self, command: &mut Command, id: u64) {
+        command.args(["follower", "--id", &id.to_string()]);
+        // Each begins its list at another gateway.
+        for at in 0..self.setting.gateways {
+            let gateway = 1 + (id + at) % self.setting.gateways;
+            let address = self.address(gateway);
+            command.arg("--gateway").arg(format!("{gateway}={address}"));
+        }
+        command
+            .arg("--active")
+            .arg(format!("{}ms", self.setting.active));
+        command
+            .arg("--asleep")
+            .arg(format!("{}ms", self.setting.asleep));
+        command.args(&self.setting.follower_flags);
+    }
+
+    /// As `kill -9` and a power cut do.
+    pub(crate) fn kill(&mut self, id: u64) {
+        self.nodes.remove(&id);
+    }
+
+    /// Waits until brokers listen, and a gateway manages that says so; how long it took.
+    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
+    pub(crate) fn wait_until(
+        &self,
+        patience: Duration,
+        is_ready: impl Fn(&Status) -> bool,
+    ) -> Result<(Status, Duration), Failure> {
+        let begun = Instant::now();
+        for id in 1..=self.setting.gateways {
+            let address = self.address(id).to_string();
+            while TcpStream::connect(&address).is_err() && begun.elapsed() < patience {
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+        let gateways = self.gateways()?;
+        let me = client::any_id()?;
+        let watch = Watch::start(&gateways, &Access::default(), me).map_err(Failure::Process)?;
+        while begun.elapsed() < patience {
+            if let Some((_, status)) = watch.wait(Span::millis(100))
+                && status.manages
+                && is_ready(&status)
+            {
+                return Ok((status, begun.elapsed()));
+            }
+        }
+        let why = io::Error::other("no units are formed");
+        Err(Failure::Process(why))
+    }
+}

@@ -1,0 +1,271 @@
+//! Modules on the disk of a follower, for its later lives.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::SystemTime;
+
+use selvedge_pcm::Library;
+
+use crate::ModuleId;
+use crate::frame::MODULE_MAX;
+
+/// What the name of a module's file ends with, after its SHA-256.
+const MODULE: &str = "wasm";
+/// The same of one that is not written to its end.
+const PART: &str = "part";
+
+/// Where a follower keeps modules, and how many bytes of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// The directory, which is made if it is not there. A file is named by the SHA-256 of the module;
+    /// what is named otherwise stays as it is.
+    pub dir: PathBuf,
+    /// How many bytes all modules may have together. The oldest make room.
+    pub bytes: u64,
+}
+
+/// The modules on the disk, the oldest first.
+#[derive(Debug)]
+pub(super) struct Disk {
+    room: Room,
+    files: VecDeque<Stored>,
+    /// How many files were not what their names say. They are gone.
+    pub(super) damaged: u64,
+    /// How many modules could not be written.
+    pub(super) unwritten: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stored {
+    id: ModuleId,
+    bytes: u64,
+}
+
+impl Disk {
+    /// Looks at what is there, and removes what a former life did not write to its end. O(n log n) for n
+    /// files; none is read.
+    pub(super) fn open(room: Room) -> io::Result<Self> {
+        fs::create_dir_all(&room.dir)?;
+        let mut found: Vec<(SystemTime, Stored)> = Vec::new();
+        for entry in fs::read_dir(&room.dir)? {
+            let (path, metadata) = match entry.and_then(|it| Ok((it.path(), it.metadata()?))) {
+                Ok(it) => it,
+                Err(_) => continue, // It went meanwhile.
+            };
+            if has_ending(&path, PART) && metadata.is_file() {
+                let _removed = fs::remove_file(&path);
+            }
+            if let Some(id) = named(&path).filter(|_| metadata.is_file()) {
+                let bytes = metadata.len();
+                let at = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                found.push((at, Stored { id, bytes }));
+            }
+        }
+        found.sort_by_key(|it| (it.0, it.1.id));
+        let mut disk = Self {
+            room,
+            files: found.into_iter().map(|it| it.1).collect(),
+            damaged: 0,
+            unwritten: 0,
+        };
+        disk.make_room(0);
+        Ok(disk)
+    }
+
+    /// Stores a module; the oldest make room. It is on the disk when this returns, or is counted as
+    /// unwritten.
+    pub(super) fn put(&mut self, module: &[u8]) {
+        let (id, bytes) = (ModuleId::of(module), module.len() as u64);
+        if self.files.iter().any(|it| it.id == id) || bytes > self.room.bytes {
+            return;
+        }
+        self.make_room(bytes);
+        match self.write(id, module) {
+            Ok(()) => self.files.push_back(Stored { id, bytes }),
+            Err(_) => self.unwritten += 1,
+        }
+    }
+
+    /// A module, if it is stored and undamaged.
+    pub(super) fn get(&mut self, library: Library) -> Option<Vec<u8>> {
+        let at = self.files.iter().position(|it| it.id.library() == library);
+        let stored = at.and_then(|at| Some((at, *self.files.get(at)?)));
+        let (at, Stored { id, .. }) = stored?;
+        let module = self.read(id);
+        match module.as_ref().map(|it| ModuleId::of(it) == id) {
+            Ok(true) => return module.ok(),
+            // It was removed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Ok(false) | Err(_) => {
+                self.damaged += 1;
+                let _removed = fs::remove_file(self.path(id));
+            }
+        }
+        self.files.remove(at);
+        None
+    }
+
+    fn make_room(&mut self, bytes: u64) {
+        let mut taken: u64 = self.files.iter().map(|it| it.bytes).sum();
+        while taken.saturating_add(bytes) > self.room.bytes {
+            let Some(oldest) = self.files.pop_front() else {
+                return;
+            };
+            taken -= oldest.bytes;
+            let _removed = fs::remove_file(self.path(oldest.id));
+        }
+    }
+
+    /// Under another name first: what has its name is complete, though the power fails.
+    fn write(&self, id: ModuleId, module: &[u8]) -> io::Result<()> {
+        let part = self.room.dir.join(format!("{id}.{}.{PART}", process::id()));
+        let written = || -> io::Result<()> {
+            let mut file = File::create(&part)?;
+            file.write_all(module)?;
+            file.sync_all()?;
+            fs::rename(&part, self.path(id))
+        };
+        written().inspect_err(|_| {
+            let _removed = fs::remove_file(&part);
+        })
+    }
+
+    /// A damaged file may be longer than a module is.
+    fn read(&self, id: ModuleId) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let most = MODULE_MAX as u64 + 1;
+        File::open(self.path(id))?
+            .take(most)
+            .read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn path(&self, id: ModuleId) -> PathBuf {
+        self.room.dir.join(format!("{id}.{MODULE}"))
+    }
+}
+
+fn has_ending(path: &Path, ending: &str) -> bool {
+    path.extension().is_some_and(|it| it == ending)
+}
+
+/// The module that a file's name says.
+fn named(path: &Path) -> Option<ModuleId> {
+    let stem = path.file_stem().filter(|_| has_ending(path, MODULE))?;
+    stem.to_str()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::env;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::library;
+
+    struct Dir(PathBuf);
+
+    impl Dir {
+        fn new(name: &str) -> Self {
+            let dir = env::temp_dir().join(format!("selvedge-faas-disk-{name}-{}", process::id()));
+            fs::remove_dir_all(&dir).ok();
+            Self(dir)
+        }
+
+        fn open(&self, bytes: u64) -> Disk {
+            let dir = self.0.clone();
+            Disk::open(Room { dir, bytes }).unwrap()
+        }
+
+        fn file(&self, module: &[u8]) -> PathBuf {
+            self.0.join(format!("{}.{MODULE}", ModuleId::of(module)))
+        }
+
+        /// Says that it was written so many seconds after 1970.
+        fn date(&self, module: &[u8], seconds: u64) {
+            let file = File::options().write(true).open(self.file(module)).unwrap();
+            let then = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            file.set_modified(then).unwrap();
+        }
+    }
+
+    impl Drop for Dir {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).ok();
+        }
+    }
+
+    #[test]
+    fn a_module_is_there_in_a_later_life_and_what_was_half_written_is_not() {
+        let dir = Dir::new("later");
+        let mut disk = dir.open(100);
+        assert_eq!(disk.get(library(b"abc")), None);
+        disk.put(b"abc");
+        disk.put(b"abc");
+        assert_eq!(disk.get(library(b"abc")), Some(b"abc".to_vec()));
+        let (part, other) = (dir.0.join("x.1.part"), dir.0.join("notes.wasm"));
+        fs::write(&part, "ab").unwrap();
+        fs::write(&other, [1; 200]).unwrap();
+        let mut later = dir.open(100);
+        assert_eq!(later.get(library(b"abc")), Some(b"abc".to_vec()));
+        assert!(!part.exists());
+        assert!(other.exists(), "it is not named by a hash");
+        assert_eq!((later.damaged, later.unwritten), (0, 0));
+    }
+
+    #[test]
+    fn the_oldest_make_room_in_this_life_and_at_the_beginning_of_the_next() {
+        let dir = Dir::new("room");
+        let mut disk = dir.open(10);
+        for module in [&b"aaaa"[..], b"bbbb", b"cccc"] {
+            disk.put(module);
+        }
+        assert_eq!(disk.get(library(b"aaaa")), None);
+        assert!(!dir.file(b"aaaa").exists());
+        assert_eq!(disk.get(library(b"bbbb")), Some(b"bbbb".to_vec()));
+        disk.put(b"more than there is room for");
+        assert!(disk.get(library(b"cccc")).is_some());
+        dir.date(b"bbbb", 9);
+        dir.date(b"cccc", 5);
+        let mut smaller = dir.open(4);
+        assert_eq!(smaller.get(library(b"cccc")), None);
+        assert!(smaller.get(library(b"bbbb")).is_some());
+        assert_eq!(smaller.damaged, 0);
+    }
+
+    #[test]
+    fn a_damaged_file_is_counted_and_goes_and_one_that_is_gone_is_not_there() {
+        let dir = Dir::new("damaged");
+        let mut disk = dir.open(100);
+        for damage in [&b"abd"[..], b"", &[7; MODULE_MAX * 2]] {
+            disk.put(b"abc");
+            fs::write(dir.file(b"abc"), damage).unwrap();
+            assert_eq!(disk.get(library(b"abc")), None);
+            assert!(!dir.file(b"abc").exists());
+        }
+        assert_eq!(disk.damaged, 3);
+        disk.put(b"abc");
+        fs::remove_file(dir.file(b"abc")).unwrap();
+        assert_eq!(disk.get(library(b"abc")), None);
+        assert_eq!(disk.damaged, 3);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_counted() {
+        let dir = Dir::new("unwritten");
+        let mut disk = dir.open(100);
+        fs::remove_dir_all(&dir.0).unwrap();
+        disk.put(b"abc");
+        assert_eq!((disk.unwritten, disk.get(library(b"abc"))), (1, None));
+        fs::write(&dir.0, "no directory").unwrap();
+        let room = Room {
+            dir: dir.0.clone(),
+            bytes: 100,
+        };
+        assert!(Disk::open(room).is_err());
+        fs::remove_file(&dir.0).unwrap();
+    }
+}
