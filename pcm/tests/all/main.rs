@@ -12,9 +12,11 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod clients;
 mod costs;
 #[cfg(feature = "check")]
 mod errata;
+mod followers;
 mod histories;
 mod links;
 #[cfg(feature = "check")]
@@ -22,6 +24,8 @@ mod model;
 mod peers;
 #[cfg(feature = "check")]
 mod props;
+mod seats;
+mod settings;
 mod tables;
 mod voters;
 mod whole;
