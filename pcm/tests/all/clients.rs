@@ -1,77 +1,43 @@
 //! What a client asks, whom, and when it goes to another gateway.
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::SeedableRng as _;
-use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
+use selvedge_core::{Input, Member, NodeId, Span};
 use selvedge_pcm::client::{self, Client, Command, Event, Reject};
 use selvedge_pcm::{Answer, Function, Message, Refusal, TaskId};
 
+use super::alone::Alone;
+
 const ME: Member = Member::new(31, 0);
 
-/// A client of the gateways 1, 2 and 3, and what came out of it.
-struct Alone {
-    driver: Driver<Client>,
-    now: Time,
-    /// To which gateway, and which task.
-    asked: Vec<(u64, u64)>,
-    told: Vec<Event>,
+/// A client of the gateways 1, 2 and 3.
+fn client(config: client::Config) -> Alone<Client> {
+    Alone::new(Client::new(ME, config, [1, 2, 3].map(NodeId)).unwrap())
 }
 
-impl Alone {
-    fn new(config: client::Config) -> Self {
-        let client = Client::new(ME, config, [1, 2, 3].map(NodeId)).unwrap();
-        Self {
-            driver: Driver::new(client),
-            now: Time::ZERO,
-            asked: Vec::new(),
-            told: Vec::new(),
-        }
-    }
-
-    fn take(&mut self, effect: Effect<Client>) {
-        match effect {
-            Effect::Send { to, message } => match message {
-                Message::Submit { number, .. } | Message::Cancel { number } => {
-                    self.asked.push((to.id.0, number));
-                }
-                other => panic!("no client says {other:?}"),
-            },
-            Effect::Multicast { .. } => {}
-            Effect::Event(event) => self.told.push(event),
-        }
-    }
-
-    fn step(&mut self, input: Input<Client>) -> Result<(), Reject> {
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let mut out = Vec::new();
-        let done = self
-            .driver
-            .step(self.now, &mut rng, input, |it| out.push(it));
-        out.into_iter().for_each(|it| self.take(it));
-        done
-    }
-
+impl Alone<Client> {
     /// Asks for a task.
     fn submit(&mut self) {
-        let command = Command::Submit(Function::new(b"f"));
-        self.step(Input::Command(command)).unwrap();
+        self.command(Command::Submit(Function::new(b"f")));
     }
 
-    fn hear(&mut self, from: u64, message: Message) {
-        let from = Member::new(from, 0);
-        self.step(Input::Message { from, message }).unwrap();
+    /// To which gateway, and which task.
+    fn asked(&self) -> Vec<(u64, u64)> {
+        let asked = self.sent.iter().map(|(to, message)| match message {
+            Message::Submit { number, .. } | Message::Cancel { number } => (*to, *number),
+            other => panic!("no client says {other:?}"),
+        });
+        asked.collect()
     }
 
-    /// A second passes, and one more: no answer came in the time that a client waits. What it asks then.
+    /// No answer came in the time that a client waits. What it asks then.
     fn wait(&mut self) -> Vec<(u64, u64)> {
-        self.asked.clear();
-        self.now = self.now + Span::secs(2);
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let mut out = Vec::new();
-        self.driver.expire(self.now, &mut rng, |it| out.push(it));
-        out.into_iter().for_each(|it| self.take(it));
-        core::mem::take(&mut self.asked)
+        self.sent.clear();
+        self.pass(Span::secs(2));
+        self.asked()
     }
+}
+
+fn gateway(id: u64) -> Member {
+    Member::new(id, 0)
 }
 
 fn task(number: u64) -> TaskId {
@@ -87,9 +53,9 @@ fn failed(number: u64) -> Message {
 
 #[test]
 fn a_client_asks_a_gateway_as_often_as_is_set_before_it_goes_to_the_next() {
-    let mut it = Alone::new(client::Config::new().with_repeats(3));
+    let mut it = client(client::Config::new().with_repeats(3));
     it.submit();
-    assert_eq!(it.asked, [(1, 1)]);
+    assert_eq!(it.asked(), [(1, 1)]);
     let asked: Vec<_> = (0..9).flat_map(|_| it.wait()).map(|it| it.0).collect();
     assert_eq!(asked, [1, 1, 2, 2, 2, 3, 3, 3, 1]);
 }
@@ -104,11 +70,11 @@ fn a_gateway_that_is_heard_counts_as_asked_once_again() {
             why: Refusal::Full,
         },
     ] {
-        let mut it = Alone::new(client::Config::new());
+        let mut it = client(client::Config::new());
         it.submit();
         it.submit();
         assert_eq!(it.wait(), [(1, 1), (1, 2)]);
-        it.hear(1, word.clone());
+        it.hear(gateway(1), word.clone());
         let asked = it.wait();
         assert!(asked.contains(&(1, 2)), "{word:?}: {asked:?}");
         let asked = it.wait();
@@ -118,23 +84,23 @@ fn a_gateway_that_is_heard_counts_as_asked_once_again() {
 
 #[test]
 fn a_client_goes_elsewhere_at_the_word_of_its_gateway_alone() {
-    let mut it = Alone::new(client::Config::new());
+    let mut it = client(client::Config::new());
     it.submit();
-    it.hear(3, Message::Elsewhere);
+    it.hear(gateway(3), Message::Elsewhere);
     assert_eq!(it.wait(), [(1, 1)], "it is not at the third one");
-    it.hear(1, Message::Elsewhere);
+    it.hear(gateway(1), Message::Elsewhere);
     assert_eq!(it.wait(), [(2, 1)]);
 }
 
 #[test]
 fn a_client_asks_again_while_a_task_waits_and_no_longer() {
-    let mut it = Alone::new(client::Config::new().with_repeats(9));
+    let mut it = client(client::Config::new().with_repeats(9));
     it.submit();
     it.submit();
     assert_eq!(it.wait(), [(1, 1), (1, 2)]);
-    it.hear(1, failed(1));
+    it.hear(gateway(1), failed(1));
     assert_eq!(it.wait(), [(1, 2)]);
-    it.hear(1, failed(2));
+    it.hear(gateway(1), failed(2));
     assert_eq!(it.driver.deadline(), None, "nothing is left to wait for");
     let answers = [1, 2].map(|number| Event::Answered {
         number,
@@ -142,19 +108,19 @@ fn a_client_asks_again_while_a_task_waits_and_no_longer() {
     });
     assert_eq!(it.told, answers);
     // It says once what a task came to.
-    it.hear(1, failed(2));
+    it.hear(gateway(1), failed(2));
     assert_eq!(it.told, answers);
 }
 
 #[test]
 fn a_task_is_cancelled_while_it_waits_and_no_other_one() {
-    let mut it = Alone::new(client::Config::new().with_repeats(9));
+    let mut it = client(client::Config::new().with_repeats(9));
     let cancel = |number| Input::Command(Command::Cancel(number));
     assert_eq!(it.step(cancel(1)), Err(Reject::NoTask(1)));
     it.submit();
     assert_eq!(it.step(cancel(2)), Err(Reject::NoTask(2)));
     assert_eq!(it.step(cancel(1)), Ok(()));
-    assert_eq!(it.asked, [(1, 1), (1, 1)]);
+    assert_eq!(it.asked(), [(1, 1), (1, 1)]);
     assert_eq!(it.driver.machine().waiting().collect::<Vec<_>>(), [1]);
     assert_eq!(it.wait(), [(1, 1)]);
     let answer = Answer::Cancelled;
@@ -162,19 +128,19 @@ fn a_task_is_cancelled_while_it_waits_and_no_other_one() {
         task: task(1),
         answer: answer.clone(),
     };
-    it.hear(1, message);
+    it.hear(gateway(1), message);
     assert_eq!(it.told, [Event::Answered { number: 1, answer }]);
     assert_eq!(it.step(cancel(1)), Err(Reject::NoTask(1)));
 }
 
 #[test]
 fn a_client_waits_for_no_more_tasks_than_are_set() {
-    let mut it = Alone::new(client::Config::new().with_tasks(2));
+    let mut it = client(client::Config::new().with_tasks(2));
     it.submit();
     it.submit();
     let more = Input::Command(Command::Submit(Function::new(b"f")));
     assert_eq!(it.step(more.clone()), Err(Reject::Full(2)));
-    it.hear(1, failed(1));
+    it.hear(gateway(1), failed(1));
     assert_eq!(it.step(more), Ok(()));
     assert_eq!(it.driver.machine().waiting().collect::<Vec<_>>(), [2, 3]);
 }

@@ -1,79 +1,27 @@
 //! What a follower makes of tasks, votes, libraries and words of gateways: one follower, by hand.
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::SeedableRng as _;
-use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
+use selvedge_core::{Input, Member, NodeId, Span};
 use selvedge_pcm::follower::{
     Command, Config, Counters, Event, Follower, Misbehaviour, Phase, Reject,
 };
 use selvedge_pcm::{Assignment, DutyCycle, Function, Library, Message, Returned, Run, TaskId};
 
+use super::alone::Alone;
+
 const ME: Member = Member::new(11, 0);
 const ORCHESTRATOR: Member = Member::new(12, 0);
 const GATEWAY: Member = Member::new(1, 0);
 
-/// A follower of the gateways 1, 2 and 3 that is started, and what came out of it.
-struct Alone {
-    driver: Driver<Follower>,
-    now: Time,
-    sent: Vec<(u64, Message)>,
-    told: Vec<Event>,
+/// A follower of the gateways 1, 2 and 3 that is started.
+fn follower(config: Config) -> Alone<Follower> {
+    let follower = Follower::new(ME, config, [1, 2, 3].map(NodeId)).unwrap();
+    let mut it = Alone::new(follower);
+    it.command(Command::Start);
+    it.forget();
+    it
 }
 
-impl Alone {
-    fn new(config: Config) -> Self {
-        let follower = Follower::new(ME, config, [1, 2, 3].map(NodeId)).unwrap();
-        let mut it = Self {
-            driver: Driver::new(follower),
-            now: Time::ZERO,
-            sent: Vec::new(),
-            told: Vec::new(),
-        };
-        it.command(Command::Start);
-        it.forget();
-        it
-    }
-
-    fn step(&mut self, input: Input<Follower>) -> Result<(), Reject> {
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let mut out = Vec::new();
-        let done = self
-            .driver
-            .step(self.now, &mut rng, input, |it| out.push(it));
-        out.into_iter().for_each(|it| self.take(it));
-        done
-    }
-
-    fn pass(&mut self, span: Span) {
-        self.now = self.now + span;
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let mut out = Vec::new();
-        self.driver.expire(self.now, &mut rng, |it| out.push(it));
-        out.into_iter().for_each(|it| self.take(it));
-    }
-
-    fn take(&mut self, effect: Effect<Follower>) {
-        match effect {
-            Effect::Send { to, message } => self.sent.push((to.id.0, message)),
-            Effect::Multicast { .. } => {}
-            Effect::Event(event) => self.told.push(event),
-        }
-    }
-
-    /// What came out so far is of no interest.
-    fn forget(&mut self) {
-        self.sent.clear();
-        self.told.clear();
-    }
-
-    fn command(&mut self, command: Command) {
-        self.step(Input::Command(command)).unwrap();
-    }
-
-    fn hear(&mut self, from: Member, message: Message) {
-        self.step(Input::Message { from, message }).unwrap();
-    }
-
+impl Alone<Follower> {
     /// A task of the unit that `electors` are, which needs these libraries.
     fn run(&mut self, task: TaskId, electors: &[Member], libraries: &[u64]) {
         let function = Function {
@@ -169,7 +117,7 @@ const OWN_UNIT: [Member; 3] = [ME, ORCHESTRATOR, Member::new(13, 0)];
 
 #[test]
 fn a_function_that_is_too_long_or_needs_too_many_libraries_fails_unrun() {
-    let mut it = Alone::new(always().with_code(8).with_libraries(2));
+    let mut it = follower(always().with_code(8).with_libraries(2));
     it.run(task(1), &UNIT, &[]);
     assert_eq!(it.begun(), [task(1)], "as long as may be");
     it.end(task(1));
@@ -187,7 +135,7 @@ fn a_function_that_is_too_long_or_needs_too_many_libraries_fails_unrun() {
 
 #[test]
 fn a_task_that_finds_no_room_is_counted_and_one_that_is_over_makes_room() {
-    let mut it = Alone::new(always().with_jobs(2));
+    let mut it = follower(always().with_jobs(2));
     for number in 1..=3 {
         it.run(task(number), &UNIT, &[]);
     }
@@ -207,8 +155,8 @@ fn a_task_that_finds_no_room_is_counted_and_one_that_is_over_makes_room() {
 
 #[test]
 fn a_library_that_came_first_makes_room_unless_it_is_needed() {
-    let mut it = Alone::new(always().with_libraries(2));
-    let kept = |it: &Alone| -> Vec<u64> {
+    let mut it = follower(always().with_libraries(2));
+    let kept = |it: &Alone<Follower>| -> Vec<u64> {
         let kept = it.driver.machine().libraries();
         kept.map(|it| it.0).collect()
     };
@@ -237,7 +185,7 @@ fn a_library_that_came_first_makes_room_unless_it_is_needed() {
 
 #[test]
 fn a_function_whose_library_cannot_be_had_fails_and_the_next_one_runs() {
-    let mut it = Alone::new(always());
+    let mut it = follower(always());
     it.run(task(1), &UNIT, &[1]);
     it.run(task(2), &UNIT, &[]);
     assert_eq!(it.begun(), []);
@@ -248,7 +196,7 @@ fn a_function_whose_library_cannot_be_had_fails_and_the_next_one_runs() {
 
 #[test]
 fn a_function_that_takes_too_long_is_stopped_and_the_next_one_runs() {
-    let mut it = Alone::new(always().with_time(Span::millis(200)));
+    let mut it = follower(always().with_time(Span::millis(200)));
     it.run(task(1), &UNIT, &[]);
     it.run(task(2), &UNIT, &[]);
     it.pass(Span::millis(199));
@@ -268,7 +216,7 @@ fn a_function_that_takes_too_long_is_stopped_and_the_next_one_runs() {
 
 #[test]
 fn a_result_that_is_too_long_is_a_failure() {
-    let mut it = Alone::new(always().with_result(4));
+    let mut it = follower(always().with_result(4));
     for (number, length) in [(1, 4), (2, 5)] {
         it.run(task(number), &UNIT, &[]);
         it.command(Command::Returned {
@@ -290,7 +238,7 @@ fn vote(attempt: u16, returned: Returned) -> Message {
 
 #[test]
 fn a_vote_counts_in_its_attempt_and_is_acknowledged_unless_it_came_too_early() {
-    let mut it = Alone::new(always().with_result(4));
+    let mut it = follower(always().with_result(4));
     it.run(task(1), &OWN_UNIT, &[]);
     it.end(task(1));
     it.forget();
@@ -320,7 +268,7 @@ fn a_vote_counts_in_its_attempt_and_is_acknowledged_unless_it_came_too_early() {
 
 #[test]
 fn votes_are_for_the_orchestrator_alone() {
-    let mut it = Alone::new(always());
+    let mut it = follower(always());
     it.run(task(1), &UNIT, &[]);
     it.hear(Member::new(13, 0), vote(1, value(4)));
     assert_eq!(it.sent, [], "it may count from its next request on");
@@ -331,7 +279,7 @@ fn votes_are_for_the_orchestrator_alone() {
 #[test]
 fn votes_stand_for_their_attempt_and_for_all_orchestrators_in_it() {
     for (renewed, verdicts) in [((2, 0), vec![]), ((1, 1), vec![task(1)])] {
-        let mut it = Alone::new(always());
+        let mut it = follower(always());
         it.run(task(1), &OWN_UNIT, &[]);
         it.hear(ORCHESTRATOR, vote(1, value(4)));
         it.hear(
@@ -345,7 +293,7 @@ fn votes_stand_for_their_attempt_and_for_all_orchestrators_in_it() {
 
 #[test]
 fn a_vote_that_the_gateway_counts_is_said_until_the_gateway_has_it() {
-    let mut it = Alone::new(always());
+    let mut it = follower(always());
     let Message::Run(mut run) = request(task(1), (1, 0), &UNIT, &Function::new(b"f")) else {
         panic!("it is a request");
     };
@@ -370,7 +318,7 @@ fn a_vote_is_said_in_each_period_until_its_orchestrator_has_it() {
         let task = task(1);
         (from, Message::Counted { task, attempt })
     };
-    let mut it = Alone::new(always());
+    let mut it = follower(always());
     it.run(task(1), &UNIT, &[]);
     it.end(task(1));
     // Another one, and another attempt.
@@ -389,7 +337,7 @@ fn a_vote_is_said_in_each_period_until_its_orchestrator_has_it() {
 
 #[test]
 fn what_nobody_acknowledges_is_given_up_after_as_many_periods_as_are_set() {
-    let mut it = Alone::new(always().with_repeats(2));
+    let mut it = follower(always().with_repeats(2));
     it.run(task(1), &UNIT, &[]);
     it.end(task(1));
     for _ in 0..5 {
@@ -401,7 +349,7 @@ fn what_nobody_acknowledges_is_given_up_after_as_many_periods_as_are_set() {
 
 #[test]
 fn a_task_that_is_over_is_stopped_and_the_next_one_runs() {
-    let mut it = Alone::new(always());
+    let mut it = follower(always());
     it.run(task(1), &UNIT, &[]);
     it.run(task(2), &UNIT, &[]);
     it.run(task(3), &UNIT, &[1]);
@@ -426,7 +374,7 @@ fn a_task_that_is_over_is_stopped_and_the_next_one_runs() {
 
 #[test]
 fn a_follower_that_was_purged_comes_back_with_a_later_attachment() {
-    let mut it = Alone::new(always());
+    let mut it = follower(always());
     let purged = |number| Message::Purged { number };
     it.hear(GATEWAY, purged(1));
     assert_eq!(it.keep_alives(), [(1, 2)]);
@@ -443,7 +391,7 @@ fn a_follower_that_was_purged_comes_back_with_a_later_attachment() {
 
 #[test]
 fn a_follower_tries_each_gateway_once_in_a_period() {
-    let mut it = Alone::new(always());
+    let mut it = follower(always());
     for from in [1, 2, 3] {
         it.hear(Member::new(from, 0), Message::Elsewhere);
     }
@@ -459,7 +407,7 @@ fn a_follower_tries_each_gateway_once_in_a_period() {
 
 #[test]
 fn a_follower_is_told_by_gateways_of_its_list_and_with_its_own_id() {
-    let mut it = Alone::new(always());
+    let mut it = follower(always());
     let stranger = Member::new(4, 0);
     let over = Message::Over {
         task: task(1),
@@ -490,13 +438,7 @@ fn a_follower_is_told_by_gateways_of_its_list_and_with_its_own_id() {
 
 #[test]
 fn a_follower_is_started_once() {
-    let follower = Follower::new(ME, always(), [NodeId(1)]).unwrap();
-    let mut it = Alone {
-        driver: Driver::new(follower),
-        now: Time::ZERO,
-        sent: Vec::new(),
-        told: Vec::new(),
-    };
+    let mut it = Alone::new(Follower::new(ME, always(), [NodeId(1)]).unwrap());
     let early = it.step(Input::Command(Command::Unreachable));
     assert_eq!(early, Err(Reject::NotStarted));
     it.command(Command::Start);
@@ -507,7 +449,7 @@ fn a_follower_is_started_once() {
 
 #[test]
 fn another_duty_cycle_begins_with_the_next_period_and_the_same_one_changes_nothing() {
-    let mut it = Alone::new(always());
+    let mut it = follower(always());
     it.command(Command::Duty(DutyCycle::always()));
     it.pass(Span::secs(1));
     assert_eq!(it.keep_alives(), [(1, 1)]);
@@ -533,7 +475,7 @@ fn another_duty_cycle_begins_with_the_next_period_and_the_same_one_changes_nothi
 /// A request that says more than is known goes on with what is there; any other one came twice, or late.
 #[test]
 fn a_request_renews_a_task_where_it_says_more() {
-    let mut it = Alone::new(always());
+    let mut it = follower(always());
     let function = Function::new(b"f");
     let says =
         |attempt, term, electors: &[Member]| request(task(1), (attempt, term), electors, &function);

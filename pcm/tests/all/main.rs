@@ -12,6 +12,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod alone;
 mod clients;
 mod costs;
 #[cfg(feature = "check")]
