@@ -18,6 +18,7 @@ mod costs;
 #[cfg(feature = "check")]
 mod errata;
 mod followers;
+mod gateways;
 mod histories;
 mod links;
 #[cfg(feature = "check")]

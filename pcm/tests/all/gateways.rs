@@ -1,0 +1,269 @@
+//! What a gateway makes of followers, clients, other gateways and membership: one gateway, by hand.
+
+use selvedge_core::durable::Durable as _;
+use selvedge_core::{Delta, Input, Member, NodeId, Span};
+use selvedge_pcm::gateway::{Command, Config, Event, Gateway, Reject};
+use selvedge_pcm::{
+    Attachment, DutyCycle, Function, Libraries, Limits, Message, Refusal, TaskId, Update,
+};
+use selvedge_replica::{Body, Configuration, Entry, Proposal};
+
+use super::alone::Alone;
+
+const HUB: Member = Member::new(1, 0);
+const SECOND: Member = Member::new(2, 0);
+const THIRD: Member = Member::new(3, 0);
+
+/// The first of these gateways, which is started.
+fn hub(gateways: &[Member], config: Config, limits: Limits) -> Alone<Gateway> {
+    let first = Configuration::of(gateways.iter().copied());
+    let mut it = Alone::new(Gateway::new(HUB, config, first, limits).unwrap());
+    it.command(Command::Start);
+    if gateways.len() == 1 {
+        it.pass(Span::secs(10));
+        assert!(it.driver.machine().manages());
+    }
+    it.forget();
+    it
+}
+
+impl Alone<Gateway> {
+    fn learn(&mut self, delta: Delta) {
+        self.step(Input::Membership(delta)).unwrap();
+    }
+
+    /// The gateways that count as here, and those that do not.
+    fn here(&self) -> (Vec<Member>, Vec<Member>) {
+        let (here, gone): (Vec<_>, Vec<_>) = self.driver.machine().gateways().partition(|it| it.1);
+        let members = |it: Vec<(Member, bool)>| it.into_iter().map(|it| it.0).collect();
+        (members(here), members(gone))
+    }
+
+    fn no_room(&self) -> u64 {
+        self.driver.machine().counters().no_room
+    }
+
+    /// The other gateway has decided this.
+    fn decided(&mut self, updates: &[Update]) {
+        let entries = updates.iter().zip(1..).map(|(update, number)| {
+            Entry::Update(Proposal {
+                by: SECOND,
+                number,
+                first: 1,
+                since: 0,
+                update: update.clone(),
+            })
+        });
+        let body = Body::Learn {
+            after: self.driver.machine().replica().version(),
+            entries: entries.collect(),
+        };
+        let message = selvedge_replica::Message {
+            configuration: 1,
+            body,
+        };
+        self.hear(SECOND, Message::Tables(Box::new(message)));
+    }
+
+    /// With which attachment the tables have a follower.
+    fn number_of(&self, id: u64) -> Option<(Member, u32)> {
+        let tables = self.driver.machine().tables().unwrap();
+        tables.last_attachment(NodeId(id))
+    }
+}
+
+fn keep_alive(number: u32) -> Message {
+    Message::KeepAlive {
+        number,
+        duty: DutyCycle::always(),
+        libraries: Libraries::new(),
+    }
+}
+
+fn attach(id: u64) -> Update {
+    Update::Attach(Attachment {
+        member: Member::new(id, 0),
+        number: 1,
+        gateway: SECOND.id,
+        duty: DutyCycle::always(),
+        libraries: Libraries::new(),
+    })
+}
+
+fn follower(id: u64) -> Member {
+    Member::new(id, 0)
+}
+
+#[test]
+fn a_gateway_is_started_once() {
+    let mut it = hub(&[HUB], Config::new(), Limits::new());
+    let again = it.step(Input::Command(Command::Start));
+    assert_eq!(again, Err(Reject::Started));
+}
+
+#[test]
+fn a_task_is_refused_where_as_many_clients_wait_as_may() {
+    let mut it = hub(&[HUB], Config::new().with_clients(1), Limits::new());
+    let submit = |number, code| Message::Submit {
+        number,
+        function: Function::new(code),
+    };
+    let (one, other) = (Member::new(31, 0), Member::new(32, 0));
+    it.hear(one, submit(1, b"f"));
+    it.hear(one, submit(1, b"f"));
+    assert_eq!(it.no_room(), 0);
+    it.forget();
+    it.hear(other, submit(1, b"g"));
+    let refused = Message::Refused {
+        task: TaskId {
+            client: other,
+            number: 1,
+        },
+        why: Refusal::Full,
+    };
+    assert_eq!(it.sent, [(32, refused)]);
+    assert_eq!(it.no_room(), 1);
+}
+
+/// What it asked for is not decided: it watches no more followers than there can be.
+#[test]
+fn a_gateway_watches_no_more_followers_than_find_room() {
+    let limits = Limits::new().with_followers(1);
+    let mut it = hub(&[HUB, SECOND], Config::new(), limits);
+    it.hear(follower(11), keep_alive(1));
+    assert_eq!(it.no_room(), 0);
+    it.hear(follower(12), keep_alive(1));
+    assert_eq!(it.no_room(), 1);
+    it.hear(follower(11), keep_alive(2));
+    assert_eq!(it.no_room(), 1, "it is watched already");
+}
+
+#[test]
+fn a_follower_that_others_came_before_is_counted() {
+    let limits = Limits::new().with_followers(1);
+    let mut it = hub(&[HUB, SECOND], Config::new(), limits);
+    it.decided(&[attach(12), attach(13)]);
+    assert_eq!(it.no_room(), 1);
+    let tables = it.driver.machine().tables().unwrap();
+    assert_eq!(tables.followers().count(), 1);
+}
+
+#[test]
+fn what_a_follower_says_anew_is_in_the_tables() {
+    let mut it = hub(&[HUB], Config::new(), Limits::new());
+    it.hear(follower(11), keep_alive(1));
+    assert_eq!(it.number_of(11), Some((follower(11), 1)));
+    it.hear(follower(11), keep_alive(2));
+    assert_eq!(it.number_of(11), Some((follower(11), 2)));
+    // What it said before is late, or it was purged in between: it says something later.
+    it.forget();
+    it.hear(follower(11), keep_alive(1));
+    assert_eq!(it.sent, [(11, Message::Purged { number: 2 })]);
+    // Another life of it says what is later in any case.
+    it.hear(Member::new(11, 1), keep_alive(1));
+    it.forget();
+    it.hear(follower(11), keep_alive(7));
+    assert_eq!(it.sent, []);
+    assert_eq!(it.number_of(11), Some((Member::new(11, 1), 1)));
+}
+
+#[test]
+fn membership_says_which_gateways_are_here() {
+    let all = [HUB, SECOND, THIRD];
+    let mut it = hub(
+        &all,
+        Config::new().with_heartbeat(Span::ZERO),
+        Limits::new(),
+    );
+    let later = Member::new(2, 1);
+    for (delta, told, gone) in [
+        (Delta::Suspected(SECOND), None, None),
+        (
+            Delta::Failed(SECOND),
+            Some(Event::Gone(SECOND)),
+            Some(SECOND),
+        ),
+        (Delta::Failed(SECOND), None, Some(SECOND)),
+        (Delta::Refuted(SECOND), Some(Event::Returned(SECOND)), None),
+        (Delta::Left(SECOND), Some(Event::Gone(SECOND)), Some(SECOND)),
+        (Delta::Joined(later), Some(Event::Returned(later)), None),
+        (Delta::Confirmed(SECOND), None, None),
+        (Delta::Failed(follower(11)), None, None),
+    ] {
+        it.forget();
+        it.learn(delta);
+        let events = it.told.iter();
+        let told_now: Vec<Event> = events
+            .filter(|it| matches!(it, Event::Gone(_) | Event::Returned(_)))
+            .cloned()
+            .collect();
+        assert_eq!(told_now, Vec::from_iter(told), "{delta:?}");
+        assert_eq!(it.here().1, Vec::from_iter(gone), "{delta:?}");
+    }
+    assert_eq!(it.here().0, [HUB, later, THIRD]);
+    // Its host knows better than others whether it has ended.
+    it.learn(Delta::Failed(HUB));
+    assert!(it.step(Input::Membership(Delta::Left(HUB))).is_err());
+    assert_eq!(it.here().0, [HUB, later, THIRD]);
+}
+
+#[test]
+fn a_gateway_that_is_gone_is_here_again_by_its_own_word_and_not_by_that_of_a_former_life() {
+    let mut it = hub(&[HUB, SECOND, THIRD], Config::new(), Limits::new());
+    let later = Member::new(2, 1);
+    it.learn(Delta::Joined(later));
+    it.learn(Delta::Failed(later));
+    it.hear(SECOND, Message::Here);
+    assert_eq!(it.here().1, [later]);
+    it.hear(later, Message::Here);
+    assert_eq!(it.here().1, []);
+    it.hear(Member::new(3, 1), Message::Here);
+    assert_eq!(it.here().0, [HUB, later, Member::new(3, 1)]);
+}
+
+#[test]
+fn a_gateway_that_is_restored_counts_those_as_gone_that_decide_no_more() {
+    let first = Configuration::of([HUB, SECOND]);
+    let former = Gateway::new(HUB, Config::new(), first, Limits::new()).unwrap();
+    let stored = former.replica().stored();
+    let me = Member::new(1, 1);
+    let others = [HUB, SECOND, THIRD].map(|it| it.id);
+    let it = Alone::new(Gateway::restore(me, Config::new(), stored, others).unwrap());
+    assert_eq!(it.here(), (vec![me, SECOND], vec![THIRD]));
+}
+
+#[test]
+fn former_gateways_make_room_and_those_that_decide_do_not() {
+    let first = Configuration::of([HUB, SECOND]);
+    let former = Gateway::new(HUB, Config::new(), first, Limits::new()).unwrap();
+    let stored = former.replica().stored();
+    let me = Member::new(1, 1);
+    let others = (3..100).map(NodeId);
+    let mut it = Alone::new(Gateway::restore(me, Config::new(), stored, others).unwrap());
+    it.learn(Delta::Failed(SECOND));
+    assert_eq!(it.here().1.len(), 98);
+    it.command(Command::Start);
+    let (here, gone) = it.here();
+    assert_eq!(here.len() + gone.len(), 64);
+    assert_eq!((here, gone[0]), (vec![me], SECOND));
+}
+
+#[test]
+fn a_gateway_that_folds_what_it_stored_has_the_tables_that_it_had() {
+    let first = Configuration::of([HUB]);
+    let former = Gateway::new(HUB, Config::new(), first, Limits::new()).unwrap();
+    let stored = former.replica().stored();
+    let mut it = Alone::new(former);
+    it.command(Command::Start);
+    it.hear(follower(11), keep_alive(1));
+    let mut again = Gateway::restore(Member::new(1, 1), Config::new(), stored, []).unwrap();
+    let facts: Vec<_> = it.told.iter().filter_map(Gateway::fact).collect();
+    assert!(!facts.is_empty() && facts.len() < it.told.len());
+    for fact in facts {
+        again.fold(fact).unwrap();
+    }
+    let mut again = Alone::new(again);
+    again.command(Command::Start);
+    again.pass(Span::secs(10));
+    assert_eq!(again.number_of(11), Some((follower(11), 1)));
+}
