@@ -29,6 +29,8 @@ mod props;
 mod seats;
 mod settings;
 mod tables;
+mod tasks;
+mod units;
 mod voters;
 mod whole;
 mod wire;

@@ -39,14 +39,14 @@ pub(super) fn units(tables: &Tables) -> Vec<Vec<Member>> {
     units.map(|it| tables.members(it).collect()).collect()
 }
 
-fn task(number: u64) -> TaskId {
+pub(super) fn task(number: u64) -> TaskId {
     TaskId {
         client: Member::new(900, 0),
         number,
     }
 }
 
-fn submit(number: u64, code: &[u8]) -> Update {
+pub(super) fn submit(number: u64, code: &[u8]) -> Update {
     Update::Submit {
         task: task(number),
         function: Function::new(code),
