@@ -72,6 +72,47 @@ impl Alone<Gateway> {
     }
 }
 
+/// What gateways say to each other reaches them, until they say no more.
+fn relay(gateways: &mut [Alone<Gateway>]) {
+    for _ in 0..50 {
+        let mut on_the_way = Vec::new();
+        for it in &mut *gateways {
+            let from = it.driver.machine().me();
+            let sent = core::mem::take(&mut it.sent).into_iter();
+            on_the_way.extend(sent.map(|(to, message)| (from, to, message)));
+        }
+        if on_the_way.is_empty() {
+            return;
+        }
+        for (from, to, message) in on_the_way {
+            let to = gateways
+                .iter_mut()
+                .find(|it| it.driver.machine().me().id.0 == to);
+            if let Some(to) = to {
+                to.hear(from, message);
+            }
+        }
+    }
+    panic!("gateways say more and more");
+}
+
+/// Three gateways that the first one manages.
+fn three(config: Config) -> [Alone<Gateway>; 3] {
+    let first = Configuration::of([HUB, SECOND, THIRD]);
+    let mut all = [HUB, SECOND, THIRD].map(|me| {
+        let machine = Gateway::new(me, config, first.clone(), Limits::new()).unwrap();
+        let mut it = Alone::new(machine);
+        it.command(Command::Start);
+        it
+    });
+    all[0].hear(follower(11), keep_alive(1));
+    relay(&mut all);
+    assert!(all[0].driver.machine().manages());
+    let leader = all[2].driver.machine().replica().leader();
+    assert_eq!(leader.map(|it| it.0), Some(HUB.id));
+    all
+}
+
 fn keep_alive(number: u32) -> Message {
     Message::KeepAlive {
         number,
@@ -266,4 +307,54 @@ fn a_gateway_that_folds_what_it_stored_has_the_tables_that_it_had() {
     again.command(Command::Start);
     again.pass(Span::secs(10));
     assert_eq!(again.number_of(11), Some((follower(11), 1)));
+}
+
+#[test]
+fn a_gateway_believes_its_manager_alone_which_others_are_gone() {
+    let heartbeat = |gone: &[Member]| Message::Heartbeat {
+        gone: gone.iter().map(|it| it.id).collect(),
+    };
+    let [mut manager, _, mut it] = three(Config::new());
+    it.hear(SECOND, heartbeat(&[HUB]));
+    assert_eq!(it.here().1, []);
+    for gone in [vec![SECOND], vec![]] {
+        it.hear(HUB, heartbeat(&gone));
+        assert_eq!(it.here().1, gone);
+    }
+    manager.hear(SECOND, heartbeat(&[THIRD]));
+    assert_eq!(manager.here().1, [], "it manages itself");
+    let mut it = hub(
+        &[HUB, SECOND, THIRD],
+        Config::new().with_heartbeat(Span::ZERO),
+        Limits::new(),
+    );
+    it.hear(SECOND, heartbeat(&[THIRD]));
+    assert_eq!(it.here().1, [], "membership says so");
+}
+
+#[test]
+fn a_manager_that_says_nothing_counts_as_gone_and_is_followed() {
+    let config = Config::new().with_review(Span::secs(100));
+    let [_, _, mut it] = three(config);
+    it.pass(config.timeout);
+    assert_eq!(it.here().1, [HUB]);
+    it.forget();
+    it.pass(config.timeout);
+    let stands = |it: &(u64, Message)| match &it.1 {
+        Message::Tables(it) => matches!(it.body, Body::Prepare { .. }),
+        _ => false,
+    };
+    assert!(it.sent.iter().any(stands), "{:?}", it.sent);
+}
+
+#[test]
+fn what_the_replica_does_not_take_is_counted() {
+    let config = Config::new();
+    let replica = config.replica.with_pending(1);
+    let mut it = hub(&[HUB, SECOND], config.with_replica(replica), Limits::new());
+    it.hear(follower(11), keep_alive(1));
+    let not_proposed = |it: &Alone<Gateway>| it.driver.machine().counters().not_proposed;
+    assert_eq!(not_proposed(&it), 0);
+    it.hear(follower(12), keep_alive(1));
+    assert_eq!(not_proposed(&it), 1);
 }
