@@ -2,7 +2,7 @@
 
 use selvedge_core::{Input, Member, NodeId, Span};
 use selvedge_pcm::client::{self, Client, Command, Event, Reject};
-use selvedge_pcm::{Answer, Function, Message, Refusal, TaskId};
+use selvedge_pcm::{Answer, Failure, Function, Message, Refusal, TaskId, Voters};
 
 use super::alone::Alone;
 
@@ -44,10 +44,15 @@ fn task(number: u64) -> TaskId {
     TaskId { client: ME, number }
 }
 
+fn voters() -> Voters {
+    [NodeId(11), NodeId(12)].into_iter().collect()
+}
+
 fn failed(number: u64) -> Message {
     Message::Answer {
         task: task(number),
-        answer: Answer::Failed,
+        answer: Answer::Failed(Failure::Trapped),
+        voters: voters(),
     }
 }
 
@@ -104,7 +109,8 @@ fn a_client_asks_again_while_a_task_waits_and_no_longer() {
     assert_eq!(it.driver.deadline(), None, "nothing is left to wait for");
     let answers = [1, 2].map(|number| Event::Answered {
         number,
-        answer: Answer::Failed,
+        answer: Answer::Failed(Failure::Trapped),
+        voters: voters(),
     });
     assert_eq!(it.told, answers);
     // It says once what a task came to.
@@ -123,13 +129,18 @@ fn a_task_is_cancelled_while_it_waits_and_no_other_one() {
     assert_eq!(it.asked(), [(1, 1), (1, 1)]);
     assert_eq!(it.driver.machine().waiting().collect::<Vec<_>>(), [1]);
     assert_eq!(it.wait(), [(1, 1)]);
-    let answer = Answer::Cancelled;
-    let message = Message::Answer {
+    let cancelled = Message::Answer {
         task: task(1),
-        answer: answer.clone(),
+        answer: Answer::Cancelled,
+        voters: Voters::new(),
     };
-    it.hear(gateway(1), message);
-    assert_eq!(it.told, [Event::Answered { number: 1, answer }]);
+    it.hear(gateway(1), cancelled);
+    let answered = Event::Answered {
+        number: 1,
+        answer: Answer::Cancelled,
+        voters: Voters::new(),
+    };
+    assert_eq!(it.told, [answered]);
     assert_eq!(it.step(cancel(1)), Err(Reject::NoTask(1)));
 }
 

@@ -10,12 +10,12 @@ use selvedge_replica::{Body, Configuration, Entry, Proposal};
 
 use super::alone::Alone;
 
-const HUB: Member = Member::new(1, 0);
-const SECOND: Member = Member::new(2, 0);
-const THIRD: Member = Member::new(3, 0);
+pub(super) const HUB: Member = Member::new(1, 0);
+pub(super) const SECOND: Member = Member::new(2, 0);
+pub(super) const THIRD: Member = Member::new(3, 0);
 
 /// The first of these gateways, which is started.
-fn hub(gateways: &[Member], config: Config, limits: Limits) -> Alone<Gateway> {
+pub(super) fn hub(gateways: &[Member], config: Config, limits: Limits) -> Alone<Gateway> {
     let first = Configuration::of(gateways.iter().copied());
     let mut it = Alone::new(Gateway::new(HUB, config, first, limits).unwrap());
     it.command(Command::Start);
@@ -65,15 +65,16 @@ impl Alone<Gateway> {
         self.hear(SECOND, Message::Tables(Box::new(message)));
     }
 
-    /// With which attachment the tables have a follower.
-    fn number_of(&self, id: u64) -> Option<(Member, u32)> {
+    /// With which attachment the tables have a follower, or had it.
+    pub(super) fn number_of(&self, id: u64) -> Option<(Member, u32)> {
         let tables = self.driver.machine().tables().unwrap();
         tables.last_attachment(NodeId(id))
     }
 }
 
-/// What gateways say to each other reaches them, until they say no more.
-fn relay(gateways: &mut [Alone<Gateway>]) {
+/// What gateways say to each other reaches them, until they say no more: from whom to whom.
+pub(super) fn relay(gateways: &mut [Alone<Gateway>]) -> Vec<(Member, u64, Message)> {
+    let mut all = Vec::new();
     for _ in 0..50 {
         let mut on_the_way = Vec::new();
         for it in &mut *gateways {
@@ -82,8 +83,9 @@ fn relay(gateways: &mut [Alone<Gateway>]) {
             on_the_way.extend(sent.map(|(to, message)| (from, to, message)));
         }
         if on_the_way.is_empty() {
-            return;
+            return all;
         }
+        all.extend(on_the_way.iter().cloned());
         for (from, to, message) in on_the_way {
             let to = gateways
                 .iter_mut()
@@ -97,7 +99,7 @@ fn relay(gateways: &mut [Alone<Gateway>]) {
 }
 
 /// Three gateways that the first one manages.
-fn three(config: Config) -> [Alone<Gateway>; 3] {
+pub(super) fn three(config: Config) -> [Alone<Gateway>; 3] {
     let first = Configuration::of([HUB, SECOND, THIRD]);
     let mut all = [HUB, SECOND, THIRD].map(|me| {
         let machine = Gateway::new(me, config, first.clone(), Limits::new()).unwrap();
@@ -113,7 +115,7 @@ fn three(config: Config) -> [Alone<Gateway>; 3] {
     all
 }
 
-fn keep_alive(number: u32) -> Message {
+pub(super) fn keep_alive(number: u32) -> Message {
     Message::KeepAlive {
         number,
         duty: DutyCycle::always(),
@@ -131,7 +133,7 @@ fn attach(id: u64) -> Update {
     })
 }
 
-fn follower(id: u64) -> Member {
+pub(super) fn follower(id: u64) -> Member {
     Member::new(id, 0)
 }
 

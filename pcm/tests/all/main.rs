@@ -21,6 +21,7 @@ mod followers;
 mod gateways;
 mod histories;
 mod links;
+mod managers;
 #[cfg(feature = "check")]
 mod model;
 mod peers;
