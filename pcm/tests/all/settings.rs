@@ -143,3 +143,39 @@ fn gateways_work_within_their_settings_ranges_alone() {
     let refused = all.with_replica(replica).check().unwrap_err();
     assert_eq!(Err(refused), replica.check(), "that of the replica");
 }
+
+/// What a host has room for in one release has room in the next.
+#[test]
+fn the_bound_of_the_tables_stays_as_it_is() {
+    let all = Limits::new()
+        .with_followers(101)
+        .with_libraries(3)
+        .with_unit(7)
+        .with_gateways(11)
+        .with_tombstones(53)
+        .with_open(29)
+        .with_done(37)
+        .with_cache(23)
+        .with_clients(19)
+        .with_result(101);
+    let size = |limits: Limits| limits.largest_state(1_009);
+    let one_more = [
+        all.with_followers(102),
+        all.with_libraries(4),
+        all.with_unit(8),
+        all.with_gateways(12),
+        all.with_tombstones(54),
+        all.with_open(30),
+        all.with_done(38),
+        all.with_cache(24),
+        all.with_clients(20),
+        all.with_result(102),
+    ];
+    let bytes = one_more.map(|it| size(it) - size(all));
+    assert_eq!(
+        bytes,
+        [162, 1_560, 6_170, 483, 125, 2_734, 256, 260, 70, 332]
+    );
+    assert_eq!(size(all), 126_227);
+    assert_eq!(all.largest_state(1_010) - size(all), 30, "one more of each");
+}
