@@ -94,7 +94,19 @@ fn a_client_goes_elsewhere_at_the_word_of_its_gateway_alone() {
     it.hear(gateway(3), Message::Elsewhere);
     assert_eq!(it.wait(), [(1, 1)], "it is not at the third one");
     it.hear(gateway(1), Message::Elsewhere);
+    assert_eq!(it.driver.machine().speaks_to(), NodeId(2));
     assert_eq!(it.wait(), [(2, 1)]);
+}
+
+#[test]
+fn a_client_hears_gateways_of_its_list_alone() {
+    let mut it = client(client::Config::new());
+    it.submit();
+    let from = gateway(4);
+    let message = failed(1);
+    let refused = it.step(Input::Message { from, message });
+    assert_eq!(refused, Err(Reject::Misdirected(from)));
+    assert_eq!(it.told, []);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use selvedge_core::durable::Durable as _;
 use selvedge_core::{Delta, Input, Member, NodeId, Span};
 use selvedge_pcm::gateway::{Command, Config, Event, Gateway, Reject};
 use selvedge_pcm::{
-    Attachment, DutyCycle, Function, Libraries, Limits, Message, Refusal, TaskId, Update,
+    Answer, Attachment, DutyCycle, Function, Libraries, Limits, Message, Refusal, TaskId, Update,
 };
 use selvedge_replica::{Body, Configuration, Entry, Proposal};
 
@@ -359,4 +359,46 @@ fn what_the_replica_does_not_take_is_counted() {
     assert_eq!(not_proposed(&it), 0);
     it.hear(follower(12), keep_alive(1));
     assert_eq!(not_proposed(&it), 1);
+}
+
+/// Another one is told who is, or that the task is over.
+#[test]
+fn an_orchestrator_alone_says_what_votes_come_to() {
+    let client = Member::new(31, 0);
+    let (number, attempt) = (1, 1);
+    let task = TaskId { client, number };
+    let mut it = hub(&[HUB], Config::new(), Limits::new());
+    for id in [11, 12, 13] {
+        it.hear(follower(id), keep_alive(1));
+    }
+    it.pass(Span::secs(1));
+    let function = Function::new(b"f");
+    it.hear(client, Message::Submit { number, function });
+    let tables = it.driver.machine().tables().unwrap();
+    let electors = tables.assignment(task).unwrap().electors.to_vec();
+    let answer = Answer::Value(b"f:f".iter().copied().collect());
+    let mut voters: Vec<NodeId> = electors.iter().map(|it| it.id).collect();
+    voters.sort_unstable();
+    let verdict = Message::Verdict {
+        task,
+        attempt,
+        term: 0,
+        answer: answer.clone(),
+        voters: voters.into_iter().collect(),
+    };
+    it.forget();
+    it.hear(follower(14), verdict.clone());
+    assert_eq!(it.sent, []);
+    it.hear(electors[1], verdict.clone());
+    let [(to, Message::Run(run))] = &it.sent[..] else {
+        panic!("{:?}", it.sent);
+    };
+    assert_eq!((*to, run.electors[0]), (electors[1].id.0, electors[0]));
+    it.hear(electors[0], verdict.clone());
+    let tables = it.driver.machine().tables().unwrap();
+    assert_eq!(tables.answer(task), Some(&answer));
+    it.forget();
+    it.hear(electors[1], verdict);
+    let over = Message::Over { task, attempt };
+    assert_eq!(it.sent, [(electors[1].id.0, over)]);
 }

@@ -207,6 +207,39 @@ fn votes_do_not_count_where_orchestrators_do() {
 }
 
 #[test]
+fn an_answer_counts_in_its_attempt_under_its_orchestrator_and_where_gateways_do_not_count() {
+    let limits = Limits::new().with_result(4);
+    let mut tables = tables(limits);
+    tables.apply(&submit(1, b"f"));
+    let mut all: Vec<NodeId> = electors(&tables, task(1)).iter().map(|it| it.id).collect();
+    all.sort_unstable();
+    let says = |number, attempt, term, length, voters: &[NodeId]| Update::Answer {
+        task: task(number),
+        attempt,
+        term,
+        answer: Answer::Value(bytes(length)),
+        voters: voters.iter().copied().collect(),
+    };
+    for refused in [
+        says(2, 1, 0, 4, &all),
+        says(1, 0, 0, 4, &all),
+        says(1, 2, 0, 4, &all),
+        says(1, 1, 1, 4, &all),
+        says(1, 1, 0, 5, &all),
+        says(1, 1, 0, 4, &all[..1]),
+    ] {
+        let outcome = apply(&mut tables, &refused);
+        assert_eq!(outcome, Outcome::Stale, "{refused:?}");
+    }
+    let ended = apply(&mut tables, &says(1, 1, 0, 4, &all));
+    assert!(matches!(ended, Outcome::Ended { .. }), "{ended:?}");
+    let mut counts = self::tables(limits.with_counts_votes(true));
+    counts.apply(&submit(1, b"f"));
+    let outcome = apply(&mut counts, &says(1, 1, 0, 4, &all));
+    assert_eq!(outcome, Outcome::Stale);
+}
+
+#[test]
 fn an_attempt_is_past_once_another_one_or_the_end_has_come() {
     let mut tables = tables(Limits::new());
     let past = |tables: &Tables| [0, 1, 2].map(|it| tables.is_past(task(1), it));
