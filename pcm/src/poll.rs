@@ -240,6 +240,22 @@ mod tests {
         assert_eq!(poll.verdict(&electors, electors[0]), value(7));
     }
 
+    #[test]
+    fn votes_of_two_units_are_kept_and_no_more() {
+        let all = members(3 * u64::from(Limits::UNIT_MOST));
+        let units: Vec<&[Member]> = all.chunks(Limits::UNIT_MOST.into()).collect();
+        let mut poll = Poll::default();
+        for unit in &units[..2] {
+            for &by in *unit {
+                assert_eq!(poll.verdict(units[0], all[0]).is_some(), by.id.0 > 9);
+                poll.cast(unit, by, returned(7));
+            }
+        }
+        assert_eq!(poll.verdict(units[0], all[0]), value(7));
+        poll.cast(units[2], units[2][0], returned(7));
+        assert_eq!(poll.votes.len(), 1);
+    }
+
     proptest! {
         #[test]
         fn a_verdict_stands_whatever_comes_in_whatever_order(
