@@ -4,7 +4,8 @@ use selvedge_core::durable::Durable as _;
 use selvedge_core::{Delta, Input, Member, NodeId, Span};
 use selvedge_pcm::gateway::{Command, Config, Event, Gateway, Reject};
 use selvedge_pcm::{
-    Answer, Attachment, DutyCycle, Function, Libraries, Limits, Message, Refusal, TaskId, Update,
+    Answer, Attachment, DutyCycle, Function, Libraries, Limits, Message, Refusal, Returned, TaskId,
+    Update,
 };
 use selvedge_replica::{Body, Configuration, Entry, Proposal};
 
@@ -364,18 +365,8 @@ fn what_the_replica_does_not_take_is_counted() {
 /// Another one is told who is, or that the task is over.
 #[test]
 fn an_orchestrator_alone_says_what_votes_come_to() {
-    let client = Member::new(31, 0);
-    let (number, attempt) = (1, 1);
-    let task = TaskId { client, number };
-    let mut it = hub(&[HUB], Config::new(), Limits::new());
-    for id in [11, 12, 13] {
-        it.hear(follower(id), keep_alive(1));
-    }
-    it.pass(Span::secs(1));
-    let function = Function::new(b"f");
-    it.hear(client, Message::Submit { number, function });
-    let tables = it.driver.machine().tables().unwrap();
-    let electors = tables.assignment(task).unwrap().electors.to_vec();
+    let (mut it, task, electors) = with_task(Limits::new());
+    let attempt = 1;
     let answer = Answer::Value(b"f:f".iter().copied().collect());
     let mut voters: Vec<NodeId> = electors.iter().map(|it| it.id).collect();
     voters.sort_unstable();
@@ -386,7 +377,6 @@ fn an_orchestrator_alone_says_what_votes_come_to() {
         answer: answer.clone(),
         voters: voters.into_iter().collect(),
     };
-    it.forget();
     it.hear(follower(14), verdict.clone());
     assert_eq!(it.sent, []);
     it.hear(electors[1], verdict.clone());
@@ -401,4 +391,77 @@ fn an_orchestrator_alone_says_what_votes_come_to() {
     it.hear(electors[1], verdict);
     let over = Message::Over { task, attempt };
     assert_eq!(it.sent, [(electors[1].id.0, over)]);
+}
+
+/// Three followers, a unit of them, and a task that they have.
+fn with_task(limits: Limits) -> (Alone<Gateway>, TaskId, Vec<Member>) {
+    let mut it = hub(&[HUB], Config::new(), limits);
+    for id in [11, 12, 13] {
+        it.hear(follower(id), keep_alive(1));
+    }
+    it.pass(Span::secs(1));
+    let client = Member::new(31, 0);
+    let number = 1;
+    let function = Function::new(b"f");
+    it.hear(client, Message::Submit { number, function });
+    let task = TaskId { client, number };
+    let tables = it.driver.machine().tables().unwrap();
+    let electors = tables.assignment(task).unwrap().electors.to_vec();
+    it.forget();
+    (it, task, electors)
+}
+
+#[test]
+fn a_gateway_that_counts_acknowledges_votes_and_says_which_tasks_are_over() {
+    let (mut it, task, electors) = with_task(Limits::new().with_counts_votes(true));
+    let attempt = 1;
+    let returned = Returned::Value(b"f:f".iter().copied().collect());
+    let vote = Message::Vote {
+        task,
+        attempt,
+        returned,
+    };
+    it.hear(electors[0], vote.clone());
+    let counted = Message::Counted { task, attempt };
+    assert_eq!(it.sent, [(electors[0].id.0, counted)]);
+    it.hear(electors[1], vote.clone());
+    it.forget();
+    it.hear(electors[2], vote);
+    assert_eq!(
+        it.sent,
+        [(electors[2].id.0, Message::Over { task, attempt })]
+    );
+}
+
+#[test]
+fn a_unit_that_does_not_answer_is_tried_again_and_that_is_counted() {
+    let (mut it, task, _) = with_task(Limits::new());
+    let config = Config::new();
+    // Four periods of a second, and the time that the function may take.
+    assert_eq!(config.offload_after, 40);
+    let waits = Span::secs(4).0 + config.function_time.0;
+    let retries = |it: &Alone<Gateway>| it.driver.machine().counters().retries;
+    for second in 0..waits / Span::secs(1).0 {
+        assert_eq!(retries(&it), 0, "after {second} seconds");
+        for id in [11, 12, 13] {
+            it.hear(follower(id), keep_alive(1));
+        }
+        it.pass(Span::secs(1));
+    }
+    assert_eq!(retries(&it), 1);
+    assert!(it.driver.machine().tables().unwrap().is_past(task, 1));
+}
+
+#[test]
+fn units_are_formed_when_the_first_followers_had_time_to_come() {
+    let config = Config::new();
+    let mut it = hub(&[HUB], config, Limits::new());
+    let units = |it: &Alone<Gateway>| it.driver.machine().tables().unwrap().units();
+    for id in [11, 12, 13] {
+        assert_eq!(units(&it), 0);
+        it.hear(follower(id), keep_alive(1));
+        it.pass(Span(config.settle.0 / 3));
+    }
+    it.pass(Span::millis(1));
+    assert_eq!(units(&it), 1, "others that come do not put it off");
 }

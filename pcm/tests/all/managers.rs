@@ -1,7 +1,7 @@
 //! What a resource manager sees to, beside other gateways: three of them, by hand.
 
-use selvedge_core::{Member, NodeId, Span};
-use selvedge_pcm::gateway::{Command, Config, Gateway};
+use selvedge_core::{Delta, Input, Member, NodeId, Span};
+use selvedge_pcm::gateway::{Command, Config, Event, Gateway, Voting};
 use selvedge_pcm::{Function, Message, TaskId};
 use selvedge_replica::{Body, Configuration, Voter};
 
@@ -58,6 +58,59 @@ fn the_manager_purges_the_followers_of_a_gateway_that_is_taken_off_the_list() {
     all[0].command(Command::Configure(Configuration::of([HUB, SECOND])));
     run(&mut all[..2], Span::secs(5));
     assert!(has(&all[0], 11) && !has(&all[0], 12));
+}
+
+#[test]
+fn a_gateway_that_is_here_again_keeps_its_followers() {
+    let mut all = with_followers(Config::new());
+    all[0]
+        .step(Input::Membership(Delta::Failed(THIRD)))
+        .unwrap();
+    for _ in 0..8 {
+        all[2].hear(follower(12), keep_alive(1));
+        run(&mut all, Span::secs(1));
+    }
+    let purged = all.map(|it| {
+        it.told
+            .into_iter()
+            .filter(|it| matches!(it, Event::Purged(_)))
+            .count()
+    });
+    assert_eq!(purged, [0; 3]);
+}
+
+/// The members that decide are those that are here, each in its latest life.
+#[test]
+fn a_voter_that_begins_again_is_named_in_its_later_life() {
+    let mut all = three(Config::new().with_voting(Voting::Dynamic));
+    let later = Member::new(THIRD.id.0, 1);
+    all[0]
+        .step(Input::Membership(Delta::Joined(later)))
+        .unwrap();
+    run(&mut all[..2], Span::millis(500));
+    let configuration = all[0].driver.machine().replica().configuration();
+    assert_eq!(
+        configuration.voter(THIRD.id).map(|it| it.member),
+        Some(later)
+    );
+}
+
+/// It gets the tables whole, and what led to them is not told one by one.
+#[test]
+fn a_gateway_that_lags_sends_its_followers_the_tasks_that_they_have() {
+    let config = Config::new();
+    let config = config.with_replica(config.replica.with_window(0));
+    let mut all = with_followers(config);
+    run(&mut all[..2], Span::secs(1));
+    let submit = Message::Submit {
+        number: 1,
+        function: Function::new(b"f"),
+    };
+    all[0].hear(Member::new(31, 0), submit);
+    run(&mut all[..2], Span::millis(500));
+    let said = run(&mut all, Span::secs(2));
+    let runs = |it: &&(Member, Message)| it.0 == THIRD && matches!(it.1, Message::Run(_));
+    assert_eq!(said.iter().filter(runs).count(), 1);
 }
 
 #[test]
