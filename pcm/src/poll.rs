@@ -109,7 +109,9 @@ impl Poll {
         let own = cast.clone().find(|it| it.0 == orchestrator);
         let own = own.map(|it| &it.1);
         let count = |value: &Returned| cast.clone().filter(|it| it.1 == *value).count();
-        let mut is_open = open == all && all > 0;
+        // Where nobody has voted all may return the same; one that nobody has returned yet has a vote less
+        // than each of those that somebody has.
+        let mut is_open = open == all;
         for (_, value) in cast.clone() {
             let votes = count(value);
             if wins(votes, all, own == Some(value)) {
@@ -119,9 +121,7 @@ impl Poll {
             let may_be_own = own.is_none_or(|it| it == value);
             is_open |= wins(votes + open, all, may_be_own);
         }
-        // Or all for one that nobody has returned yet.
-        is_open |= 2 * open > all || 2 * open == all && own.is_none() && all > 0;
-        (!is_open && all > 0).then_some(Answer::NoMajority)
+        (!is_open).then_some(Answer::NoMajority)
     }
 
     /// The electors that have returned what the votes came to, by id. Those that did so after it was certain
@@ -227,6 +227,34 @@ mod tests {
         assert!(!poll.cast(&electors, Member::new(2, 0), returned(7)));
         // Two are gone: one is left, and its vote decides.
         assert_eq!(poll.verdict(&[electors[1]], electors[1]), value(7));
+    }
+
+    /// A follower that is taken off the list may be put back on it.
+    #[test]
+    fn a_vote_of_a_former_elector_is_kept() {
+        let electors = members(3);
+        let mut poll = Poll::default();
+        poll.cast(&electors, electors[1], returned(7));
+        let fewer = [electors[0], electors[2]];
+        poll.cast(&fewer, electors[2], returned(7));
+        assert_eq!(poll.verdict(&fewer, electors[0]), None);
+        assert_eq!(poll.verdict(&electors, electors[0]), value(7));
+    }
+
+    #[test]
+    fn votes_of_two_units_are_kept_and_no_more() {
+        let all = members(3 * u64::from(Limits::UNIT_MOST));
+        let units: Vec<&[Member]> = all.chunks(Limits::UNIT_MOST.into()).collect();
+        let mut poll = Poll::default();
+        for unit in &units[..2] {
+            for &by in *unit {
+                assert_eq!(poll.verdict(units[0], all[0]).is_some(), by.id.0 > 9);
+                poll.cast(unit, by, returned(7));
+            }
+        }
+        assert_eq!(poll.verdict(units[0], all[0]), value(7));
+        poll.cast(units[2], units[2][0], returned(7));
+        assert_eq!(poll.votes.len(), 1);
     }
 
     proptest! {

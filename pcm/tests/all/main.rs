@@ -12,17 +12,26 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod alone;
+mod clients;
 mod costs;
 #[cfg(feature = "check")]
 mod errata;
+mod followers;
+mod gateways;
 mod histories;
 mod links;
+mod managers;
 #[cfg(feature = "check")]
 mod model;
 mod peers;
 #[cfg(feature = "check")]
 mod props;
+mod seats;
+mod settings;
 mod tables;
+mod tasks;
+mod units;
 mod voters;
 mod whole;
 mod wire;

@@ -10,7 +10,7 @@ use selvedge_pcm::{
 };
 use selvedge_replica::State as _;
 
-fn follower(id: u64, active_ms: u32) -> Attachment {
+pub(super) fn follower(id: u64, active_ms: u32) -> Attachment {
     Attachment {
         member: Member::new(id, 0),
         number: 1,
@@ -25,7 +25,7 @@ fn follower(id: u64, active_ms: u32) -> Attachment {
 }
 
 /// A thousand followers at most, that are available between 0 and 100% of the time.
-fn tables(followers: impl IntoIterator<Item = (u64, u32)>) -> Tables {
+pub(super) fn tables(followers: impl IntoIterator<Item = (u64, u32)>) -> Tables {
     let mut tables = Tables::new(Limits::new());
     for (id, active) in followers {
         tables.apply(&Update::Attach(follower(id, active)));
@@ -34,19 +34,19 @@ fn tables(followers: impl IntoIterator<Item = (u64, u32)>) -> Tables {
     tables
 }
 
-fn units(tables: &Tables) -> Vec<Vec<Member>> {
+pub(super) fn units(tables: &Tables) -> Vec<Vec<Member>> {
     let units = 0..tables.units() as u32;
     units.map(|it| tables.members(it).collect()).collect()
 }
 
-fn task(number: u64) -> TaskId {
+pub(super) fn task(number: u64) -> TaskId {
     TaskId {
         client: Member::new(900, 0),
         number,
     }
 }
 
-fn submit(number: u64, code: &[u8]) -> Update {
+pub(super) fn submit(number: u64, code: &[u8]) -> Update {
     Update::Submit {
         task: task(number),
         function: Function::new(code),

@@ -1,0 +1,192 @@
+//! What a resource manager sees to, beside other gateways: three of them, by hand.
+
+use selvedge_core::{Delta, Input, Member, NodeId, Span};
+use selvedge_pcm::gateway::{Command, Config, Event, Gateway, Voting};
+use selvedge_pcm::{Function, Message, TaskId};
+use selvedge_replica::{Body, Configuration, Voter};
+
+use super::alone::Alone;
+use super::gateways::{HUB, SECOND, THIRD, follower, keep_alive, relay, three};
+
+/// Time passes for these gateways. A follower of the first one says in each second that it is here. What
+/// they say, and from whom.
+fn run(gateways: &mut [Alone<Gateway>], span: Span) -> Vec<(Member, Message)> {
+    let mut said = Vec::new();
+    let tick = Span::millis(100);
+    for tenth in 0..span.0 / tick.0 {
+        for it in &mut *gateways {
+            it.pass(tick);
+        }
+        if tenth % 10 == 0 {
+            gateways[0].hear(follower(11), keep_alive(1));
+        }
+        said.extend(relay(gateways).into_iter().map(|it| (it.0, it.2)));
+    }
+    said
+}
+
+/// Whether a follower is in the tables.
+fn has(it: &Alone<Gateway>, id: u64) -> bool {
+    let tables = it.driver.machine().tables().unwrap();
+    tables.follower(NodeId(id)).is_some()
+}
+
+/// Three gateways; the first one manages, and has one follower, and the third has another one.
+fn with_followers(config: Config) -> [Alone<Gateway>; 3] {
+    let mut all = three(config);
+    all[2].hear(follower(12), keep_alive(1));
+    run(&mut all, Span::millis(500));
+    assert!(has(&all[0], 11) && has(&all[0], 12));
+    all
+}
+
+#[test]
+fn the_manager_purges_the_followers_of_a_gateway_that_is_gone_and_no_others() {
+    let config = Config::new().with_purge_after(100);
+    let mut all = with_followers(config);
+    run(&mut all, Span::secs(9));
+    assert!(has(&all[0], 12), "that is for its gateway to say");
+    run(&mut all[..2], config.timeout);
+    assert!(has(&all[0], 12), "it may come to another gateway");
+    run(&mut all[..2], Span::secs(11));
+    assert!(has(&all[0], 11) && !has(&all[0], 12));
+}
+
+#[test]
+fn the_manager_purges_the_followers_of_a_gateway_that_is_taken_off_the_list() {
+    let mut all = with_followers(Config::new());
+    all[0].command(Command::Configure(Configuration::of([HUB, SECOND])));
+    run(&mut all[..2], Span::secs(5));
+    assert!(has(&all[0], 11) && !has(&all[0], 12));
+}
+
+#[test]
+fn a_gateway_that_is_here_again_keeps_its_followers() {
+    let mut all = with_followers(Config::new());
+    all[0]
+        .step(Input::Membership(Delta::Failed(THIRD)))
+        .unwrap();
+    for _ in 0..8 {
+        all[2].hear(follower(12), keep_alive(1));
+        run(&mut all, Span::secs(1));
+    }
+    let purged = all.map(|it| {
+        it.told
+            .into_iter()
+            .filter(|it| matches!(it, Event::Purged(_)))
+            .count()
+    });
+    assert_eq!(purged, [0; 3]);
+}
+
+/// The members that decide are those that are here, each in its latest life.
+#[test]
+fn a_voter_that_begins_again_is_named_in_its_later_life() {
+    let mut all = three(Config::new().with_voting(Voting::Dynamic));
+    let later = Member::new(THIRD.id.0, 1);
+    all[0]
+        .step(Input::Membership(Delta::Joined(later)))
+        .unwrap();
+    run(&mut all[..2], Span::millis(500));
+    let configuration = all[0].driver.machine().replica().configuration();
+    assert_eq!(
+        configuration.voter(THIRD.id).map(|it| it.member),
+        Some(later)
+    );
+}
+
+/// It gets the tables whole, and what led to them is not told one by one.
+#[test]
+fn a_gateway_that_lags_sends_its_followers_the_tasks_that_they_have() {
+    let config = Config::new();
+    let config = config.with_replica(config.replica.with_window(0));
+    let mut all = with_followers(config);
+    run(&mut all[..2], Span::secs(1));
+    let submit = Message::Submit {
+        number: 1,
+        function: Function::new(b"f"),
+    };
+    all[0].hear(Member::new(31, 0), submit);
+    run(&mut all[..2], Span::millis(500));
+    let said = run(&mut all, Span::secs(2));
+    let runs = |it: &&(Member, Message)| it.0 == THIRD && matches!(it.1, Message::Run(_));
+    assert_eq!(said.iter().filter(runs).count(), 1);
+}
+
+#[test]
+fn a_task_that_waits_for_a_unit_gets_the_first_one_at_once() {
+    let client = Member::new(31, 0);
+    let number = 1;
+    let mut all = three(Config::new());
+    let submit = Message::Submit {
+        number,
+        function: Function::new(b"f"),
+    };
+    all[0].hear(client, submit);
+    run(&mut all, Span::millis(600));
+    let clustered = |it: &Alone<Gateway>| it.driver.machine().tables().unwrap().clustered();
+    for _ in 0..30 {
+        let before = clustered(&all[0]);
+        run(&mut all, Span::millis(100));
+        let tables = all[0].driver.machine().tables().unwrap();
+        let runs = tables.assignment(TaskId { client, number }).is_some();
+        assert_eq!(runs, tables.clustered() > 0);
+        if clustered(&all[0]) > before {
+            return;
+        }
+    }
+    panic!("no unit is formed");
+}
+
+/// Others have the tables as well, and leave it to the manager.
+#[test]
+fn only_the_manager_gives_tasks_to_units() {
+    let mut all = with_followers(Config::new());
+    let submit = Message::Submit {
+        number: 1,
+        function: Function::new(b"f"),
+    };
+    all[0].hear(Member::new(31, 0), submit);
+    let said = run(&mut all[..2], Span::secs(3));
+    assert!(all[1].driver.machine().tables().unwrap().clustered() > 0);
+    let proposes = |it: &&(Member, Message)| match &it.1 {
+        Message::Tables(it) => matches!(it.body, Body::Propose { .. }),
+        _ => false,
+    };
+    assert_eq!(said.iter().find(proposes), None);
+}
+
+/// Two followers come to the third gateway, one to the first, which manages. How often it has another
+/// one manage, and whether the third one does in the end.
+fn hands_over(third: Voter, is_here: bool) -> (u64, bool) {
+    let config = Config::new().with_purge_after(600);
+    let mut all = three(config);
+    for id in [12, 13] {
+        all[2].hear(follower(id), keep_alive(1));
+    }
+    run(&mut all, Span::millis(500));
+    assert!(has(&all[0], 12) && has(&all[0], 13));
+    if third.is_witness {
+        let voters = [HUB, SECOND].map(Voter::new).into_iter().chain([third]);
+        all[0].command(Command::Configure(Configuration {
+            voters: voters.collect(),
+            ..Configuration::of([HUB])
+        }));
+    }
+    let here = if is_here { 3 } else { 2 };
+    run(&mut all[..here], config.review * 2);
+    let [first, _, third] = &all;
+    let counters = first.driver.machine().counters();
+    (counters.handed_over, third.driver.machine().manages())
+}
+
+#[test]
+fn the_gateway_manages_that_has_most_followers_if_it_is_here_and_holds_tables() {
+    assert_eq!(hands_over(Voter::new(THIRD), true), (1, true));
+    assert_eq!(hands_over(Voter::new(THIRD), false), (0, false));
+    let witness = Voter {
+        is_witness: true,
+        ..Voter::new(THIRD)
+    };
+    assert_eq!(hands_over(witness, true), (0, false));
+}
