@@ -1,6 +1,7 @@
 //! The process of a gateway: the machine, its memory on a disk, the mailboxes of its followers at its
 //! broker, and links to the brokers of the other gateways.
 
+mod diary;
 mod host;
 mod modules;
 mod status;
@@ -58,6 +59,9 @@ pub struct Options {
     pub limits: Limits,
     /// How many modules are kept.
     pub room: Room,
+    /// A page for a browser.
+    #[cfg(feature = "page")]
+    pub page: Option<crate::page::Options>,
     /// Whether it says on the standard error what changes.
     pub is_verbose: bool,
 }
@@ -89,6 +93,10 @@ pub enum GatewayError {
     /// A thread does not start.
     #[error("cannot start a thread: {0}: see how many this process may have")]
     Thread(#[from] io::Error),
+    /// The page does not start.
+    #[cfg(feature = "page")]
+    #[error(transparent)]
+    Page(#[from] crate::page::PageError),
     /// The machine does not start.
     #[error(transparent)]
     Machine(#[from] Reject),
@@ -139,4 +147,19 @@ fn start_broker(options: &Options) -> Result<(), GatewayError> {
         let _unused = listen;
         Err(GatewayError::NoBroker)
     }
+}
+
+#[cfg(feature = "page")]
+fn start_page(options: &Options) -> Result<(), GatewayError> {
+    use crate::find::Gateways;
+
+    let Some(page) = &options.page else {
+        return Ok(());
+    };
+    let own = [(options.id, options.own())];
+    // At least one is named.
+    if let Ok(gateways) = Gateways::new(own.into_iter().chain(options.peers.iter().cloned())) {
+        crate::page::start(page, gateways, &options.access, options.id)?;
+    }
+    Ok(())
 }

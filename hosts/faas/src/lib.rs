@@ -101,8 +101,11 @@ mod link;
 #[cfg(all(feature = "broker", target_os = "linux"))]
 mod nodelay;
 pub mod notice;
+#[cfg(feature = "page")]
+pub mod page;
 mod shelf;
 pub mod topic;
+pub mod view;
 pub mod wasm;
 pub mod watch;
 

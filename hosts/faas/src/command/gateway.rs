@@ -61,6 +61,21 @@ pub(crate) struct Gateway {
     /// How many modules are kept
     #[arg(long, default_value = "256")]
     modules: u32,
+    /// Serve a page for a browser here that shows gateways, followers and tasks as they change
+    #[cfg(feature = "page")]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    page: Option<SocketAddr>,
+    /// What readers of the page have to know, as `?token=` or as a bearer: 16 to 128 letters, digits and
+    /// -._~. Needed where the page is at no loopback address
+    #[cfg(feature = "page")]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        requires = "page",
+        env = "SELVEDGE_FAAS_PAGE_TOKEN",
+        hide_env_values = true
+    )]
+    page_token: Option<selvedge_faas::page::Token>,
     /// Say on the standard error what changes
     #[arg(long, short)]
     verbose: bool,
@@ -124,6 +139,11 @@ impl Gateway {
                 modules: self.modules.max(1),
                 bytes: 64 << 20,
             },
+            #[cfg(feature = "page")]
+            page: self.page.map(|listen| selvedge_faas::page::Options {
+                listen,
+                token: self.page_token,
+            }),
             is_verbose: self.verbose,
         };
         Ok(gateway::run(options)?)

@@ -11,6 +11,7 @@ use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_pcm::gateway::{Command, Event, Gateway};
 use selvedge_pcm::{Assignment, Message, TaskId};
 
+use super::diary::Diary;
 use super::modules::{Modules, Out};
 use super::storage::{Beginning, Storage, StorageError};
 use super::{Broker, GatewayError, Options, start_broker, status};
@@ -50,6 +51,7 @@ pub(crate) struct Host {
     modules: Modules,
     /// Of tasks that clients asked for here: the unit that has them, as it was last seen.
     units: BTreeMap<TaskId, Option<Assignment>>,
+    diary: Diary,
     is_available: bool,
     next_status: Time,
     counters: Counters,
@@ -66,6 +68,8 @@ impl Host {
         };
         let (storage, gateway) = Storage::open(&options.data, options.room, &beginning)?;
         start_broker(&options)?;
+        #[cfg(feature = "page")]
+        super::start_page(&options)?;
         let (wake, wakes) = mpsc::sync_channel(WAITING);
         let own = open_own(&options, &wake)?;
         let mut peers = BTreeMap::new();
@@ -86,6 +90,7 @@ impl Host {
             peers,
             modules: Modules::new(options.id, others),
             units: BTreeMap::new(),
+            diary: Diary::default(),
             is_available: true,
             next_status: Time::ZERO,
             counters: Counters::default(),
@@ -178,7 +183,13 @@ impl Host {
     #[allow(clippy::wildcard_enum_match_arm, reason = "the others are not told")]
     fn on_event(&mut self, event: &Event) {
         match event {
-            Event::Ended(_) => self.counters.ended += 1,
+            Event::Ended(task) => {
+                self.counters.ended += 1;
+                let unit = self.units.get(task).and_then(Option::as_ref);
+                let answer = self.driver.machine().tables();
+                let answer = answer.and_then(|it| it.answer(*task));
+                self.diary.on_ended(*task, unit, answer, self.clock.now());
+            }
             Event::Available => self.is_available = true,
             Event::Unavailable => self.is_available = false,
             Event::Fact(_) => return,
@@ -244,6 +255,9 @@ impl Host {
             Ok(Frame::Message(it)) => {
                 let (from, message) = (it.from, it.message);
                 self.on_asked(from, &message);
+                let tables = self.driver.machine().tables();
+                self.diary
+                    .on_message(from, &message, tables, self.clock.now());
                 self.step(Input::Message { from, message })?
             }
             Ok(Frame::Notice(it)) => self.on_notice(it.from, it.message)?,
@@ -271,8 +285,11 @@ impl Host {
 
     /// Forwards what a follower tells another one into its mailbox, as it is.
     fn relay(&mut self, to: NodeId, payload: &[u8]) {
+        let tables = self.driver.machine().tables();
         let is_between_followers = match Frame::decode(payload) {
             Ok(Frame::Message(it)) => {
+                let now = self.clock.now();
+                self.diary.on_message(it.from, &it.message, tables, now);
                 matches!(it.message, Message::Vote { .. } | Message::Counted { .. })
             }
             Ok(Frame::Notice(_)) => false,
@@ -281,7 +298,6 @@ impl Host {
                 return;
             }
         };
-        let tables = self.driver.machine().tables();
         let known = tables.and_then(|it| it.follower(to));
         let place = known.filter(|_| is_between_followers).map(|it| it.gateway);
         let link = place.and_then(|gateway| match gateway == self.options.id {
@@ -297,8 +313,10 @@ impl Host {
 
     /// A client asks: it will want to know which unit had its task.
     fn on_asked(&mut self, client: Member, message: &Message) {
-        if let Message::Submit { number, .. } = *message {
+        if let Message::Submit { number, function } = message {
+            let number = *number;
             let task = TaskId { client, number };
+            self.diary.on_asked(task, function, self.clock.now());
             if self.units.len() >= UNITS {
                 self.units.pop_first();
             }
@@ -364,7 +382,11 @@ impl Host {
             self.say(to, &notice);
         }
         let (gateway, modules) = (self.driver.machine(), self.storage.modules()?);
-        let status = status::of(gateway, self.is_available, self.counters, modules);
+        if let Some(tables) = gateway.tables() {
+            self.diary.look(self.options.id, tables, now);
+        }
+        let (counters, is_available) = (self.counters, self.is_available);
+        let status = status::of(gateway, &self.diary, is_available, counters, modules, now);
         let notice = Notice::Status(Box::new(status));
         if let Ok(payload) = frame::notice(gateway.me(), &notice) {
             self.own
