@@ -183,10 +183,8 @@ impl Phase {
             return Self::Unknown;
         };
         let [active, busy, asleep] = [duty.active_ms, duty.busy_ms, duty.asleep_ms].map(u64::from);
-        // It is heard a moment after it woke, and what its gateway says of it is a second old.
-        let late = active + busy + asleep + LATE;
         match at {
-            _ if at >= late => Self::Late,
+            _ if at >= active + busy + asleep + LATE => Self::Late,
             _ if asleep > 0 && at >= active + busy => Self::Asleep,
             _ if busy > 0 && at >= active => Self::Busy,
             _ => Self::Active,
@@ -194,8 +192,8 @@ impl Phase {
     }
 }
 
-/// For how long a follower may be expected, in milliseconds.
-const LATE: u64 = 3_000;
+/// How much later than its cycle says a follower may be heard, in milliseconds.
+const LATE: u64 = 1_000;
 
 fn id<S: Serializer>(id: &NodeId, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&id.0)

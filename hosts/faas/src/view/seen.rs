@@ -105,10 +105,13 @@ impl Seen {
         // When a follower woke is known at its gateway.
         let mut woke: BTreeMap<Member, u64> = BTreeMap::new();
         for said in self.0.values() {
-            let since = millis(now.saturating_duration_since(said.at));
+            let since = now.saturating_duration_since(said.at);
+            if since > SILENT {
+                continue;
+            }
             let own = said.status.some_followers.iter().take(Status::SHOWN);
             let own = own.filter(|it| it.gateway == said.from.id);
-            woke.extend(own.filter_map(|it| Some((it.member, u64::from(it.woke_ms?) + since))));
+            woke.extend(own.filter_map(|it| Some((it.member, woke_ms(it, since)?))));
         }
         let followers = status.some_followers.iter().take(Status::SHOWN);
         let mut followers: Vec<FollowerView> = followers
@@ -180,6 +183,16 @@ impl AnswerView {
         }
         self.took_ms = self.took_ms.max(other.took_ms);
         self.ago_ms = self.ago_ms.max(other.ago_ms);
+    }
+}
+
+/// How long ago a follower woke, so long after its gateway said when. Since then it goes on as its cycle says.
+fn woke_ms(it: &FollowerStatus, since: Duration) -> Option<u64> {
+    let (said, period) = (u64::from(it.woke_ms?), it.duty.period().0 / 1_000);
+    let at = said + millis(since);
+    match said < period {
+        true => at.checked_rem(period),
+        false => Some(at),
     }
 }
 

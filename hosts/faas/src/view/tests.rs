@@ -171,12 +171,12 @@ fn a_follower_sleeps_when_it_was_active_and_busy() {
     for (from, to, wanted) in [
         (0, 999, Phase::Active),
         (1_000, 2_999, Phase::Busy),
-        (3_000, 12_999, Phase::Asleep),
-        (13_000, u64::MAX, Phase::Late),
+        (3_000, 10_999, Phase::Asleep),
+        (11_000, u64::MAX, Phase::Late),
     ] {
         assert_eq!((phase(Some(from)), phase(Some(to))), (wanted, wanted));
     }
-    assert_eq!(Phase::of(DutyCycle::always(), Some(3_999)), Phase::Active);
+    assert_eq!(Phase::of(DutyCycle::always(), Some(1_999)), Phase::Active);
 }
 
 #[test]
@@ -195,4 +195,25 @@ fn a_gateway_that_says_too_much_is_cut_short() {
     assert_eq!(view.some_followers.len(), Status::SHOWN);
     assert_eq!(view.answers.len(), Status::ANSWERS);
     assert!(view.answers.iter().all(|it| it.function.len() == 600));
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test reads the clock")]
+fn between_two_words_of_its_gateway_a_follower_goes_on_as_its_cycle_says() {
+    let (now, mut seen) = (Instant::now(), Seen::default());
+    let mut one = status(1, true);
+    let woke = [(101, 9_800), (102, 10_500), (103, 0)].into_iter();
+    one.some_followers = woke
+        .map(|it| follower(it.0, 1, Class::Low, Some(it.1)))
+        .collect();
+    seen.see(Member::new(1, 0), one, now);
+    let phases = |after| {
+        let view = seen.view(ALL.into_iter(), now + Duration::from_millis(after));
+        let phases = view.some_followers.iter().map(|it| it.phase);
+        phases.collect::<Vec<Phase>>()
+    };
+    assert_eq!(phases(0), [Phase::Asleep, Phase::Asleep, Phase::Active]);
+    assert_eq!(phases(900), [Phase::Active, Phase::Late, Phase::Active]);
+    // Nobody knows when its gateway says nothing.
+    assert_eq!(phases(3_001), [Phase::Unknown; 3]);
 }
