@@ -18,7 +18,7 @@ use crate::counters::Counters;
 use crate::executor::{Executor, Job, Worker};
 use crate::find::Gateways;
 use crate::frame::{self, Frame};
-use crate::link::{Access, Link, LinkEvent, Session, Setup};
+use crate::link::{Access, Link, LinkEvent, Lost, Session, Setup};
 use crate::notice::Notice;
 
 use crate::shelf::Shelf;
@@ -40,7 +40,7 @@ pub struct Options {
     pub access: Access,
     /// The settings of the machine.
     pub config: Config,
-    /// Whether it says on the standard error when a phase begins.
+    /// Whether it says on the standard error when a phase begins, and what it has counted until then.
     pub is_verbose: bool,
 }
 
@@ -93,6 +93,8 @@ struct Host {
     shelf: Shelf,
     /// What is told to the machine after the present effects.
     commands: VecDeque<Command>,
+    /// Why a broker refused it last; said once.
+    refused: Option<String>,
     counters: Counters,
 }
 
@@ -117,6 +119,7 @@ pub fn run(options: Options, executor: Arc<dyn Executor>) -> Result<Infallible, 
         worker: Worker::new(executor, wake.clone()),
         shelf: Shelf::default(),
         commands: VecDeque::new(),
+        refused: None,
         counters: Counters::default(),
         wake,
         options,
@@ -205,7 +208,9 @@ impl Host {
 
     fn on_phase(&mut self, phase: Phase) {
         if self.options.is_verbose {
-            eprintln!("{} is {phase:?}", self.driver.machine().me());
+            let machine = self.driver.machine();
+            let (me, counters) = (machine.me(), machine.counters());
+            eprintln!("{me} is {phase:?}; {:?} {counters:?}", self.counters);
         }
         if phase == Phase::Asleep {
             // It says good-bye; the broker keeps the mailbox.
@@ -245,7 +250,7 @@ impl Host {
         }
         let link = self.open(gateway, number);
         if let Err(why) = &link {
-            let down = LinkEvent::Down(why.to_string());
+            let down = LinkEvent::Down(Lost::by(why));
             // The queue is full only while there is enough to do.
             let _told = self.wake.try_send(Wake::Link(number, down));
         }
@@ -321,9 +326,16 @@ impl Host {
                     self.on_published(&topic, &payload);
                 }
             }
-            LinkEvent::Down(why) => {
-                if self.options.is_verbose {
-                    eprintln!("{} has lost its gateway: {why}", self.driver.machine().me());
+            LinkEvent::Down(lost) => {
+                let is_news = lost.is_refused && self.refused.as_ref() != Some(&lost.why);
+                if self.options.is_verbose || is_news {
+                    eprintln!(
+                        "{} has lost its gateway: {lost}",
+                        self.driver.machine().me()
+                    );
+                }
+                if lost.is_refused {
+                    self.refused = Some(lost.why);
                 }
                 self.counters.lost_links += 1;
                 self.stay = None;

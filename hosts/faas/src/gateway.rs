@@ -23,6 +23,7 @@ use thiserror::Error;
 pub use self::storage::{Memory, Room, StorageError};
 use crate::clock::NoChance;
 use crate::link::{Access, Address};
+use crate::users::Users;
 
 /// Where a gateway has its broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +48,13 @@ pub struct Options {
     pub advertise: Option<Address>,
     /// The other gateways and their brokers.
     pub peers: Vec<(NodeId, Address)>,
-    /// The name and the password for all brokers.
+    /// How it goes to all brokers. Its name is known to the broker inside.
     pub access: Access,
+    /// Who else may come to the broker inside; without them, nobody but those with the same name.
+    pub users: Option<Users>,
+    /// What the broker inside shows; without it, that one has no TLS.
+    #[cfg(feature = "tls")]
+    pub identity: Option<crate::tls::Identity>,
     /// The directory of its data.
     pub data: PathBuf,
     /// What the directory holds.
@@ -135,16 +141,17 @@ pub fn run(options: Options) -> Result<Infallible, GatewayError> {
     host::Host::start(options)?.run()
 }
 
-fn start_broker(options: &Options) -> Result<(), GatewayError> {
+/// Where the broker inside is for this process, if that is elsewhere than for others.
+fn start_broker(options: &Options) -> Result<Option<Address>, GatewayError> {
     let Broker::Embedded { listen } = options.broker else {
-        return Ok(());
+        return Ok(None);
     };
     #[cfg(feature = "broker")]
-    return crate::broker::start(listen, &options.access)
+    return crate::broker::start(options, listen)
         .map_err(|source| GatewayError::Listen { listen, source });
     #[cfg(not(feature = "broker"))]
     {
-        let _unused = listen;
+        let _unused = (listen, &options.users);
         Err(GatewayError::NoBroker)
     }
 }
@@ -156,7 +163,8 @@ fn start_page(options: &Options) -> Result<(), GatewayError> {
     let Some(page) = &options.page else {
         return Ok(());
     };
-    let own = [(options.id, options.own())];
+    let own = options.advertise.clone();
+    let own = [(options.id, own.unwrap_or_else(|| options.own()))];
     // At least one is named.
     if let Ok(gateways) = Gateways::new(own.into_iter().chain(options.peers.iter().cloned())) {
         crate::page::start(page, gateways, &options.access, options.id)?;

@@ -35,7 +35,7 @@ impl Top {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let me = client::any_id()?;
         let gateways = self.find.find(me)?;
-        let watch = Watch::start(&gateways, &self.find.access.access(), me);
+        let watch = Watch::start(&gateways, &self.find.access.access()?, me);
         let watch = watch.map_err(Failure::Process)?;
         let clears = io::stdout().is_terminal() && !self.once;
         let (begun, mut seen) = (Instant::now(), Seen::default());

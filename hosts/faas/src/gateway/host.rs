@@ -18,7 +18,7 @@ use super::{Broker, GatewayError, Options, start_broker, status};
 use crate::clock::{self, Clock};
 use crate::counters::Counters;
 use crate::frame::{self, Frame};
-use crate::link::{Link, LinkEvent, Session, Setup};
+use crate::link::{Address, Link, LinkEvent, Lost, Session, Setup};
 use crate::notice::{Notice, Place};
 use crate::topic::Topic;
 
@@ -33,7 +33,7 @@ const UNITS: usize = 256;
 
 enum Wake {
     Own(LinkEvent),
-    Peer(LinkEvent),
+    Peer(NodeId, LinkEvent),
 }
 
 pub(crate) struct Host {
@@ -52,6 +52,8 @@ pub(crate) struct Host {
     /// Of tasks that clients asked for here: the unit that has them, as it was last seen.
     units: BTreeMap<TaskId, Option<Assignment>>,
     diary: Diary,
+    /// Why a broker refused this gateway last.
+    refused: BTreeMap<NodeId, String>,
     is_available: bool,
     next_status: Time,
     counters: Counters,
@@ -67,11 +69,11 @@ impl Host {
             memory: options.memory,
         };
         let (storage, gateway) = Storage::open(&options.data, options.room, &beginning)?;
-        start_broker(&options)?;
+        let inside = start_broker(&options)?;
         #[cfg(feature = "page")]
         super::start_page(&options)?;
         let (wake, wakes) = mpsc::sync_channel(WAITING);
-        let own = open_own(&options, &wake)?;
+        let own = open_own(&options, inside, &wake)?;
         let mut peers = BTreeMap::new();
         for (id, _) in &options.peers {
             peers.insert(*id, open_peer(&options, *id, &wake)?);
@@ -91,6 +93,7 @@ impl Host {
             modules: Modules::new(options.id, others),
             units: BTreeMap::new(),
             diary: Diary::default(),
+            refused: BTreeMap::new(),
             is_available: true,
             next_status: Time::ZERO,
             counters: Counters::default(),
@@ -117,7 +120,10 @@ impl Host {
             for wake in batch {
                 match wake {
                     Wake::Own(event) => self.on_own(event)?,
-                    Wake::Peer(LinkEvent::Down(_)) => self.counters.lost_links += 1,
+                    Wake::Peer(peer, LinkEvent::Down(lost)) => {
+                        self.counters.lost_links += 1;
+                        self.on_refused(peer, lost);
+                    }
                     Wake::Peer(..) => {} // Nothing is read there.
                 }
             }
@@ -198,6 +204,15 @@ impl Host {
         self.note(&format!("{event:?}"));
     }
 
+    /// Says once that a broker is there, and does not want this gateway, or this gateway not the broker.
+    fn on_refused(&mut self, by: NodeId, lost: Lost) {
+        let id = self.options.id;
+        if lost.is_refused && self.refused.get(&by) != Some(&lost.why) {
+            eprintln!("gateway {id} does not reach the broker of gateway {by}: {lost}");
+            self.refused.insert(by, lost.why);
+        }
+    }
+
     fn note(&self, what: &str) {
         if self.options.is_verbose {
             eprintln!("gateway {}: {what}", self.options.id);
@@ -228,6 +243,7 @@ impl Host {
             }
             LinkEvent::Down(why) => {
                 self.note(&format!("lost its broker: {why}"));
+                self.on_refused(self.options.id, why);
                 self.counters.lost_links += 1;
                 self.alone.get_or_insert(self.clock.now());
                 Ok(())
@@ -396,12 +412,21 @@ impl Host {
     }
 }
 
-fn open_own(options: &Options, wake: &SyncSender<Wake>) -> io::Result<Link> {
+/// The broker inside may have a door for this process alone.
+fn open_own(
+    options: &Options,
+    inside: Option<Address>,
+    wake: &SyncSender<Wake>,
+) -> io::Result<Link> {
     let (me, wake) = (options.id, wake.clone());
+    let access = match inside.is_some() {
+        true => options.access.in_the_clear(),
+        false => options.access.clone(),
+    };
     let setup = Setup {
         name: format!("selvedge-faas-{me}"),
-        address: options.own(),
-        access: options.access.clone(),
+        address: inside.unwrap_or_else(|| options.own()),
+        access,
         // A request that lay somewhere while it was away is not carried out: it is asked again.
         session: Session::Clean,
         filters: vec![Topic::Inbox(me).to_string(), Topic::relays_of(me)],
@@ -423,5 +448,5 @@ fn open_peer(options: &Options, peer: NodeId, wake: &SyncSender<Wake>) -> io::Re
         filters: Vec::new(),
         stays: true,
     };
-    Link::open(setup, move |it| wake.send(Wake::Peer(it)).is_ok())
+    Link::open(setup, move |it| wake.send(Wake::Peer(peer, it)).is_ok())
 }

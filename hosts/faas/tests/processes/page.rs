@@ -1,56 +1,21 @@
 //! The page in a browser, over real gateways and followers.
-//!
-//! `SELVEDGE_CHROMIUM` names the program of a Chromium that is not in the path; where
-//! `SELVEDGE_CHROMIUM_REQUIRED` is set, a missing one is a failure. With `SELVEDGE_FAAS_PICTURES` pictures of
-//! the page are written into that directory, in light and dark, wide and narrow.
-
-#![cfg(all(feature = "page", feature = "broker"))]
-#![allow(
-    clippy::disallowed_methods,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::std_instead_of_core,
-    clippy::unwrap_used,
-    reason = "a test of processes, which take time, and fails where it cannot start them"
-)]
-
-mod browser;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-use std::{env, fs, process, thread};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::{env, fs};
 
 use serde_json::Value;
 
 use crate::browser::Browser;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_selvedge-faas");
-const PATIENCE: Duration = Duration::from_secs(60);
-
-struct Node(Child);
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
+use crate::support::{Dir, Node, PROGRAM, spawn, wait_for, wait_until};
 
 /// Three gateways, each with a page, and followers.
 struct Cluster {
     gateways: Vec<Option<Node>>,
     _followers: Vec<Node>,
-    data: PathBuf,
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        self.gateways.clear();
-        fs::remove_dir_all(&self.data).ok();
-    }
+    _data: Dir,
 }
 
 fn broker(id: usize) -> String {
@@ -61,23 +26,14 @@ fn page(id: usize) -> String {
     format!("127.61.20.{id}:18880")
 }
 
-fn spawn(arguments: &str) -> Node {
-    let mut command = Command::new(PROGRAM);
-    command.args(arguments.split(' ')).stdin(Stdio::null());
-    Node(command.arg("--is-child").spawn().unwrap())
-}
-
 impl Cluster {
     fn start() -> Self {
-        let data = env::temp_dir().join(format!("selvedge-faas-page-{}", process::id()));
-        fs::remove_dir_all(&data).ok();
-        fs::create_dir_all(&data).unwrap();
+        let dir = Dir::new("page");
         let gateways = (1..=3).map(|id| {
             let peers = (1..=3).filter(|it| *it != id);
             let peers: Vec<String> = peers.map(|it| format!(" --peer {it}={}", broker(it))).collect();
             let (broker, page, peers) = (broker(id), page(id), peers.concat());
-            let data = data.join(id.to_string());
-            let data = data.display();
+            let data = dir.file(&id.to_string());
             Some(spawn(&format!(
                 "gateway --id {id} --listen {broker} --page {page} --data {data} --timeout 3 --first{peers}"
             )))
@@ -102,16 +58,8 @@ impl Cluster {
         Self {
             gateways,
             _followers: followers.collect(),
-            data,
+            _data: dir,
         }
-    }
-}
-
-fn wait_for(address: &str) {
-    let begun = Instant::now();
-    while TcpStream::connect(address).is_err() {
-        assert!(begun.elapsed() < PATIENCE, "nobody listens at {address}");
-        thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -126,14 +74,6 @@ fn status(id: usize) -> Value {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "not within a minute: {what}");
-        thread::sleep(Duration::from_millis(100));
-    }
 }
 
 fn chromium() -> Option<String> {
