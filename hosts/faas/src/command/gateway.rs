@@ -114,6 +114,9 @@ impl Gateway {
             }
             peers.push((id, address));
         }
+        #[cfg(feature = "tls")]
+        self.access
+            .check(self.broker.is_none(), !peers.is_empty())?;
         let memory = match (self.first, self.forgot) {
             (true, _) => Memory::None,
             (false, true) => Memory::Lost,

@@ -125,6 +125,21 @@ impl AccessArgs {
         })
     }
 
+    /// Whether all brokers of a gateway have TLS, or none.
+    #[cfg(feature = "tls")]
+    pub(crate) fn check(&self, has_broker: bool, has_peers: bool) -> Result<(), Failure> {
+        let why = match (&self.tls_ca, &self.tls_cert) {
+            (Some(_), None) if has_broker => {
+                "with --tls-ca others come to the broker inside by TLS, too: say --tls-cert and --tls-key"
+            }
+            (None, Some(_)) if has_peers => {
+                "with --tls-cert the brokers of other gateways have TLS, too: say --tls-ca"
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::Usage(why))
+    }
+
     #[cfg(feature = "tls")]
     pub(crate) fn identity(&self) -> Result<Option<Identity>, Failure> {
         let pair = self.tls_cert.as_ref().zip(self.tls_key.as_ref());

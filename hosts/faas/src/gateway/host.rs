@@ -412,16 +412,16 @@ impl Host {
     }
 }
 
-/// The broker inside may have a door for this process alone.
+/// The broker inside is in the clear for this process, perhaps at a port of its own.
 fn open_own(
     options: &Options,
     inside: Option<Address>,
     wake: &SyncSender<Wake>,
 ) -> io::Result<Link> {
     let (me, wake) = (options.id, wake.clone());
-    let access = match inside.is_some() {
-        true => options.access.in_the_clear(),
-        false => options.access.clone(),
+    let access = match options.broker {
+        Broker::Embedded { .. } => options.access.in_the_clear(),
+        Broker::At(_) => options.access.clone(),
     };
     let setup = Setup {
         name: format!("selvedge-faas-{me}"),

@@ -36,6 +36,8 @@ struct House {
     dir: Dir,
     ca: String,
     stranger: String,
+    /// The flags with the certificate of another gateway.
+    other: String,
     _nodes: Vec<Node>,
 }
 
@@ -53,6 +55,10 @@ impl House {
         );
         let users = dir.write("users", "# all nodes\nnode:sesame\nreader:other:one\n");
         let stranger = dir.write("stranger.pem", &Ca::new().pem);
+        let (other, other_key) = ca.vouch("127.61.21.2");
+        let other = dir.write("other.pem", &other);
+        let other_key = dir.write("other.key", &other_key);
+        let other = format!(" --tls-cert {other} --tls-key {other_key}");
         let (ca, data) = (dir.write("ca.pem", &ca.pem), dir.file("1"));
         let gateway = format!(
             "gateway --id 1 --listen {AT} --data {data} --first --user node --users {users} \
@@ -72,6 +78,7 @@ impl House {
             dir,
             ca,
             stranger,
+            other,
             _nodes,
         }
     }
@@ -80,7 +87,8 @@ impl House {
     fn refused_gateway(&self, name: &str, flags: &str, password: &str) -> String {
         let data = self.dir.file(name);
         let gateway = format!(
-            "gateway --id 2 --listen 127.61.21.2:18831 --peer 1={AT} --data {data} --first {flags}"
+            "gateway --id 2 --listen 127.61.21.2:18831 --peer 1={AT} --data {data} --first {flags}{}",
+            self.other
         );
         let mut gateway = spawn_heard(&gateway, password);
         gateway.wait_until_said("gateway 2 does not reach the broker of gateway 1")
@@ -129,10 +137,7 @@ fn by_tls_a_task_runs_for_those_that_are_known_and_the_others_are_told_why_not()
     }
     let wrong_ca =
         house.refused_gateway("ca", &format!("--user node --tls-ca {stranger}"), "sesame");
-    assert!(
-        wrong_ca.contains("invalid peer certificate: UnknownIssuer"),
-        "{wrong_ca}"
-    );
+    assert!(wrong_ca.contains("invalid peer certificate"), "{wrong_ca}");
     let wrong = house.refused_gateway("password", &format!("--user node --tls-ca {ca}"), "sesam");
     assert!(
         wrong.contains("see --user and SELVEDGE_FAAS_PASSWORD"),
@@ -176,8 +181,22 @@ fn files_that_are_wrong_are_named() {
             format!("--tls-cert {certificate} --tls-key {certificate}"),
             "has no private key in PEM",
         ),
-        (format!("--tls-ca {key}"), "has no certificate in PEM"),
-        (format!("--tls-ca {missing}"), "check the name"),
+        (
+            format!("--tls-cert {certificate} --tls-key {key} --tls-ca {key}"),
+            "has no certificate in PEM",
+        ),
+        (
+            format!("--tls-cert {certificate} --tls-key {key} --tls-ca {missing}"),
+            "check the name",
+        ),
+        (
+            format!("--tls-ca {certificate}"),
+            "say --tls-cert and --tls-key",
+        ),
+        (
+            format!("--tls-cert {certificate} --tls-key {key} --peer 2=127.0.0.1:1"),
+            "say --tls-ca",
+        ),
     ] {
         let data = dir.file("data");
         let gateway =
