@@ -56,11 +56,7 @@ impl Diary {
         now: Time,
     ) {
         match *message {
-            Message::KeepAlive { .. } => {
-                if self.woke.len() < FOLLOWERS || self.woke.contains_key(&from.id) {
-                    self.woke.insert(from.id, now);
-                }
-            }
+            Message::KeepAlive { .. } => self.on_woke(from.id, now),
             Message::Vote { task, attempt, .. } => {
                 let open = tables.and_then(|it| it.open_task(task));
                 if let Some(open) = open {
@@ -159,6 +155,12 @@ impl Diary {
                 ago_ms: millis(it.at, now),
             }
         })
+    }
+
+    fn on_woke(&mut self, follower: NodeId, now: Time) {
+        if self.woke.len() < FOLLOWERS || self.woke.contains_key(&follower) {
+            self.woke.insert(follower, now);
+        }
     }
 
     fn on_vote(&mut self, from: Member, task: TaskId, attempt: u16, open: &Open, now: Time) {
