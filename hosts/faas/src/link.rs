@@ -85,13 +85,10 @@ pub struct Access {
 impl Access {
     /// The same, in the clear.
     pub(crate) fn in_the_clear(&self) -> Self {
-        let user = self.user.clone();
-        let password = self.password.clone();
-        Self {
-            user,
-            password,
-            ..Self::default()
-        }
+        let it = self.clone();
+        #[cfg(feature = "tls")]
+        let it = Self { tls: None, ..it };
+        it
     }
 }
 
