@@ -19,12 +19,14 @@ pub(crate) struct Seat {
     pub(crate) place: u16,
 }
 
-/// What a follower counts as among all of them: the N most available ones are orchestrators, the next
-/// ones performant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Class {
+/// What a follower counts as among all of them, by its availability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Class {
+    /// The least available ones.
     Low,
+    /// The next ones: with the orchestrator they are half of a unit.
     Performant,
+    /// The most available ones, of which each unit has one. It counts the votes.
     Orchestrator,
 }
 

@@ -185,6 +185,7 @@ mod tasks;
 mod topology;
 mod units;
 
+pub use clustering::Class;
 pub use duty::DutyCycle;
 pub use followers::Attachment;
 pub use limits::Limits;

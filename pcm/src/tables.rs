@@ -9,6 +9,7 @@ use selvedge_replica::State;
 use serde::{Deserialize, Serialize};
 
 use crate::Limits;
+use crate::clustering::{Class, class_of};
 use crate::followers::{Attachment, Followers};
 use crate::published::Rules;
 use crate::task::{Answer, Assignment, Function, Returned, TaskId, Voters};
@@ -227,6 +228,13 @@ impl Tables {
     #[must_use]
     pub fn unit_of(&self, id: NodeId) -> Option<u32> {
         Some(self.followers.seat_of(id)?.unit)
+    }
+
+    /// What a follower is in its unit; nothing while it waits for one. O(log n).
+    #[must_use]
+    pub fn class_of(&self, id: NodeId) -> Option<Class> {
+        let seat = self.followers.seat_of(id)?;
+        Some(class_of(seat.place, self.limits.unit))
     }
 
     /// The followers of a unit, its orchestrator first. O(m).

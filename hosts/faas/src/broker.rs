@@ -1,5 +1,7 @@
 //! The broker inside of a gateway.
 
+#[cfg(feature = "tls")]
+use core::net::Ipv4Addr;
 use core::net::SocketAddr;
 use std::collections::HashMap;
 use std::net::TcpListener;
@@ -7,7 +9,8 @@ use std::{io, thread};
 
 use rumqttd::{Broker, Config, ConnectionSettings, RouterConfig, ServerSettings};
 
-use crate::link::{Access, PACKET_MAX};
+use crate::gateway::Options;
+use crate::link::{Address, PACKET_MAX};
 
 /// How many connections there may be at a time.
 const CONNECTIONS: usize = 4_096;
@@ -17,16 +20,44 @@ const SEGMENTS: usize = 2;
 
 /// Starts a broker that listens here, until the process ends. It keeps everything in memory.
 ///
+/// Returns where it is for this process, if that is elsewhere.
+///
 /// # Errors
 /// If it cannot listen there.
-pub(crate) fn start(listen: SocketAddr, access: &Access) -> io::Result<()> {
+pub(crate) fn start(options: &Options, listen: SocketAddr) -> io::Result<Option<Address>> {
+    #[cfg(feature = "tls")]
+    if let Some(identity) = &options.identity {
+        let inside = a_free_port()?;
+        run(inside, known(options))?;
+        crate::tls::open_door(listen, inside, identity)?;
+        return Ok(Some(Address {
+            host: inside.ip().to_string(),
+            port: inside.port(),
+        }));
+    }
+    run(listen, known(options))?;
+    Ok(None)
+}
+
+/// A port for this process alone. Somebody else may take it meanwhile; then the broker does not start.
+#[cfg(feature = "tls")]
+fn a_free_port() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+/// Names with their passwords; nothing where all may come.
+fn known(options: &Options) -> Option<HashMap<String, String>> {
+    let own = options.access.user.clone();
+    let own = own.map(|user| (user, options.access.password.clone()));
+    let others = options.users.iter().flat_map(|it| it.all());
+    let others = others.map(|it| (it.0.into(), it.1.into()));
+    let asks = own.is_some() || options.users.is_some();
+    asks.then(|| others.chain(own).collect())
+}
+
+fn run(listen: SocketAddr, auth: Option<HashMap<String, String>>) -> io::Result<()> {
     // The broker tells nobody that it could not listen.
     drop(TcpListener::bind(listen)?);
-    let password = &access.password;
-    let auth = access.user.as_ref().map(|user| {
-        let known = [(user.clone(), password.clone())];
-        HashMap::from(known)
-    });
     let server = ServerSettings {
         name: "broker".into(),
         listen,

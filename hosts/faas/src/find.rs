@@ -145,7 +145,7 @@ fn ask(address: &Address, access: &Access, me: NodeId) -> Result<Vec<(NodeId, Ad
         let event = told.recv_timeout(left);
         match event.map_err(|_| "it says nothing about gateways".to_owned())? {
             LinkEvent::Up { .. } => {}
-            LinkEvent::Down(why) => return Err(why),
+            LinkEvent::Down(lost) => return Err(lost.why),
             LinkEvent::Published { topic, payload } => {
                 if let Some(all) = read(&topic, &payload) {
                     drop(link);

@@ -18,7 +18,7 @@ use crate::counters::Counters;
 use crate::executor::{Executor, Job, Worker};
 use crate::find::Gateways;
 use crate::frame::{self, Frame};
-use crate::link::{Access, Link, LinkEvent, Session, Setup};
+use crate::link::{Access, Link, LinkEvent, Lost, Session, Setup};
 use crate::notice::Notice;
 pub use crate::shelf::Room;
 use crate::shelf::Shelf;
@@ -42,7 +42,8 @@ pub struct Options {
     pub config: Config,
     /// Where modules stay for later lives; without it each life asks for them anew.
     pub room: Option<Room>,
-    /// Whether it says on the standard error when a phase begins, and where modules come from.
+    /// Whether it says on the standard error when a phase begins, where modules come from, and what it has
+    /// counted until then.
     pub is_verbose: bool,
 }
 
@@ -98,6 +99,8 @@ struct Host {
     shelf: Shelf,
     /// What is told to the machine after the present effects.
     commands: VecDeque<Command>,
+    /// Why a broker refused it last; said once.
+    refused: Option<String>,
     counters: Counters,
 }
 
@@ -122,6 +125,7 @@ pub fn run(options: Options, executor: Arc<dyn Executor>) -> Result<Infallible, 
         worker: Worker::new(executor, wake.clone()),
         shelf: Shelf::open(options.room.clone())?,
         commands: VecDeque::new(),
+        refused: None,
         counters: Counters::default(),
         wake,
         options,
@@ -203,7 +207,8 @@ impl Host {
     }
 
     fn on_phase(&mut self, phase: Phase) {
-        self.note(&format!("is {phase:?}"));
+        let counters = self.driver.machine().counters();
+        self.note(&format!("is {phase:?}; {:?} {counters:?}", self.counters));
         if phase == Phase::Asleep {
             // It says good-bye; the broker keeps the mailbox.
             self.closing = self.stay.take().map_or(0, |it| it.number);
@@ -279,7 +284,7 @@ impl Host {
         }
         let link = self.open(gateway, number);
         if let Err(why) = &link {
-            let down = LinkEvent::Down(why.to_string());
+            let down = LinkEvent::Down(Lost::by(why));
             // The queue is full only while there is enough to do.
             let _told = self.wake.try_send(Wake::Link(number, down));
         }
@@ -354,8 +359,17 @@ impl Host {
                     self.on_published(&topic, &payload);
                 }
             }
-            LinkEvent::Down(why) => {
-                self.note(&format!("has lost its gateway: {why}"));
+            LinkEvent::Down(lost) => {
+                let is_news = lost.is_refused && self.refused.as_ref() != Some(&lost.why);
+                if self.options.is_verbose || is_news {
+                    eprintln!(
+                        "{} has lost its gateway: {lost}",
+                        self.driver.machine().me()
+                    );
+                }
+                if lost.is_refused {
+                    self.refused = Some(lost.why);
+                }
                 self.counters.lost_links += 1;
                 self.stay = None;
                 // It may come back without the mailbox, which is not relied on then.

@@ -113,3 +113,23 @@ pub fn topic(bytes: &[u8]) {
         );
     }
 }
+
+/// Bytes as what a browser says to the page.
+///
+/// # Panics
+/// When the answer is none of HTTP, or is a defect of the page.
+#[cfg(feature = "page")]
+pub fn page(bytes: &[u8]) {
+    let answer = crate::page::answer_to(bytes).unwrap_or_default();
+    if answer.is_empty() {
+        return; // It was no whole request.
+    }
+    let known: [&[u8]; 7] = [b"200", b"400", b"403", b"404", b"405", b"414", b"431"];
+    let status = answer.strip_prefix(b"HTTP/1.");
+    let status = status.and_then(|it| it.get(2..5));
+    assert!(
+        status.is_some_and(|it| known.contains(&it)),
+        "the page answers {:?}",
+        String::from_utf8_lossy(&answer)
+    );
+}

@@ -1,6 +1,7 @@
 //! The process of a gateway: the machine, its memory on a disk, the mailboxes of its followers at its
 //! broker, and links to the brokers of the other gateways.
 
+mod diary;
 mod host;
 mod modules;
 mod status;
@@ -22,6 +23,7 @@ use thiserror::Error;
 pub use self::storage::{Memory, Room, StorageError};
 use crate::clock::NoChance;
 use crate::link::{Access, Address};
+use crate::users::Users;
 
 /// Where a gateway has its broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +48,13 @@ pub struct Options {
     pub advertise: Option<Address>,
     /// The other gateways and their brokers.
     pub peers: Vec<(NodeId, Address)>,
-    /// The name and the password for all brokers.
+    /// How it goes to all brokers. Its name is known to the broker inside.
     pub access: Access,
+    /// Who else may come to the broker inside; without them, nobody but those with the same name.
+    pub users: Option<Users>,
+    /// What the broker inside shows; without it, that one has no TLS.
+    #[cfg(feature = "tls")]
+    pub identity: Option<crate::tls::Identity>,
     /// The directory of its data.
     pub data: PathBuf,
     /// What the directory holds.
@@ -58,6 +65,9 @@ pub struct Options {
     pub limits: Limits,
     /// How many modules are kept.
     pub room: Room,
+    /// A page for a browser.
+    #[cfg(feature = "page")]
+    pub page: Option<crate::page::Options>,
     /// Whether it says on the standard error what changes.
     pub is_verbose: bool,
 }
@@ -89,6 +99,10 @@ pub enum GatewayError {
     /// A thread does not start.
     #[error("cannot start a thread: {0}: see how many this process may have")]
     Thread(#[from] io::Error),
+    /// The page does not start.
+    #[cfg(feature = "page")]
+    #[error(transparent)]
+    Page(#[from] crate::page::PageError),
     /// The machine does not start.
     #[error(transparent)]
     Machine(#[from] Reject),
@@ -127,16 +141,33 @@ pub fn run(options: Options) -> Result<Infallible, GatewayError> {
     host::Host::start(options)?.run()
 }
 
-fn start_broker(options: &Options) -> Result<(), GatewayError> {
+/// Where the broker inside is for this process, if that is elsewhere than for others.
+fn start_broker(options: &Options) -> Result<Option<Address>, GatewayError> {
     let Broker::Embedded { listen } = options.broker else {
-        return Ok(());
+        return Ok(None);
     };
     #[cfg(feature = "broker")]
-    return crate::broker::start(listen, &options.access)
+    return crate::broker::start(options, listen)
         .map_err(|source| GatewayError::Listen { listen, source });
     #[cfg(not(feature = "broker"))]
     {
-        let _unused = listen;
+        let _unused = (listen, &options.users);
         Err(GatewayError::NoBroker)
     }
+}
+
+#[cfg(feature = "page")]
+fn start_page(options: &Options) -> Result<(), GatewayError> {
+    use crate::find::Gateways;
+
+    let Some(page) = &options.page else {
+        return Ok(());
+    };
+    let own = options.advertise.clone();
+    let own = [(options.id, own.unwrap_or_else(|| options.own()))];
+    // At least one is named.
+    if let Ok(gateways) = Gateways::new(own.into_iter().chain(options.peers.iter().cloned())) {
+        crate::page::start(page, gateways, &options.access, options.id)?;
+    }
+    Ok(())
 }

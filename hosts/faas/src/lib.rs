@@ -24,8 +24,8 @@
 //! # What is trusted
 //!
 //! Whoever may publish at a broker may say anything in the name of any node, and fill the broker's memory. So
-//! the brokers belong into a network of their own, or behind a name and a password
-//! ([`Access`]); in the clear, as there is no TLS yet. What is no frame, too long, or from a node
+//! the brokers belong into a network of their own, or behind names and passwords ([`Access`],
+//! [`users`]) and TLS (feature `tls`). What is no frame, too long, or from a node
 //! that the machine does not expect is counted ([`Counters`]), and nothing else happens.
 //!
 //! # What survives
@@ -101,8 +101,14 @@ mod link;
 #[cfg(all(feature = "broker", target_os = "linux"))]
 mod nodelay;
 pub mod notice;
+#[cfg(feature = "page")]
+pub mod page;
 mod shelf;
+#[cfg(feature = "tls")]
+pub mod tls;
 pub mod topic;
+pub mod users;
+pub mod view;
 pub mod wasm;
 pub mod watch;
 

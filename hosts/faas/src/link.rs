@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{io, thread};
 
-use rumqttc::{AsyncClient, Event, EventLoop, Incoming, MqttOptions, Outgoing, QoS};
+use rumqttc::{
+    AsyncClient, ConnectionError, Event, EventLoop, Incoming, MqttOptions, Outgoing, QoS,
+};
 use thiserror::Error;
 use tokio::sync::Notify;
 
@@ -68,13 +70,26 @@ impl fmt::Display for Address {
     }
 }
 
-/// With which name and password a node goes to brokers.
+/// How a node goes to brokers: with which name and password, and whether by TLS.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Access {
     /// The name; without one, nobody asks.
     pub user: Option<String>,
     /// The password.
     pub password: String,
+    /// Which brokers it believes; without it, all is said in the clear.
+    #[cfg(feature = "tls")]
+    pub tls: Option<crate::tls::Trust>,
+}
+
+impl Access {
+    /// The same, in the clear.
+    pub(crate) fn in_the_clear(&self) -> Self {
+        let it = self.clone();
+        #[cfg(feature = "tls")]
+        let it = Self { tls: None, ..it };
+        it
+    }
 }
 
 impl fmt::Debug for Access {
@@ -116,11 +131,57 @@ pub(crate) enum LinkEvent {
         is_kept: bool,
     },
     /// A link that does not stay tells nothing more.
-    Down(String),
+    Down(Lost),
     Published {
         topic: String,
         payload: Vec<u8>,
     },
+}
+
+/// Why a link was lost, or does not come up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) why: String,
+    /// Whether the broker is there and does not want this node, or this node not the broker.
+    pub(crate) is_refused: bool,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl Lost {
+    pub(crate) fn by(why: &dyn fmt::Display) -> Self {
+        Self {
+            why: why.to_string(),
+            is_refused: false,
+        }
+    }
+
+    /// What ended a connection; what is said of one that never came up has a mend.
+    fn of(error: &ConnectionError, was_up: bool) -> Self {
+        let refused = |why: String| Self {
+            why,
+            is_refused: true,
+        };
+        match error {
+            ConnectionError::ConnectionRefused(code) => refused(format!(
+                "the broker refuses it ({code:?}): see --user and SELVEDGE_FAAS_PASSWORD"
+            )),
+            #[cfg(feature = "tls")]
+            ConnectionError::Tls(why) => refused(format!(
+                "no TLS with the broker ({why}): see whether it has TLS, whether --tls-ca vouches for its \
+                 certificate, and whether that names the address at which it is"
+            )),
+            ConnectionError::MqttState(why) if !was_up => refused(format!(
+                "the broker ends the connection at once ({why}): see --user and SELVEDGE_FAAS_PASSWORD, \
+                 and whether it wants TLS (--tls-ca)"
+            )),
+            _ => Self::by(error),
+        }
+    }
 }
 
 /// A link. It is closed when it is dropped.
@@ -214,6 +275,11 @@ fn options(setup: &Setup, is_clean: bool) -> MqttOptions {
     if let Some(user) = &setup.access.user {
         options.set_credentials(user, &setup.access.password);
     }
+    #[cfg(feature = "tls")]
+    if let Some(trust) = &setup.access.tls {
+        let config = rumqttc::TlsConfiguration::Rustls(trust.config());
+        options.set_transport(rumqttc::Transport::tls_with_config(config));
+    }
     options
 }
 
@@ -261,14 +327,16 @@ async fn run(
 }
 
 /// Drops what lies in the mailbox, where that is wanted: a clean session takes the place of the kept one.
-async fn empty(setup: &Setup) -> Result<(), String> {
+async fn empty(setup: &Setup) -> Result<(), Lost> {
     if setup.session != Session::Emptied {
         return Ok(());
     }
     let (client, mut events) = event_loop(options(setup, true));
+    let mut is_up = false;
     loop {
-        match events.poll().await.map_err(|it| it.to_string())? {
+        match events.poll().await.map_err(|it| Lost::of(&it, is_up))? {
             Event::Incoming(Incoming::ConnAck(_)) => {
+                is_up = true;
                 let _queued = client.try_disconnect();
             }
             Event::Outgoing(Outgoing::Disconnect) => return Ok(()),
@@ -282,28 +350,31 @@ async fn serve(
     events: &mut EventLoop,
     shared: &Shared,
     tell: &mut impl FnMut(LinkEvent) -> bool,
-) -> String {
+) -> Lost {
+    let mut is_up = false;
     loop {
         let event = tokio::select! {
             biased;
             event = events.poll() => event,
             // What is interrupted then is not gone on with.
-            () = close(shared) => return "it is closed".into(),
+            () = close(shared) => return Lost::by(&"it is closed"),
         };
         let listens = match event {
-            Ok(Event::Incoming(Incoming::ConnAck(it))) => tell(LinkEvent::Up {
-                is_kept: it.session_present,
-            }),
+            Ok(Event::Incoming(Incoming::ConnAck(it))) => {
+                is_up = true;
+                let is_kept = it.session_present;
+                tell(LinkEvent::Up { is_kept })
+            }
             Ok(Event::Incoming(Incoming::Publish(it))) => tell(LinkEvent::Published {
                 topic: it.topic,
                 payload: it.payload.into(),
             }),
-            Ok(Event::Outgoing(Outgoing::Disconnect)) => return "it is closed".into(),
+            Ok(Event::Outgoing(Outgoing::Disconnect)) => return Lost::by(&"it is closed"),
             Ok(Event::Incoming(_) | Event::Outgoing(_)) => true,
-            Err(why) => return why.to_string(),
+            Err(why) => return Lost::of(&why, is_up),
         };
         if !listens {
-            return "nobody listens".into();
+            return Lost::by(&"nobody listens");
         }
     }
 }
@@ -345,6 +416,7 @@ mod tests {
         let access = Access {
             user: Some("node".into()),
             password: "secret".into(),
+            ..Access::default()
         };
         assert_eq!(format!("{access:?}"), "Access { user: Some(\"node\"), .. }");
     }

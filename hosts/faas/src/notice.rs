@@ -2,7 +2,7 @@
 
 use selvedge_core::wire::List;
 use selvedge_core::{Member, NodeId};
-use selvedge_pcm::{Bytes, DutyCycle, Library, TaskId};
+use selvedge_pcm::{Answer, Bytes, Class, DutyCycle, Libraries, Library, TaskId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -85,6 +85,9 @@ pub struct Status {
     pub manages: bool,
     /// Whether it reaches a quorum, as far as it knows.
     pub is_available: bool,
+    /// The manager that it follows, or is, and the number of that one's era; nothing while it knows of
+    /// none.
+    pub era: Option<(NodeId, u64)>,
     /// How many updates the tables have seen.
     pub version: u64,
     /// The gateways that it knows, and whether each counts as here.
@@ -99,6 +102,8 @@ pub struct Status {
     pub open: u32,
     /// The first [`SHOWN`](Self::SHOWN) of them.
     pub some_tasks: List<TaskStatus, 4>,
+    /// The last [`ANSWERS`](Self::ANSWERS) tasks that ended since its start, the latest first.
+    pub answers: List<AnswerStatus, 4>,
     /// What it has counted since its start.
     pub counters: Counters,
     /// How many modules it keeps.
@@ -108,6 +113,8 @@ pub struct Status {
 impl Status {
     /// How many followers and tasks a status shows at most.
     pub const SHOWN: usize = 64;
+    /// How many answers a status shows at most.
+    pub const ANSWERS: usize = 16;
 }
 
 /// A follower, as a gateway knows it.
@@ -121,6 +128,13 @@ pub struct FollowerStatus {
     pub duty: DutyCycle,
     /// Its unit, if it has one.
     pub unit: Option<u32>,
+    /// What it is in its unit.
+    pub class: Option<Class>,
+    /// For how long its present period has lasted, in milliseconds; nothing where it is at another
+    /// gateway, or has said nothing here.
+    pub woke_ms: Option<u32>,
+    /// The modules that it keeps.
+    pub libraries: Libraries,
 }
 
 /// A task that is open.
@@ -130,6 +144,33 @@ pub struct TaskStatus {
     pub task: TaskId,
     /// How often it was given to a unit.
     pub attempts: u16,
-    /// The orchestrator, if a unit has it.
-    pub orchestrator: Option<Member>,
+    /// The followers of the unit that has it, the orchestrator first; none while it waits for a unit.
+    pub electors: List<Member, 5>,
+    /// The followers whose votes for this attempt were seen here, on their way to the orchestrator.
+    pub votes: List<NodeId, 4>,
+    /// What is called, as text in UTF-8 for a reader.
+    pub function: Bytes,
+    /// How long ago this gateway saw it first, in milliseconds.
+    pub age_ms: u32,
+}
+
+/// A task that ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerStatus {
+    /// Which one.
+    pub task: TaskId,
+    /// What it came to.
+    pub answer: Answer,
+    /// The attempt that was the last one; 0 where this gateway saw none.
+    pub attempt: u16,
+    /// The followers of the unit that had it last, as far as this gateway saw one.
+    pub electors: List<Member, 5>,
+    /// As in [`TaskStatus::votes`].
+    pub votes: List<NodeId, 4>,
+    /// As in [`TaskStatus::function`]; empty where this gateway did not see it open.
+    pub function: Bytes,
+    /// From when this gateway saw it first to its end, in milliseconds.
+    pub took_ms: u32,
+    /// How long ago it ended, in milliseconds.
+    pub ago_ms: u32,
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use selvedge_core::{Member, NodeId};
 use selvedge_pcm::{
-    Answer, Attachment, DutyCycle, Function, Hops, Libraries, Library, Limits, Outcome, Returned,
-    Tables, TaskId, Update, Voters,
+    Answer, Attachment, Class, DutyCycle, Function, Hops, Libraries, Library, Limits, Outcome,
+    Returned, Tables, TaskId, Update, Voters,
 };
 use selvedge_replica::State as _;
 
@@ -99,6 +99,10 @@ fn check(tables: &Tables) {
         for member in members {
             assert!(seated.insert(member.id), "{member:?} sits twice");
             assert_eq!(tables.unit_of(member.id), Some(unit as u32));
+            let counts = tables.class_of(member.id) == Some(Class::Orchestrator);
+            let first = tables.members(unit as u32).next();
+            // Without one, the first of the others comes first, too.
+            assert!(!counts || first == Some(member), "{member:?} counts");
             let follower = tables.follower(member.id);
             assert_eq!(follower.map(|it| it.member.id), Some(member.id));
         }
@@ -106,6 +110,7 @@ fn check(tables: &Tables) {
     assert!(seated.is_subset(&all));
     for id in all.difference(&seated) {
         assert_eq!(tables.unit_of(*id), None);
+        assert_eq!(tables.class_of(*id), None);
     }
     for (task, open) in tables.open() {
         let Some(assignment) = &open.assignment else {
@@ -172,6 +177,15 @@ fn a_follower_that_is_little_better_moves_nobody() {
         .filter(|(a, b)| **a != *b)
         .count();
     assert_eq!(moved, 2, "the two change their seats");
+}
+
+#[test]
+fn the_most_available_followers_are_orchestrators_and_the_next_ones_performant() {
+    let tables = tables((0..10).map(|id| (id, 1_000 * id as u32)));
+    let class = |id| tables.class_of(NodeId(id)).unwrap();
+    assert!((8..10).all(|id| class(id) == Class::Orchestrator));
+    assert!((4..8).all(|id| class(id) == Class::Performant));
+    assert!((0..4).all(|id| class(id) == Class::Low));
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub(crate) struct Follower {
     /// What runs functions
     #[arg(long, value_enum, default_value = "wasm")]
     executor: ExecutorArg,
-    /// Say on the standard error when a phase begins, and where modules come from
+    /// Say on the standard error when a phase begins, where modules come from, and what was counted until then
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
@@ -81,7 +81,7 @@ impl Follower {
         let options = Options {
             id,
             gateways: self.find.find(id)?,
-            access: self.find.access.access(),
+            access: self.find.access.access()?,
             config: Config::new(duty)
                 .with_time(Span::millis(self.time.into()))
                 .with_memory(self.memory),

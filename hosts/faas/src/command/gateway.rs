@@ -9,6 +9,7 @@ use selvedge_core::{NodeId, Span};
 use selvedge_faas::Address;
 use selvedge_faas::find::Named;
 use selvedge_faas::gateway::{self, Broker, Memory, Options, Room};
+use selvedge_faas::users::Users;
 use selvedge_pcm::Limits;
 use selvedge_pcm::gateway::{Config, Voting};
 
@@ -58,9 +59,32 @@ pub(crate) struct Gateway {
     /// first start on
     #[arg(long)]
     counts_votes: bool,
+    /// Who may come to the broker inside, beside --user: a file with NAME:PASSWORD in each line
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "broker",
+        requires = "user"
+    )]
+    users: Option<PathBuf>,
     /// How many modules are kept
     #[arg(long, default_value = "256")]
     modules: u32,
+    /// Serve a page for a browser here that shows gateways, followers and tasks as they change
+    #[cfg(feature = "page")]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    page: Option<SocketAddr>,
+    /// What readers of the page have to know, as `?token=` or as a bearer: 16 to 128 letters, digits and
+    /// -._~. Needed where the page is at no loopback address
+    #[cfg(feature = "page")]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        requires = "page",
+        env = "SELVEDGE_FAAS_PAGE_TOKEN",
+        hide_env_values = true
+    )]
+    page_token: Option<selvedge_faas::page::Token>,
     /// Say on the standard error what changes
     #[arg(long, short)]
     verbose: bool,
@@ -82,7 +106,7 @@ impl Gateway {
     pub(crate) fn run(self) -> Result<Infallible, Failure> {
         self.child.obey();
         let mut peers = Vec::new();
-        for Named { id, address } in self.peers {
+        for Named { id, address } in self.peers.iter().cloned() {
             let id = id.ok_or(Failure::Usage("a peer has an id: say --peer ID=HOST:PORT"))?;
             if id.0 == self.id {
                 let why = "a peer has the id of this gateway: name each other gateway once";
@@ -90,6 +114,9 @@ impl Gateway {
             }
             peers.push((id, address));
         }
+        #[cfg(feature = "tls")]
+        self.access
+            .check(self.broker.is_none(), !peers.is_empty())?;
         let memory = match (self.first, self.forgot) {
             (true, _) => Memory::None,
             (false, true) => Memory::Lost,
@@ -112,11 +139,17 @@ impl Gateway {
             .with_counts_votes(self.counts_votes);
         let options = Options {
             id: NodeId(self.id),
-            broker: self.broker.map_or(Broker::Embedded { listen }, Broker::At),
-            advertise: self.advertise,
+            broker: self
+                .broker
+                .clone()
+                .map_or(Broker::Embedded { listen }, Broker::At),
+            advertise: self.advertise.clone(),
             peers,
-            access: self.access.access(),
-            data: self.data,
+            access: self.access.access()?,
+            users: self.users()?,
+            #[cfg(feature = "tls")]
+            identity: self.access.identity()?,
+            data: self.data.clone(),
             memory,
             config,
             limits,
@@ -124,8 +157,26 @@ impl Gateway {
                 modules: self.modules.max(1),
                 bytes: 64 << 20,
             },
+            #[cfg(feature = "page")]
+            page: self.page.map(|listen| selvedge_faas::page::Options {
+                listen,
+                token: self.page_token.clone(),
+            }),
             is_verbose: self.verbose,
         };
         Ok(gateway::run(options)?)
+    }
+
+    /// Those of the file. What both the file and the flags name has one password.
+    fn users(&self) -> Result<Option<Users>, Failure> {
+        let users = self.users.as_deref().map(Users::open).transpose()?;
+        let access = self.access.access()?;
+        let user = access.user.as_deref().unwrap_or_default();
+        let known = users.as_ref().and_then(|it| it.password(user));
+        if known.is_some_and(|it| it != access.password) {
+            let why = "--users has another password for --user than SELVEDGE_FAAS_PASSWORD: make them equal";
+            return Err(Failure::Usage(why));
+        }
+        Ok(users)
     }
 }

@@ -19,6 +19,8 @@ use clap::Args;
 use selvedge_core::NodeId;
 use selvedge_faas::Access;
 use selvedge_faas::find::{self, FindError, Gateways, Named};
+#[cfg(feature = "tls")]
+use selvedge_faas::tls::{Identity, Trust};
 use thiserror::Error;
 
 /// What ended a command early. One line says what went wrong, and the mend.
@@ -55,6 +57,11 @@ pub(crate) enum Failure {
     Call(#[from] selvedge_faas::CallError),
     #[error("the module and the call do not match: {0}")]
     Mismatch(#[from] selvedge_faas::CallMismatch),
+    #[cfg(feature = "tls")]
+    #[error(transparent)]
+    Tls(#[from] selvedge_faas::tls::TlsError),
+    #[error(transparent)]
+    Users(#[from] selvedge_faas::users::UsersError),
     #[error("{0}")]
     Usage(&'static str),
 }
@@ -64,11 +71,14 @@ impl Failure {
     pub(crate) fn status(&self) -> ExitCode {
         match self {
             Self::Usage(_)
+            | Self::Users(_)
             | Self::Limits(_)
             | Self::Module { .. }
             | Self::Call(_)
             | Self::Mismatch(_)
             | Self::Find(FindError::None) => ExitCode::from(2),
+            #[cfg(feature = "tls")]
+            Self::Tls(_) => ExitCode::from(2),
             Self::Gateway(_)
             | Self::Follower(_)
             | Self::Client(_)
@@ -88,16 +98,57 @@ impl Failure {
 pub(crate) struct AccessArgs {
     /// The name that all brokers ask for, and the one inside of a gateway, too
     #[arg(long, env = "SELVEDGE_FAAS_USER")]
-    user: Option<String>,
+    pub(crate) user: Option<String>,
+    /// Go to brokers by TLS, and believe those with a certificate that one in this file vouches for (PEM)
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE", env = "SELVEDGE_FAAS_TLS_CA")]
+    tls_ca: Option<PathBuf>,
+    /// The certificate of this node, with those that vouch for it (PEM): what the broker inside of a gateway
+    /// shows, and what brokers are shown that ask for one
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The key of that certificate (PEM)
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
 }
 
 impl AccessArgs {
     /// The password is in no command line, where all processes can read it.
-    pub(crate) fn access(&self) -> Access {
-        Access {
+    pub(crate) fn access(&self) -> Result<Access, Failure> {
+        #[cfg(feature = "tls")]
+        let tls = match &self.tls_ca {
+            Some(ca) => Some(Trust::open(ca, self.identity()?.as_ref())?),
+            None => None,
+        };
+        Ok(Access {
             user: self.user.clone(),
             password: env::var("SELVEDGE_FAAS_PASSWORD").unwrap_or_default(),
-        }
+            #[cfg(feature = "tls")]
+            tls,
+        })
+    }
+
+    /// Whether all brokers of a gateway have TLS, or none.
+    #[cfg(feature = "tls")]
+    pub(crate) fn check(&self, has_broker: bool, has_peers: bool) -> Result<(), Failure> {
+        let why = match (&self.tls_ca, &self.tls_cert) {
+            (Some(_), None) if has_broker => {
+                "with --tls-ca others come to the broker inside by TLS, too: say --tls-cert and --tls-key"
+            }
+            (None, Some(_)) if has_peers => {
+                "with --tls-cert the brokers of other gateways have TLS, too: say --tls-ca"
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::Usage(why))
+    }
+
+    #[cfg(feature = "tls")]
+    pub(crate) fn identity(&self) -> Result<Option<Identity>, Failure> {
+        let pair = self.tls_cert.as_ref().zip(self.tls_key.as_ref());
+        Ok(pair.map(|it| Identity::open(it.0, it.1)).transpose()?)
     }
 }
 
@@ -114,7 +165,7 @@ pub(crate) struct FindArgs {
 
 impl FindArgs {
     pub(crate) fn find(&self, me: NodeId) -> Result<Gateways, Failure> {
-        Ok(find::find(&self.gateways, &self.access.access(), me)?)
+        Ok(find::find(&self.gateways, &self.access.access()?, me)?)
     }
 }
 

@@ -66,7 +66,7 @@ impl Submit {
         let client = Client::start(Options {
             id,
             gateways: self.find.find(id)?,
-            access: self.find.access.access(),
+            access: self.find.access.access()?,
             config: Config::new(),
         })?;
         match module {

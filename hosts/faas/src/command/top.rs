@@ -7,15 +7,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use selvedge_core::{Member, NodeId, Span};
+use selvedge_core::Span;
 use selvedge_faas::client;
-use selvedge_faas::notice::{FollowerStatus, Status};
+use selvedge_faas::view::{FollowerView, GatewayView, Phase, Role, Seen, View};
 use selvedge_faas::watch::Watch;
 
 use super::{Failure, FindArgs};
 
-/// A gateway that has said nothing for so long is shown as silent.
-const SILENT: Duration = Duration::from_secs(3);
 /// To the upper left corner, and erase all.
 const HOME: &str = "\x1b[H\x1b[2J";
 
@@ -32,34 +30,33 @@ pub(crate) struct Top {
     counters: bool,
 }
 
-type Seen = BTreeMap<NodeId, (Member, Status, Instant)>;
-
 impl Top {
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let me = client::any_id()?;
         let gateways = self.find.find(me)?;
-        let watch = Watch::start(&gateways, &self.find.access.access(), me);
+        let watch = Watch::start(&gateways, &self.find.access.access()?, me);
         let watch = watch.map_err(Failure::Process)?;
         let clears = io::stdout().is_terminal() && !self.once;
-        let (begun, mut seen) = (Instant::now(), Seen::new());
+        let (begun, mut seen) = (Instant::now(), Seen::default());
         loop {
             if let Some((from, status)) = watch.wait(Span::secs(1)) {
-                seen.insert(from.id, (from, status, Instant::now()));
+                seen.see(from, status, Instant::now());
                 if self.once && begun.elapsed() < Duration::from_secs(2) {
                     continue;
                 }
             }
-            let mut picture = picture(&seen, gateways.ids());
+            let view = seen.view(gateways.ids(), Instant::now());
+            let mut picture = picture(&view);
             if self.counters {
-                picture.push_str(&counters(&seen));
+                picture.push_str(&counters(&view));
             }
             let mut out = io::stdout().lock();
             let home = if clears { HOME } else { "" };
             write!(out, "{home}{picture}").map_err(Failure::Output)?;
             out.flush().map_err(Failure::Output)?;
             if self.once {
-                let is_complete = gateways.ids().all(|it| seen.contains_key(&it));
+                let is_complete = seen.has_all(gateways.ids());
                 return Ok(ExitCode::from(u8::from(!is_complete)));
             }
         }
@@ -67,53 +64,52 @@ impl Top {
 }
 
 /// All that is known, as text.
-fn picture(seen: &Seen, ids: impl Iterator<Item = NodeId>) -> String {
+fn picture(view: &View) -> String {
     let mut text = String::from(
         "gateway    role       version  received      sent    relayed  refused  write ms\n",
     );
-    for id in ids {
-        let line = match seen.get(&id) {
-            None => format!("{:<10} has said nothing yet", id.0),
-            Some((from, _, at)) if at.elapsed() > SILENT => {
-                format!(
-                    "{:<10} silent for {} s",
-                    from.to_string(),
-                    at.elapsed().as_secs()
-                )
-            }
-            Some((from, status, _)) => gateway(*from, status),
-        };
-        text.push_str(&line);
+    for it in &view.gateways {
+        text.push_str(&gateway(it));
         text.push('\n');
     }
-    // The one that has seen most of the tables.
-    if let Some((_, status, _)) = seen.values().max_by_key(|it| it.1.version) {
-        text.push_str(&tables(status));
+    if view.gateways.iter().any(|it| it.life.is_some()) {
+        text.push_str(&tables(view));
     }
     text
 }
 
 /// What each gateway has counted, with the names of the fields.
-fn counters(seen: &Seen) -> String {
-    let line = |it: &(Member, Status, Instant)| {
-        let counters = format!("{:?}", it.1.counters).replace([':', ','], "");
-        format!("{}: {counters}\n", it.0)
+fn counters(view: &View) -> String {
+    let said = view.gateways.iter().filter(|it| it.life.is_some());
+    let line = |it: &GatewayView| {
+        let counters = format!("{:?}", it.counters).replace([':', ','], "");
+        format!("{}: {counters}\n", name(it))
     };
-    seen.values().map(line).collect()
+    said.map(line).collect()
 }
 
-fn gateway(from: Member, status: &Status) -> String {
-    let role = match (status.manages, status.is_available) {
-        (true, _) => "manager",
-        (false, true) => "member",
-        (false, false) => "no quorum",
+fn name(it: &GatewayView) -> String {
+    it.life
+        .map_or_else(|| it.id.to_string(), |life| format!("{}#{life}", it.id))
+}
+
+fn gateway(it: &GatewayView) -> String {
+    let (name, counters) = (name(it), &it.counters);
+    let role = match it.role {
+        Role::Unknown => return format!("{name:<10} has said nothing yet"),
+        Role::Silent => {
+            let seconds = it.said_ms.unwrap_or(0) / 1_000;
+            return format!("{name:<10} silent for {seconds} s");
+        }
+        Role::Manager => "manager",
+        Role::Member if it.is_gone => "gone",
+        Role::Member => "member",
+        Role::NoQuorum => "no quorum",
     };
-    let counters = &status.counters;
     let mean = counters.write_us.checked_div(counters.writes).unwrap_or(0);
     format!(
-        "{:<10} {role:<10} {:>7} {:>9} {:>9} {:>10} {:>8} {:>7}.{}",
-        from.to_string(),
-        status.version,
+        "{name:<10} {role:<10} {:>7} {:>9} {:>9} {:>10} {:>8} {:>7}.{}",
+        it.version,
         counters.received,
         counters.sent,
         counters.relayed,
@@ -123,13 +119,13 @@ fn gateway(from: Member, status: &Status) -> String {
     )
 }
 
-fn tables(status: &Status) -> String {
+fn tables(view: &View) -> String {
     let mut text = format!(
         "\n{} followers in {} units, {} tasks open, {} modules\n",
-        status.followers, status.units, status.open, status.modules
+        view.followers, view.units, view.open, view.modules
     );
-    let mut units: BTreeMap<Option<u32>, Vec<&FollowerStatus>> = BTreeMap::new();
-    for follower in status.some_followers.iter() {
+    let mut units: BTreeMap<Option<u32>, Vec<&FollowerView>> = BTreeMap::new();
+    for follower in &view.some_followers {
         units.entry(follower.unit).or_default().push(follower);
     }
     for (unit, followers) in units {
@@ -138,72 +134,97 @@ fn tables(status: &Status) -> String {
         // A string takes all that is written.
         let _written = writeln!(text, "{name:<8} {}", followers.join("  "));
     }
-    for task in status.some_tasks.iter() {
-        let orchestrator = task.orchestrator.map(|it| format!("at {it}"));
+    for task in &view.some_tasks {
+        let orchestrator = task.electors.first().map(|it| format!("at {it}"));
         let orchestrator = orchestrator.unwrap_or_else(|| "waits for a unit".into());
-        let (client, number) = (task.task.client, task.task.number);
         let _written = writeln!(
             text,
-            "task {number} of {client}: attempt {}, {orchestrator}",
-            task.attempts
+            "task {} of {}#{}: attempt {}, {orchestrator}",
+            task.number, task.client, task.life, task.attempt
         );
     }
     text
 }
 
-/// A follower, its gateway, and how much of its time it can be used.
-fn show(it: &FollowerStatus) -> String {
+/// A follower, its gateway, how much of its time it can be used, and what it does now.
+fn show(it: &FollowerView) -> String {
     let percent = it.duty.availability() / 10_000;
-    format!("{}@{} {percent}%", it.member.id, it.gateway)
+    let phase = match it.phase {
+        Phase::Active => " active",
+        Phase::Busy => " busy",
+        Phase::Asleep => " asleep",
+        Phase::Late => " late",
+        Phase::Unknown => "",
+    };
+    format!("{}@{} {percent}%{phase}", it.id, it.gateway)
 }
 
 #[cfg(test)]
 mod tests {
-    use selvedge_core::wire::List;
+    use selvedge_core::NodeId;
     use selvedge_faas::Counters;
     use selvedge_pcm::DutyCycle;
 
     use super::*;
 
     #[test]
-    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     fn the_picture_has_gateways_units_and_duty_cycles() {
-        let follower = |id, unit| FollowerStatus {
-            member: Member::new(id, 1),
+        let follower = |id, unit, phase| FollowerView {
+            id: NodeId(id),
+            life: 1,
             gateway: NodeId(2),
+            unit,
+            class: None,
             duty: DutyCycle {
                 active_ms: 1_000,
                 busy_ms: 0,
                 asleep_ms: 9_000,
             },
-            unit,
+            phase,
+            woke_ms: None,
+            libraries: Vec::new(),
         };
-        let status = Status {
-            manages: true,
-            is_available: true,
+        let gateway = |id, life, role| GatewayView {
+            id: NodeId(id),
+            life,
+            role,
+            is_gone: false,
+            said_ms: Some(4_200),
+            era: None,
             version: 7,
-            gateways: List::new(),
+            modules: 0,
+            counters: Counters::default(),
+        };
+        let view = View {
+            manager: Some(NodeId(1)),
+            era: Some(3),
+            version: 7,
             units: 1,
             followers: 2,
-            some_followers: [follower(101, Some(1)), follower(102, None)]
-                .into_iter()
-                .collect(),
             open: 0,
-            some_tasks: List::new(),
-            counters: Counters::default(),
             modules: 0,
+            gateways: vec![
+                gateway(1, Some(4), Role::Manager),
+                gateway(2, None, Role::Unknown),
+                gateway(3, Some(1), Role::Silent),
+            ],
+            some_followers: vec![
+                follower(101, Some(1), Phase::Asleep),
+                follower(102, None, Phase::Unknown),
+            ],
+            some_tasks: Vec::new(),
+            answers: Vec::new(),
         };
-        let from = Member::new(1, 4);
-        let seen = Seen::from([(NodeId(1), (from, status, Instant::now()))]);
-        let picture = picture(&seen, [NodeId(1), NodeId(2)].into_iter());
+        let picture = picture(&view);
         let lines: Vec<&str> = picture.lines().collect();
         assert!(
             lines[1].starts_with("1#4        manager          7"),
             "{picture}"
         );
         assert_eq!(lines[2], "2          has said nothing yet");
-        assert_eq!(lines[4], "2 followers in 1 units, 0 tasks open, 0 modules");
-        assert_eq!(lines[5], "no unit  102@2 10%");
-        assert_eq!(lines[6], "unit 1   101@2 10%");
+        assert_eq!(lines[3], "3#1        silent for 4 s");
+        assert_eq!(lines[5], "2 followers in 1 units, 0 tasks open, 0 modules");
+        assert_eq!(lines[6], "no unit  102@2 10%");
+        assert_eq!(lines[7], "unit 1   101@2 10% asleep");
     }
 }

@@ -11,13 +11,14 @@ use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_pcm::gateway::{Command, Event, Gateway};
 use selvedge_pcm::{Assignment, Message, TaskId};
 
+use super::diary::Diary;
 use super::modules::{Modules, Out};
 use super::storage::{Beginning, Storage, StorageError};
 use super::{Broker, GatewayError, Options, start_broker, status};
 use crate::clock::{self, Clock};
 use crate::counters::Counters;
 use crate::frame::{self, Frame};
-use crate::link::{Link, LinkEvent, Session, Setup};
+use crate::link::{Address, Link, LinkEvent, Lost, Session, Setup};
 use crate::notice::{Notice, Place};
 use crate::topic::Topic;
 
@@ -32,7 +33,7 @@ const UNITS: usize = 256;
 
 enum Wake {
     Own(LinkEvent),
-    Peer(LinkEvent),
+    Peer(NodeId, LinkEvent),
 }
 
 pub(crate) struct Host {
@@ -50,6 +51,9 @@ pub(crate) struct Host {
     modules: Modules,
     /// Of tasks that clients asked for here: the unit that has them, as it was last seen.
     units: BTreeMap<TaskId, Option<Assignment>>,
+    diary: Diary,
+    /// Why a broker refused this gateway last.
+    refused: BTreeMap<NodeId, String>,
     is_available: bool,
     next_status: Time,
     counters: Counters,
@@ -65,9 +69,11 @@ impl Host {
             memory: options.memory,
         };
         let (storage, gateway) = Storage::open(&options.data, options.room, &beginning)?;
-        start_broker(&options)?;
+        let inside = start_broker(&options)?;
+        #[cfg(feature = "page")]
+        super::start_page(&options)?;
         let (wake, wakes) = mpsc::sync_channel(WAITING);
-        let own = open_own(&options, &wake)?;
+        let own = open_own(&options, inside, &wake)?;
         let mut peers = BTreeMap::new();
         for (id, _) in &options.peers {
             peers.insert(*id, open_peer(&options, *id, &wake)?);
@@ -86,6 +92,8 @@ impl Host {
             peers,
             modules: Modules::new(options.id, others),
             units: BTreeMap::new(),
+            diary: Diary::default(),
+            refused: BTreeMap::new(),
             is_available: true,
             next_status: Time::ZERO,
             counters: Counters::default(),
@@ -112,7 +120,10 @@ impl Host {
             for wake in batch {
                 match wake {
                     Wake::Own(event) => self.on_own(event)?,
-                    Wake::Peer(LinkEvent::Down(_)) => self.counters.lost_links += 1,
+                    Wake::Peer(peer, LinkEvent::Down(lost)) => {
+                        self.counters.lost_links += 1;
+                        self.on_refused(peer, lost);
+                    }
                     Wake::Peer(..) => {} // Nothing is read there.
                 }
             }
@@ -178,13 +189,28 @@ impl Host {
     #[allow(clippy::wildcard_enum_match_arm, reason = "the others are not told")]
     fn on_event(&mut self, event: &Event) {
         match event {
-            Event::Ended(_) => self.counters.ended += 1,
+            Event::Ended(task) => {
+                self.counters.ended += 1;
+                let unit = self.units.get(task).and_then(Option::as_ref);
+                let answer = self.driver.machine().tables();
+                let answer = answer.and_then(|it| it.answer(*task));
+                self.diary.on_ended(*task, unit, answer, self.clock.now());
+            }
             Event::Available => self.is_available = true,
             Event::Unavailable => self.is_available = false,
             Event::Fact(_) => return,
             _ => {}
         }
         self.note(&format!("{event:?}"));
+    }
+
+    /// Says once that a broker is there, and does not want this gateway, or this gateway not the broker.
+    fn on_refused(&mut self, by: NodeId, lost: Lost) {
+        let id = self.options.id;
+        if lost.is_refused && self.refused.get(&by) != Some(&lost.why) {
+            eprintln!("gateway {id} does not reach the broker of gateway {by}: {lost}");
+            self.refused.insert(by, lost.why);
+        }
     }
 
     fn note(&self, what: &str) {
@@ -217,6 +243,7 @@ impl Host {
             }
             LinkEvent::Down(why) => {
                 self.note(&format!("lost its broker: {why}"));
+                self.on_refused(self.options.id, why);
                 self.counters.lost_links += 1;
                 self.alone.get_or_insert(self.clock.now());
                 Ok(())
@@ -244,6 +271,9 @@ impl Host {
             Ok(Frame::Message(it)) => {
                 let (from, message) = (it.from, it.message);
                 self.on_asked(from, &message);
+                let tables = self.driver.machine().tables();
+                self.diary
+                    .on_message(from, &message, tables, self.clock.now());
                 self.step(Input::Message { from, message })?
             }
             Ok(Frame::Notice(it)) => self.on_notice(it.from, it.message)?,
@@ -271,8 +301,11 @@ impl Host {
 
     /// Forwards what a follower tells another one into its mailbox, as it is.
     fn relay(&mut self, to: NodeId, payload: &[u8]) {
+        let tables = self.driver.machine().tables();
         let is_between_followers = match Frame::decode(payload) {
             Ok(Frame::Message(it)) => {
+                let now = self.clock.now();
+                self.diary.on_message(it.from, &it.message, tables, now);
                 matches!(it.message, Message::Vote { .. } | Message::Counted { .. })
             }
             Ok(Frame::Notice(_)) => false,
@@ -281,7 +314,6 @@ impl Host {
                 return;
             }
         };
-        let tables = self.driver.machine().tables();
         let known = tables.and_then(|it| it.follower(to));
         let place = known.filter(|_| is_between_followers).map(|it| it.gateway);
         let link = place.and_then(|gateway| match gateway == self.options.id {
@@ -297,8 +329,10 @@ impl Host {
 
     /// A client asks: it will want to know which unit had its task.
     fn on_asked(&mut self, client: Member, message: &Message) {
-        if let Message::Submit { number, .. } = *message {
+        if let Message::Submit { number, function } = message {
+            let number = *number;
             let task = TaskId { client, number };
+            self.diary.on_asked(task, function, self.clock.now());
             if self.units.len() >= UNITS {
                 self.units.pop_first();
             }
@@ -365,7 +399,11 @@ impl Host {
         }
         self.counters.damaged_modules = self.storage.damaged;
         let (gateway, modules) = (self.driver.machine(), self.storage.modules()?);
-        let status = status::of(gateway, self.is_available, self.counters, modules);
+        if let Some(tables) = gateway.tables() {
+            self.diary.look(self.options.id, tables, now);
+        }
+        let (counters, is_available) = (self.counters, self.is_available);
+        let status = status::of(gateway, &self.diary, is_available, counters, modules, now);
         let notice = Notice::Status(Box::new(status));
         if let Ok(payload) = frame::notice(gateway.me(), &notice) {
             self.own
@@ -375,12 +413,21 @@ impl Host {
     }
 }
 
-fn open_own(options: &Options, wake: &SyncSender<Wake>) -> io::Result<Link> {
+/// The broker inside is in the clear for this process, perhaps at a port of its own.
+fn open_own(
+    options: &Options,
+    inside: Option<Address>,
+    wake: &SyncSender<Wake>,
+) -> io::Result<Link> {
     let (me, wake) = (options.id, wake.clone());
+    let access = match options.broker {
+        Broker::Embedded { .. } => options.access.in_the_clear(),
+        Broker::At(_) => options.access.clone(),
+    };
     let setup = Setup {
         name: format!("selvedge-faas-{me}"),
-        address: options.own(),
-        access: options.access.clone(),
+        address: inside.unwrap_or_else(|| options.own()),
+        access,
         // A request that lay somewhere while it was away is not carried out: it is asked again.
         session: Session::Clean,
         filters: vec![Topic::Inbox(me).to_string(), Topic::relays_of(me)],
@@ -402,5 +449,5 @@ fn open_peer(options: &Options, peer: NodeId, wake: &SyncSender<Wake>) -> io::Re
         filters: Vec::new(),
         stays: true,
     };
-    Link::open(setup, move |it| wake.send(Wake::Peer(it)).is_ok())
+    Link::open(setup, move |it| wake.send(Wake::Peer(peer, it)).is_ok())
 }

@@ -98,3 +98,14 @@ fn modules_that_are_made_up_break_no_promise() {
         (0..400).for_each(|seed| fuzz::module(&changed(input, seed)));
     }
 }
+
+#[cfg(feature = "page")]
+#[test]
+fn requests_that_are_made_up_are_answered_or_refused() {
+    let inputs = corpus("page");
+    let seed = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n".to_vec();
+    for input in inputs.iter().chain([&seed]) {
+        fuzz::page(input);
+        (0..150).for_each(|seed| fuzz::page(&changed(input, seed)));
+    }
+}

@@ -1,0 +1,4 @@
+//! See `selvedge_faas::fuzz::page`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| selvedge_faas::fuzz::page(bytes));

@@ -1,0 +1,339 @@
+//! What a gateway remembers for those that look on: when its followers woke, what open tasks call, whose
+//! votes passed by, and the last answers. Nothing else rests on it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use selvedge_core::{Member, NodeId, Span, Time};
+use selvedge_pcm::{Answer, Assignment, Bytes, Function, Message, Open, Tables, TaskId};
+
+use crate::notice::{AnswerStatus, Status, TaskStatus};
+use crate::{Call, text_of};
+
+/// Of how many followers it is known when they woke.
+const FOLLOWERS: usize = 4_096;
+/// Of how many tasks more is known than the tables tell.
+const TASKS: usize = 256;
+/// How many votes of a task are known.
+const VOTES: usize = 16;
+/// How many bytes the text of a function has at most.
+const TEXT: usize = 96;
+/// For how long it is remembered that a node woke that is no follower of this gateway.
+const STRANGE: Span = Span::secs(5);
+
+#[derive(Debug, Default)]
+pub(crate) struct Diary {
+    woke: BTreeMap<NodeId, Time>,
+    tasks: BTreeMap<TaskId, Page>,
+    /// The latest first.
+    answers: VecDeque<Ended>,
+}
+
+/// What is known of an open task.
+#[derive(Debug)]
+struct Page {
+    since: Time,
+    function: Bytes,
+    unit: Option<Assignment>,
+    votes: BTreeSet<NodeId>,
+}
+
+#[derive(Debug)]
+struct Ended {
+    task: TaskId,
+    answer: Answer,
+    page: Page,
+    at: Time,
+}
+
+impl Diary {
+    /// A message comes, or passes by.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "the others tell nothing")]
+    pub(crate) fn on_message(
+        &mut self,
+        from: Member,
+        message: &Message,
+        tables: Option<&Tables>,
+        now: Time,
+    ) {
+        match *message {
+            Message::KeepAlive { .. } => self.on_woke(from.id, now),
+            Message::Vote { task, attempt, .. } => {
+                let open = tables.and_then(|it| it.open_task(task));
+                if let Some(open) = open {
+                    self.on_vote(from, task, attempt, open, now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A client asks for a task.
+    pub(crate) fn on_asked(&mut self, task: TaskId, function: &Function, now: Time) {
+        self.open(task, function, now);
+    }
+
+    /// Looks which tasks are open, and who has them. O(n) for n tasks.
+    pub(crate) fn look(&mut self, me: NodeId, tables: &Tables, now: Time) {
+        for (task, open) in tables.open().take(Status::SHOWN) {
+            let page = self.open(task, &open.function, now);
+            page.follow(open.assignment.as_ref());
+        }
+        // Those that ended unseen: where the tables came whole, or a request was refused.
+        self.tasks.retain(|task, page| {
+            tables.open_task(*task).is_some() || now.since(page.since) < STRANGE
+        });
+        self.woke.retain(|id, woke| {
+            let gateway = tables.follower(*id).map(|it| it.gateway);
+            gateway == Some(me) || (gateway.is_none() && now.since(*woke) < STRANGE)
+        });
+    }
+
+    /// A task ended; this is the unit that had it, as far as it is known.
+    pub(crate) fn on_ended(
+        &mut self,
+        task: TaskId,
+        unit: Option<&Assignment>,
+        answer: Option<&Answer>,
+        now: Time,
+    ) {
+        let page = self.tasks.remove(&task);
+        let Some(answer) = answer.cloned() else {
+            return;
+        };
+        let mut page = page.unwrap_or_else(|| Page::new(Bytes::new(), now));
+        page.follow(unit);
+        self.answers.truncate(Status::ANSWERS - 1);
+        let at = now;
+        self.answers.push_front(Ended {
+            task,
+            answer,
+            page,
+            at,
+        });
+    }
+
+    /// For how long the present period of a follower has lasted.
+    pub(crate) fn woke_ms(&self, follower: NodeId, now: Time) -> Option<u32> {
+        let woke = self.woke.get(&follower)?;
+        Some(millis(*woke, now))
+    }
+
+    /// An open task.
+    pub(crate) fn task(&self, task: TaskId, open: &Open, now: Time) -> TaskStatus {
+        let page = self.tasks.get(&task);
+        let unit = open.assignment.as_ref();
+        // What was seen for another attempt is nothing for this one.
+        let of_this = page.filter(|it| {
+            let seen = it.unit.as_ref().map(|it| it.attempt);
+            seen == unit.map(|it| it.attempt)
+        });
+        TaskStatus {
+            task,
+            attempts: open.attempts,
+            electors: unit.map(|it| it.electors.clone()).unwrap_or_default(),
+            votes: of_this
+                .into_iter()
+                .flat_map(|it| it.votes.iter().copied())
+                .collect(),
+            function: page.map_or_else(|| text(&open.function), |it| it.function.clone()),
+            age_ms: page.map_or(0, |it| millis(it.since, now)),
+        }
+    }
+
+    /// The last answers, the latest first.
+    pub(crate) fn answers(&self, now: Time) -> impl Iterator<Item = AnswerStatus> {
+        self.answers.iter().map(move |it| {
+            let unit = it.page.unit.as_ref();
+            AnswerStatus {
+                task: it.task,
+                answer: it.answer.clone(),
+                attempt: unit.map_or(0, |it| it.attempt),
+                electors: unit.map(|it| it.electors.clone()).unwrap_or_default(),
+                votes: it.page.votes.iter().copied().collect(),
+                function: it.page.function.clone(),
+                took_ms: millis(it.page.since, it.at),
+                ago_ms: millis(it.at, now),
+            }
+        })
+    }
+
+    fn on_woke(&mut self, follower: NodeId, now: Time) {
+        if self.woke.len() < FOLLOWERS || self.woke.contains_key(&follower) {
+            self.woke.insert(follower, now);
+        }
+    }
+
+    fn on_vote(&mut self, from: Member, task: TaskId, attempt: u16, open: &Open, now: Time) {
+        let page = self.open(task, &open.function, now);
+        page.follow(open.assignment.as_ref());
+        let unit = page.unit.as_ref().filter(|it| it.attempt == attempt);
+        let is_elector = unit.is_some_and(|it| it.electors.contains(&from));
+        if is_elector && page.votes.len() < VOTES {
+            page.votes.insert(from.id);
+        }
+    }
+
+    fn open(&mut self, task: TaskId, function: &Function, now: Time) -> &mut Page {
+        if self.tasks.len() >= TASKS && !self.tasks.contains_key(&task) {
+            self.tasks.pop_first();
+        }
+        let page = || Page::new(text(function), now);
+        self.tasks.entry(task).or_insert_with(page)
+    }
+}
+
+impl Page {
+    const fn new(function: Bytes, since: Time) -> Self {
+        Self {
+            since,
+            function,
+            unit: None,
+            votes: BTreeSet::new(),
+        }
+    }
+
+    /// The unit that has the task; votes are for an attempt.
+    fn follow(&mut self, unit: Option<&Assignment>) {
+        let Some(unit) = unit.filter(|it| self.unit.as_ref() != Some(it)) else {
+            return;
+        };
+        if self
+            .unit
+            .as_ref()
+            .is_some_and(|it| it.attempt != unit.attempt)
+        {
+            self.votes.clear();
+        }
+        self.unit = Some(unit.clone());
+    }
+}
+
+/// What a function calls, for a reader: `gcd(84i64, 36i64)`.
+fn text(function: &Function) -> Bytes {
+    let mut text = match Call::from_function(function) {
+        Ok(call) => {
+            let arguments: Vec<String> = call.arguments().iter().map(ToString::to_string).collect();
+            format!("{}({})", call.export(), arguments.join(", "))
+        }
+        Err(_) => text_of(&function.code),
+    };
+    if text.len() > TEXT {
+        let end = (0..=TEXT).rev().find(|it| text.is_char_boundary(*it));
+        text.truncate(end.unwrap_or(0));
+        text.push('\u{2026}');
+    }
+    text.bytes().collect()
+}
+
+fn millis(from: Time, to: Time) -> u32 {
+    u32::try_from(to.since(from).0 / 1_000).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_pcm::{Attachment, DutyCycle, Libraries, Limits, Update};
+    use selvedge_replica::State as _;
+
+    use super::*;
+
+    const CLIENT: Member = Member::new(9, 1);
+    const ME: NodeId = NodeId(1);
+
+    fn tables() -> Tables {
+        let mut tables = Tables::new(Limits::new());
+        for id in 101..104 {
+            tables.apply(&Update::Attach(Attachment {
+                member: Member::new(id, 0),
+                number: 1,
+                gateway: ME,
+                duty: DutyCycle::always(),
+                libraries: Libraries::new(),
+            }));
+        }
+        tables.apply(&Update::Cluster { after: 0 });
+        tables
+    }
+
+    const fn task(number: u64) -> TaskId {
+        let client = CLIENT;
+        TaskId { client, number }
+    }
+
+    fn keep_alive() -> Message {
+        Message::KeepAlive {
+            number: 1,
+            duty: DutyCycle::always(),
+            libraries: Libraries::new(),
+        }
+    }
+
+    #[test]
+    fn votes_are_seen_of_the_unit_alone() {
+        let mut tables = tables();
+        let function = Function::new(b"x");
+        let submit = Update::Submit {
+            task: task(1),
+            function,
+        };
+        tables.apply(&submit);
+        let unit = tables.assignment(task(1)).unwrap().clone();
+        let mut diary = Diary::default();
+        let vote = |attempt| Message::Vote {
+            task: task(1),
+            attempt,
+            returned: selvedge_pcm::Returned::Failed,
+        };
+        let now = Time::ZERO;
+        diary.on_message(Member::new(102, 0), &vote(unit.attempt), Some(&tables), now);
+        diary.on_message(Member::new(102, 7), &vote(unit.attempt), Some(&tables), now);
+        diary.on_message(
+            Member::new(103, 0),
+            &vote(unit.attempt + 1),
+            Some(&tables),
+            now,
+        );
+        diary.on_message(Member::new(777, 0), &vote(unit.attempt), Some(&tables), now);
+        let shown = diary.task(task(1), tables.open_task(task(1)).unwrap(), now);
+        assert_eq!(*shown.votes, [NodeId(102)]);
+        assert_eq!(*shown.electors, *unit.electors);
+        assert_eq!(*shown.function, *b"x");
+        diary.on_ended(task(1), Some(&unit), Some(&Answer::Failed), now);
+        assert_eq!(*diary.answers(now).next().unwrap().votes, [NodeId(102)]);
+    }
+
+    #[test]
+    fn what_is_remembered_has_a_bound() {
+        let (tables, mut diary) = (tables(), Diary::default());
+        let function = Function::new(&[b'y'; 1_000]);
+        for number in 1..=1_000 {
+            let now = Time(number);
+            diary.on_asked(task(number), &function, now);
+            diary.on_ended(task(number + 5_000), None, Some(&Answer::Failed), now);
+        }
+        assert_eq!(diary.tasks.len(), TASKS);
+        assert_eq!(diary.answers.len(), Status::ANSWERS);
+        let longest = diary.tasks.values().map(|it| it.function.len()).max();
+        assert_eq!(longest, Some(TEXT + '\u{2026}'.len_utf8()));
+        for id in 0..10_000 {
+            diary.on_message(Member::new(id, 0), &keep_alive(), None, Time::ZERO);
+        }
+        assert_eq!(diary.woke.len(), FOLLOWERS);
+        diary.look(ME, &tables, Time::ZERO + Span::secs(6));
+        assert_eq!(diary.woke.len(), 3);
+        assert!(diary.tasks.is_empty());
+        assert_eq!(
+            diary.woke_ms(NodeId(101), Time::ZERO + Span::secs(7)),
+            Some(7_000)
+        );
+        assert_eq!(diary.woke_ms(NodeId(104), Time::ZERO), None);
+    }
+
+    #[test]
+    fn a_call_is_shown_as_its_user_wrote_it() {
+        let module = crate::ModuleId::of(b"any");
+        let arguments = ["84i64", "36i64"].map(|it| it.parse().unwrap());
+        let call = Call::new(module, "gcd", arguments).unwrap();
+        let shown = text(&call.to_function().unwrap());
+        assert_eq!(*shown, *b"gcd(84i64, 36i64)");
+    }
+}

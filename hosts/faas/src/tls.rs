@@ -1,0 +1,174 @@
+//! Connections by TLS: which brokers are believed, and what the broker inside of a gateway shows.
+
+mod door;
+
+use core::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
+
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use thiserror::Error;
+
+pub(crate) use self::door::open as open_door;
+
+/// A certificate and its key: what a broker inside of a gateway shows to those that come, and what a node
+/// shows to a broker that asks for one.
+#[derive(Clone)]
+pub struct Identity {
+    certificates: Vec<CertificateDer<'static>>,
+    key: Arc<PrivateKeyDer<'static>>,
+    server: Arc<ServerConfig>,
+}
+
+/// Which brokers a node believes.
+#[derive(Clone)]
+pub struct Trust(Arc<ClientConfig>);
+
+/// Why there is no TLS.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}: check the name", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A file has no certificate.
+    #[error("{} has no certificate in PEM: look for -----BEGIN CERTIFICATE-----", .0.display())]
+    NoCertificate(PathBuf),
+    /// A file has no key.
+    #[error("{} has no private key in PEM: look for -----BEGIN PRIVATE KEY-----", .0.display())]
+    NoKey(PathBuf),
+    /// A certificate cannot be used.
+    #[error("{} has a certificate that cannot be used: {why}", path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: rustls::Error,
+    },
+    /// A certificate and a key do not belong together.
+    #[error("{} and the key in {} cannot be used together: {why}", certificate.display(), key.display())]
+    Pair {
+        /// The file with the certificate.
+        certificate: PathBuf,
+        /// The file with the key.
+        key: PathBuf,
+        /// Why not.
+        why: rustls::Error,
+    },
+    /// The library offers no version of TLS, which is a defect.
+    #[error("no version of TLS can be used: {0}")]
+    Version(rustls::Error),
+}
+
+impl Identity {
+    /// Reads a certificate, followed by those that vouch for it, and its key, both in PEM.
+    ///
+    /// # Errors
+    /// [`TlsError`], if a file has none, or they do not belong together.
+    pub fn open(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
+        let certificates = certificates(certificate)?;
+        let no_key = |_| TlsError::NoKey(key.into());
+        let private = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(no_key)?;
+        let builder = ServerConfig::builder_with_provider(provider());
+        let builder = builder.with_safe_default_protocol_versions();
+        let server = builder
+            .map_err(TlsError::Version)?
+            .with_no_client_auth()
+            .with_single_cert(certificates.clone(), private.clone_key());
+        let server = server.map_err(|why| TlsError::Pair {
+            certificate: certificate.into(),
+            key: key.into(),
+            why,
+        })?;
+        Ok(Self {
+            certificates,
+            key: Arc::new(private),
+            server: Arc::new(server),
+        })
+    }
+}
+
+impl Trust {
+    /// Believes brokers with a certificate that one in this file vouches for, in PEM. Brokers that ask for a
+    /// certificate are shown this one.
+    ///
+    /// # Errors
+    /// [`TlsError`], if the file has none that can be used.
+    pub fn open(ca: &Path, own: Option<&Identity>) -> Result<Self, TlsError> {
+        let mut roots = RootCertStore::empty();
+        for it in certificates(ca)? {
+            let path = || ca.to_path_buf();
+            let unfit = |why| TlsError::Certificate { path: path(), why };
+            roots.add(it).map_err(unfit)?;
+        }
+        let builder = ClientConfig::builder_with_provider(provider());
+        let builder = builder.with_safe_default_protocol_versions();
+        let builder = builder
+            .map_err(TlsError::Version)?
+            .with_root_certificates(roots);
+        let client = match own {
+            None => builder.with_no_client_auth(),
+            Some(own) => {
+                let own = (own.certificates.clone(), own.key.clone_key());
+                let shown = builder.with_client_auth_cert(own.0, own.1);
+                // It was looked at when it was read.
+                shown.map_err(TlsError::Version)?
+            }
+        };
+        Ok(Self(Arc::new(client)))
+    }
+
+    pub(crate) fn config(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl PartialEq for Trust {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Trust {}
+
+impl fmt::Debug for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Trust")
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Identity")
+    }
+}
+
+/// Named, for the process may have several.
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    fs::read(path).map_err(|source| TlsError::Read {
+        path: path.into(),
+        source,
+    })
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let bytes = read(path)?;
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+    match all {
+        Ok(all) if !all.is_empty() => Ok(all),
+        Ok(_) | Err(_) => Err(TlsError::NoCertificate(path.into())),
+    }
+}

@@ -1,0 +1,209 @@
+//! TLS, and names with passwords: who is let in, and what the others are told.
+
+use std::net::TcpStream;
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+
+use crate::support::{Dir, Node, run, spawn_heard, spawn_with, text, wait_for, wait_until_shown};
+
+/// A certificate that vouches for others.
+struct Ca {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+impl Ca {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        let issuer = Issuer::new(params, key);
+        Self { issuer, pem }
+    }
+
+    /// A certificate for an address, and its key.
+    fn vouch(&self, address: &str) -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new([address.into()]).unwrap();
+        let signed = params.signed_by(&key, &self.issuer).unwrap();
+        (signed.pem(), key.serialize_pem())
+    }
+}
+
+/// A gateway with TLS and two users, and three followers.
+struct House {
+    dir: Dir,
+    ca: String,
+    stranger: String,
+    /// The flags with the certificate of another gateway.
+    other: String,
+    _nodes: Vec<Node>,
+}
+
+const HOST: &str = "127.61.21.1";
+const AT: &str = "127.61.21.1:18831";
+
+impl House {
+    fn start() -> Self {
+        let dir = Dir::new("access");
+        let ca = Ca::new();
+        let (certificate, key) = ca.vouch(HOST);
+        let (certificate, key) = (
+            dir.write("gateway.pem", &certificate),
+            dir.write("gateway.key", &key),
+        );
+        let users = dir.write("users", "# all nodes\nnode:sesame\nreader:other:one\n");
+        let stranger = dir.write("stranger.pem", &Ca::new().pem);
+        let (other, other_key) = ca.vouch("127.61.21.2");
+        let other = dir.write("other.pem", &other);
+        let other_key = dir.write("other.key", &other_key);
+        let other = format!(" --tls-cert {other} --tls-key {other_key}");
+        let (ca, data) = (dir.write("ca.pem", &ca.pem), dir.file("1"));
+        let gateway = format!(
+            "gateway --id 1 --listen {AT} --data {data} --first --user node --users {users} \
+             --tls-ca {ca} --tls-cert {certificate} --tls-key {key}"
+        );
+        let mut nodes = vec![spawn_with(&gateway, "sesame")];
+        wait_for(AT);
+        nodes.extend((101..104).map(|id| {
+            let follower = format!(
+                "follower --executor hash --id {id} --gateway 1={AT} --active 500ms --asleep 200ms \
+                 --user node --tls-ca {ca}"
+            );
+            spawn_with(&follower, "sesame")
+        }));
+        let _nodes = nodes;
+        Self {
+            dir,
+            ca,
+            stranger,
+            other,
+            _nodes,
+        }
+    }
+
+    /// What a gateway that does not come in says.
+    fn refused_gateway(&self, name: &str, flags: &str, password: &str) -> String {
+        let data = self.dir.file(name);
+        let gateway = format!(
+            "gateway --id 2 --listen 127.61.21.2:18831 --peer 1={AT} --data {data} --first {flags}{}",
+            self.other
+        );
+        let mut gateway = spawn_heard(&gateway, password);
+        gateway.wait_until_said("gateway 2 does not reach the broker of gateway 1")
+    }
+}
+
+#[test]
+fn by_tls_a_task_runs_for_those_that_are_known_and_the_others_are_told_why_not() {
+    let house = House::start();
+    let (ca, stranger) = (&house.ca, &house.stranger);
+    // One that says nothing keeps nobody out.
+    let _silent = TcpStream::connect(AT).unwrap();
+    let known = format!("--gateway {AT} --user reader --tls-ca {ca}");
+    wait_until_shown("3 followers in 1 units", &known, "other:one");
+    let submit = |flags: &str, password: &str| {
+        let done = run(&format!("submit --code x --gateway {AT} {flags}"), password);
+        (done.status.code(), text(&done.stderr))
+    };
+    let (code, why) = submit(&format!("--user reader --tls-ca {ca}"), "other:one");
+    assert_eq!(code, Some(0), "{why}");
+    for (flags, password, told) in [
+        (
+            format!("--user reader --tls-ca {stranger}"),
+            "other:one",
+            "whether --tls-ca vouches for its certificate",
+        ),
+        (
+            "--user reader".into(),
+            "other:one",
+            "whether it wants TLS (--tls-ca)",
+        ),
+        (
+            format!("--user reader --tls-ca {ca}"),
+            "sesame",
+            "see --user and SELVEDGE_FAAS_PASSWORD",
+        ),
+        (
+            format!("--tls-ca {ca}"),
+            "",
+            "see --user and SELVEDGE_FAAS_PASSWORD",
+        ),
+    ] {
+        let (code, why) = submit(&flags, password);
+        assert_eq!(code, Some(1), "{flags}: {why}");
+        assert!(why.contains(told), "{flags}: {why}");
+    }
+    let wrong_ca =
+        house.refused_gateway("ca", &format!("--user node --tls-ca {stranger}"), "sesame");
+    assert!(wrong_ca.contains("invalid peer certificate"), "{wrong_ca}");
+    let wrong = house.refused_gateway("password", &format!("--user node --tls-ca {ca}"), "sesam");
+    assert!(
+        wrong.contains("see --user and SELVEDGE_FAAS_PASSWORD"),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn files_that_are_wrong_are_named() {
+    let dir = Dir::new("files");
+    let ca = Ca::new();
+    let (certificate, key) = ca.vouch(HOST);
+    let (_, other) = ca.vouch(HOST);
+    let (certificate, key) = (dir.write("a.pem", &certificate), dir.write("a.key", &key));
+    let other = dir.write("b.key", &other);
+    let twice = dir.write("twice", "node:sesame\nnode:other\n");
+    let others = dir.write("others", "node:mesase\n");
+    let missing = dir.file("missing");
+    for (flags, told) in [
+        (
+            format!("--user node --users {twice}"),
+            "twice, line 2: the name has a password",
+        ),
+        (
+            format!("--user node --users {missing}"),
+            "cannot read the users in",
+        ),
+        (
+            format!("--user node --users {others}"),
+            "--users has another password for --user",
+        ),
+        (
+            format!("--tls-cert {certificate} --tls-key {other}"),
+            "cannot be used together",
+        ),
+        (
+            format!("--tls-cert {key} --tls-key {key}"),
+            "has no certificate in PEM",
+        ),
+        (
+            format!("--tls-cert {certificate} --tls-key {certificate}"),
+            "has no private key in PEM",
+        ),
+        (
+            format!("--tls-cert {certificate} --tls-key {key} --tls-ca {key}"),
+            "has no certificate in PEM",
+        ),
+        (
+            format!("--tls-cert {certificate} --tls-key {key} --tls-ca {missing}"),
+            "check the name",
+        ),
+        (
+            format!("--tls-ca {certificate}"),
+            "say --tls-cert and --tls-key",
+        ),
+        (
+            format!("--tls-cert {certificate} --tls-key {key} --peer 2=127.0.0.1:1"),
+            "say --tls-ca",
+        ),
+    ] {
+        let data = dir.file("data");
+        let gateway =
+            format!("gateway --id 1 --listen 127.61.21.9:18831 --data {data} --first {flags}");
+        let ended = run(&gateway, "sesame");
+        let why = text(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{flags}: {why}");
+        assert!(why.contains(told), "{flags}: {why}");
+    }
+}
