@@ -171,22 +171,25 @@ impl Configuration {
     /// configuration, and a PROMISE with the length of its list.
     pub(crate) fn fixed_len(&self) -> usize {
         let ids = self.members().map(|it| varint_len(it.member.id.0));
-        let id = ids.max().unwrap_or(10);
+        Self::fixed_len_with(ids.max().unwrap_or(ID_MAX_LEN))
+    }
+
+    const fn fixed_len_with(id: usize) -> usize {
         let ballot = varint_len(BALLOT_MAX) + id;
-        let sender = id + varint_len(u32::MAX.into());
+        let sender = id + varint_len(u32::MAX as u64);
         let versions = 2 * varint_len(VERSION_MAX);
         HEADER_LEN + sender + varint_len(NUMBER_MAX) + 1 + 2 * ballot + versions + 3
     }
 
-    /// How many bytes an update may have, whoever proposes it: what is left of a frame beside the longest
-    /// header, sender, ballot and number of a proposal. A proposer with short ids has room for a few
-    /// more.
+    /// How many bytes an update may have, whatever members there are and whichever proposes it: what is
+    /// left of a frame beside the longest header, sender, ballot and number of a proposal. Members with
+    /// short ids have room for a few more.
     #[must_use]
     pub fn update_room(&self) -> usize {
         // A kind, the proposer, its number, the first of those that wait, and since when it is known.
         let proposal = 1 + MEMBER_MAX_LEN + 3 * varint_len(u64::MAX);
         let budget = usize::from(self.frame_budget);
-        budget.saturating_sub(self.fixed_len() + proposal)
+        budget.saturating_sub(Self::fixed_len_with(ID_MAX_LEN) + proposal)
     }
 
     /// Whether this configuration can work.
@@ -258,6 +261,9 @@ pub(crate) const VERSION_MAX: u64 = (1 << 49) - 1;
 
 /// The most members of a group.
 const VOTERS_MAX: u64 = 32;
+
+/// The longest id, in bytes.
+const ID_MAX_LEN: usize = varint_len(u64::MAX);
 
 /// The shortest lease.
 const LEASE_MIN: Span = Span::millis(1);

@@ -161,12 +161,14 @@ pub struct AnswerView {
     pub outcome: &'static str,
     /// The value, for a reader.
     pub value: Option<String>,
+    /// Why it failed, for a reader.
+    pub why: Option<String>,
     /// The attempt that was the last one; 0 where no gateway saw one.
     pub attempt: u16,
     /// The followers of the unit that had it last, the orchestrator first.
     #[serde(serialize_with = "ids")]
     pub electors: Vec<NodeId>,
-    /// The followers whose votes were seen on their way to the orchestrator.
+    /// The followers whose votes made it.
     #[serde(serialize_with = "ids")]
     pub votes: Vec<NodeId>,
     /// From when it was seen first to its end, in milliseconds.

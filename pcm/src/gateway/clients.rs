@@ -35,7 +35,10 @@ impl Gateway {
         let Some(tables) = self.available() else {
             return cx.send(client, Message::Elsewhere);
         };
-        let known = tables.known(&update);
+        // Whether there is room, the manager knows: here the task may be open already, and the end of
+        // another one not be known yet.
+        let is_behind = |it: &Outcome| matches!(it, Outcome::Full(_)) && !self.manages();
+        let known = tables.known(&update).filter(|it| !is_behind(it));
         let waits = self.asked.contains(&task);
         let has_room = waits || self.asked.len() < self.config.clients.into();
         let is_over = matches!(known, Some(Outcome::Done(_) | Outcome::Forgotten(_)));

@@ -465,7 +465,10 @@ impl Machine for Gateway {
             Input::Command(command) => self.command(command, cx),
         };
         self.look_at_told(cx);
-        self.tell_whether_available(cx);
+        // What is refused changes nothing, not even what the host was told.
+        if taken.is_ok() {
+            self.tell_whether_available(cx);
+        }
         taken
     }
 }

@@ -2,7 +2,7 @@
 
 use selvedge_core::durable::Durable as _;
 use selvedge_core::{Delta, Input, Member, NodeId, Span};
-use selvedge_pcm::gateway::{Command, Config, Event, Gateway, Reject};
+use selvedge_pcm::gateway::{Command, Config, Event, Gateway, Reject, Voting};
 use selvedge_pcm::{
     Answer, Attachment, DutyCycle, Function, Libraries, Limits, Message, Refusal, Returned, TaskId,
     Update,
@@ -464,4 +464,93 @@ fn units_are_formed_when_the_first_followers_had_time_to_come() {
     }
     it.pass(Span::millis(1));
     assert_eq!(units(&it), 1, "others that come do not put it off");
+}
+
+/// A gateway without tables has told its host nothing yet.
+#[test]
+fn a_newcomer_may_refuse_what_comes_first() {
+    let machine = Gateway::newcomer(HUB, Config::new(), [SECOND.id]).unwrap();
+    let mut it = Alone::new(machine);
+    let (from, message) = (SECOND, Message::Elsewhere);
+    let refused = it.step(Input::Message { from, message });
+    assert!(refused.is_err());
+    assert_eq!(it.told, []);
+    it.command(Command::Start);
+    assert!(it.told.contains(&Event::Unavailable));
+}
+
+/// What gateways send each other names them, so longer ids leave less room in a frame.
+#[test]
+fn a_gateway_with_a_longer_id_leaves_room_for_results() {
+    let config = Config::new().with_voting(Voting::Dynamic);
+    let first = Configuration::of([HUB]);
+    let limits = |result| Limits::new().with_result(result);
+    let new = |first, result| Gateway::new(HUB, config, first, limits(result));
+    let fits = |result: &u16| new(first.clone(), *result).is_ok();
+    let longest = (1..1_400).rev().find(fits).unwrap();
+    let mut it = Alone::new(new(first.clone(), longest).unwrap());
+    it.command(Command::Start);
+    it.pass(Span::secs(10));
+    let stored = it.driver.machine().replica().stored();
+    let other = Member::new(u64::MAX, 0);
+    let again = Gateway::restore(Member::new(1, 1), config, stored, [other.id]).unwrap();
+    let mut it = Alone::new(again);
+    it.command(Command::Start);
+    it.pass(Span::secs(30));
+    it.hear(other, Message::Here);
+    it.pass(Span::secs(30));
+    let now = it.driver.machine().replica().configuration().clone();
+    assert_eq!(now.members().count(), 2);
+    assert!(new(now, longest).is_ok());
+}
+
+/// The manager has ended one task and begun the next one, which a gateway behind it has not heard: there
+/// the tables are full.
+#[test]
+fn a_gateway_that_is_behind_refuses_no_task_that_is_open() {
+    let limits = Limits::new().with_open(1);
+    let mut it = hub(&[HUB, SECOND], Config::new(), limits);
+    let (client, number) = (Member::new(31, 0), 1);
+    let task = TaskId { client, number };
+    let client = Member::new(32, 0);
+    let other = TaskId { client, number };
+    let submit = |task| {
+        let function = Function::new(b"f");
+        Update::Submit { task, function }
+    };
+    let mut decided = 0;
+    let mut decide = |it: &mut Alone<Gateway>, update| {
+        decided += 1;
+        let entry = Entry::Update(Proposal {
+            by: SECOND,
+            number: decided,
+            first: 1,
+            since: 0,
+            update,
+        });
+        let body = Body::Learn {
+            after: it.driver.machine().replica().version(),
+            entries: [entry].into_iter().collect(),
+        };
+        let configuration = 1;
+        let message = selvedge_replica::Message {
+            configuration,
+            body,
+        };
+        it.hear(SECOND, Message::Tables(Box::new(message)));
+    };
+    decide(&mut it, submit(other));
+    it.forget();
+    let function = Function::new(b"f");
+    it.hear(task.client, Message::Submit { number, function });
+    decide(&mut it, Update::Cancel(other));
+    decide(&mut it, submit(task));
+    let tables = it.driver.machine().tables().unwrap();
+    assert!(tables.open_task(task).is_some());
+    let is_refusal = |it: &Message| matches!(it, Message::Refused { .. });
+    assert!(!it.sent.iter().any(|it| is_refusal(&it.1)));
+    assert!(
+        it.sent.iter().any(|it| it.0 == SECOND.id.0),
+        "it is proposed"
+    );
 }

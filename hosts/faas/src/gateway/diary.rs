@@ -88,22 +88,23 @@ impl Diary {
         });
     }
 
-    /// A task ended; this is the unit that had it, as far as it is known.
+    /// A task ended; this is the unit that had it, as far as it is known, and whose votes made the answer.
     pub(crate) fn on_ended(
         &mut self,
         task: TaskId,
         unit: Option<&Assignment>,
-        answer: Option<&Answer>,
+        answer: Option<(&Answer, &[NodeId])>,
         now: Time,
     ) {
         let page = self.tasks.remove(&task);
-        let Some(answer) = answer.cloned() else {
+        let Some((answer, voters)) = answer else {
             return;
         };
         let mut page = page.unwrap_or_else(|| Page::new(Bytes::new(), now));
         page.follow(unit);
+        page.votes = voters.iter().copied().collect();
         self.answers.truncate(Status::ANSWERS - 1);
-        let at = now;
+        let (answer, at) = (answer.clone(), now);
         self.answers.push_front(Ended {
             task,
             answer,
@@ -231,7 +232,7 @@ fn millis(from: Time, to: Time) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use selvedge_pcm::{Attachment, DutyCycle, Libraries, Limits, Update};
+    use selvedge_pcm::{Attachment, DutyCycle, Failure, Libraries, Limits, Update};
     use selvedge_replica::State as _;
 
     use super::*;
@@ -281,7 +282,7 @@ mod tests {
         let vote = |attempt| Message::Vote {
             task: task(1),
             attempt,
-            returned: selvedge_pcm::Returned::Failed,
+            returned: selvedge_pcm::Returned::Failed(Failure::Trapped),
         };
         let now = Time::ZERO;
         diary.on_message(Member::new(102, 0), &vote(unit.attempt), Some(&tables), now);
@@ -297,8 +298,10 @@ mod tests {
         assert_eq!(*shown.votes, [NodeId(102)]);
         assert_eq!(*shown.electors, *unit.electors);
         assert_eq!(*shown.function, *b"x");
-        diary.on_ended(task(1), Some(&unit), Some(&Answer::Failed), now);
-        assert_eq!(*diary.answers(now).next().unwrap().votes, [NodeId(102)]);
+        // The one that has no vote on its way here is the orchestrator.
+        let (answer, voters) = (Answer::Failed(Failure::Trapped), [NodeId(101), NodeId(102)]);
+        diary.on_ended(task(1), Some(&unit), Some((&answer, &voters)), now);
+        assert_eq!(*diary.answers(now).next().unwrap().votes, voters);
     }
 
     #[test]
@@ -308,7 +311,8 @@ mod tests {
         for number in 1..=1_000 {
             let now = Time(number);
             diary.on_asked(task(number), &function, now);
-            diary.on_ended(task(number + 5_000), None, Some(&Answer::Failed), now);
+            let answer = Some((&Answer::NoMajority, &[][..]));
+            diary.on_ended(task(number + 5_000), None, answer, now);
         }
         assert_eq!(diary.tasks.len(), TASKS);
         assert_eq!(diary.answers.len(), Status::ANSWERS);

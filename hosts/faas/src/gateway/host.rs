@@ -192,8 +192,8 @@ impl Host {
             Event::Ended(task) => {
                 self.counters.ended += 1;
                 let unit = self.units.get(task).and_then(Option::as_ref);
-                let answer = self.driver.machine().tables();
-                let answer = answer.and_then(|it| it.answer(*task));
+                let tables = self.driver.machine().tables();
+                let answer = tables.and_then(|it| Some((it.answer(*task)?, it.voters(*task))));
                 self.diary.on_ended(*task, unit, answer, self.clock.now());
             }
             Event::Available => self.is_available = true,

@@ -229,12 +229,12 @@ fn task(it: &TaskStatus) -> TaskView {
 }
 
 fn answer(it: &AnswerStatus) -> AnswerView {
-    let (outcome, value) = match &it.answer {
-        Answer::Value(value) => ("value", Some(shown(&text_of(value)))),
-        Answer::Failed => ("failed", None),
-        Answer::NoMajority => ("no_majority", None),
-        Answer::Unanswered => ("unanswered", None),
-        Answer::Cancelled => ("cancelled", None),
+    let (outcome, value, why) = match &it.answer {
+        Answer::Value(value) => ("value", Some(shown(&text_of(value))), None),
+        Answer::Failed(why) => ("failed", None, Some(why.to_string())),
+        Answer::NoMajority => ("no_majority", None, None),
+        Answer::Unanswered => ("unanswered", None, None),
+        Answer::Cancelled => ("cancelled", None, None),
     };
     AnswerView {
         client: it.task.client.id,
@@ -243,6 +243,7 @@ fn answer(it: &AnswerStatus) -> AnswerView {
         function: shown(&String::from_utf8_lossy(&it.function)),
         outcome,
         value,
+        why,
         attempt: it.attempt,
         electors: it.electors.iter().take(ELECTORS).map(|it| it.id).collect(),
         votes: it.votes.iter().take(ELECTORS).copied().collect(),
