@@ -46,7 +46,8 @@ impl Alone<Gateway> {
 
     /// The other gateway has decided this.
     fn decided(&mut self, updates: &[Update]) {
-        let entries = updates.iter().zip(1..).map(|(update, number)| {
+        let version = self.driver.machine().replica().version();
+        let entries = updates.iter().zip(version + 1..).map(|(update, number)| {
             Entry::Update(Proposal {
                 by: SECOND,
                 number,
@@ -56,7 +57,7 @@ impl Alone<Gateway> {
             })
         });
         let body = Body::Learn {
-            after: self.driver.machine().replica().version(),
+            after: version,
             entries: entries.collect(),
         };
         let message = selvedge_replica::Message {
@@ -124,11 +125,16 @@ pub(super) fn keep_alive(number: u32) -> Message {
     }
 }
 
+/// A follower is at the second gateway.
 fn attach(id: u64) -> Update {
+    attach_at(SECOND, id, 1)
+}
+
+fn attach_at(gateway: Member, id: u64, number: u32) -> Update {
     Update::Attach(Attachment {
         member: Member::new(id, 0),
-        number: 1,
-        gateway: SECOND.id,
+        number,
+        gateway: gateway.id,
         duty: DutyCycle::always(),
         libraries: Libraries::new(),
     })
@@ -209,6 +215,25 @@ fn what_a_follower_says_anew_is_in_the_tables() {
     it.hear(follower(11), keep_alive(7));
     assert_eq!(it.sent, []);
     assert_eq!(it.number_of(11), Some((Member::new(11, 1), 1)));
+}
+
+#[test]
+fn a_follower_that_is_at_another_gateway_hears_of_its_tasks_from_that_one() {
+    let task = TaskId {
+        client: Member::new(31, 0),
+        number: 1,
+    };
+    for (gateway, overs) in [(HUB, 1), (SECOND, 0)] {
+        let mut it = hub(&[HUB, SECOND], Config::new(), Limits::new());
+        let function = Function::new(b"f");
+        it.decided(&[attach_at(HUB, 11, 1), Update::Cluster { after: 0 }]);
+        it.decided(&[Update::Submit { task, function }]);
+        let run = |it: &&(u64, Message)| it.0 == 11 && matches!(it.1, Message::Run(_));
+        assert_eq!(it.sent.iter().filter(run).count(), 1);
+        it.decided(&[attach_at(gateway, 11, 2), Update::Cancel(task)]);
+        let over = |it: &&(u64, Message)| it.0 == 11 && matches!(it.1, Message::Over { .. });
+        assert_eq!(it.sent.iter().filter(over).count(), overs);
+    }
 }
 
 #[test]

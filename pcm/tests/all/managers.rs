@@ -95,35 +95,58 @@ fn a_voter_that_begins_again_is_named_in_its_later_life() {
     );
 }
 
-/// It gets the tables whole, and what led to them is not told one by one.
-#[test]
-fn a_gateway_that_lags_sends_its_followers_the_tasks_that_they_have() {
+/// Three gateways with followers; what the third one lacks is sent to it whole, and what led there is not told
+/// one by one.
+fn with_whole_tables() -> [Alone<Gateway>; 3] {
     let config = Config::new();
-    let config = config.with_replica(config.replica.with_window(0));
-    let mut all = with_followers(config);
-    run(&mut all[..2], Span::secs(1));
+    with_followers(config.with_replica(config.replica.with_window(0)))
+}
+
+const CLIENT: Member = Member::new(31, 0);
+
+/// A task comes to the first gateway. What the gateways say within half a second.
+fn submit(gateways: &mut [Alone<Gateway>]) -> Vec<(Member, Message)> {
     let submit = Message::Submit {
         number: 1,
         function: Function::new(b"f"),
     };
-    all[0].hear(Member::new(31, 0), submit);
-    run(&mut all[..2], Span::millis(500));
+    gateways[0].hear(CLIENT, submit);
+    run(gateways, Span::millis(500))
+}
+
+#[test]
+fn a_gateway_that_lags_sends_its_followers_the_tasks_that_they_have() {
+    let mut all = with_whole_tables();
+    run(&mut all[..2], Span::secs(1));
+    submit(&mut all[..2]);
     let said = run(&mut all, Span::secs(2));
     let runs = |it: &&(Member, Message)| it.0 == THIRD && matches!(it.1, Message::Run(_));
     assert_eq!(said.iter().filter(runs).count(), 1);
 }
 
 #[test]
+fn a_gateway_that_lags_leaves_followers_that_moved_to_others() {
+    for (has_moved, overs) in [(false, 1), (true, 0)] {
+        let mut all = with_whole_tables();
+        if has_moved {
+            all[1].hear(follower(12), keep_alive(2));
+        }
+        run(&mut all[..2], Span::secs(1));
+        submit(&mut all[..2]);
+        run(&mut all, Span::secs(1));
+        all[0].hear(CLIENT, Message::Cancel { number: 1 });
+        let said = run(&mut all, Span::millis(500));
+        let over = |it: &&(Member, Message)| it.0 == THIRD && matches!(it.1, Message::Over { .. });
+        assert_eq!(said.iter().filter(over).count(), overs);
+    }
+}
+
+#[test]
 fn a_task_that_waits_for_a_unit_gets_the_first_one_at_once() {
-    let client = Member::new(31, 0);
-    let number = 1;
+    let (client, number) = (CLIENT, 1);
     let mut all = three(Config::new());
-    let submit = Message::Submit {
-        number,
-        function: Function::new(b"f"),
-    };
-    all[0].hear(client, submit);
-    run(&mut all, Span::millis(600));
+    submit(&mut all);
+    run(&mut all, Span::millis(100));
     let clustered = |it: &Alone<Gateway>| it.driver.machine().tables().unwrap().clustered();
     for _ in 0..30 {
         let before = clustered(&all[0]);
@@ -142,12 +165,8 @@ fn a_task_that_waits_for_a_unit_gets_the_first_one_at_once() {
 #[test]
 fn only_the_manager_gives_tasks_to_units() {
     let mut all = with_followers(Config::new());
-    let submit = Message::Submit {
-        number: 1,
-        function: Function::new(b"f"),
-    };
-    all[0].hear(Member::new(31, 0), submit);
-    let said = run(&mut all[..2], Span::secs(3));
+    let mut said = submit(&mut all[..2]);
+    said.extend(run(&mut all[..2], Span::secs(3)));
     assert!(all[1].driver.machine().tables().unwrap().clustered() > 0);
     let proposes = |it: &&(Member, Message)| match &it.1 {
         Message::Tables(it) => matches!(it.body, Body::Propose { .. }),

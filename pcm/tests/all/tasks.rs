@@ -275,6 +275,26 @@ fn a_task_counts_for_its_unit_while_it_runs_there() {
 }
 
 #[test]
+fn a_task_counts_for_the_unit_that_its_orchestrator_is_in_now() {
+    let mut tables = tables(Limits::new());
+    for number in [1, 2] {
+        tables.apply(&submit(number, &[number as u8]));
+    }
+    let gone: Vec<Member> = tables.members(0).collect();
+    assert_eq!(electors(&tables, task(1)), gone);
+    for follower in gone {
+        let known = tables.follower(follower.id).unwrap().clone();
+        tables.apply(&Update::Purge(known));
+    }
+    tables.apply(&Update::Cluster { after: 1 });
+    assert_eq!(tables.units(), 1);
+    assert_eq!(tables.load_of(task(2)), 1, "that was the second unit");
+    tables.apply(&Update::Cancel(task(2)));
+    tables.apply(&submit(3, b"3"));
+    assert_eq!(tables.load_of(task(3)), 1);
+}
+
+#[test]
 fn the_only_unit_gets_a_task_again_that_it_did_not_answer() {
     for libraries in [vec![], vec![Library(7)]] {
         let mut tables = Tables::new(Limits::new());
