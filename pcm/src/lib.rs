@@ -14,7 +14,6 @@
 //! | a client hears an answer only when it is decided | the same |
 //! | a task is decided once, however often and wherever its client asks for it | the tables remember the client ([`Limits::clients`]) and its answer, or that it is over |
 //! | a unit's answer is what more than half of its followers returned, or half with the orchestrator; or it says that those that it had then return no such value | fewer than half of the followers that the unit has left lie, and its orchestrator does not (erratum Q5) |
-//! | an answer names the followers whose votes made it, and enough of them | their orchestrator does not lie, unless gateways count the votes |
 //! | only the present attempt, under its present orchestrator, ends a task (errata Q4, Q7) | |
 //! | with an answer its client hears [whose equal votes made it](Voters): enough of the followers that had the task; and they did vote so | the orchestrator does not lie, or [gateways count](Limits::counts_votes) |
 //! | each task ends | a quorum of gateways is up, messages get through now and then, also between the gateways of that quorum both ways, and followers wake; no two gateways stand for manager at one moment again and again |
