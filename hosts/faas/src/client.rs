@@ -8,7 +8,7 @@ use std::{io, thread};
 use chacha20::ChaCha12Rng;
 use selvedge_core::{Choose as _, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_pcm::client::{Client as Machine, Command, Config, Event, Reject};
-use selvedge_pcm::{Answer, Function, Library, Refusal};
+use selvedge_pcm::{Answer, Function, Library, Message, Refusal};
 use thiserror::Error;
 
 use crate::clock::{self, Clock, NoChance};
@@ -264,7 +264,15 @@ impl Host {
     }
 
     fn submit(&mut self, token: u64, function: Function) {
-        let number = self.driver.machine().next_number();
+        let (me, number) = (
+            self.driver.machine().me(),
+            self.driver.machine().next_number(),
+        );
+        // The machine would ask again without end for what no frame holds.
+        let function = match fits(me, number, function) {
+            Ok(function) => function,
+            Err(why) => return self.tell(Told::Refused { token, why }),
+        };
         self.tokens.insert(number, token);
         if let Err(why) = self.step(Input::Command(Command::Submit(function))) {
             self.tokens.remove(&number);
@@ -482,5 +490,43 @@ impl Host {
                 self.send(gateway, payload.ok());
             }
         }
+    }
+}
+
+/// The function, if it fits into a frame.
+fn fits(me: Member, number: u64, function: Function) -> Result<Function, Refusal> {
+    let again = function.clone();
+    let message = Message::Submit { number, function };
+    let framed = frame::message(me, &message);
+    framed.map(|_| again).map_err(|_| Refusal::TooLong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Address;
+
+    #[test]
+    fn a_function_that_fits_into_no_frame_is_refused_at_once() {
+        let nobody = (
+            NodeId(1),
+            Address {
+                host: "127.0.0.1".into(),
+                port: 1,
+            },
+        );
+        let client = Client::start(Options {
+            id: NodeId(9),
+            gateways: Gateways::new([nobody]).unwrap(),
+            access: Access::default(),
+            config: Config::new(),
+        })
+        .unwrap();
+        client.submit(7, Function::new(&[0; frame::MESSAGE_MAX]));
+        let (token, why) = (7, Refusal::TooLong);
+        assert_eq!(
+            client.wait(Span::secs(60)),
+            Some(Told::Refused { token, why })
+        );
     }
 }
