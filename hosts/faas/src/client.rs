@@ -406,6 +406,7 @@ impl Host {
                 }
             }
             LinkEvent::Published { topic, payload } => self.on_published(&topic, &payload),
+            LinkEvent::Retained => self.counters.retained += 1,
         }
     }
 

@@ -249,6 +249,10 @@ impl Host {
                 Ok(())
             }
             LinkEvent::Published { topic, payload } => self.on_published(&topic, &payload),
+            LinkEvent::Retained => {
+                self.counters.retained += 1;
+                Ok(())
+            }
         }
     }
 

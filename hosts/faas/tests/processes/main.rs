@@ -19,6 +19,7 @@ mod access;
 #[cfg(feature = "page")]
 mod browser;
 mod forgot;
+mod hostile;
 #[cfg(feature = "page")]
 mod page;
 mod support;
