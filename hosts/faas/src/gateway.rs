@@ -4,6 +4,7 @@
 mod diary;
 mod host;
 mod modules;
+mod puts;
 mod status;
 mod storage;
 #[cfg(test)]

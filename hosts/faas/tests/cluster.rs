@@ -20,6 +20,8 @@ use std::{env, fs, process, thread};
 use rumqttc::{Client, Event, Incoming, MqttOptions, QoS};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_selvedge-faas");
+/// What a module begins with.
+const WASM: &[u8] = b"\0asm\x01\0\0\0";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Node(Child);
@@ -162,7 +164,7 @@ fn a_module_reaches_the_followers_and_all_is_there_after_a_kill() {
         .collect();
     wait_until_shown("3 followers in 1 units", at, access);
     let file = dir.0.join("function.wasm");
-    fs::write(&file, [b"\0asm".as_slice(), &[7; 100_000]].concat()).unwrap();
+    fs::write(&file, [WASM, &[0, 0xa0, 0x8d, 6, 0], &[7; 99_999]].concat()).unwrap();
     let file = file.display();
     let first = run(&format!(
         "submit {file} --code with-module --gateway {at}{access}"

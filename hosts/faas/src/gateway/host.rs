@@ -1,7 +1,7 @@
 //! The loop of a gateway: what comes in, what is stored, and what goes out, in this order.
 
 use core::convert::Infallible;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 
@@ -9,10 +9,11 @@ use chacha20::ChaCha12Rng;
 use selvedge_core::durable::Barrier;
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_pcm::gateway::{Command, Event, Gateway};
-use selvedge_pcm::{Assignment, Message, TaskId};
+use selvedge_pcm::{Assignment, Library, Message, TaskId};
 
 use super::diary::Diary;
 use super::modules::{Modules, Out};
+use super::puts::Puts;
 use super::storage::{Beginning, Storage, StorageError};
 use super::{Broker, GatewayError, Options, start_broker, status};
 use crate::clock::{self, Clock};
@@ -49,6 +50,7 @@ pub(crate) struct Host {
     alone: Option<Time>,
     peers: BTreeMap<NodeId, Link>,
     modules: Modules,
+    puts: Puts,
     /// Of tasks that clients asked for here: the unit that has them, as it was last seen.
     units: BTreeMap<TaskId, Option<Assignment>>,
     diary: Diary,
@@ -91,6 +93,7 @@ impl Host {
             alone: Some(clock.now()),
             peers,
             modules: Modules::new(options.id, others),
+            puts: Puts::default(),
             units: BTreeMap::new(),
             diary: Diary::default(),
             refused: BTreeMap::new(),
@@ -110,6 +113,10 @@ impl Host {
             let until_status = self.next_status.since(now);
             let wait = self.driver.wait(now);
             let wait = wait.map_or(until_status, |it| it.min(until_status));
+            let wait = match self.puts.is_empty() {
+                true => wait,
+                false => Span::ZERO,
+            };
             let first = self.wakes.recv_timeout(wait.into()).ok();
             // What has come meanwhile shares a write of the database.
             let batch: Vec<Wake> = first
@@ -129,6 +136,7 @@ impl Host {
             }
             self.look_at_units();
             self.store()?;
+            self.look_at_puts()?;
             self.look_at_time()?;
         }
     }
@@ -280,6 +288,9 @@ impl Host {
                     .on_message(from, &message, tables, self.clock.now());
                 self.step(Input::Message { from, message })?
             }
+            Ok(Frame::Notice(it)) if matches!(it.message, Notice::Put { .. }) => {
+                self.puts.add(it.from, it.message)
+            }
             Ok(Frame::Notice(it)) => self.on_notice(it.from, it.message)?,
             Err(why) => {
                 self.counters.count(&why);
@@ -291,9 +302,22 @@ impl Host {
         Ok(())
     }
 
+    fn look_at_puts(&mut self) -> Result<(), StorageError> {
+        for (from, put) in self.puts.round() {
+            self.on_notice(from, put)?;
+        }
+        Ok(())
+    }
+
     fn on_notice(&mut self, from: Member, notice: Notice) -> Result<bool, StorageError> {
         let (now, mut out) = (self.clock.now(), Out::new());
-        let storage = &mut self.storage;
+        let keeps = matches!(notice, Notice::Put { .. } | Notice::Module(_));
+        let needed = if keeps {
+            self.needed()
+        } else {
+            BTreeSet::new()
+        };
+        let storage = (&mut self.storage, &needed);
         let was_taken = self
             .modules
             .on_notice(from, notice, storage, now, &mut out)?;
@@ -301,6 +325,14 @@ impl Host {
             self.say(to, &notice);
         }
         Ok(was_taken)
+    }
+
+    /// The modules of open tasks.
+    fn needed(&self) -> BTreeSet<Library> {
+        let open = self.driver.machine().tables().into_iter();
+        let open = open.flat_map(|it| it.open());
+        open.flat_map(|it| it.1.function.libraries.iter().copied())
+            .collect()
     }
 
     /// Forwards what a follower tells another one into its mailbox, as it is.
@@ -402,7 +434,7 @@ impl Host {
             self.say(to, &notice);
         }
         self.counters.damaged_modules = self.storage.damaged;
-        let (gateway, modules) = (self.driver.machine(), self.storage.modules()?);
+        let (gateway, modules) = (self.driver.machine(), self.storage.modules());
         if let Some(tables) = gateway.tables() {
             self.diary.look(self.options.id, tables, now);
         }
