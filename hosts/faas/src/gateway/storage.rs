@@ -81,7 +81,10 @@ pub enum StorageError {
     )]
     Newer(u16),
     /// It was written by another program.
-    #[error("the database is that of another program: name another directory with --data")]
+    #[error(
+        "the database is that of another program: name another directory with --data; or its first start was \
+         cut off: remove the file, and say --first"
+    )]
     Foreign,
     /// It was written by another gateway.
     #[error("this is the directory of gateway {found}, and not of {asked}: give each its own")]

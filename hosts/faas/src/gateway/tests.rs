@@ -154,6 +154,13 @@ fn a_file_that_is_foreign_or_newer_or_damaged_is_refused() {
         StorageError::Foreign
     ));
     assert!(dir.file().exists());
+    // As long as a database, of which nothing was written yet.
+    fs::write(dir.file(), [0; 8_192]).unwrap();
+    let cut_off = error(dir.open(1, Memory::None)).to_string();
+    assert!(
+        cut_off.contains("remove the file, and say --first"),
+        "{cut_off}"
+    );
     fs::remove_file(dir.file()).unwrap();
     let database = Database::create(dir.file()).unwrap();
     let txn = database.begin_write().unwrap();
