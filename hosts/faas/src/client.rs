@@ -2,6 +2,8 @@
 
 use core::fmt;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::{io, thread};
 
@@ -120,6 +122,22 @@ pub struct Client {
     wake: SyncSender<Wake>,
     told: Receiver<Told>,
     me: Member,
+    clock: Clock,
+    heard: Heard,
+}
+
+/// When a gateway said something last.
+#[derive(Clone, Debug, Default)]
+struct Heard(Arc<AtomicU64>);
+
+impl Heard {
+    fn set(&self, now: Time) {
+        self.0.store(now.since(Time::ZERO).0, Ordering::Relaxed);
+    }
+
+    fn since(&self, now: Time) -> Span {
+        now.since(Time::ZERO + Span(self.0.load(Ordering::Relaxed)))
+    }
 }
 
 impl fmt::Debug for Client {
@@ -147,10 +165,12 @@ impl Client {
         let (wake, wakes) = mpsc::sync_channel(WAKES);
         // What is told is as much as was asked.
         let (tell, told) = mpsc::channel();
+        let (clock, heard) = (Clock::start(), Heard::default());
         let mut host = Host {
+            heard: heard.clone(),
             driver: Driver::new(machine),
             rng: clock::chance()?,
-            clock: Clock::start(),
+            clock,
             wakes,
             wake: wake.clone(),
             tell,
@@ -165,7 +185,13 @@ impl Client {
         };
         let thread = thread::Builder::new().name("client".into());
         thread.spawn(move || host.run())?;
-        Ok(Self { wake, told, me })
+        Ok(Self {
+            wake,
+            told,
+            me,
+            clock,
+            heard,
+        })
     }
 
     /// Has a function run. [`Told`] names it by this token.
@@ -187,6 +213,13 @@ impl Client {
     #[must_use]
     pub fn wait(&self, most: Span) -> Option<Told> {
         self.told.recv_timeout(most.into()).ok()
+    }
+
+    /// For how long no gateway has said anything, from the client's start on. A gateway that can be reached
+    /// says something each second, once the client has asked for something.
+    #[must_use]
+    pub fn silence(&self) -> Span {
+        self.heard.since(self.clock.now())
     }
 
     /// The client in its present life.
@@ -223,6 +256,7 @@ struct Host {
     options: Options,
     driver: Driver<Machine>,
     rng: ChaCha12Rng,
+    heard: Heard,
     clock: Clock,
     wakes: Receiver<Wake>,
     wake: SyncSender<Wake>,
@@ -378,7 +412,9 @@ impl Host {
             address: address.clone(),
             access: self.options.access.clone(),
             session: Session::Clean,
-            filters: vec![Topic::Inbox(me).to_string()],
+            filters: [Topic::Inbox(me), Topic::Status(gateway)]
+                .map(|it| it.to_string())
+                .into(),
             stays: false,
         };
         let link = Link::open(setup, move |it| wake.send(Wake::Link(number, it)).is_ok());
@@ -411,9 +447,13 @@ impl Host {
     }
 
     fn on_published(&mut self, topic: &str, payload: &[u8]) {
-        if Topic::parse(topic) != Ok(Topic::Inbox(self.options.id)) {
-            self.counters.foreign_topics += 1;
-            return;
+        match Topic::parse(topic) {
+            Ok(Topic::Inbox(id)) if id == self.options.id => {}
+            Ok(Topic::Status(_)) => return self.heard.set(self.clock.now()),
+            Ok(_) | Err(_) => {
+                self.counters.foreign_topics += 1;
+                return;
+            }
         }
         match Frame::decode(payload) {
             Ok(Frame::Message(it)) => {

@@ -18,6 +18,7 @@
 mod access;
 #[cfg(feature = "page")]
 mod browser;
+mod flags;
 mod forgot;
 mod hostile;
 #[cfg(feature = "page")]
