@@ -9,6 +9,7 @@ mod status;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod units;
 
 use core::convert::Infallible;
 use core::net::SocketAddr;

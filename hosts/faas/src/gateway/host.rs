@@ -9,12 +9,13 @@ use chacha20::ChaCha12Rng;
 use selvedge_core::durable::Barrier;
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_pcm::gateway::{Command, Event, Gateway};
-use selvedge_pcm::{Assignment, Library, Message, TaskId};
+use selvedge_pcm::{Library, Message, TaskId};
 
 use super::diary::Diary;
 use super::modules::{Modules, Out};
 use super::puts::Puts;
 use super::storage::{Beginning, Storage, StorageError};
+use super::units::Units;
 use super::{Broker, GatewayError, Options, start_broker, status};
 use crate::clock::{self, Clock};
 use crate::counters::Counters;
@@ -29,8 +30,6 @@ const WAITING: usize = 1_024;
 const STATUS: Span = Span::secs(1);
 /// After how long without its own broker a gateway ends whose broker is inside.
 const ALONE: Span = Span::secs(10);
-/// Of how many tasks it is known which unit has them, for their clients.
-const UNITS: usize = 256;
 
 enum Wake {
     Own(LinkEvent),
@@ -51,8 +50,7 @@ pub(crate) struct Host {
     peers: BTreeMap<NodeId, Link>,
     modules: Modules,
     puts: Puts,
-    /// Of tasks that clients asked for here: the unit that has them, as it was last seen.
-    units: BTreeMap<TaskId, Option<Assignment>>,
+    units: Units,
     diary: Diary,
     /// Why a broker refused this gateway last.
     refused: BTreeMap<NodeId, String>,
@@ -94,7 +92,7 @@ impl Host {
             peers,
             modules: Modules::new(options.id, others),
             puts: Puts::default(),
-            units: BTreeMap::new(),
+            units: Units::default(),
             diary: Diary::default(),
             refused: BTreeMap::new(),
             is_available: true,
@@ -134,7 +132,7 @@ impl Host {
                     Wake::Peer(..) => {} // Nothing is read there.
                 }
             }
-            self.look_at_units();
+            self.units.look(self.driver.machine().tables());
             self.store()?;
             self.look_at_puts()?;
             self.look_at_time()?;
@@ -180,11 +178,15 @@ impl Host {
         Ok(())
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "the others end no task")]
     fn carry_out(&mut self, effect: Effect<Gateway>) {
         match effect {
             Effect::Send { to, message } => {
-                if let Message::Answer { task, .. } = message {
-                    self.say_unit(to, task.number);
+                match message {
+                    Message::Answer { task, .. } => self.say_unit(to, task.number),
+                    Message::Refused { task, .. } => drop(self.units.remove(task)),
+                    Message::Elsewhere => self.units.remove_client(to),
+                    _ => {}
                 }
                 let payload = frame::message(self.driver.machine().me(), &message);
                 self.send(to.id, payload.ok());
@@ -199,7 +201,7 @@ impl Host {
         match event {
             Event::Ended(task) => {
                 self.counters.ended += 1;
-                let unit = self.units.get(task).and_then(Option::as_ref);
+                let unit = self.units.get(*task);
                 let tables = self.driver.machine().tables();
                 let answer = tables.and_then(|it| Some((it.answer(*task)?, it.voters(*task))));
                 self.diary.on_ended(*task, unit, answer, self.clock.now());
@@ -369,26 +371,13 @@ impl Host {
             let number = *number;
             let task = TaskId { client, number };
             self.diary.on_asked(task, function, self.clock.now());
-            if self.units.len() >= UNITS {
-                self.units.pop_first();
-            }
-            self.units.entry(task).or_insert(None);
-        }
-    }
-
-    fn look_at_units(&mut self) {
-        let tables = self.driver.machine().tables();
-        for (task, unit) in &mut self.units {
-            let present = tables.and_then(|it| it.assignment(*task));
-            if let Some(present) = present {
-                *unit = Some(present.clone());
-            }
+            self.units.add(task);
         }
     }
 
     /// Tells a client which unit had its task.
     fn say_unit(&mut self, client: Member, number: u64) {
-        let unit = self.units.remove(&TaskId { client, number }).flatten();
+        let unit = self.units.remove(TaskId { client, number });
         if let Some(unit) = unit {
             let (attempt, electors) = (unit.attempt, unit.electors);
             let notice = Notice::Unit {
