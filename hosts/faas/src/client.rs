@@ -457,12 +457,14 @@ impl Host {
         }
         match Frame::decode(payload) {
             Ok(Frame::Message(it)) => {
+                self.heard.set(self.clock.now());
                 self.counters.received += 1;
                 let (from, message) = (it.from, it.message);
                 let taken = self.step(Input::Message { from, message });
                 self.counters.refused += u64::from(taken.is_err());
             }
             Ok(Frame::Notice(it)) => {
+                self.heard.set(self.clock.now());
                 self.counters.received += 1;
                 self.on_notice(it.message);
             }
